@@ -1,0 +1,2 @@
+//! Chapter 1.
+fn main() {}

@@ -1,0 +1,5 @@
+//! How the workshop obtains its figures: loads, rounds, statistics, claims,
+//! captures and reports. It has no command line; `crates/workshop` is that.
+
+pub mod load;
+pub mod outcome;

@@ -1,0 +1,98 @@
+//! What one run of any generator yielded: the one result type that the
+//! embedded generator, k6 and Locust are all read into.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Which program made the load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GeneratorKind {
+    /// The workshop's own.
+    Embedded,
+    /// Grafana k6.
+    K6,
+    /// Locust.
+    Locust,
+}
+
+/// The generator as part of the instrument: a figure is no better than it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GeneratorFacts {
+    /// Which program.
+    pub name: GeneratorKind,
+    /// Its version.
+    pub version: String,
+    /// Processor time used, as a share (0 to 1) of what it was given; `None`
+    /// where it could not be measured.
+    pub cpu_share: Option<f64>,
+    /// Simultaneous users.
+    pub users: u32,
+    /// `true` when latency counts from a schedule (open loop), `false` for a closed loop.
+    pub open_loop: bool,
+}
+
+impl GeneratorFacts {
+    /// The share of its processors above which a figure describes the generator, not the server.
+    pub const BOUND: f64 = 0.9;
+
+    /// Whether the generator used over 90 % of what it was given.
+    pub fn is_bound(&self) -> bool {
+        self.cpu_share.is_some_and(|share| share > Self::BOUND)
+    }
+}
+
+/// Latencies of one run, in milliseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Arithmetic mean.
+    pub mean_ms: f64,
+    /// Fastest answer.
+    pub min_ms: f64,
+    /// Slowest answer.
+    pub max_ms: f64,
+    /// Points `(quantile between 0 and 1, latency in ms)` in rising order, enough to
+    /// draw the percentile plot; external generators give the few that they report.
+    pub quantiles: Vec<(f64, f64)>,
+}
+
+impl Latency {
+    /// The latency at `quantile` (0 to 1) in ms: the recorded point nearest above it.
+    pub fn at(&self, quantile: f64) -> Option<f64> {
+        self.quantiles
+            .iter()
+            .find(|(q, _)| *q + 1e-9 >= quantile)
+            .map(|(_, ms)| *ms)
+    }
+}
+
+/// One run of one generator against one server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Who measured.
+    pub generator: GeneratorFacts,
+    /// Recorded span in seconds (without warm-up).
+    pub seconds: f64,
+    /// Right answers within the recorded span.
+    pub completed: u64,
+    /// `completed / seconds`.
+    pub requests_per_second: f64,
+    /// Failed requests (warm-up included) by cause: `connect`, `time_out`, `closed`, `status 500`, …
+    pub errors: BTreeMap<String, u64>,
+    /// Answers with a wrong body, warm-up included.
+    pub wrong_answers: u64,
+    /// The first wrong body, shortened, for the message.
+    pub first_wrong_answer: Option<String>,
+    /// Latencies of the right answers.
+    pub latency: Latency,
+    /// Right answers in each second of the recorded span.
+    pub per_second: Vec<u64>,
+}
+
+impl Outcome {
+    /// Failed requests of every cause.
+    pub fn error_count(&self) -> u64 {
+        self.errors.values().sum()
+    }
+}

@@ -1,0 +1,1 @@
+//! What a chapter's server stands on.

@@ -1,0 +1,2 @@
+//! The command line of the profiling workshop.
+fn main() {}
