@@ -1,5 +1,14 @@
 //! How the workshop obtains its figures: loads, rounds, statistics, claims,
 //! captures and reports. It has no command line; `crates/workshop` is that.
 
+pub mod chapter_file;
+pub mod claim;
+pub mod environment;
+pub mod grade;
+pub mod law;
 pub mod load;
 pub mod outcome;
+pub mod record;
+pub mod reference;
+pub mod summary;
+pub mod verdict;
