@@ -10,5 +10,6 @@ pub mod load;
 pub mod outcome;
 pub mod record;
 pub mod reference;
+pub mod statistics;
 pub mod summary;
 pub mod verdict;
