@@ -4,10 +4,13 @@
 pub mod chapter_file;
 pub mod claim;
 pub mod environment;
+pub mod generator;
 pub mod grade;
+pub mod interrupt;
 pub mod law;
 pub mod load;
 pub mod outcome;
+pub mod processors;
 pub mod record;
 pub mod reference;
 pub mod statistics;
