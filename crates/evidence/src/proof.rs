@@ -1,0 +1,405 @@
+//! The order of a proof: equal servers first, then problem and solution in
+//! turn, then the law's bound, then the profiles in rounds of their own.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::chapter_file::{ChapterFile, Setting};
+use crate::claim::{PROBLEM, SOLUTION};
+use crate::generator::{self, GeneratorError, Progress};
+use crate::interrupt::Interrupt;
+use crate::load::Load;
+use crate::processors;
+use crate::quota::Throttling;
+use crate::record::{Profile, ProfileKind, Purpose, Round};
+use crate::server::{Launch, Server, ServerError};
+
+/// Who runs where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// Processors of the server.
+    pub server: Vec<usize>,
+    /// Processors of the generator, a thread each.
+    pub generator: Vec<usize>,
+}
+
+impl Placement {
+    /// Server and generator apart, where there are two processors or more: half
+    /// each, but no more than four for the generator. Empty lists, which pin
+    /// nothing, where there is one or the system does not tell.
+    pub fn apart() -> Self {
+        Self::of(&processors::available())
+    }
+
+    fn of(available: &[usize]) -> Self {
+        if available.len() < 2 {
+            return Self {
+                server: Vec::new(),
+                generator: Vec::new(),
+            };
+        }
+        let generator = (available.len() / 2).min(4);
+        let (server, generator) = available.split_at(available.len() - generator);
+        Self {
+            server: server.to_vec(),
+            generator: generator.to_vec(),
+        }
+    }
+}
+
+/// Everything that a run on servers needs to know.
+#[derive(Clone)]
+pub struct Bench<'a> {
+    /// The chapter's compiled binary.
+    pub program: &'a Path,
+    /// The chapter's claims and loads.
+    pub chapter: &'a ChapterFile,
+    /// Who runs where.
+    pub placement: &'a Placement,
+    /// Ctrl-C.
+    pub interrupt: &'a Interrupt,
+    /// Told what happens, for the terminal.
+    pub observer: &'a dyn Fn(Event<'_>),
+}
+
+/// What happens, as it happens.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// A round or a profile begins: number, of how many, what it is.
+    Begins(usize, usize, &'a str),
+    /// Load is on.
+    Runs(Progress),
+    /// A round ended: what it was, and its requests a second.
+    Measured(&'a str, f64),
+    /// A profile ended: what it was, and its samples.
+    Profiled(&'a str, u64),
+}
+
+/// Why a run could not be carried through.
+#[derive(Debug, thiserror::Error)]
+pub enum ProofError {
+    /// The server failed.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The generator failed.
+    #[error(transparent)]
+    Generator(#[from] GeneratorError),
+    /// The chapter's file names no such setting (its reader checks that it does).
+    #[error("chapter.toml has no [settings.{0}]; add it")]
+    NoSetting(String),
+}
+
+impl ProofError {
+    /// Whether it was Ctrl-C.
+    pub fn is_interrupt(&self) -> bool {
+        matches!(
+            self,
+            Self::Server(ServerError::Interrupted) | Self::Generator(GeneratorError::Interrupted)
+        )
+    }
+}
+
+/// What a proof yields; the record is built from it.
+#[derive(Debug, Clone)]
+pub struct Proof {
+    /// Every round in the order in which it ran.
+    pub rounds: Vec<Round>,
+    /// Every profile with its data.
+    pub profiles: Vec<ProfileData>,
+    /// Whether every server was an optimised build.
+    pub optimised: bool,
+}
+
+/// A profile and what belongs to it.
+#[derive(Debug, Clone)]
+pub struct ProfileData {
+    /// Its facts.
+    pub profile: Profile,
+    /// Its folded stacks.
+    pub folded: String,
+    /// Gzipped pprof protobuf.
+    pub pprof: Vec<u8>,
+}
+
+struct Step<'a> {
+    purpose: Purpose,
+    variant: &'static str,
+    setting: &'a str,
+}
+
+/// Problem, solution, solution, problem, …: drift of the machine falls on both alike.
+fn in_turn(pairs: u32) -> impl Iterator<Item = &'static str> {
+    (0..pairs).flat_map(|pair| {
+        if pair % 2 == 0 {
+            [PROBLEM, SOLUTION]
+        } else {
+            [SOLUTION, PROBLEM]
+        }
+    })
+}
+
+/// The rounds of a whole proof, in order.
+fn plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
+    let effect = chapter.effect.setting.as_str();
+    let step = |purpose, setting| {
+        move |variant| Step {
+            purpose,
+            variant,
+            setting,
+        }
+    };
+    let equal = std::iter::repeat_n(SOLUTION, 2 * chapter.rounds.equal_pairs as usize);
+    let mut steps: Vec<Step<'_>> = equal.map(step(Purpose::Equal, effect)).collect();
+    steps.extend(in_turn(chapter.rounds.pairs).map(step(Purpose::Effect, effect)));
+    if let Some(bound) = &chapter.bound {
+        steps.extend(in_turn(1).map(step(Purpose::Bound, bound.setting.as_str())));
+    }
+    steps
+}
+
+/// Runs a whole proof.
+///
+/// # Errors
+///
+/// When a server or the generator fails, or on Ctrl-C.
+pub fn run(bench: &Bench<'_>) -> Result<Proof, ProofError> {
+    let steps = plan(bench.chapter);
+    let profiles: Vec<&'static str> = in_turn(1).collect();
+    let total = steps.len() + profiles.len();
+    let mut proof = Proof {
+        rounds: Vec::new(),
+        profiles: Vec::new(),
+        optimised: true,
+    };
+    for (number, step) in steps.iter().enumerate() {
+        let label = label(step);
+        (bench.observer)(Event::Begins(number + 1, total, &label));
+        let (round, optimised) = bench.round(step.purpose, step.variant, step.setting)?;
+        (bench.observer)(Event::Measured(&label, round.outcome.requests_per_second));
+        proof.optimised &= optimised;
+        proof.rounds.push(round);
+    }
+    for (number, variant) in profiles.into_iter().enumerate() {
+        let label = format!("profiles of the {variant}");
+        (bench.observer)(Event::Begins(steps.len() + number + 1, total, &label));
+        let rounds = &bench.chapter.rounds;
+        let wanted = [
+            (ProfileKind::Cpu, rounds.cpu_profile_s),
+            (ProfileKind::Await, rounds.await_profile_s),
+        ];
+        for data in bench.profiles(variant, &bench.chapter.effect.setting, &wanted)? {
+            let label = format!("{} profile of the {variant}", data.profile.kind.key());
+            (bench.observer)(Event::Profiled(&label, data.profile.samples));
+            proof.profiles.push(data);
+        }
+    }
+    Ok(proof)
+}
+
+fn label(step: &Step<'_>) -> String {
+    match step.purpose {
+        Purpose::Equal => format!("{} against itself", step.variant),
+        Purpose::Effect | Purpose::Agreement => step.variant.to_owned(),
+        Purpose::Bound => format!("{}, {} setting", step.variant, step.setting),
+    }
+}
+
+impl Bench<'_> {
+    /// The named setting of the chapter's file.
+    ///
+    /// # Errors
+    ///
+    /// When there is none of this name.
+    pub fn setting(&self, name: &str) -> Result<&Setting, ProofError> {
+        self.chapter
+            .setting(name)
+            .ok_or_else(|| ProofError::NoSetting(name.to_owned()))
+    }
+
+    /// Starts a server of `variant` on its processors.
+    ///
+    /// # Errors
+    ///
+    /// When it does not come up.
+    pub fn start(&self, variant: &str, data_seed: u64) -> Result<Server, ServerError> {
+        let launch = Launch {
+            program: self.program,
+            variant,
+            data_seed,
+            processors: &self.placement.server,
+        };
+        Server::start(&launch, self.interrupt)
+    }
+
+    /// Puts `load` on a server.
+    ///
+    /// # Errors
+    ///
+    /// When no load can be made, or on Ctrl-C.
+    pub fn drive(
+        &self,
+        server: &Server,
+        load: &Load,
+    ) -> Result<crate::outcome::Outcome, GeneratorError> {
+        let progress = |now: Progress| (self.observer)(Event::Runs(now));
+        let settings = generator::Settings {
+            processors: &self.placement.generator,
+            interrupt: self.interrupt,
+            progress: Some(&progress),
+        };
+        generator::run(server.service(), load, &settings)
+    }
+
+    /// One fresh server under one load; also whether it was an optimised build.
+    ///
+    /// # Errors
+    ///
+    /// When server or generator fails, or on Ctrl-C.
+    pub fn round(
+        &self,
+        purpose: Purpose,
+        variant: &str,
+        setting: &str,
+    ) -> Result<(Round, bool), ProofError> {
+        let load = self.setting(setting)?.load(&self.chapter.exchange);
+        let server = self.start(variant, 0)?;
+        let throttling = Throttling::now();
+        let before = server.metrics()?;
+        let outcome = self.drive(&server, &load)?;
+        let after = server.metrics()?;
+        let cpu = |metrics: &crate::metrics::Metrics| metrics.get("process_cpu_seconds");
+        let metric = &self.chapter.mechanism.metric;
+        let round = Round {
+            purpose,
+            variant: variant.to_owned(),
+            setting: setting.to_owned(),
+            outcome,
+            readings: after
+                .get(metric)
+                .map(|reading| (metric.clone(), reading))
+                .into_iter()
+                .collect(),
+            server_cpu_s: cpu(&after).zip(cpu(&before)).map(|(a, b)| a - b),
+            throttled_s: throttling.and_then(Throttling::seconds_since),
+            wall_s: server.age().as_secs_f64(),
+        };
+        Ok((round, server.is_optimised()))
+    }
+
+    /// Profiles of one variant, one after the other under one load.
+    ///
+    /// # Errors
+    ///
+    /// When server, generator or profiler fails, or on Ctrl-C.
+    pub fn profiles(
+        &self,
+        variant: &str,
+        setting: &str,
+        wanted: &[(ProfileKind, f64)],
+    ) -> Result<Vec<ProfileData>, ProofError> {
+        let mut load = self.setting(setting)?.load(&self.chapter.exchange);
+        let seconds: f64 = wanted.iter().map(|(_, seconds)| seconds).sum();
+        // Resolving symbols takes a moment after each; the load must not end before.
+        load.duration = Duration::from_secs_f64(seconds + 2.0 * wanted.len() as f64);
+        let server = self.start(variant, 0)?;
+        // The load stops when the profiles are there.
+        let enough = Interrupt::new();
+        let profiles = std::thread::scope(|scope| {
+            let driver = scope.spawn(|| {
+                let settings = generator::Settings {
+                    processors: &self.placement.generator,
+                    interrupt: &enough,
+                    progress: None,
+                };
+                generator::run(server.service(), &load, &settings)
+            });
+            std::thread::sleep(generator::ramp(&load) + load.warm_up);
+            let profiles = wanted
+                .iter()
+                .map(|&(kind, seconds)| self.profile(&server, variant, setting, kind, seconds))
+                .collect::<Result<Vec<_>, _>>();
+            enough.set();
+            match driver.join() {
+                Ok(Ok(_) | Err(GeneratorError::Interrupted)) | Err(_) => {}
+                Ok(Err(error)) => return Err(ProofError::from(error)),
+            }
+            profiles
+        })?;
+        Ok(profiles)
+    }
+
+    fn profile(
+        &self,
+        server: &Server,
+        variant: &str,
+        setting: &str,
+        kind: ProfileKind,
+        seconds: f64,
+    ) -> Result<ProfileData, ProofError> {
+        if self.interrupt.is_set() {
+            return Err(ServerError::Interrupted.into());
+        }
+        let patience = Duration::from_secs_f64(seconds + 60.0);
+        let (take, again) = match kind {
+            ProfileKind::Cpu => ("/debug/pprof/profile", "/debug/pprof/last"),
+            ProfileKind::Await => ("/debug/await", "/debug/await/last"),
+            ProfileKind::Heap => ("/debug/heap", "/debug/heap"),
+        };
+        let folded = server.ask(&format!("{take}?seconds={seconds}&format=folded"), patience)?;
+        let folded = String::from_utf8_lossy(&folded).into_owned();
+        let pprof = server.ask(&format!("{again}?format=pprof"), patience)?;
+        let samples = folded
+            .lines()
+            .filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok())
+            .sum();
+        let processors = server.metrics()?.get("tokio_workers").unwrap_or(1.0);
+        // 99 samples a second of processor time: the lab's default frequency.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let capacity = (kind == ProfileKind::Cpu).then_some((99.0 * seconds * processors) as u64);
+        Ok(ProfileData {
+            profile: Profile {
+                variant: variant.to_owned(),
+                kind,
+                setting: setting.to_owned(),
+                seconds,
+                samples,
+                capacity,
+                unit: match kind {
+                    ProfileKind::Cpu => "1/99 s of processor time",
+                    ProfileKind::Await => "a request in flight at a moment",
+                    ProfileKind::Heap => "an allocation",
+                }
+                .to_owned(),
+            },
+            folded,
+            pprof,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_variant_goes_first_as_often_as_second() {
+        let order: Vec<&str> = in_turn(4).collect();
+        assert_eq!(
+            order,
+            [
+                PROBLEM, SOLUTION, SOLUTION, PROBLEM, PROBLEM, SOLUTION, SOLUTION, PROBLEM
+            ]
+        );
+    }
+
+    #[test]
+    fn server_and_generator_never_share_a_processor() {
+        for count in 2..32 {
+            let available: Vec<usize> = (0..count).collect();
+            let placement = Placement::of(&available);
+            assert!(!placement.server.is_empty() && !placement.generator.is_empty());
+            assert!(placement.server.iter().all(|p| !placement.generator.contains(p)));
+        }
+        assert!(Placement::of(&[0]).server.is_empty());
+    }
+}
