@@ -398,7 +398,12 @@ mod tests {
             let available: Vec<usize> = (0..count).collect();
             let placement = Placement::of(&available);
             assert!(!placement.server.is_empty() && !placement.generator.is_empty());
-            assert!(placement.server.iter().all(|p| !placement.generator.contains(p)));
+            assert!(
+                placement
+                    .server
+                    .iter()
+                    .all(|p| !placement.generator.contains(p))
+            );
         }
         assert!(Placement::of(&[0]).server.is_empty());
     }
