@@ -19,4 +19,5 @@ pub mod reference;
 pub mod server;
 pub mod statistics;
 pub mod summary;
+pub mod trial;
 pub mod verdict;

@@ -1,5 +1,6 @@
 //! One module a command.
 
+mod check;
 mod completions;
 mod load;
 
@@ -10,6 +11,7 @@ use crate::exit::{Exit, Problem};
 pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
     match cli.command {
         Some(Command::Completions { shell }) => completions::run(shell),
+        Some(Command::Check { chapter, output }) => check::run(chapter, output.format),
         Some(Command::Load {
             chapter,
             with,
