@@ -4,6 +4,7 @@
 pub mod chapter_file;
 pub mod claim;
 pub mod environment;
+pub mod figures;
 pub mod generator;
 pub mod grade;
 pub mod interrupt;
