@@ -9,6 +9,7 @@ pub mod grade;
 pub mod law;
 pub mod load;
 pub mod outcome;
+pub mod provenance;
 pub mod record;
 pub mod reference;
 pub mod statistics;
