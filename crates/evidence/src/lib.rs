@@ -5,6 +5,7 @@ pub mod chapter_file;
 pub mod claim;
 pub mod environment;
 pub mod figures;
+pub mod flamegraph;
 pub mod grade;
 pub mod law;
 pub mod load;
