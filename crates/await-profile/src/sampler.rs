@@ -121,17 +121,19 @@ impl<'a> Sampler<'a> {
 
     /// Has every request in flight polled once, so that from then on its waker is
     /// one that notes wakes. Without this, a request could be woken unnoticed.
-    fn settle(&self) {
+    pub(crate) fn settle(&self) {
         let registry = &self.running.shared.registry;
         let untracked = |slot: &Arc<Slot>| !self.is_tracked(slot);
-        for shard in registry.each_shard() {
-            let slots: Vec<_> = shard.into_iter().filter(untracked).collect();
-            for batch in slots.chunks(SETTLE_BATCH) {
-                for slot in batch {
-                    slot.wake();
-                }
+        for (woken, slot) in registry
+            .each_shard()
+            .flatten()
+            .filter(untracked)
+            .enumerate()
+        {
+            if woken % SETTLE_BATCH == SETTLE_BATCH - 1 {
                 thread::sleep(SETTLE_PAUSE);
             }
+            slot.wake();
         }
         let deadline = Instant::now() + SETTLE;
         while Instant::now() < deadline
@@ -295,3 +297,8 @@ impl Collected {
         id
     }
 }
+
+#[cfg(test)]
+mod known_waits;
+#[cfg(test)]
+mod random_lives;
