@@ -145,7 +145,7 @@ mod tests {
             );
             cx.waker().clone()
         });
-        assert!(kept.will_wake(&real));
+        assert_eq!(kept.data(), real.data());
         drop(real);
         kept.wake_by_ref();
         let again = kept.clone();

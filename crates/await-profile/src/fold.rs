@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::frames::{Frame, Owner, is_deadline};
+use crate::frames::{Frame, Owner};
 use crate::profile::{Profile, millis};
 use crate::sampler::{Sample, SeenAs, StackId};
+use crate::view::is_deadline;
 
 pub(crate) const READY: &str = "(ready: woken and not yet polled)";
 pub(crate) const RUNNING: &str = "(running)";

@@ -1,6 +1,9 @@
 //! Whose code a frame is, and which frames a reader wants to see.
 
-use crate::names::{clean, crate_of};
+use std::collections::HashSet;
+
+use crate::known::{FRAMEWORK, LIBRARY, PRIMITIVE, primitive_name, public_path, within};
+use crate::names::{clean, crate_of, path_of};
 use crate::symbols::{Symbol, Symbols};
 
 /// Which frames of a stack to show.
@@ -48,142 +51,6 @@ impl Frame {
         }
         .replace([';', '\n'], ",")
     }
-}
-
-/// Crates that come between an executor and the reader's code.
-const FRAMEWORK: &[&str] = &[
-    "alloc",
-    "async_stream",
-    "async_trait",
-    "await_profile",
-    "axum",
-    "axum_core",
-    "backtrace",
-    "core",
-    "futures",
-    "futures_core",
-    "futures_util",
-    "http_body",
-    "http_body_util",
-    "hyper",
-    "hyper_util",
-    "pin_project_lite",
-    "std",
-    "sync_wrapper",
-    "tonic",
-    "tower",
-    "tower_http",
-    "tower_layer",
-    "tower_service",
-    "tracing",
-    "tracing_futures",
-    "tokio",
-    "tokio_stream",
-    "tokio_util",
-    "warp",
-];
-
-/// Modules of framework crates whose functions and types are what is waited for.
-const PRIMITIVE: &[&str] = &[
-    "async_channel",
-    "async_lock",
-    "event_listener",
-    "flume",
-    "futures_channel",
-    "futures_timer",
-    "futures_util::lock",
-    "futures_util::stream::futures_unordered",
-    "hyper::body",
-    "hyper::upgrade",
-    "tokio::fs",
-    "tokio::net",
-    "tokio::process",
-    "tokio::runtime::task::join",
-    "tokio::signal",
-    "tokio::sync",
-    "tokio::task::join_set",
-    "tokio::task::yield_now",
-    "tokio::time::interval",
-    "tokio::time::sleep",
-    "tokio_util::sync",
-];
-
-/// What primitives are made of; names no reader has called.
-const INTERNAL: &[&str] = &[
-    "tokio::sync::batch_semaphore",
-    "tokio::sync::mpsc::chan",
-    "tokio::sync::mpsc::list",
-    "tokio::sync::task",
-    "tokio::sync::watch::big_notify",
-    "event_listener::sys",
-];
-
-/// Libraries inside framework crates: clients that the reader's code calls.
-const LIBRARY: &[&str] = &[
-    "hyper_util::client",
-    "hyper::client",
-    "tonic::client",
-    "tonic::transport",
-];
-
-/// Paths as their modules' authors arranged them, and as users import them.
-const PUBLIC_PATHS: &[(&str, &str)] = &[
-    ("tokio::sync::mutex::", "tokio::sync::"),
-    ("tokio::sync::rwlock::", "tokio::sync::"),
-    ("tokio::sync::semaphore::", "tokio::sync::"),
-    ("tokio::sync::notify::", "tokio::sync::"),
-    ("tokio::sync::barrier::", "tokio::sync::"),
-    ("tokio::sync::once_cell::", "tokio::sync::"),
-    ("tokio::sync::mpsc::bounded::", "tokio::sync::mpsc::"),
-    (
-        "tokio::sync::mpsc::unbounded::",
-        "tokio::sync::mpsc::Unbounded",
-    ),
-    ("tokio::time::sleep::", "tokio::time::"),
-    ("tokio::time::interval::", "tokio::time::"),
-    ("tokio::time::timeout::", "tokio::time::"),
-    ("tokio::net::tcp::stream::", "tokio::net::"),
-    ("tokio::net::tcp::listener::", "tokio::net::"),
-    ("tokio::net::udp::", "tokio::net::"),
-    ("tokio::net::unix::stream::", "tokio::net::"),
-    ("tokio::runtime::task::join::", "tokio::task::"),
-    ("tokio::task::join_set::", "tokio::task::"),
-    ("tokio::task::yield_now::", "tokio::task::"),
-    ("hyper::body::incoming::", "hyper::body::"),
-    (
-        "futures_util::stream::futures_unordered::",
-        "futures_util::stream::",
-    ),
-];
-
-fn within(path: &str, modules: &[&str]) -> bool {
-    modules.iter().any(|module| {
-        path.strip_prefix(module)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
-    })
-}
-
-/// A primitive by the name under which the reader knows it: `Sleep`, not the `poll`
-/// that implements it.
-fn primitive_name(path: &str) -> &str {
-    let path = path.strip_suffix("_priv").unwrap_or(path);
-    match path.strip_suffix("::poll") {
-        Some(future) if crate_of(future) != future => future,
-        _ => path,
-    }
-}
-
-fn public_path(path: String) -> String {
-    for (inner, outer) in PUBLIC_PATHS {
-        if let Some(rest) = path.strip_prefix(inner) {
-            let rest = rest
-                .strip_prefix("Unbounded")
-                .filter(|_| outer.ends_with("Unbounded"))
-                .unwrap_or(rest);
-            return format!("{outer}{rest}");
-        }
-    }
-    path
 }
 
 /// The part of a path that says which file it is to someone who knows the project.
@@ -276,7 +143,7 @@ pub(crate) fn resolve_stack(
         .iter()
         .rev()
         .map(|symbol| {
-            let path = clean(&symbol.name);
+            let path = path_of(symbol);
             let owner = owner(&path, symbol.file.as_deref(), own_crates);
             let path = public_path(path);
             let path = match owner {
@@ -293,6 +160,7 @@ pub(crate) fn resolve_stack(
         // The closures by which the wrapper calls the future.
         .skip_while(|frame| crate_of(&frame.path) == "await_profile")
         .collect();
+    claim_macros(&mut frames);
     if frames.is_empty() {
         frames.push(Frame {
             path: "(no symbols)".into(),
@@ -304,73 +172,22 @@ pub(crate) fn resolve_stack(
     frames
 }
 
-/// The frames that a reader wants to see of a whole stack.
-pub(crate) fn own_view(stack: &[Frame]) -> Vec<Frame> {
-    let last_user = stack
+/// A closure that a library's macro wrote into the reader's function has the
+/// macro's place and the function's name: it is the reader's.
+fn claim_macros(frames: &mut [Frame]) {
+    let own: HashSet<String> = frames
         .iter()
-        .rposition(|frame| matches!(frame.owner, Owner::Own | Owner::Library));
-    let (carried, tail) = stack.split_at(last_user.map_or(0, |at| at + 1));
-    // A library outside of all the reader's code has called it: a middleware.
-    let first_own = carried
-        .iter()
-        .position(|frame| frame.owner == Owner::Own)
-        .unwrap_or_default();
-    let mut shown: Vec<Frame> = Vec::new();
-    let mut entered: Option<&str> = None;
-    for frame in &carried[first_own..] {
-        match frame.owner {
-            Owner::Own => {
-                entered = None;
-                // An async block inside its function: keep the innermost line.
-                if shown.last().is_some_and(|last| last.path == frame.path) {
-                    shown.pop();
-                }
-                shown.push(frame.clone());
-            }
-            // Of a library only the function by which it was entered.
-            Owner::Library if entered != Some(crate_of(&frame.path)) => {
-                entered = Some(crate_of(&frame.path));
-                shown.push(frame.clone());
-            }
-            // A primitive that polls the reader's code, such as `OnceCell`.
-            Owner::Library | Owner::Primitive | Owner::Framework => {}
+        .filter(|frame| frame.owner == Owner::Own)
+        .map(|frame| crate_of(&frame.path).to_owned())
+        .collect();
+    for frame in frames {
+        if frame.owner == Owner::Library && own.contains(crate_of(&frame.path)) {
+            *frame = Frame {
+                owner: Owner::Own,
+                file: None,
+                line: None,
+                path: std::mem::take(&mut frame.path),
+            };
         }
     }
-    shown.extend(primitive(tail).cloned());
-    shown
-}
-
-/// Of the frames inside the reader's last one, what is waited for.
-fn primitive(tail: &[Frame]) -> Option<&Frame> {
-    let is_public =
-        |frame: &&Frame| frame.owner == Owner::Primitive && !within(&frame.path, INTERNAL);
-    let not_std = |frame: &&Frame| {
-        !matches!(
-            crate_of(&frame.path),
-            "core" | "std" | "alloc" | "await_profile"
-        )
-    };
-    tail.iter()
-        .find(is_public)
-        .or_else(|| tail.iter().find(|frame| frame.owner == Owner::Primitive))
-        .or_else(|| tail.iter().rfind(not_std))
-        .or_else(|| tail.last())
-}
-
-/// Whether the stack is a timer that only bounds how long something else may take.
-pub(crate) fn is_deadline(stack: &[Frame]) -> bool {
-    let sleeps = stack
-        .iter()
-        .rposition(|frame| frame.path == "tokio::time::Sleep");
-    sleeps.is_some_and(|at| {
-        stack[..at]
-            .iter()
-            .rev()
-            .find(|frame| !matches!(crate_of(&frame.path), "core" | "std"))
-            .is_some_and(|outer| {
-                outer.path.starts_with("tokio::time::Timeout::")
-                    || outer.path.starts_with("tower::timeout::")
-                    || outer.path.starts_with("tower_http::timeout::")
-            })
-    })
 }

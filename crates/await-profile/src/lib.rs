@@ -23,6 +23,7 @@ mod children;
 mod clone_hook;
 mod fold;
 mod frames;
+mod known;
 mod names;
 mod probe;
 mod profile;
@@ -35,6 +36,7 @@ mod stack;
 mod summary;
 mod symbols;
 mod tracked;
+mod view;
 
 #[cfg(feature = "tower")]
 mod body;

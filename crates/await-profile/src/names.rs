@@ -5,6 +5,8 @@
 //! generic type by its type with all arguments. Readers know them as
 //! `service::routes::read` and `Type::method`.
 
+use crate::symbols::Symbol;
+
 /// The path a reader would write: no generic arguments, no closures, no
 /// `<Type as Trait>`.
 pub(crate) fn clean(name: &str) -> String {
@@ -20,6 +22,56 @@ pub(crate) fn clean(name: &str) -> String {
     } else {
         parts.join("::")
     }
+}
+
+/// The path of a symbol. Where debug information is limited to line tables,
+/// inlined functions have lost theirs, and it is pieced together from the file.
+pub(crate) fn path_of(symbol: &Symbol) -> String {
+    match &symbol.file {
+        Some(file) if !head(&symbol.name).contains("::") => path_in(file, &symbol.name),
+        _ => clean(&symbol.name),
+    }
+}
+
+/// A name up to its generic arguments.
+fn head(name: &str) -> &str {
+    let end = name
+        .char_indices()
+        .find(|&(at, letter)| letter == '<' && at > 0);
+    end.map_or(name, |(at, _)| &name[..at])
+}
+
+fn path_in(file: &str, name: &str) -> String {
+    let file = file.replace('\\', "/");
+    let (folder, modules) = file
+        .rsplit_once("/src/")
+        .unwrap_or(("", file.strip_prefix("src/").unwrap_or(&file)));
+    let package = folder.rsplit('/').next().unwrap_or_default();
+    // `tokio-1.47.1`, in the registry; what a package's folder is called elsewhere
+    // says nothing of its name.
+    let versioned = package
+        .rsplit_once('-')
+        .filter(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit()));
+    let krate = match versioned {
+        Some((krate, _)) if folder.contains("/registry/src/") => krate.replace('-', "_"),
+        _ if folder.contains("/library/") => package.to_owned(),
+        _ => String::new(),
+    };
+    let function = match head(name) {
+        name if name.starts_with("{async_fn") => "async fn",
+        name if name.starts_with("{async_block") => "async block",
+        name if is_noise(name) => "",
+        name => name,
+    };
+    let modules = modules.trim_end_matches(".rs").split('/');
+    let modules = modules.filter(|module| !matches!(*module, "mod" | "lib" | "main"));
+    let parts = std::iter::once(krate.as_str())
+        .chain(modules)
+        .chain(std::iter::once(function));
+    parts
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("::")
 }
 
 /// The crate that the cleaned path belongs to.
@@ -159,6 +211,45 @@ mod tests {
             ("broken<name", "brokenname"),
         ] {
             assert_eq!(clean(compiler), reader, "{compiler}");
+        }
+    }
+
+    #[test]
+    fn short_names_are_completed_from_the_file() {
+        for (name, file, path) in [
+            (
+                "lock<alloc::string::String>",
+                "/c/registry/src/index-1/tokio-1.47.1/src/sync/mutex.rs",
+                "tokio::sync::mutex::lock",
+            ),
+            (
+                "{async_fn#0}",
+                "/c/registry/src/index-1/http-body-util-0.1.3/src/combinators/mod.rs",
+                "http_body_util::combinators::async fn",
+            ),
+            (
+                "{closure#0}<u8>",
+                "/rustc/0a1b/library/core/src/future/poll_fn.rs",
+                "core::future::poll_fn",
+            ),
+            (
+                "{async_fn#0}",
+                "/home/me/shop/src/cart.rs",
+                "cart::async fn",
+            ),
+            ("{async_block#0}", "src/main.rs", "async block"),
+            (
+                "shop::cart::add::{closure#0}",
+                "/home/me/shop/src/cart.rs",
+                "shop::cart::add",
+            ),
+        ] {
+            let symbol = Symbol {
+                name: name.into(),
+                file: Some(file.into()),
+                line: None,
+            };
+            assert_eq!(path_of(&symbol), path, "{name}");
         }
     }
 }

@@ -7,12 +7,13 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use crate::fold::{Folder, Share};
-use crate::frames::{Frame, Frames, own_view, resolve_stack};
+use crate::frames::{Frame, Frames, resolve_stack};
 use crate::profiler::{ProfileOptions, Shared};
 use crate::registry::RouteCount;
 use crate::sampler::{Collected, Sample};
 use crate::slot::lock;
 use crate::summary::{RouteSummary, Summary};
+use crate::view::own_view;
 
 /// What the requests in flight were waiting for, sampled over some time.
 ///

@@ -49,7 +49,10 @@ impl Future for Chaos {
         for _ in 0..self.random.usize(..3) {
             match self.random.u8(..9) {
                 0 => cx.waker().wake_by_ref(),
-                1 => cx.waker().clone().wake(),
+                1 => {
+                    let clone = cx.waker().clone();
+                    clone.wake();
+                }
                 2 => drop(cx.waker().clone()),
                 3 | 4 => lock(&self.kept).push(cx.waker().clone()),
                 5 => {
@@ -57,7 +60,10 @@ impl Future for Chaos {
                     let waker = cx.waker();
                     let theirs = waker.clone();
                     std::thread::scope(|scope| {
-                        scope.spawn(move || waker.clone().wake());
+                        scope.spawn(move || {
+                            let clone = waker.clone();
+                            clone.wake();
+                        });
                     });
                     let thread = std::thread::spawn(move || theirs.wake());
                     thread.join().unwrap();
@@ -79,6 +85,8 @@ impl Future for Chaos {
     }
 }
 
+type Spawned = (Pin<Box<Tracked<Chaos>>>, Arc<Task>);
+
 struct World<'a> {
     random: fastrand::Rng,
     profiler: AwaitProfiler,
@@ -86,7 +94,7 @@ struct World<'a> {
     sampler: Option<Sampler<'a>>,
     asked: usize,
     kept: Kept,
-    futures: Vec<(Pin<Box<Tracked<Chaos>>>, Arc<Task>)>,
+    futures: Vec<Spawned>,
 }
 
 impl World<'_> {
@@ -103,10 +111,9 @@ impl World<'_> {
             }
             2..=5 => self.poll_one(),
             6 => {
-                if let Some(waker) = lock(&self.kept).pop() {
-                    if self.random.bool() {
-                        waker.wake();
-                    }
+                let waker = lock(&self.kept).pop();
+                if let Some(waker) = waker.filter(|_| self.random.bool()) {
+                    waker.wake();
                 }
             }
             7 => drop(self.pick().map(|chosen| self.futures.swap_remove(chosen))),
@@ -163,11 +170,11 @@ impl World<'_> {
                     collected,
                     std::collections::HashMap::new(),
                 );
-                let samples = profile.summary().samples;
+                let found = profile.summary().samples;
                 assert_eq!(
-                    samples.of_requests() + samples.idle,
+                    found.of_requests() + found.idle,
                     self.asked as u64,
-                    "{samples:?}"
+                    "{found:?}"
                 );
                 self.asked = 0;
             }
@@ -252,29 +259,29 @@ fn no_wake_is_lost() {
                 .as_mut()
                 .poll(&mut Context::from_waker(&waker))
                 .is_pending()
-        )
+        );
     };
-    let wakes = |expected| {
+    let wake_all = |expected| {
         let wakers = std::mem::take(&mut *lock(&kept));
         assert!(!wakers.is_empty());
         wakers.into_iter().for_each(Waker::wake);
         assert_eq!(task.wakes.swap(0, Ordering::Relaxed), expected);
     };
     poll();
-    wakes(1);
+    wake_all(1);
     profiler.arm();
     poll();
-    wakes(1);
+    wake_all(1);
     let mut sampler = Sampler::start(&running, Some(1));
     poll();
     // Chosen: the sampler wakes it, then the poll is recorded, then it is woken.
     sampler.sample_once();
     assert_eq!(task.wakes.swap(0, Ordering::Relaxed), 1);
     poll();
-    wakes(2);
+    wake_all(2);
     sampler.gather();
     assert_eq!(sampler.collected.stacks.len(), 1);
     running.switch_off();
     poll();
-    wakes(1);
+    wake_all(1);
 }
