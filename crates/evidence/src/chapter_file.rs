@@ -186,6 +186,12 @@ impl ChapterFile {
         self.settings.get(name)
     }
 
+    /// The setting in which the effect is judged. A record put together by hand
+    /// may lack it; then [`ChapterFile::load`] stands in, and the verdict says so.
+    pub fn effect_setting(&self) -> &Setting {
+        self.setting(&self.effect.setting).unwrap_or(&self.load)
+    }
+
     /// What the law predicts in the named setting.
     pub fn prediction(&self, setting: &str) -> Option<Prediction> {
         let setting = self.setting(setting)?;
@@ -195,9 +201,7 @@ impl ChapterFile {
     /// Seconds of load that a whole proof takes, without starts and drawing.
     pub fn planned_s(&self) -> f64 {
         let whole = |name: &str| self.setting(name).map_or(0.0, Setting::whole_s);
-        let warm_up = self
-            .setting(&self.effect.setting)
-            .map_or(0.0, |s| s.warm_up_s);
+        let warm_up = self.effect_setting().warm_up_s;
         f64::from(2 * (self.rounds.equal_pairs + self.rounds.pairs)) * whole(&self.effect.setting)
             + self
                 .bound

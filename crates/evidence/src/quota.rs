@@ -18,7 +18,11 @@ impl Throttling {
         .into_iter()
         .find_map(|(file, key, unit)| {
             let text = std::fs::read_to_string(file).ok()?;
-            let count: f64 = text.lines().find_map(|line| line.strip_prefix(key))?.parse().ok()?;
+            let count: f64 = text
+                .lines()
+                .find_map(|line| line.strip_prefix(key))?
+                .parse()
+                .ok()?;
             Some(Self {
                 seconds: count * unit,
             })

@@ -379,7 +379,8 @@ mod tests {
 
     #[test]
     fn the_ready_line_yields_service_and_admin() {
-        let line = "chapter1 problem listens on http://127.0.0.1:8080, admin on http://127.0.0.1:6060";
+        let line =
+            "chapter1 problem listens on http://127.0.0.1:8080, admin on http://127.0.0.1:6060";
         let ports: Vec<u16> = addresses(line).iter().map(SocketAddr::port).collect();
         assert_eq!(ports, [8080, 6060]);
         assert!(addresses("warming up").is_empty());

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use evidence::chapter_file::ChapterFile;
+
 use crate::exit::Problem;
 
 /// The repository that the command was called in.
@@ -97,6 +99,16 @@ impl Chapter {
     /// The package's name, `chapter1`.
     pub(crate) fn package(&self) -> String {
         format!("chapter{}", self.number)
+    }
+
+    /// Its claims and loads.
+    pub(crate) fn file(&self) -> Result<ChapterFile, Problem> {
+        let name = self.folder.file_name().unwrap_or_default().display();
+        ChapterFile::read(
+            &self.folder.join("chapter.toml"),
+            &format!("chapters/{name}/chapter.toml"),
+        )
+        .map_err(Problem::usage)
     }
 
     /// A variant's source file.

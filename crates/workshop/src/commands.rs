@@ -1,6 +1,8 @@
 //! One module a command.
 
+mod check;
 mod completions;
+mod load;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{Exit, Problem};
@@ -9,6 +11,26 @@ use crate::exit::{Exit, Problem};
 pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
     match cli.command {
         Some(Command::Completions { shell }) => completions::run(shell),
+        Some(Command::Check { chapter, output }) => check::run(chapter, output.format),
+        Some(Command::Load {
+            chapter,
+            with,
+            variant,
+            users,
+            think,
+            seconds,
+            host,
+            output,
+        }) => load::run(&load::Options {
+            chapter,
+            with,
+            variant,
+            users,
+            think,
+            seconds,
+            host,
+            format: output.format,
+        }),
         _ => Err(Problem::bad("this command is not built yet")),
     }
 }

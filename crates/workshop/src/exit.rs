@@ -3,6 +3,9 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use evidence::interrupt::Interrupt;
+use evidence::proof::ProofError;
+
 /// What the exit code says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -44,6 +47,15 @@ impl Problem {
 
     pub(crate) fn usage(sentence: impl fmt::Display) -> Self {
         Self::new(Exit::Usage, sentence)
+    }
+
+    /// A run that could not be carried through says nothing about the code.
+    pub(crate) fn of_run(error: &ProofError, interrupt: &Interrupt) -> Self {
+        if error.is_interrupt() || interrupt.is_set() {
+            Self::new(Exit::Interrupted, "interrupted; nothing was kept")
+        } else {
+            Self::new(Exit::Invalid, error)
+        }
     }
 
     pub(crate) fn new(exit: Exit, sentence: impl fmt::Display) -> Self {

@@ -6,7 +6,11 @@
 mod chapters;
 mod cli;
 mod commands;
+mod compile;
+mod ctrl_c;
 mod exit;
+mod json;
+mod terminal;
 
 use clap::Parser;
 
