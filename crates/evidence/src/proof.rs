@@ -2,7 +2,6 @@
 //! turn, then the law's bound, then the profiles in rounds of their own.
 
 use std::path::Path;
-use std::time::Duration;
 
 use crate::chapter_file::{ChapterFile, Setting};
 use crate::claim::{PROBLEM, SOLUTION};
@@ -10,8 +9,9 @@ use crate::generator::{self, GeneratorError, Progress};
 use crate::interrupt::Interrupt;
 use crate::load::Load;
 use crate::processors;
+use crate::profiling::ProfileData;
 use crate::quota::Throttling;
-use crate::record::{Profile, ProfileKind, Purpose, Round};
+use crate::record::{ProfileKind, Purpose, Round};
 use crate::server::{Launch, Server, ServerError};
 use crate::statistics::{self, Side};
 
@@ -109,17 +109,6 @@ pub struct Proof {
     pub profiles: Vec<ProfileData>,
     /// Whether every server was an optimised build.
     pub optimised: bool,
-}
-
-/// A profile and what belongs to it.
-#[derive(Debug, Clone)]
-pub struct ProfileData {
-    /// Its facts.
-    pub profile: Profile,
-    /// Its folded stacks.
-    pub folded: String,
-    /// Gzipped pprof protobuf.
-    pub pprof: Vec<u8>,
 }
 
 struct Step<'a> {
@@ -281,96 +270,6 @@ impl Bench<'_> {
             wall_s: server.age().as_secs_f64(),
         };
         Ok((round, server.is_optimised()))
-    }
-
-    /// Profiles of one variant, one after the other under one load.
-    ///
-    /// # Errors
-    ///
-    /// When server, generator or profiler fails, or on Ctrl-C.
-    pub fn profiles(
-        &self,
-        variant: &str,
-        setting: &str,
-        wanted: &[(ProfileKind, f64)],
-    ) -> Result<Vec<ProfileData>, ProofError> {
-        let mut load = self.setting(setting)?.load(&self.chapter.exchange);
-        let seconds: f64 = wanted.iter().map(|(_, seconds)| seconds).sum();
-        // Resolving symbols takes a moment after each; the load must not end before.
-        load.duration = Duration::from_secs_f64(seconds + 2.0 * wanted.len() as f64);
-        let server = self.start(variant, 0)?;
-        // The load stops when the profiles are there.
-        let enough = Interrupt::new();
-        let profiles = std::thread::scope(|scope| {
-            let driver = scope.spawn(|| {
-                let settings = generator::Settings {
-                    processors: &self.placement.generator,
-                    interrupt: &enough,
-                    progress: None,
-                };
-                generator::run(server.service(), &load, &settings)
-            });
-            std::thread::sleep(generator::ramp(&load) + load.warm_up);
-            let profiles = wanted
-                .iter()
-                .map(|&(kind, seconds)| self.profile(&server, variant, setting, kind, seconds))
-                .collect::<Result<Vec<_>, _>>();
-            enough.set();
-            match driver.join() {
-                Ok(Ok(_) | Err(GeneratorError::Interrupted)) | Err(_) => {}
-                Ok(Err(error)) => return Err(ProofError::from(error)),
-            }
-            profiles
-        })?;
-        Ok(profiles)
-    }
-
-    fn profile(
-        &self,
-        server: &Server,
-        variant: &str,
-        setting: &str,
-        kind: ProfileKind,
-        seconds: f64,
-    ) -> Result<ProfileData, ProofError> {
-        if self.interrupt.is_set() {
-            return Err(ServerError::Interrupted.into());
-        }
-        let patience = Duration::from_secs_f64(seconds + 60.0);
-        let (take, again) = match kind {
-            ProfileKind::Cpu => ("/debug/pprof/profile", "/debug/pprof/last"),
-            ProfileKind::Await => ("/debug/await", "/debug/await/last"),
-            ProfileKind::Heap => ("/debug/heap", "/debug/heap"),
-        };
-        let folded = server.ask(&format!("{take}?seconds={seconds}&format=folded"), patience)?;
-        let folded = String::from_utf8_lossy(&folded).into_owned();
-        let pprof = server.ask(&format!("{again}?format=pprof"), patience)?;
-        let samples = folded
-            .lines()
-            .filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok())
-            .sum();
-        let processors = server.metrics()?.get("tokio_workers").unwrap_or(1.0);
-        // 99 samples a second of processor time: the lab's default frequency.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let capacity = (kind == ProfileKind::Cpu).then_some((99.0 * seconds * processors) as u64);
-        Ok(ProfileData {
-            profile: Profile {
-                variant: variant.to_owned(),
-                kind,
-                setting: setting.to_owned(),
-                seconds,
-                samples,
-                capacity,
-                unit: match kind {
-                    ProfileKind::Cpu => "1/99 s of processor time",
-                    ProfileKind::Await => "a request in flight at a moment",
-                    ProfileKind::Heap => "an allocation",
-                }
-                .to_owned(),
-            },
-            folded,
-            pprof,
-        })
     }
 }
 

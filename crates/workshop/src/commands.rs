@@ -3,6 +3,7 @@
 mod check;
 mod completions;
 mod load;
+mod profile;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{Exit, Problem};
@@ -12,6 +13,21 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
     match cli.command {
         Some(Command::Completions { shell }) => completions::run(shell),
         Some(Command::Check { chapter, output }) => check::run(chapter, output.format),
+        Some(Command::Profile {
+            chapter,
+            kind,
+            variant,
+            seconds,
+            into,
+            output,
+        }) => profile::run(&profile::Options {
+            chapter,
+            kind,
+            variant,
+            seconds,
+            into,
+            format: output.format,
+        }),
         Some(Command::Load {
             chapter,
             with,

@@ -9,6 +9,7 @@ mod commands;
 mod compile;
 mod ctrl_c;
 mod exit;
+mod files;
 mod json;
 mod terminal;
 
