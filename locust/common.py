@@ -151,12 +151,15 @@ def summarise(environment, measurement: Measurement) -> dict:
 
 def misses(environment, measurement: Measurement, summary: dict):
     """A sentence for every threshold that was missed."""
-    if measurement.start is None or not summary["completed"]:
-        yield "no right answer was measured; let the run last longer than its users take to come and warm up"
-        return
-    users = environment.runner.target_user_count or environment.parsed_options.num_users
     for cause, count in summary["errors"].items():
         yield f"{count} requests failed: {cause}"
+    if measurement.start is None:
+        yield "nothing was measured; let the run last longer than its users take to come and warm up"
+    elif not summary["completed"]:
+        yield "no right answer came"
+    if not summary["completed"]:
+        return
+    users = environment.runner.target_user_count or environment.parsed_options.num_users
     for limits in {user.limits for user in environment.user_classes}:
         p95 = environment.stats.total.get_response_time_percentile(0.95)
         if p95 > limits.p95_ms:
