@@ -23,9 +23,9 @@ pub(crate) fn compare(
     let bound = f64::from(users) / (0.5 + 0.05);
     println!("Little's bound: {users} users / (0.5 s + 0.05 s) = {bound:.0} answers a second.\n");
     println!(
-        "| round | generator | answers a second | of the bound | median | p99 | faults | its processor |"
+        "| round | generator | answers a second | of the bound | median | p99 | faults | its processor: used | waited for | generator-bound |"
     );
-    println!("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    println!("| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |");
     for round in 1..=rounds {
         for contestant in CONTESTANTS {
             let program = program()?;
@@ -47,7 +47,7 @@ pub(crate) fn compare(
 
 fn row(round: u32, contestant: Contestant, result: &Result, bound: f64) {
     println!(
-        "| {round} | {} {} | {:.1} | {:.1} % | {:.1} ms | {:.1} ms | {} | {:.0} % |",
+        "| {round} | {} {} | {:.1} | {:.1} % | {:.1} ms | {:.1} ms | {} | {:.0} % | {} | {} |",
         contestant.name(),
         result.version,
         result.per_second,
@@ -56,6 +56,10 @@ fn row(round: u32, contestant: Contestant, result: &Result, bound: f64) {
         result.p99_ms.unwrap_or(f64::NAN),
         result.faults,
         100.0 * result.cpu_share.unwrap_or(f64::NAN),
+        result
+            .waited_share
+            .map_or_else(|| "?".to_owned(), |share| format!("{:.0} %", 100.0 * share)),
+        if result.is_bound { "yes" } else { "no" },
     );
 }
 

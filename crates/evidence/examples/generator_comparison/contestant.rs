@@ -9,6 +9,7 @@ use evidence::drivers::{self, k6, locust};
 use evidence::generator;
 use evidence::interrupt::Interrupt;
 use evidence::load::{Arrivals, Exchange, Load};
+use evidence::outcome::GeneratorFacts;
 use evidence::processors;
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 
@@ -30,6 +31,9 @@ pub(crate) struct Result {
     pub(crate) p99_ms: Option<f64>,
     /// Of one processor.
     pub(crate) cpu_share: Option<f64>,
+    /// Ready to run, but its processor was busy with something else.
+    pub(crate) waited_share: Option<f64>,
+    pub(crate) is_bound: bool,
     pub(crate) faults: u64,
 }
 
@@ -99,6 +103,8 @@ impl Contestant {
             median_ms: outcome.latency.at(0.5),
             p99_ms: outcome.latency.at(0.99),
             cpu_share: outcome.generator.cpu_share,
+            waited_share: outcome.generator.waited_share,
+            is_bound: outcome.generator.is_bound(),
             faults: outcome.error_count() + outcome.wrong_answers,
             version: outcome.generator.version,
         })
@@ -134,6 +140,8 @@ fn wrk(program: &Path, target: SocketAddr, load: &Load, processors: &[usize]) ->
         median_ms: after("50%").and_then(milliseconds),
         p99_ms: after("99%").and_then(milliseconds),
         cpu_share,
+        waited_share: None,
+        is_bound: cpu_share.is_some_and(|share| share > GeneratorFacts::BOUND),
         faults: 0,
     })
 }
@@ -156,6 +164,8 @@ fn oha(program: &Path, target: SocketAddr, load: &Load, processors: &[usize]) ->
         median_ms: number("/latencyPercentiles/p50").map(|seconds| seconds * 1e3),
         p99_ms: number("/latencyPercentiles/p99").map(|seconds| seconds * 1e3),
         cpu_share,
+        waited_share: None,
+        is_bound: cpu_share.is_some_and(|share| share > GeneratorFacts::BOUND),
         faults: 0,
     })
 }

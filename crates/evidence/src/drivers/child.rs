@@ -1,6 +1,5 @@
 //! A load tool as a child process: pinned, watched, bounded in time, and never left behind.
 
-use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,6 +38,9 @@ pub(super) struct Ended {
     pub(super) summary: String,
     /// Processor time over the recorded part, as a share of what the tool could use.
     pub(super) cpu_share: Option<f64>,
+    /// Time that it was ready to run but did not, as a share of the same; for a tool of one
+    /// thread only: several threads wait for each other, too.
+    pub(super) waited_share: Option<f64>,
 }
 
 impl<'s> Task<'s> {
@@ -120,6 +122,9 @@ impl<'s> Task<'s> {
         Ok(Ended {
             summary,
             cpu_share: cpu.share(self.recorded, self.processors_usable()),
+            waited_share: (self.most_processors == 1)
+                .then(|| cpu.waited(self.recorded))
+                .flatten(),
         })
     }
 
@@ -212,7 +217,14 @@ struct CpuTime {
     /// `None` where the system does not tell.
     system: Option<System>,
     pid: Pid,
-    samples: VecDeque<(Instant, u64)>,
+    samples: Vec<Sample>,
+}
+
+#[derive(Clone, Copy)]
+struct Sample {
+    at: Instant,
+    used: Duration,
+    waited: Option<Duration>,
 }
 
 impl CpuTime {
@@ -220,7 +232,7 @@ impl CpuTime {
         Self {
             system: System::new().ok(),
             pid: Pid::from_u32(process),
-            samples: VecDeque::new(),
+            samples: Vec::new(),
         }
     }
 
@@ -234,21 +246,36 @@ impl CpuTime {
             ProcessRefreshKind::nothing().with_cpu().without_tasks(),
         );
         if let Some(process) = system.process(self.pid) {
-            self.samples
-                .push_back((Instant::now(), process.accumulated_cpu_time()));
+            self.samples.push(Sample {
+                at: Instant::now(),
+                used: Duration::from_millis(process.accumulated_cpu_time()),
+                waited: processors::waited(&self.pid.to_string()),
+            });
         }
     }
 
-    /// Over the last `span` of the child's life, which is when its load was recorded.
+    /// Used over the last `span` of the child's life, which is when its load was recorded.
     fn share(&self, span: Duration, processors: usize) -> Option<f64> {
-        let (end, used_at_end) = *self.samples.back()?;
-        let (start, used_at_start) = *self
+        let (start, end) = self.ends(span)?;
+        let used = end.used.saturating_sub(start.used).as_secs_f64();
+        Some(used / (end.at - start.at).as_secs_f64() / processors as f64)
+    }
+
+    /// Waited over the same time.
+    fn waited(&self, span: Duration) -> Option<f64> {
+        let (start, end) = self.ends(span)?;
+        let waited = end.waited?.saturating_sub(start.waited?).as_secs_f64();
+        Some(waited / (end.at - start.at).as_secs_f64())
+    }
+
+    fn ends(&self, span: Duration) -> Option<(Sample, Sample)> {
+        let end = *self.samples.last()?;
+        let start = *self
             .samples
             .iter()
             .rev()
-            .find(|(moment, _)| *moment + span <= end)?;
-        let seconds = (end - start).as_secs_f64() * processors as f64;
-        Some(used_at_end.saturating_sub(used_at_start) as f64 / 1000.0 / seconds)
+            .find(|sample| sample.at + span <= end.at)?;
+        Some((start, end))
     }
 }
 

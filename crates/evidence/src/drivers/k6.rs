@@ -57,7 +57,7 @@ pub fn run(
         name: GeneratorKind::K6,
         version,
         cpu_share: ended.cpu_share,
-        waited_share: None,
+        waited_share: ended.waited_share,
         users: load.users,
         open_loop: false,
     };

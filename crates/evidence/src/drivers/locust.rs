@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::child::Task;
+use super::child::{Ended, Task};
 use super::{DriverError, Settings};
 use crate::load::Load;
 use crate::outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome};
@@ -63,7 +63,7 @@ pub fn run(
             .arg("--summary")
             .arg(task.summary_path());
     })?;
-    read(&ended.summary, load.users, ended.cpu_share)
+    read(load.users, &ended)
 }
 
 /// What `locust/common.py` writes.
@@ -80,11 +80,12 @@ struct Summary {
     per_second: Vec<u64>,
 }
 
-fn read(summary: &str, users: u32, cpu_share: Option<f64>) -> Result<Outcome, DriverError> {
-    let summary: Summary = serde_json::from_str(summary).map_err(|error| DriverError::Summary {
-        tool: TOOL,
-        reason: error.to_string(),
-    })?;
+fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
+    let summary: Summary =
+        serde_json::from_str(&ended.summary).map_err(|error| DriverError::Summary {
+            tool: TOOL,
+            reason: error.to_string(),
+        })?;
     let (wrong, errors): (BTreeMap<_, _>, BTreeMap<_, _>) = summary
         .errors
         .into_iter()
@@ -98,8 +99,8 @@ fn read(summary: &str, users: u32, cpu_share: Option<f64>) -> Result<Outcome, Dr
         generator: GeneratorFacts {
             name: GeneratorKind::Locust,
             version: summary.version,
-            cpu_share,
-            waited_share: None,
+            cpu_share: ended.cpu_share,
+            waited_share: ended.waited_share,
             users,
             open_loop: false,
         },
