@@ -1,7 +1,7 @@
 //! What the system grants. In a process of its own: a limit holds for all of a process.
 #![cfg(unix)]
 
-use evidence::processors::{allow_open_files, pin_current_thread};
+use evidence::processors::allow_open_files;
 
 #[test]
 fn the_soft_limit_is_raised_and_the_hard_one_named() {
@@ -28,7 +28,7 @@ fn the_soft_limit_is_raised_and_the_hard_one_named() {
 fn a_pinned_thread_and_its_children_stay_where_they_are() {
     let last = *evidence::processors::available().last().unwrap();
     let seen = std::thread::spawn(move || {
-        pin_current_thread(&[last]).unwrap();
+        evidence::processors::pin_current_thread(&[last]).unwrap();
         let child = std::process::Command::new("sh")
             .args(["-c", "grep Cpus_allowed_list /proc/self/status"])
             .output()
@@ -41,5 +41,5 @@ fn a_pinned_thread_and_its_children_stay_where_they_are() {
         seen.split_whitespace().last(),
         Some(last.to_string().as_str())
     );
-    assert!(pin_current_thread(&[]).is_ok());
+    assert!(evidence::processors::pin_current_thread(&[]).is_ok());
 }
