@@ -3,6 +3,7 @@
 
 pub mod chapter_file;
 pub mod claim;
+pub mod drivers;
 pub mod environment;
 pub mod figures;
 pub mod flamegraph;

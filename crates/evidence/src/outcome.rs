@@ -51,9 +51,12 @@ impl GeneratorFacts {
     /// The share of its processors above which a figure describes the generator, not the server.
     pub const BOUND: f64 = 0.9;
 
-    /// Whether the generator used over 90 % of what it was given.
+    /// Whether the generator used over 90 % of what it was given. What it waited for its processor
+    /// it was not given: beside another program it may be at its limit with half a processor.
     pub fn is_bound(&self) -> bool {
-        self.cpu_share.is_some_and(|share| share > Self::BOUND)
+        let given = 1.0 - self.waited_share.unwrap_or(0.0).clamp(0.0, 1.0);
+        self.cpu_share
+            .is_some_and(|share| share > Self::BOUND * given)
     }
 }
 
@@ -118,5 +121,32 @@ impl Outcome {
     /// Failed requests of every cause.
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_bound(cpu_share: Option<f64>, waited_share: Option<f64>) -> bool {
+        GeneratorFacts {
+            name: GeneratorKind::Locust,
+            version: String::new(),
+            cpu_share,
+            waited_share,
+            users: 1,
+            open_loop: false,
+        }
+        .is_bound()
+    }
+
+    #[test]
+    fn a_generator_is_bound_by_what_it_was_given() {
+        assert!(is_bound(Some(0.95), None));
+        assert!(!is_bound(Some(0.75), None));
+        assert!(!is_bound(Some(0.75), Some(0.02)));
+        // Something else had the other quarter.
+        assert!(is_bound(Some(0.75), Some(0.24)));
+        assert!(!is_bound(None, Some(0.24)));
     }
 }

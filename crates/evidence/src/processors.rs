@@ -101,13 +101,14 @@ pub fn allow_open_files(needed: u64) -> Result<(), FileLimit> {
 /// How long the calling thread has been ready to run without getting a processor; `None` where
 /// the system does not tell. Grows while something else keeps the thread's processor busy.
 pub fn waited_for_processor() -> Option<Duration> {
-    #[cfg(target_os = "linux")]
-    {
-        // Three numbers: nanoseconds on a processor, nanoseconds waiting for one, time slices.
-        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-        let waited = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
-        Some(Duration::from_nanos(waited))
-    }
-    #[cfg(not(target_os = "linux"))]
-    None
+    waited("thread-self")
+}
+
+/// The same of the first thread of another process, or of `thread-self`.
+pub(crate) fn waited(process: &str) -> Option<Duration> {
+    // Three numbers: nanoseconds on a processor, nanoseconds waiting for one, time slices.
+    // Only Linux has this file.
+    let text = std::fs::read_to_string(format!("/proc/{process}/schedstat")).ok()?;
+    let waited = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(Duration::from_nanos(waited))
 }

@@ -3,7 +3,6 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -12,8 +11,12 @@ use tokio::runtime::{Builder, LocalOptions};
 const ANSWER: &[u8] =
     b"HTTP/1.1 200 OK\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 1\r\n\r\n6";
 
-/// Serves until killed; prints its address first.
-pub(crate) fn serve(delay: Duration) -> io::Result<()> {
+/// Prints its address, then serves until standard input closes: never longer than its parent.
+pub(crate) fn serve() -> io::Result<()> {
+    std::thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        std::process::exit(0);
+    });
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
@@ -23,12 +26,12 @@ pub(crate) fn serve(delay: Duration) -> io::Result<()> {
         loop {
             let (stream, _) = listener.accept().await?;
             stream.set_nodelay(true)?;
-            tokio::task::spawn_local(answer(stream, delay));
+            tokio::task::spawn_local(answer(stream));
         }
     })
 }
 
-async fn answer(mut stream: TcpStream, delay: Duration) -> io::Result<()> {
+async fn answer(mut stream: TcpStream) -> io::Result<()> {
     let mut request = [0; 2048];
     let mut filled = 0;
     loop {
@@ -37,13 +40,9 @@ async fn answer(mut stream: TcpStream, delay: Duration) -> io::Result<()> {
             return Ok(());
         }
         filled += count;
-        if !request[..filled].ends_with(b"\r\n\r\n") {
-            continue;
+        if request[..filled].ends_with(b"\r\n\r\n") {
+            filled = 0;
+            stream.write_all(ANSWER).await?;
         }
-        filled = 0;
-        if !delay.is_zero() {
-            tokio::time::sleep(delay).await;
-        }
-        stream.write_all(ANSWER).await?;
     }
 }
