@@ -8,9 +8,12 @@ mod cli;
 mod commands;
 mod compile;
 mod ctrl_c;
+mod exercise;
 mod exit;
 mod files;
+mod hints;
 mod json;
+mod progress_file;
 mod terminal;
 
 use clap::Parser;
