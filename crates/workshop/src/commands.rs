@@ -8,6 +8,7 @@ mod profile;
 mod reset;
 mod solution;
 mod status;
+mod steps;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{Exit, Problem};
@@ -23,6 +24,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
         }) => hint::run(chapter, upto, output.format),
         Some(Command::Solution { chapter }) => solution::run(chapter),
         Some(Command::Reset { chapter }) => reset::run(chapter),
+        Some(Command::Steps { output }) => steps::run(output.format),
         Some(Command::Completions { shell }) => completions::run(shell),
         Some(Command::Check { chapter, output }) => check::run(chapter, output.format),
         Some(Command::Profile {

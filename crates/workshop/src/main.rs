@@ -11,9 +11,11 @@ mod ctrl_c;
 mod exercise;
 mod exit;
 mod files;
+mod git;
 mod hints;
 mod json;
 mod progress_file;
+mod steps;
 mod terminal;
 
 use clap::Parser;

@@ -5,4 +5,5 @@ mod bad_places;
 mod exercise_of_each_chapter;
 mod hints_and_progress;
 mod reset_and_solution;
+mod step_branches;
 mod workshop;
