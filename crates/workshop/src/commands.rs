@@ -2,10 +2,12 @@
 
 mod check;
 mod completions;
+mod doctor;
 mod hint;
 mod load;
 mod profile;
 mod reset;
+mod setup;
 mod solution;
 mod status;
 mod steps;
@@ -24,6 +26,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
         }) => hint::run(chapter, upto, output.format),
         Some(Command::Solution { chapter }) => solution::run(chapter),
         Some(Command::Reset { chapter }) => reset::run(chapter),
+        Some(Command::Doctor { output }) => doctor::run(output.format),
+        Some(Command::Setup { tools }) => setup::run(&tools),
         Some(Command::Steps { output }) => steps::run(output.format),
         Some(Command::Completions { shell }) => completions::run(shell),
         Some(Command::Check { chapter, output }) => check::run(chapter, output.format),

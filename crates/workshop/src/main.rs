@@ -17,6 +17,7 @@ mod json;
 mod progress_file;
 mod steps;
 mod terminal;
+mod tools;
 
 use clap::Parser;
 

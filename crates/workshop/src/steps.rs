@@ -32,7 +32,8 @@ const MAIL: &str = "steps@workshop.invalid";
 pub(crate) struct Branch {
     pub(crate) chapter: u32,
     /// `steps/chapter1`.
-    pub(crate) branch: String,
+    #[serde(rename = "branch")]
+    pub(crate) name: String,
     /// The commit that it stands on.
     pub(crate) base: String,
     /// In order; never empty.
@@ -104,7 +105,7 @@ fn branch(
     }
     Ok((!steps.is_empty()).then(|| Branch {
         chapter: chapter.chapter,
-        branch: format!("steps/{}", chapter.package),
+        name: format!("steps/{}", chapter.package),
         base: base.to_owned(),
         steps,
     }))

@@ -48,13 +48,13 @@ fn print(branches: &[Branch], changes: &[Change]) {
             Change::Unchanged => "as it was",
         };
         let base = short(&branch.base);
-        println!("{} ({change}), on commit {base}", branch.branch);
+        println!("{} ({change}), on commit {base}", branch.name);
         for step in &branch.steps {
             println!("  {} {}", short(&step.commit), step.name);
         }
         println!(
             "  read it with: git log --patch --reverse {base}..{}",
-            branch.branch
+            branch.name
         );
     }
 }

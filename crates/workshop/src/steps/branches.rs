@@ -30,7 +30,7 @@ pub(crate) fn update(git: &Git, branches: &[Branch]) -> Result<Vec<Change>, Prob
     let mut changes = Vec::new();
     let mut orders = Vec::new();
     for branch in branches {
-        let reference = format!("refs/heads/{}", branch.branch);
+        let reference = format!("refs/heads/{}", branch.name);
         let new = branch
             .steps
             .last()
@@ -39,8 +39,8 @@ pub(crate) fn update(git: &Git, branches: &[Branch]) -> Result<Vec<Change>, Prob
         changes.push(match old {
             Some(old) if old == *new => Change::Unchanged,
             Some(old) => {
-                refuse_a_checked_out(git, &branch.branch)?;
-                refuse_a_readers_own(git, &branch.branch, &old)?;
+                refuse_a_checked_out(git, &branch.name)?;
+                refuse_a_readers_own(git, &branch.name, &old)?;
                 orders.push(format!("update {reference} {new} {old}\n"));
                 Change::Updated
             }

@@ -48,8 +48,8 @@ impl Measured {
         if let ("solution", Some(ratio), Some((low, high))) =
             (variant, effect.ratio, effect.interval)
         {
-            text += &format!(
-                " That is {} than the problem (95 % interval {} to {}).",
+            text = format!(
+                "{text} That is {} than the problem (95 % interval {} to {}).",
                 figures::gain(ratio),
                 figures::ratio(low),
                 figures::ratio(high)

@@ -20,7 +20,14 @@ fn an_unknown_chapter_is_named_with_those_there_are() {
 fn outside_the_workshop_one_is_told_to_go_inside() {
     let workshop = Workshop::new();
     let elsewhere = tempfile::tempdir().unwrap();
-    for arguments in [&[][..], &["hint", "1"], &["reset", "1"], &["steps"]] {
+    for arguments in [
+        &[][..],
+        &["hint", "1"],
+        &["reset", "1"],
+        &["steps"],
+        &["setup"],
+        &["doctor"],
+    ] {
         let said = workshop
             .command(arguments)
             .current_dir(&elsewhere)

@@ -5,5 +5,6 @@ mod bad_places;
 mod exercise_of_each_chapter;
 mod hints_and_progress;
 mod reset_and_solution;
+mod setup_and_doctor;
 mod step_branches;
 mod workshop;
