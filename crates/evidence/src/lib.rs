@@ -1,5 +1,26 @@
 //! How the workshop obtains its figures: loads, rounds, statistics, claims,
 //! captures and reports. It has no command line; `crates/workshop` is that.
 
+pub mod chapter_file;
+pub mod claim;
+pub mod environment;
+pub mod figures;
+pub mod generator;
+pub mod grade;
+pub mod heap;
+pub mod interrupt;
+pub mod law;
 pub mod load;
+pub mod metrics;
 pub mod outcome;
+pub mod processors;
+pub mod profiling;
+pub mod proof;
+pub mod quota;
+pub mod record;
+pub mod reference;
+pub mod server;
+pub mod statistics;
+pub mod summary;
+pub mod trial;
+pub mod verdict;
