@@ -21,7 +21,7 @@ FLAGS = [
 # True once images and framed documents have arrived, or have failed to.
 EVERYTHING_IS_HERE = """() =>
     [...document.images].every((image) => image.complete) &&
-    [...document.querySelectorAll("iframe")].every((frame) => {
+    [...document.querySelectorAll("iframe, object")].every((frame) => {
         try {
             const inner = frame.contentDocument;
             return inner === null || (inner.readyState === "complete" && inner.URL !== "about:blank");
