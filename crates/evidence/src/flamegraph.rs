@@ -59,25 +59,31 @@ pub struct Picture {
 }
 
 impl Picture {
+    /// What the widths of such a picture show.
+    pub fn what(kind: ProfileKind) -> &'static str {
+        match kind {
+            ProfileKind::Cpu => "where processors work",
+            ProfileKind::Await => "what requests wait for",
+            ProfileKind::Heap => "what is allocated",
+        }
+    }
+
     /// How a capture shows one of its profiles.
     pub fn of(profile: &Profile) -> Self {
         let samples = figures::count(profile.samples as f64);
-        let (what, subtitle) = match (profile.kind, profile.capacity) {
+        let subtitle = match (profile.kind, profile.capacity) {
             (ProfileKind::Cpu, Some(capacity)) => {
                 let busy = profile.samples as f64 / capacity.max(1) as f64;
-                let busy = figures::percent(busy.min(1.0));
-                (
-                    "where processors work",
-                    format!("{samples} samples: {busy} busy"),
+                format!(
+                    "{samples} samples: {} busy",
+                    figures::percent(busy.min(1.0))
                 )
             }
-            (ProfileKind::Cpu, None) => ("where processors work", format!("{samples} samples")),
-            (ProfileKind::Await, _) => ("what requests wait for", format!("{samples} samples")),
-            (ProfileKind::Heap, _) => ("what is allocated", format!("{samples} samples")),
+            _ => format!("{samples} samples"),
         };
         Self {
             kind: profile.kind,
-            title: format!("{}: {what}", profile.variant),
+            title: format!("{}: {}", profile.variant, Self::what(profile.kind)),
             subtitle: Some(subtitle),
             unit: "samples".to_owned(),
             idle: profile.idle(),
