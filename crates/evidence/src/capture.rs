@@ -241,7 +241,7 @@ impl Capture {
                 continue;
             };
             let picture = Picture {
-                title: format!("problem to solution: {}", Picture::what(kind)),
+                title: format!("change: {}", Picture::what(kind)),
                 subtitle: Some("red: more than before, blue: less".to_owned()),
                 ..Picture::of(after)
             };

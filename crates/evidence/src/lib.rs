@@ -15,6 +15,7 @@ pub mod plots;
 pub mod provenance;
 pub mod record;
 pub mod reference;
+pub mod report;
 pub mod statistics;
 pub mod summary;
 pub mod table;

@@ -143,7 +143,7 @@ pub(crate) fn record() -> Record {
             quota: None,
             governor: Some("performance".to_owned()),
             optimised: true,
-            build_profile: "dev (optimised)".to_owned(),
+            build_profile: "dev".to_owned(),
             tools: [("rustc".to_owned(), "1.95.0".to_owned())].into(),
         },
         seed: 42,
