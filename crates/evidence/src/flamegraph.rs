@@ -59,12 +59,12 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// What the widths of such a picture show.
+    /// What the widths of such a picture show, short enough for a phone.
     pub fn what(kind: ProfileKind) -> &'static str {
         match kind {
-            ProfileKind::Cpu => "where processors work",
-            ProfileKind::Await => "what requests wait for",
-            ProfileKind::Heap => "what is allocated",
+            ProfileKind::Cpu => "CPU time",
+            ProfileKind::Await => "waiting",
+            ProfileKind::Heap => "allocation",
         }
     }
 
@@ -252,9 +252,14 @@ fn svg(options: &mut Options<'_>, lines: &str) -> Result<String, FlamegraphError
 
 /// inferno's script keeps zoom and search in the page's address. A frame of a
 /// single-file report has no address to change, and the browser's refusal
-/// would break off the script.
+/// would break off the script. Its search button shows only under a mouse,
+/// which a phone does not have.
 fn forgiving(svg: &str) -> String {
-    let guarded = svg.replace("history.replaceState(", "remember(");
+    let guarded = svg.replace("history.replaceState(", "remember(").replacen(
+        "#search { text-anchor:end; opacity:0.1;",
+        "#search { text-anchor:end;",
+        1,
+    );
     guarded.replacen(
         "\"use strict\";",
         "\"use strict\";\nfunction remember(a, b, c) { try { history.replaceState(a, b, c); } catch (refused) {} }",

@@ -1,15 +1,21 @@
 //! A capture in Markdown, for the book to include: no measured number is typed by hand.
 
+mod environment;
+mod rounds;
 mod values;
 
 use std::fmt::Write as _;
 
-pub use self::values::values;
+pub use self::{
+    environment::environment,
+    rounds::{agreement, rounds},
+    values::values,
+};
+pub(crate) use self::{environment::environment_rows, rounds::purpose_in_words};
 use crate::{
     claim::{Metric, PROBLEM, SOLUTION},
     figures,
-    outcome::GeneratorKind,
-    record::{Purpose, Record, Round},
+    record::{Purpose, Record},
     statistics,
     verdict::{Analysis, limit_in_words},
 };
@@ -112,107 +118,6 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// Every round's raw figures.
-pub fn rounds(record: &Record) -> String {
-    let mut text = String::from(
-        "| round | why | variant | setting | answers | requests a second | median | p99 | errors | generator | server CPU |\n\
-         | ---: | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-    );
-    for (round, number) in record.rounds.iter().zip(1..) {
-        let outcome = &round.outcome;
-        let latency = |q: f64| {
-            outcome
-                .latency
-                .at(q)
-                .map_or_else(unknown, figures::milliseconds)
-        };
-        let _ = writeln!(
-            text,
-            "| {number} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
-            purpose_in_words(round.purpose),
-            round.variant,
-            round.setting,
-            figures::count(outcome.completed as f64),
-            Metric::RequestsPerSecond.text(outcome.requests_per_second),
-            latency(0.5),
-            latency(0.99),
-            figures::count(outcome.error_count() as f64),
-            outcome
-                .generator
-                .cpu_share
-                .map_or_else(unknown, figures::percent),
-            round
-                .server_cpu_s
-                .map_or_else(unknown, |s| format!("{s:.2} s")),
-        );
-    }
-    let _ = write!(text, "\n{}", provenance(record));
-    text
-}
-
-/// The machine and the tools, as a list.
-pub fn environment(record: &Record) -> String {
-    let mut text = String::new();
-    for (name, value) in environment_rows(record) {
-        let _ = writeln!(text, "- {name}: {value}");
-    }
-    text
-}
-
-/// The machine and the tools, name by name.
-pub(crate) fn environment_rows(record: &Record) -> Vec<(String, String)> {
-    let here = &record.environment;
-    let mut rows = vec![
-        ("processor".to_owned(), here.cpu_model.clone()),
-        (
-            "processors".to_owned(),
-            format!(
-                "{} usable of {} online",
-                here.processors_usable, here.processors_online
-            ),
-        ),
-        (
-            "memory".to_owned(),
-            format!("{} MiB", figures::count(here.memory_mib as f64)),
-        ),
-        ("memory regions".to_owned(), here.memory_regions.to_string()),
-        ("system".to_owned(), here.system.clone()),
-        ("kernel".to_owned(), here.kernel.clone()),
-        (
-            "CPU quota".to_owned(),
-            here.quota
-                .map_or_else(|| "none".to_owned(), |quota| format!("{quota} processors")),
-        ),
-        (
-            "frequency governor".to_owned(),
-            here.governor
-                .clone()
-                .unwrap_or_else(|| "not known".to_owned()),
-        ),
-        (
-            "build".to_owned(),
-            format!(
-                "{} ({})",
-                here.build_profile,
-                if here.optimised {
-                    "optimised"
-                } else {
-                    "not optimised"
-                }
-            ),
-        ),
-    ];
-    rows.extend(
-        here.tools
-            .iter()
-            .map(|(tool, version)| (tool.clone(), version.clone())),
-    );
-    rows.push(("commit".to_owned(), record.commit.in_short()));
-    rows.push(("date".to_owned(), format!("{} (UTC)", record.started)));
-    rows.push(("seed".to_owned(), record.seed.to_string()));
-    rows
-}
-
 /// Figures published elsewhere, each with what to know about it.
 pub fn published(record: &Record) -> String {
     let mut text =
@@ -227,60 +132,6 @@ pub fn published(record: &Record) -> String {
         );
     }
     text
-}
-
-/// What the three generators saw of the same load; empty without such rounds.
-pub fn agreement(record: &Record) -> String {
-    let rounds: Vec<&Round> = record.rounds_for(Purpose::Agreement).collect();
-    let Some(own) = rounds
-        .iter()
-        .find(|round| round.outcome.generator.name == GeneratorKind::Embedded)
-    else {
-        return String::new();
-    };
-    let mut text = String::from(
-        "| generator | users | requests a second | against embedded | median | against embedded | its processor time |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-    );
-    let off = |metric: Metric, round: &Round| {
-        let both = metric.of(&round.outcome).zip(metric.of(&own.outcome));
-        both.map_or_else(unknown, |(theirs, ours)| {
-            format!("{:+.1} %", (theirs / ours - 1.0) * 100.0)
-        })
-    };
-    for round in &rounds {
-        let outcome = &round.outcome;
-        let _ = writeln!(
-            text,
-            "| {} {} | {} | {} | {} | {} | {} | {} |",
-            outcome.generator.name,
-            outcome.generator.version,
-            figures::count(outcome.generator.users.into()),
-            Metric::RequestsPerSecond.text(outcome.requests_per_second),
-            off(Metric::RequestsPerSecond, round),
-            outcome
-                .latency
-                .at(0.5)
-                .map_or_else(unknown, figures::milliseconds),
-            off(Metric::P50Ms, round),
-            outcome
-                .generator
-                .cpu_share
-                .map_or_else(unknown, figures::percent),
-        );
-    }
-    let _ = write!(text, "\n{}", provenance(record));
-    text
-}
-
-/// Why a round was run, for a table.
-pub(crate) fn purpose_in_words(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Equal => "noise (A/A)",
-        Purpose::Effect => "effect (ABBA)",
-        Purpose::Bound => "the law's bound",
-        Purpose::Agreement => "agreement",
-    }
 }
 
 /// The ratio with its interval, and the noise beside it.

@@ -6,6 +6,7 @@ use crate::{
     capture::Capture,
     claim::{Metric, PROBLEM, SOLUTION},
     figures,
+    outcome::GeneratorKind,
     record::Record,
     table::{self, effect_in_words, median, purpose_in_words},
     verdict::{Analysis, limit_in_words},
@@ -23,28 +24,28 @@ pub(super) fn claim(capture: &Capture, analysis: &Analysis) -> Markup {
         section aria-labelledby="claim" {
             h2 #claim { "Predicted and measured" }
             p { (analysis.prediction.sentence) }
-            div.scroll tabindex="0" role="region" aria-label="Predicted and measured" {
+            div.scroll.claim tabindex="0" role="region" aria-label="Predicted and measured" {
                 table {
                     thead { tr { th scope="col" {} th.number scope="col" { "problem" } th.number scope="col" { "solution" } th scope="col" {} } }
                     tbody {
                         tr {
                             th scope="row" { "Law: " (chapter.law.name()) ", requests a second at most" }
-                            td.number { (rate(analysis.prediction.problem)) }
-                            td.number { (rate(analysis.prediction.solution)) }
-                            td { "predicts " (figures::ratio(analysis.prediction.ratio)) " times" }
+                            td.number { (figures::count(analysis.prediction.problem)) }
+                            td.number { (figures::count(analysis.prediction.solution)) }
+                            td.remark { "predicts " (figures::ratio(analysis.prediction.ratio)) " times" }
                         }
                         tr {
                             th scope="row" { "Mechanism: " (mechanism.name) }
                             td.number { (count(mechanism.problem)) }
                             td.number { (count(mechanism.solution)) }
-                            td { "claimed: " (limit_in_words(chapter.mechanism.problem, setting.users)) ", "
+                            td.remark { "claimed: " (limit_in_words(chapter.mechanism.problem, setting.users)) ", "
                                 (limit_in_words(chapter.mechanism.solution, setting.users)) }
                         }
                         tr {
                             th scope="row" { "Effect: " (effect.metric.label()) }
                             td.number { (effect.problem.map_or_else(unknown, |v| effect.metric.text(v))) }
                             td.number { (effect.solution.map_or_else(unknown, |v| effect.metric.text(v))) }
-                            td { (effect_in_words(analysis)) }
+                            td.remark { (effect_in_words(analysis)) }
                         }
                         @for metric in [Metric::RequestsPerSecond, Metric::P50Ms, Metric::P99Ms] {
                             @if metric != effect.metric {
@@ -53,7 +54,7 @@ pub(super) fn claim(capture: &Capture, analysis: &Analysis) -> Markup {
                                     @for variant in [PROBLEM, SOLUTION] {
                                         td.number { (median(record, metric, variant).map_or_else(unknown, |v| metric.text(v))) }
                                     }
-                                    td {}
+                                    td.remark {}
                                 }
                             }
                         }
@@ -62,7 +63,7 @@ pub(super) fn claim(capture: &Capture, analysis: &Analysis) -> Markup {
                                 th scope="row" { "Requests a second in the setting \"" (bound.setting) "\"" }
                                 td.number { (bound.problem.map_or_else(unknown, rate)) }
                                 td.number { (rate(bound.measured)) }
-                                td { (figures::percent(bound.share)) " of the law's " (figures::count(bound.bound.round()))
+                                td.remark { (figures::percent(bound.share)) " of the law's " (figures::count(bound.bound.round()))
                                     ", claimed: " (figures::percent(bound.claimed)) }
                             }
                         }
@@ -99,7 +100,7 @@ pub(super) fn rounds(record: &Record) -> Markup {
                 table.raw {
                     thead { tr {
                         @for (heading, number) in [
-                            ("round", true), ("why", false), ("variant", false), ("setting", false), ("generator", false),
+                            ("round", true), ("why", false), ("variant", false), ("setting", false),
                             ("answers", true), ("a second", true), ("median", true), ("p99", true), ("slowest", true),
                             ("errors", true), ("generator CPU", true), ("server CPU", true),
                         ] {
@@ -111,10 +112,12 @@ pub(super) fn rounds(record: &Record) -> Markup {
                             @let outcome = &round.outcome;
                             tr {
                                 th.number scope="row" { (index + 1) }
-                                td { (purpose_in_words(round.purpose)) }
+                                td {
+                                    (purpose_in_words(round.purpose))
+                                    @if outcome.generator.name != GeneratorKind::Embedded { ", " (outcome.generator.name) }
+                                }
                                 td { (round.variant) }
                                 td { (round.setting) }
-                                td { (outcome.generator.name) }
                                 td.number { (figures::count(outcome.completed as f64)) }
                                 td.number { (Metric::RequestsPerSecond.text(outcome.requests_per_second)) }
                                 td.number { (latency(outcome.latency.at(0.5))) }

@@ -57,8 +57,14 @@ fn named(
     );
 
     add("predicted-ratio", figures::ratio(analysis.prediction.ratio));
-    add("predicted-problem", rate(analysis.prediction.problem));
-    add("predicted-solution", rate(analysis.prediction.solution));
+    add(
+        "predicted-problem",
+        figures::count(analysis.prediction.problem),
+    );
+    add(
+        "predicted-solution",
+        figures::count(analysis.prediction.solution),
+    );
     add("prediction", analysis.prediction.sentence.clone());
 
     add("mechanism-problem", count(mechanism.problem));
