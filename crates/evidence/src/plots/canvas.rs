@@ -1,6 +1,6 @@
 //! What all plots share: size, colours, marks, heading and key.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use plotters::{
     coord::{Shift, cartesian::Cartesian2d, ranged1d::Ranged},
@@ -11,6 +11,7 @@ use plotters::{
 };
 
 use super::PlotError;
+use crate::record::Round;
 
 /// Width and height in px. Small, so that a phone that shows it at 360 px
 /// still shows letters of 10 px.
@@ -86,6 +87,11 @@ impl Look {
     pub(super) fn line(self) -> ShapeStyle {
         self.colour().stroke_width(2)
     }
+}
+
+/// The variants among `rounds`, in alphabetical order: problem before solution.
+pub(super) fn variants<'a>(rounds: impl Iterator<Item = &'a Round>) -> BTreeSet<&'a str> {
+    rounds.map(|round| round.variant.as_str()).collect()
 }
 
 /// Where a mark goes, how it looks, and whether it is hollow: hollow ones are

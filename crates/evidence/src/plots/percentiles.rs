@@ -6,11 +6,7 @@ use super::{
     PlotError,
     canvas::{self, FAINT, INK, KeyEntry, LETTERS, Look},
 };
-use crate::{
-    claim::{PROBLEM, SOLUTION},
-    figures,
-    record::Round,
-};
+use crate::{figures, record::Round};
 
 /// Latency against percentile for rounds of any variants. The percentiles are
 /// spread as 1/(1-q), as in G. Tene's HDR histogram plots: each step to the
@@ -121,9 +117,8 @@ fn percentile(x: f64) -> String {
 }
 
 fn key(rounds: &[&Round]) -> Vec<KeyEntry> {
-    [PROBLEM, SOLUTION]
+    canvas::variants(rounds.iter().copied())
         .into_iter()
-        .filter(|variant| rounds.iter().any(|round| round.variant == *variant))
         .map(|variant| KeyEntry {
             text: variant.to_owned(),
             look: Look::of_variant(variant),

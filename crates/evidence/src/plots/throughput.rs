@@ -7,7 +7,6 @@ use super::{
     canvas::{self, FAINT, INK, KeyEntry, LETTERS, Look},
 };
 use crate::{
-    claim::{PROBLEM, SOLUTION},
     figures,
     record::{Purpose, Round},
 };
@@ -19,13 +18,13 @@ use crate::{
 ///
 /// When none of them has answers.
 pub fn throughput_of_rounds(title: &str, rounds: &[Round]) -> Result<String, PlotError> {
-    let shown: Vec<(f64, &Round)> = rounds
-        .iter()
-        .filter(|round| matches!(round.purpose, Purpose::Equal | Purpose::Effect))
-        .zip(1_u32..)
-        .map(|(round, number)| (f64::from(number), round))
+    // Numbered as everywhere else: by the place among all rounds.
+    let shown: Vec<(f64, &Round)> = (1_u32..)
+        .zip(rounds)
+        .filter(|(_, round)| matches!(round.purpose, Purpose::Equal | Purpose::Effect))
         .filter(|(_, round)| round.outcome.requests_per_second > 0.0)
         .filter(|(_, round)| canvas::is_drawable(round.outcome.requests_per_second))
+        .map(|(number, round)| (f64::from(number), round))
         .collect();
     let rates = || {
         shown
@@ -84,25 +83,20 @@ fn whole(x: f64) -> String {
 }
 
 fn key(shown: &[(f64, &Round)]) -> Vec<KeyEntry> {
-    let mut key = Vec::new();
+    let mut key: Vec<KeyEntry> = Vec::new();
     for (purpose, hollow) in [(Purpose::Effect, false), (Purpose::Equal, true)] {
-        for variant in [PROBLEM, SOLUTION] {
-            let any = shown
-                .iter()
-                .any(|(_, round)| round.purpose == purpose && round.variant == variant);
-            if any {
-                let text = if hollow {
+        let rounds = shown.iter().filter(|(_, round)| round.purpose == purpose);
+        for variant in canvas::variants(rounds.map(|(_, round)| *round)) {
+            key.push(KeyEntry {
+                text: if hollow {
                     format!("{variant}, equal servers (A/A)")
                 } else {
                     variant.to_owned()
-                };
-                key.push(KeyEntry {
-                    text,
-                    look: Look::of_variant(variant),
-                    hollow,
-                    line: false,
-                });
-            }
+                },
+                look: Look::of_variant(variant),
+                hollow,
+                line: false,
+            });
         }
     }
     key
