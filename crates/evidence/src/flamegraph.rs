@@ -59,25 +59,31 @@ pub struct Picture {
 }
 
 impl Picture {
+    /// What the widths of such a picture show, short enough for a phone.
+    pub fn what(kind: ProfileKind) -> &'static str {
+        match kind {
+            ProfileKind::Cpu => "CPU time",
+            ProfileKind::Await => "waiting",
+            ProfileKind::Heap => "allocation",
+        }
+    }
+
     /// How a capture shows one of its profiles.
     pub fn of(profile: &Profile) -> Self {
         let samples = figures::count(profile.samples as f64);
-        let (what, subtitle) = match (profile.kind, profile.capacity) {
+        let subtitle = match (profile.kind, profile.capacity) {
             (ProfileKind::Cpu, Some(capacity)) => {
                 let busy = profile.samples as f64 / capacity.max(1) as f64;
-                let busy = figures::percent(busy.min(1.0));
-                (
-                    "where processors work",
-                    format!("{samples} samples: {busy} busy"),
+                format!(
+                    "{samples} samples: {} busy",
+                    figures::percent(busy.min(1.0))
                 )
             }
-            (ProfileKind::Cpu, None) => ("where processors work", format!("{samples} samples")),
-            (ProfileKind::Await, _) => ("what requests wait for", format!("{samples} samples")),
-            (ProfileKind::Heap, _) => ("what is allocated", format!("{samples} samples")),
+            _ => format!("{samples} samples"),
         };
         Self {
             kind: profile.kind,
-            title: format!("{}: {what}", profile.variant),
+            title: format!("{}: {}", profile.variant, Self::what(profile.kind)),
             subtitle: Some(subtitle),
             unit: "samples".to_owned(),
             idle: profile.idle(),
@@ -246,9 +252,14 @@ fn svg(options: &mut Options<'_>, lines: &str) -> Result<String, FlamegraphError
 
 /// inferno's script keeps zoom and search in the page's address. A frame of a
 /// single-file report has no address to change, and the browser's refusal
-/// would break off the script.
+/// would break off the script. Its search button shows only under a mouse,
+/// which a phone does not have.
 fn forgiving(svg: &str) -> String {
-    let guarded = svg.replace("history.replaceState(", "remember(");
+    let guarded = svg.replace("history.replaceState(", "remember(").replacen(
+        "#search { text-anchor:end; opacity:0.1;",
+        "#search { text-anchor:end;",
+        1,
+    );
     guarded.replacen(
         "\"use strict\";",
         "\"use strict\";\nfunction remember(a, b, c) { try { history.replaceState(a, b, c); } catch (refused) {} }",

@@ -1,6 +1,7 @@
 //! How the workshop obtains its figures: loads, rounds, statistics, claims,
 //! captures and reports. It has no command line; `crates/workshop` is that.
 
+pub mod capture;
 pub mod chapter_file;
 pub mod claim;
 pub mod drivers;
@@ -15,6 +16,7 @@ pub mod law;
 pub mod load;
 pub mod metrics;
 pub mod outcome;
+pub mod plots;
 pub mod processors;
 pub mod profiling;
 pub mod proof;
@@ -22,8 +24,10 @@ pub mod provenance;
 pub mod quota;
 pub mod record;
 pub mod reference;
+pub mod report;
 pub mod server;
 pub mod statistics;
 pub mod summary;
+pub mod table;
 pub mod trial;
 pub mod verdict;
