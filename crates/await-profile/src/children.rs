@@ -1,7 +1,8 @@
 //! Futures that a request has polled elsewhere.
 
-use crate::probe::{Current, Probe};
+use crate::probe::Probe;
 use crate::tracked::Tracked;
+use crate::turn::Current;
 
 /// Lets a future that is polled elsewhere be seen as part of the request that
 /// makes it: one that is spawned, or put into a `FuturesUnordered` or a `JoinSet`.

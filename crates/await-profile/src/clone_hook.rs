@@ -16,13 +16,13 @@
 //! - **It does not outlive the hook.** Safe code gets at the waker only through
 //!   the `&Context` that `poll_hooked` lends to its closure. The closure must work
 //!   for every lifetime of that borrow, so it cannot keep it. Whoever wants to keep
-//!   the *waker* clones it, and the clone is not ours: it is a clone of the waker
-//!   that we were given, with that waker's data and vtable.
+//!   the *waker* clones it, and the clone is not ours: it is a whole waker that the
+//!   observer gave away, with that waker's data and vtable.
 //! - **It is thread safe**, as every vtable must be. `&Waker` may be sent to
 //!   another thread for as long as the borrow lasts (by a scoped thread), so the
 //!   functions may run anywhere and at once. They only take `&Hook`, and a `Hook`
-//!   holds a `&Waker` and a `&dyn Observer` with `Observer: Sync`, so it is `Sync`;
-//!   a line below makes the compiler check that.
+//!   holds a `&dyn Observer` with `Observer: Sync`, so it is `Sync`; a line below
+//!   makes the compiler check that.
 //! - **Nothing is released.** `drop` does nothing, for the hook belongs to the
 //!   stack frame. `wake` consumes the waker, which therefore equals `wake_by_ref`.
 //!
@@ -32,19 +32,17 @@
 use std::mem::ManuallyDrop;
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
-/// Is told what happens to the waker that a future is polled with.
+/// Decides what happens to the waker that a future is polled with.
 pub(crate) trait Observer: Sync {
-    /// The waker is being cloned, by the caller of the caller of this function.
-    fn cloned(&self);
+    /// The waker is being cloned: the clone.
+    fn clone_waker(&self) -> Waker;
     /// The waker is being woken during the poll, as a future does that yields.
-    fn woken(&self);
+    fn wake(&self);
 }
 
 /// What the waker's data pointer points to.
 struct Hook<'a> {
     observer: &'a dyn Observer,
-    /// The waker that clones come from and that wakes go to.
-    real: &'a Waker,
 }
 
 const _: () = {
@@ -54,18 +52,15 @@ const _: () = {
 
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake_by_ref, wake_by_ref, drop_nothing);
 
-/// Calls `poll` with a context whose waker reports to `observer` and otherwise
-/// behaves as `real` does.
+/// Calls `poll` with a context whose waker is cloned and woken by `observer`.
 ///
 /// Its `will_wake` is false for every other waker, so a leaf future that still
-/// holds a waker from an earlier poll clones this one anew. `real` should differ
-/// from what leaves hold only if that is wanted too.
+/// holds a waker from an earlier poll clones this one anew.
 pub(crate) fn poll_hooked<R>(
-    real: &Waker,
     observer: &dyn Observer,
     poll: impl FnOnce(&mut Context<'_>) -> R,
 ) -> R {
-    let hook = Hook { observer, real };
+    let hook = Hook { observer };
     // SAFETY: the functions of `VTABLE` expect a pointer to a live `Hook`. `hook`
     // lives until this function returns or unwinds, and the waker is only lent out
     // for the call below. They are thread safe because `Hook` is `Sync`.
@@ -88,17 +83,15 @@ unsafe fn hook<'a>(data: *const ()) -> &'a Hook<'a> {
 unsafe fn clone(data: *const ()) -> RawWaker {
     // SAFETY: called through the vtable, hence on a waker made by `poll_hooked`.
     let hook = unsafe { hook(data) };
-    hook.observer.cloned();
-    // The new owner releases what this clone holds, through the real vtable.
-    let clone = ManuallyDrop::new(hook.real.clone());
+    // The new owner releases what this waker holds, through its own vtable.
+    let clone = ManuallyDrop::new(hook.observer.clone_waker());
     RawWaker::new(clone.data(), clone.vtable())
 }
 
 unsafe fn wake_by_ref(data: *const ()) {
     // SAFETY: called through the vtable, hence on a waker made by `poll_hooked`.
     let hook = unsafe { hook(data) };
-    hook.observer.woken();
-    hook.real.wake_by_ref();
+    hook.observer.wake();
 }
 
 unsafe fn drop_nothing(_: *const ()) {}
@@ -110,18 +103,30 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::Wake;
 
-    #[derive(Default)]
     struct Counts {
+        real: Waker,
         cloned: AtomicUsize,
         woken: AtomicUsize,
     }
 
-    impl Observer for Counts {
-        fn cloned(&self) {
-            self.cloned.fetch_add(1, Ordering::Relaxed);
+    impl Counts {
+        fn of(woken: &Arc<Woken>) -> Self {
+            Counts {
+                real: Waker::from(woken.clone()),
+                cloned: AtomicUsize::new(0),
+                woken: AtomicUsize::new(0),
+            }
         }
-        fn woken(&self) {
+    }
+
+    impl Observer for Counts {
+        fn clone_waker(&self) -> Waker {
+            self.cloned.fetch_add(1, Ordering::Relaxed);
+            self.real.clone()
+        }
+        fn wake(&self) {
             self.woken.fetch_add(1, Ordering::Relaxed);
+            self.real.wake_by_ref();
         }
     }
 
@@ -136,23 +141,22 @@ mod tests {
 
     #[test]
     fn a_clone_is_the_real_waker_and_outlives_the_poll() {
-        let (woken, counts) = (Arc::new(Woken::default()), Counts::default());
-        let real = Waker::from(woken.clone());
-        let kept = poll_hooked(&real, &counts, |cx| {
+        let woken = Arc::new(Woken::default());
+        let counts = Counts::of(&woken);
+        let kept = poll_hooked(&counts, |cx| {
             assert!(
-                !cx.waker().will_wake(&real),
+                !cx.waker().will_wake(&counts.real),
                 "leaves would not clone it anew"
             );
             cx.waker().clone()
         });
-        assert_eq!(kept.data(), real.data());
-        drop(real);
+        assert_eq!(kept.data(), counts.real.data());
         kept.wake_by_ref();
         let again = kept.clone();
         again.wake();
         drop(kept);
         assert_eq!(woken.0.load(Ordering::Relaxed), 2);
-        assert_eq!(Arc::strong_count(&woken), 1, "every clone was released");
+        assert_eq!(Arc::strong_count(&woken), 2, "every clone was released");
         assert_eq!(
             counts.cloned.load(Ordering::Relaxed),
             1,
@@ -162,9 +166,9 @@ mod tests {
 
     #[test]
     fn a_wake_during_the_poll_reaches_the_real_waker() {
-        let (woken, counts) = (Arc::new(Woken::default()), Counts::default());
-        let real = Waker::from(woken.clone());
-        poll_hooked(&real, &counts, |cx| {
+        let woken = Arc::new(Woken::default());
+        let counts = Counts::of(&woken);
+        poll_hooked(&counts, |cx| {
             cx.waker().wake_by_ref();
             cx.waker().wake_by_ref();
         });
@@ -174,9 +178,9 @@ mod tests {
 
     #[test]
     fn other_threads_may_clone_and_wake_during_the_poll() {
-        let (woken, counts) = (Arc::new(Woken::default()), Counts::default());
-        let real = Waker::from(woken.clone());
-        poll_hooked(&real, &counts, |cx| {
+        let woken = Arc::new(Woken::default());
+        let counts = Counts::of(&woken);
+        poll_hooked(&counts, |cx| {
             let waker = cx.waker();
             std::thread::scope(|scope| {
                 for _ in 0..4 {
@@ -188,27 +192,25 @@ mod tests {
                 }
             });
         });
-        drop(real);
         assert_eq!(woken.0.load(Ordering::Relaxed), 8);
         assert_eq!(counts.cloned.load(Ordering::Relaxed), 4);
-        assert_eq!(Arc::strong_count(&woken), 1);
+        assert_eq!(Arc::strong_count(&woken), 2);
     }
 
     #[test]
     fn a_panic_in_the_poll_leaves_earlier_clones_valid() {
-        let (woken, counts) = (Arc::new(Woken::default()), Counts::default());
-        let real = Waker::from(woken.clone());
+        let woken = Arc::new(Woken::default());
+        let counts = Counts::of(&woken);
         let mut kept = None;
         let poll = std::panic::AssertUnwindSafe(|| {
-            poll_hooked(&real, &counts, |cx| {
+            poll_hooked(&counts, |cx| {
                 kept = Some(cx.waker().clone());
                 panic!("in poll");
             })
         });
         std::panic::catch_unwind(poll).unwrap_err();
-        drop(real);
         kept.unwrap().wake();
         assert_eq!(woken.0.load(Ordering::Relaxed), 1);
-        assert_eq!(Arc::strong_count(&woken), 1);
+        assert_eq!(Arc::strong_count(&woken), 2);
     }
 }

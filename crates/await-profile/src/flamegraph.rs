@@ -1,6 +1,8 @@
 //! The picture.
 
-use inferno::flamegraph::color::{Color, PaletteMap};
+use std::fmt::Write;
+
+use inferno::flamegraph::color::{BackgroundColor, Color, PaletteMap};
 use inferno::flamegraph::{Direction, Options, from_lines};
 
 use crate::fold::Kind;
@@ -67,6 +69,8 @@ impl Profile {
     pub fn flamegraph(&self, options: &FlamegraphOptions) -> Result<String, FlamegraphError> {
         let weights = self.weights(options.frames);
         let mut palette = PaletteMap::default();
+        palette.insert("all", colour(Kind::Framework));
+        palette.insert("", colour(Kind::Framework));
         for entry in weights.stacks().flat_map(|(stack, _)| stack) {
             palette.insert(&entry.label, colour(entry.kind));
         }
@@ -80,7 +84,12 @@ impl Profile {
 
         let mut inferno = Options::default();
         inferno.title.clone_from(&options.title);
-        inferno.subtitle = Some(self.subtitle());
+        inferno.subtitle = Some(self.captions().join(BREAK));
+        inferno.bgcolors = Some(BackgroundColor::Flat(Color {
+            r: 252,
+            g: 252,
+            b: 252,
+        }));
         inferno.image_width = Some(options.width);
         inferno.direction = Direction::Straight;
         inferno.palette_map = Some(&mut palette);
@@ -94,41 +103,65 @@ impl Profile {
         }
         let mut svg = Vec::new();
         from_lines(&mut inferno, lines.iter().map(String::as_str), &mut svg)?;
-        Ok(String::from_utf8_lossy(&svg).into_owned())
+        Ok(break_caption(&String::from_utf8_lossy(&svg)))
     }
 
-    /// What one must know to read the picture, in a line.
-    fn subtitle(&self) -> String {
+    /// What one must know to read the picture: what was measured, and what of it
+    /// the picture does not show.
+    fn captions(&self) -> [String; 2] {
         let summary = self.summary();
         let samples = summary.samples;
-        let mut parts = vec![
-            format!(
-                "{} samples in {:.1} s, {:.0} a second of {} budgeted",
-                samples.of_requests(),
-                summary.seconds,
-                summary.true_rate_per_second,
-                summary.budget_per_second
-            ),
-            format!("{:.1} in flight", summary.mean_in_flight),
-        ];
+        let mut measured = format!(
+            "{} samples in {:.1} s ({:.0} a second of {} budgeted), {:.1} requests in flight",
+            samples.of_requests(),
+            summary.seconds,
+            summary.true_rate_per_second,
+            summary.budget_per_second,
+            summary.mean_in_flight
+        );
         if let Some(latency) = self.mean_latency() {
-            parts.push(format!("{:.1} ms a request", millis(latency)));
+            let _ = write!(measured, ", {:.1} ms each", millis(latency));
         }
-        parts.push(format!(
-            "{} ready, {} running, {} settled unseen",
+        let mut apart = format!(
+            "{} samples ready, {} running, {} woken or gone before they were seen",
             samples.ready,
             samples.running,
             samples.woken_first + samples.finished_first
-        ));
-        if summary.late_requests > 0 {
-            parts.push(format!("{} began unseen", summary.late_requests));
-        }
-        parts.push(
-            "not shown: inside spawned tasks and set members without inherit(), blocking calls"
-                .into(),
         );
-        parts.join(" | ")
+        if summary.late_requests > 0 {
+            let _ = write!(
+                apart,
+                ", {} requests had begun unseen",
+                summary.late_requests
+            );
+        }
+        apart.push_str(" | not shown: inside tasks and sets without inherit(), blocking calls");
+        [measured, apart]
     }
+}
+
+/// Stands for the break between the captions until inferno has drawn them.
+const BREAK: &str = " ~~ ";
+
+/// Inferno has one line for a subtitle; there is room for two.
+fn break_caption(svg: &str) -> String {
+    let whole = || {
+        let at = svg.find("<text id=\"subtitle\"")?;
+        let open = at + svg[at..].find('>')? + 1;
+        let close = open + svg[open..].find("</text>")?;
+        let (first, second) = svg[open..close].split_once(BREAK)?;
+        let line = |y: u32, text: &str| format!("<tspan x=\"50%\" y=\"{y}\">{text}</tspan>");
+        Some(
+            [
+                &svg[..open],
+                &line(41, first),
+                &line(55, second),
+                &svg[close..],
+            ]
+            .concat(),
+        )
+    };
+    whole().unwrap_or_else(|| svg.replace(BREAK, " | "))
 }
 
 /// Own code stands out; what is waited for has another hue; the rest is pale.

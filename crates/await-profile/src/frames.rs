@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::known::{FRAMEWORK, LIBRARY, PRIMITIVE, primitive_name, public_path, within};
-use crate::names::{clean, crate_of, path_of};
+use crate::names::{crate_of, path_of};
 use crate::symbols::{Symbol, Symbols};
 
 /// Which frames of a stack to show.
@@ -116,28 +116,27 @@ pub(crate) fn resolve_stack(
         .iter()
         .flat_map(|symbols| symbols.iter())
         .collect();
-    // Inner end: the capture, down to the clone (or the wake) of the waker.
+    let is_named =
+        |symbol: &Symbol, names: &[&str]| names.iter().any(|name| path_of(symbol).ends_with(name));
+    // Inner end: the capture, down to the clone (or the wake) of the waker. Which of
+    // our functions have frames of their own is the optimiser's choice.
+    let hook = [
+        "clone_waker",
+        "Recorder::wake",
+        "clone_hook::clone",
+        "clone_hook::wake_by_ref",
+    ];
     let hook = symbols
         .iter()
-        .position(|symbol| symbol.name.starts_with("await_profile::clone_hook::"));
+        .take(24)
+        .rposition(|symbol| is_named(symbol, &hook));
     let inner = hook.map_or(0, |at| at + 1);
-    let inner = inner
-        + symbols[inner..]
-            .iter()
-            .take_while(|symbol| clean(&symbol.name).starts_with("core::task::"))
-            .count();
+    let of_task = |symbol: &&&Symbol| path_of(symbol).starts_with("core::task::");
+    let inner = inner + symbols[inner..].iter().take_while(of_task).count();
     // Outer end: the poll that recorded.
-    let recorder = [
-        "await_profile::clone_hook::poll_hooked",
-        "await_profile::stack::poll_recorded",
-    ];
     let outer = symbols[inner..]
         .iter()
-        .position(|symbol| {
-            recorder
-                .iter()
-                .any(|recorder| symbol.name.starts_with(recorder))
-        })
+        .position(|symbol| is_named(symbol, &["poll_hooked", "poll_recorded"]))
         .map_or(symbols.len(), |at| inner + at);
     let mut frames: Vec<Frame> = symbols[inner..outer]
         .iter()

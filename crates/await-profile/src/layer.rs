@@ -39,7 +39,9 @@ pub struct MethodAndPath;
 
 impl<B> RouteName<B> for MethodAndPath {
     fn route_name(&self, request: &Request<B>) -> Cow<'static, str> {
-        format!("{} {}", request.method(), request.uri().path()).into()
+        let (method, path) = (request.method().as_str(), request.uri().path());
+        // As `format!` would, in a third of the time: this is done for every request.
+        [method, " ", path].concat().into()
     }
 }
 

@@ -25,6 +25,7 @@ mod fold;
 mod frames;
 mod known;
 mod names;
+mod noted;
 mod probe;
 mod profile;
 mod profiler;
@@ -36,6 +37,7 @@ mod stack;
 mod summary;
 mod symbols;
 mod tracked;
+mod turn;
 mod view;
 
 #[cfg(feature = "tower")]

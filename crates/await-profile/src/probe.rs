@@ -1,16 +1,17 @@
 //! What is done around every poll of a wrapped future.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
 use std::time::Instant;
 
-use crate::profiler::{ARMED, OFF, PROFILING, Shared};
+use crate::noted::NotedSource;
+use crate::profiler::{OFF, PROFILING, Shared};
 use crate::session::{Answer, answer};
-use crate::slot::{Mark, NotedWaker, Slot, lock};
-use crate::stack::{Seen, poll_recorded};
+use crate::slot::{Slot, lock};
+use crate::stack::poll_recorded;
+use crate::turn::{Current, Turn};
 
 /// Outcome of a poll, together with what to return to the executor.
 pub(crate) enum Polled<T> {
@@ -52,24 +53,6 @@ enum Kind {
     Body,
     /// Belongs to the request whose slot this is.
     Child(Arc<Slot>),
-}
-
-thread_local! {
-    /// The request, or child of one, that this thread is polling.
-    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
-}
-
-/// The request that a new child would belong to.
-#[derive(Clone)]
-pub(crate) struct Current {
-    shared: &'static Shared,
-    request: Arc<Slot>,
-}
-
-impl Current {
-    pub(crate) fn get() -> Option<Self> {
-        CURRENT.with_borrow(Clone::clone)
-    }
 }
 
 impl Probe {
@@ -118,106 +101,126 @@ impl Probe {
         poll: impl FnOnce(&mut Context<'_>) -> Polled<T>,
     ) -> T {
         let mode = self.shared.mode();
-        if self.slot.is_none() && !self.register(mode) {
-            return match poll(cx) {
-                Polled::Waiting(result) | Polled::Unasked(result) | Polled::Over(result) => result,
-            };
+        if self.slot.is_none() {
+            self.register(mode);
         }
-        let Some(slot) = self.slot.clone() else {
-            unreachable!("registered above")
+        let Some(slot) = &self.slot else {
+            return poll(cx).into_result();
         };
-        self.keep_waker(&slot, cx.waker());
-        let (marks, woken) = slot.begin_poll();
-        let mut turn = Turn::new(self, &slot, marks);
+        let request = if let Kind::Child(parent) = &self.kind {
+            parent
+        } else {
+            slot
+        };
+        let mut turn = Turn::begin(
+            slot,
+            Current {
+                shared: self.shared,
+                request: request.clone(),
+            },
+        );
+        let executor = identity(cx.waker());
+        if self.executor != Some(executor) {
+            self.noted = None;
+        }
 
         let polled = if mode == PROFILING {
-            let shared = turn.probe.shared;
-            let waker = turn.probe.noted_waker(&slot, cx.waker());
-            let generation = shared.generation.load(Ordering::Relaxed);
-            slot.tracked_in.store(generation, Ordering::Relaxed);
-            if turn.marks.is_empty() || woken {
-                turn.answer(Answer::WokenFirst);
-                poll(&mut Context::from_waker(&waker))
+            slot.set_tracked_in(self.shared.generation.load(Ordering::Relaxed));
+            let source = NotedSource::new(slot, cx.waker(), self.noted.take());
+            let polled = if !turn.is_asked() || turn.woken {
+                turn.answer(Answer::WokenFirst, Vec::new());
+                source.poll(poll)
             } else {
-                let (polled, seen) = poll_recorded(&waker, poll);
+                let (polled, seen) = poll_recorded(&source, poll);
                 turn.answer_seen(matches!(polled, Polled::Waiting(_)), seen);
                 polled
-            }
+            };
+            self.noted = source.into_noted();
+            polled
         } else {
             // Leaves may now keep the executor's own waker, whose wakes are not noted.
-            slot.tracked_in.store(0, Ordering::Relaxed);
-            turn.answer(Answer::WokenFirst);
+            slot.set_tracked_in(0);
+            turn.answer(Answer::WokenFirst, Vec::new());
             poll(cx)
         };
-        turn.end(polled)
+
+        if !matches!(polled, Polled::Over(_)) && self.executor != Some(executor) {
+            slot.set_waker(cx.waker());
+            self.executor = Some(executor);
+        }
+        match polled {
+            Polled::Waiting(_) => turn.end(false),
+            Polled::Unasked(_) => turn.end(true),
+            Polled::Over(_) => {
+                turn.end_over();
+                self.over = true;
+                self.retire();
+            }
+        }
+        polled.into_result()
     }
 
-    /// Enters the registry. False if there is nothing to enter.
-    #[cold]
-    fn register(&mut self, mode: u8) -> bool {
-        if mode == OFF || self.over {
-            return false;
+    /// Enters the registry, if there is anything to enter.
+    fn register(&mut self, mode: u8) {
+        // Within another wrapper, it is that one which counts.
+        let is_inner = || !matches!(self.kind, Kind::Child(_)) && Current::is_of(self.shared);
+        if mode == OFF || self.over || is_inner() {
+            return;
         }
-        let began = (mode == PROFILING && !self.late).then(Instant::now);
-        let slot = match &self.kind {
+        let registry = &self.shared.registry;
+        let timed = mode == PROFILING && !self.late;
+        self.slot = Some(match &self.kind {
+            Kind::Request => registry.insert(&self.route, false, timed),
+            Kind::Body => registry.insert(&format!("{} (response body)", self.route), true, false),
             Kind::Child(parent) => {
                 let child = Arc::new(Slot::child(parent.shard, parent.route));
                 parent.add_child(&child);
                 child
             }
-            // Within another wrapper, which is the one that counts.
-            _ if Current::get()
-                .is_some_and(|current| std::ptr::eq(current.shared, self.shared)) =>
-            {
-                return false;
-            }
-            Kind::Body => {
-                self.shared
-                    .registry
-                    .insert(&format!("{} (response body)", self.route), true, began)
-            }
-            Kind::Request => self.shared.registry.insert(&self.route, false, began),
-        };
-        if self.late && mode == PROFILING && !slot.is_child {
+        });
+        if self.late && mode == PROFILING && !matches!(self.kind, Kind::Child(_)) {
             self.shared.note_late();
         }
-        self.slot = Some(slot);
-        true
-    }
-
-    /// Keeps the executor's waker up to date in the slot.
-    fn keep_waker(&mut self, slot: &Slot, waker: &Waker) {
-        let identity = (
-            waker.data().addr(),
-            std::ptr::from_ref(waker.vtable()).addr(),
-        );
-        if self.executor != Some(identity) {
-            slot.set_waker(waker);
-            self.executor = Some(identity);
-            self.noted = None;
-        }
-    }
-
-    fn noted_waker(&mut self, slot: &Arc<Slot>, real: &Waker) -> Waker {
-        self.noted
-            .get_or_insert_with(|| NotedWaker::waker(slot.clone(), real.clone()))
-            .clone()
     }
 
     fn retire(&mut self) {
-        let Some(slot) = self.slot.take() else { return };
+        let Some(mut slot) = self.slot.take() else {
+            return;
+        };
         if !slot.is_child {
             self.shared.registry.remove(&slot);
         }
+        // Nobody else knows it: there are no marks, and nothing that could be woken.
+        if Arc::get_mut(&mut slot).is_some() {
+            return;
+        }
         let marks = slot.retire();
-        answer(
-            &marks,
-            Instant::now(),
-            slot.is_child,
-            Answer::Finished,
-            Vec::new(),
-        );
+        if !marks.is_empty() {
+            answer(
+                &marks,
+                Instant::now(),
+                slot.is_child,
+                Answer::Finished,
+                Vec::new(),
+            );
+        }
     }
+}
+
+impl<T> Polled<T> {
+    fn into_result(self) -> T {
+        match self {
+            Polled::Waiting(result) | Polled::Unasked(result) | Polled::Over(result) => result,
+        }
+    }
+}
+
+/// Tells wakers apart. As long as a clone of one is kept, no other has the same.
+fn identity(waker: &Waker) -> (usize, usize) {
+    (
+        waker.data().addr(),
+        std::ptr::from_ref(waker.vtable()).addr(),
+    )
 }
 
 impl Drop for Probe {
@@ -235,92 +238,3 @@ impl Shared {
         }
     }
 }
-
-/// One poll. Dropped by a panic in it, it still leaves the slot as it should be.
-struct Turn<'a> {
-    probe: &'a mut Probe,
-    slot: &'a Slot,
-    began: Option<Instant>,
-    marks: Vec<Mark>,
-    outer: Option<Current>,
-    ended: bool,
-}
-
-impl<'a> Turn<'a> {
-    fn new(probe: &'a mut Probe, slot: &'a Arc<Slot>, marks: Vec<Mark>) -> Self {
-        let request = match &probe.kind {
-            Kind::Child(parent) => parent.clone(),
-            _ => slot.clone(),
-        };
-        let current = Current {
-            shared: probe.shared,
-            request,
-        };
-        let outer = CURRENT.with_borrow_mut(|inner| inner.replace(current));
-        let began = (!marks.is_empty()).then(Instant::now);
-        Turn {
-            probe,
-            slot,
-            began,
-            marks,
-            outer,
-            ended: false,
-        }
-    }
-
-    fn answer(&mut self, with: Answer) {
-        self.answer_with(with, Vec::new());
-    }
-
-    fn answer_with(&mut self, with: Answer, costs: Vec<std::time::Duration>) {
-        let Some(began) = self.began.take() else {
-            return;
-        };
-        answer(&self.marks, began, self.slot.is_child, with, costs);
-        self.marks.clear();
-    }
-
-    fn answer_seen(&mut self, waiting: bool, seen: Seen) {
-        let with = match (waiting, seen.stacks.is_empty()) {
-            (true, false) => Answer::Waiting(seen.stacks),
-            (true, true) => Answer::Unregistered,
-            (false, _) => Answer::Finished,
-        };
-        self.answer_with(with, seen.costs);
-    }
-
-    fn end<T>(mut self, polled: Polled<T>) -> T {
-        self.ended = true;
-        match polled {
-            Polled::Waiting(result) => {
-                self.slot.end_poll(false);
-                result
-            }
-            Polled::Unasked(result) => {
-                self.slot.end_poll(true);
-                result
-            }
-            Polled::Over(result) => {
-                self.slot.finished.store(true, Ordering::Relaxed);
-                self.probe.over = true;
-                self.probe.retire();
-                result
-            }
-        }
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        let outer = self.outer.take();
-        let ours = CURRENT.with_borrow_mut(|current| std::mem::replace(current, outer));
-        drop(ours);
-        if !self.ended {
-            // The poll panicked.
-            self.answer(Answer::Finished);
-            self.slot.end_poll(false);
-        }
-    }
-}
-
-const _: () = assert!(OFF < ARMED && ARMED < PROFILING);

@@ -47,6 +47,9 @@ pub struct AwaitProfiler {
     pub(crate) shared: &'static Shared,
 }
 
+/// All there are, so that tools which look for leaks find them to be meant.
+static PROFILERS: Mutex<Vec<&'static Shared>> = Mutex::new(Vec::new());
+
 pub(crate) struct Shared {
     mode: AtomicU8,
     armed: AtomicBool,
@@ -156,9 +159,9 @@ impl AwaitProfiler {
             late_nanos: AtomicU64::new(0),
             symbols: Mutex::default(),
         };
-        AwaitProfiler {
-            shared: Box::leak(Box::new(shared)),
-        }
+        let shared: &'static Shared = Box::leak(Box::new(shared));
+        lock(&PROFILERS).push(shared);
+        AwaitProfiler { shared }
     }
 
     /// The same profiler, armed: requests that begin from now on are known to a

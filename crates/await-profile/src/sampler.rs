@@ -14,7 +14,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -144,7 +143,7 @@ impl<'a> Sampler<'a> {
     }
 
     fn is_tracked(&self, slot: &Slot) -> bool {
-        slot.tracked_in.load(Ordering::Relaxed) == self.generation
+        slot.is_tracked_in(self.generation)
     }
 
     fn sample_for(&mut self, options: &ProfileOptions, cancelled: &dyn Fn() -> bool) {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Wake, Waker};
+use std::task::Waker;
 use std::time::Instant;
 
 use crate::session::Session;
@@ -54,7 +54,7 @@ pub(crate) struct Slot {
     state: AtomicU8,
     /// The profile during which the last poll was made, and with our own waker,
     /// so that `WOKEN` can be believed. 0: none.
-    pub(crate) tracked_in: AtomicU32,
+    tracked_in: AtomicU32,
     /// Where in its shard it stands; written under the shard's lock.
     pub(crate) place: AtomicUsize,
     /// A child inherits its request's place in the registry and has none itself.
@@ -66,7 +66,7 @@ pub(crate) struct Slot {
     /// Only known of requests that began while a profile was being taken.
     pub(crate) began: Option<Instant>,
     /// Set when the future ran to its end rather than being dropped before.
-    pub(crate) finished: AtomicBool,
+    finished: AtomicBool,
     /// The executor's waker of the last poll.
     waker: Mutex<Option<Waker>>,
     marks: Mutex<Vec<Mark>>,
@@ -129,6 +129,32 @@ impl Slot {
             std::mem::take(&mut *lock(&self.marks))
         };
         (marks, before & WOKEN != 0)
+    }
+
+    /// Notes that a wake came through our waker.
+    pub(crate) fn note_wake(&self) {
+        let _ = self
+            .state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
+                (state & (PROBED | WOKEN) == 0).then_some(state | WOKEN)
+            });
+    }
+
+    pub(crate) fn set_tracked_in(&self, generation: u32) {
+        self.tracked_in.store(generation, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_tracked_in(&self, generation: u32) -> bool {
+        self.tracked_in.load(Ordering::Relaxed) == generation
+    }
+
+    /// The future ran to its end.
+    pub(crate) fn set_finished(&self) {
+        self.finished.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::Relaxed)
     }
 
     /// Ends a poll that did not finish the future.
@@ -220,38 +246,5 @@ fn not_waiting(state: u8) -> Option<NotWaiting> {
         Some(NotWaiting::Unasked)
     } else {
         None
-    }
-}
-
-/// The waker that futures get while a profile is taken: passes wakes on to the
-/// executor and leaves a note that they happened.
-///
-/// Without the note, a request that was woken before the sampler chose it and
-/// polled after would be recorded at its *next* wait, as if it had been there.
-pub(crate) struct NotedWaker {
-    slot: Arc<Slot>,
-    real: Waker,
-}
-
-impl NotedWaker {
-    pub(crate) fn waker(slot: Arc<Slot>, real: Waker) -> Waker {
-        Waker::from(Arc::new(NotedWaker { slot, real }))
-    }
-}
-
-impl Wake for NotedWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        // Before the wake: the poll that it causes must find the note.
-        let _ = self
-            .slot
-            .state
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
-                (state & (PROBED | WOKEN) == 0).then_some(state | WOKEN)
-            });
-        self.real.wake_by_ref();
     }
 }

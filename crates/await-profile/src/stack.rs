@@ -7,6 +7,7 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use crate::clone_hook::{Observer, poll_hooked};
+use crate::noted::NotedSource;
 use crate::session::RawStack;
 use crate::slot::lock;
 
@@ -22,7 +23,8 @@ pub(crate) struct Seen {
     pub(crate) costs: Vec<Duration>,
 }
 
-struct Recorder {
+struct Recorder<'a> {
+    source: &'a NotedSource<'a>,
     /// Address of a local of the frame that polls: stacks end there.
     outermost: usize,
     /// Behind locks because another thread may clone the waker too.
@@ -30,13 +32,15 @@ struct Recorder {
     wakes: Mutex<Seen>,
 }
 
-impl Observer for Recorder {
-    fn cloned(&self) {
+impl Observer for Recorder<'_> {
+    fn clone_waker(&self) -> Waker {
         record(&self.clones, self.outermost);
+        self.source.waker().clone()
     }
 
-    fn woken(&self) {
+    fn wake(&self) {
         record(&self.wakes, self.outermost);
+        self.source.waker().wake_by_ref();
     }
 }
 
@@ -46,16 +50,17 @@ impl Observer for Recorder {
 /// where it woke itself, if nothing else was recorded.
 #[inline(never)]
 pub(crate) fn poll_recorded<R>(
-    real: &Waker,
+    source: &NotedSource<'_>,
     poll: impl FnOnce(&mut Context<'_>) -> R,
 ) -> (R, Seen) {
     let local = 0u8;
     let recorder = Recorder {
+        source,
         outermost: (&raw const *black_box(&local)).addr(),
         clones: Mutex::default(),
         wakes: Mutex::default(),
     };
-    let result = poll_hooked(real, &recorder, poll);
+    let result = poll_hooked(&recorder, poll);
     let clones = std::mem::take(&mut *lock(&recorder.clones));
     let wakes = std::mem::take(&mut *lock(&recorder.wakes));
     (

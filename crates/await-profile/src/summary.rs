@@ -99,7 +99,8 @@ pub struct RouteSummary {
     pub dropped: u64,
     /// Mean time of a request by Little's law.
     pub latency_ms: Option<f64>,
-    /// Mean time of the requests that both began and finished during the profile.
+    /// Mean time of the requests that both began and finished during the profile,
+    /// measured on every sixteenth.
     /// Too small where requests take about as long as the profile.
     pub measured_latency_ms: Option<f64>,
 }
