@@ -117,6 +117,13 @@ impl Chapter {
         .map_err(Problem::usage)
     }
 
+    /// The text of `chapter.toml`.
+    pub(crate) fn file_text(&self) -> Result<String, Problem> {
+        let file = self.folder.join("chapter.toml");
+        std::fs::read_to_string(&file)
+            .map_err(|e| Problem::usage(format!("{} cannot be read: {e}", file.display())))
+    }
+
     /// A variant's source file.
     pub(crate) fn source(&self, variant: &str) -> PathBuf {
         self.folder.join("src").join(format!("{variant}.rs"))

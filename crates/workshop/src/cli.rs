@@ -30,6 +30,9 @@ pub(crate) enum Command {
         /// Where the report goes [default: .workshop/reports]
         #[arg(long, value_name = "FOLDER")]
         report: Option<std::path::PathBuf>,
+        /// Also by k6 and Locust: do the three agree?
+        #[arg(long)]
+        all_generators: bool,
     },
     /// Grade your exercise.rs
     Check {

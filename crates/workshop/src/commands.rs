@@ -6,6 +6,7 @@ mod doctor;
 mod hint;
 mod load;
 mod profile;
+mod prove;
 mod reset;
 mod setup;
 mod solution;
@@ -31,6 +32,19 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
         Some(Command::Steps { output }) => steps::run(output.format),
         Some(Command::Completions { shell }) => completions::run(shell),
         Some(Command::Check { chapter, output }) => check::run(chapter, output.format),
+        Some(Command::Prove {
+            chapters,
+            output,
+            seed,
+            report,
+            all_generators,
+        }) => prove::run(&prove::Options {
+            chapters,
+            seed,
+            report,
+            all_generators,
+            format: output.format,
+        }),
         Some(Command::Profile {
             chapter,
             kind,
