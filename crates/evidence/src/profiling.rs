@@ -1,0 +1,146 @@
+//! Profiles of a server under load, taken in rounds of their own.
+
+use std::time::Duration;
+
+use crate::generator::{self, GeneratorError};
+use crate::heap::HeapProfile;
+use crate::interrupt::Interrupt;
+use crate::proof::{Bench, ProofError};
+use crate::record::{Profile, ProfileKind};
+use crate::server::{Server, ServerError};
+
+/// Samples a second of processor time that the workshop asks for: the lab's default.
+const CPU_FREQUENCY: f64 = 99.0;
+
+/// A profile and its data in every format that its kind has.
+#[derive(Debug, Clone)]
+pub struct ProfileData {
+    /// Its facts.
+    pub profile: Profile,
+    /// Its folded stacks.
+    pub folded: String,
+    /// The other formats by file extension: `svg`, `pb.gz`, or `json` for dhat.
+    pub formats: Vec<(&'static str, Vec<u8>)>,
+}
+
+impl Bench<'_> {
+    /// Profiles of one variant, one after the other under one load.
+    ///
+    /// # Errors
+    ///
+    /// When server, generator or profiler fails, or on Ctrl-C.
+    pub fn profiles(
+        &self,
+        variant: &str,
+        setting: &str,
+        wanted: &[(ProfileKind, f64)],
+    ) -> Result<Vec<ProfileData>, ProofError> {
+        let mut load = self.setting(setting)?.load(&self.chapter.exchange);
+        let seconds: f64 = wanted.iter().map(|(_, seconds)| seconds).sum();
+        // Resolving symbols takes a moment after each; the load must not end before.
+        load.duration = Duration::from_secs_f64(seconds + 2.0 * wanted.len() as f64);
+        let server = self.start(variant, 0)?;
+        // The load stops when the profiles are there.
+        let enough = Interrupt::new();
+        let profiles = std::thread::scope(|scope| {
+            let driver = scope.spawn(|| {
+                let settings = generator::Settings {
+                    processors: &self.placement.generator,
+                    interrupt: &enough,
+                    progress: None,
+                };
+                generator::run(server.service(), &load, &settings)
+            });
+            std::thread::sleep(generator::ramp(&load) + load.warm_up);
+            let profiles = wanted
+                .iter()
+                .map(|&(kind, seconds)| self.profile(&server, variant, setting, kind, seconds))
+                .collect::<Result<Vec<_>, _>>();
+            enough.set();
+            match driver.join() {
+                Ok(Ok(_) | Err(GeneratorError::Interrupted)) | Err(_) => {}
+                Ok(Err(error)) => return Err(ProofError::from(error)),
+            }
+            profiles
+        })?;
+        Ok(profiles)
+    }
+
+    fn profile(
+        &self,
+        server: &Server,
+        variant: &str,
+        setting: &str,
+        kind: ProfileKind,
+        seconds: f64,
+    ) -> Result<ProfileData, ProofError> {
+        if self.interrupt.is_set() {
+            return Err(ServerError::Interrupted.into());
+        }
+        let (folded, formats) = match kind {
+            ProfileKind::Cpu => formats(server, "/debug/pprof/profile", "/debug/pprof", seconds)?,
+            ProfileKind::Await => formats(server, "/debug/await", "/debug/await", seconds)?,
+            ProfileKind::Heap => heap(server, variant, seconds)?,
+        };
+        let samples = folded
+            .lines()
+            .filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok())
+            .sum();
+        let workers = server.metrics()?.get("tokio_workers").unwrap_or(1.0);
+        // Far below 2^53, and never negative.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let capacity = (CPU_FREQUENCY * seconds * workers) as u64;
+        let unit = match kind {
+            ProfileKind::Cpu => "1/99 s of processor time",
+            ProfileKind::Await => "a request in flight at a moment",
+            ProfileKind::Heap => "an allocation",
+        };
+        Ok(ProfileData {
+            profile: Profile {
+                variant: variant.to_owned(),
+                kind,
+                setting: setting.to_owned(),
+                seconds,
+                samples,
+                capacity: (kind == ProfileKind::Cpu).then_some(capacity),
+                unit: unit.to_owned(),
+            },
+            folded,
+            formats,
+        })
+    }
+}
+
+type Formats = (String, Vec<(&'static str, Vec<u8>)>);
+
+/// Takes a profile, and asks for it again in the other formats.
+fn formats(server: &Server, take: &str, again: &str, seconds: f64) -> Result<Formats, ServerError> {
+    let folded = server.ask(
+        &format!("{take}?seconds={seconds}&format=folded"),
+        patience(seconds),
+    )?;
+    let ask = |format: &str| {
+        let path = format!("{again}/last?format={format}&idle=true");
+        server.ask(&path, patience(seconds))
+    };
+    Ok((
+        String::from_utf8_lossy(&folded).into_owned(),
+        vec![("svg", ask("svg")?), ("pb.gz", ask("pprof")?)],
+    ))
+}
+
+fn heap(server: &Server, variant: &str, seconds: f64) -> Result<Formats, ServerError> {
+    let path = format!("/debug/heap?seconds={seconds}");
+    let json = server.ask(&path, patience(seconds))?;
+    let profile = HeapProfile::read(&json).map_err(|error| ServerError::Admin {
+        variant: variant.to_owned(),
+        path,
+        reason: format!("what it answered is not a heap profile: {error}"),
+    })?;
+    Ok((profile.folded, vec![("json", json)]))
+}
+
+/// Resolving symbols takes seconds the first time.
+fn patience(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds + 60.0)
+}

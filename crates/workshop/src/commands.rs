@@ -1,0 +1,52 @@
+//! One module a command.
+
+mod check;
+mod completions;
+mod load;
+mod profile;
+
+use crate::cli::{Cli, Command};
+use crate::exit::{Exit, Problem};
+
+/// Runs what was asked for.
+pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
+    match cli.command {
+        Some(Command::Completions { shell }) => completions::run(shell),
+        Some(Command::Check { chapter, output }) => check::run(chapter, output.format),
+        Some(Command::Profile {
+            chapter,
+            kind,
+            variant,
+            seconds,
+            into,
+            output,
+        }) => profile::run(&profile::Options {
+            chapter,
+            kind,
+            variant,
+            seconds,
+            into,
+            format: output.format,
+        }),
+        Some(Command::Load {
+            chapter,
+            with,
+            variant,
+            users,
+            think,
+            seconds,
+            host,
+            output,
+        }) => load::run(&load::Options {
+            chapter,
+            with,
+            variant,
+            users,
+            think,
+            seconds,
+            host,
+            format: output.format,
+        }),
+        _ => Err(Problem::bad("this command is not built yet")),
+    }
+}
