@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::Outcome;
+use crate::{figures, outcome::Outcome};
 
 /// The variant with the fault.
 pub const PROBLEM: &str = "problem";
@@ -102,6 +102,15 @@ impl Metric {
             Self::RequestsPerSecond => "requests a second",
             Self::P50Ms => "median latency",
             Self::P99Ms => "99th percentile of latency",
+        }
+    }
+
+    /// A value of it for people, unit included where the label lacks it.
+    pub fn text(self, value: f64) -> String {
+        match self {
+            Self::RequestsPerSecond if value >= 100.0 => figures::count(value.round()),
+            Self::RequestsPerSecond => figures::ratio(value),
+            Self::P50Ms | Self::P99Ms => figures::milliseconds(value),
         }
     }
 

@@ -32,15 +32,26 @@ pub fn count(value: f64) -> String {
     if value.is_finite() && (value - value.round()).abs() < 1e-9 {
         grouped(value)
     } else {
-        ratio(value)
+        let text = ratio(value);
+        let kept = text.trim_end_matches('0').trim_end_matches('.');
+        if text.contains('.') {
+            kept.to_owned()
+        } else {
+            text
+        }
     }
 }
 
-/// A share between 0 and 1 as `4.2 %`, or `97 %` from ten on.
+/// A share between 0 and 1 as `4.2 %`, or `97 %` from ten on; what is nearly
+/// all does not become all.
 pub fn percent(share: f64) -> String {
     let value = share * 100.0;
     if !value.is_finite() {
         "an unknown share".to_owned()
+    } else if (99.5..99.95).contains(&value) {
+        format!("{value:.1} %")
+    } else if (99.95..100.0).contains(&value) {
+        "over 99.9 %".to_owned()
     } else if value.abs() >= 9.95 {
         format!("{} %", grouped(value))
     } else {
@@ -94,16 +105,29 @@ mod tests {
 
     #[test]
     fn counts_stay_whole() {
-        let written: Vec<_> = [0.0, 1.0, 1_000.0, 1_234_567.0, 0.051, 19.5]
+        let written: Vec<_> = [0.0, 1.0, 1_000.0, 1_234_567.0, 0.051, 0.5]
             .map(count)
             .into();
-        assert_eq!(written, ["0", "1", "1,000", "1,234,567", "0.05", "19.5"]);
+        assert_eq!(written, ["0", "1", "1,000", "1,234,567", "0.05", "0.5"]);
     }
 
     #[test]
     fn shares_and_times_have_units() {
-        let written: Vec<_> = [0.0, 0.042, 0.0996, 0.97, 1.0].map(percent).into();
-        assert_eq!(written, ["0.0 %", "4.2 %", "10 %", "97 %", "100 %"]);
+        let written: Vec<_> = [0.0, 0.042, 0.0996, 0.97, 0.9985, 0.9999, 1.0]
+            .map(percent)
+            .into();
+        assert_eq!(
+            written,
+            [
+                "0.0 %",
+                "4.2 %",
+                "10 %",
+                "97 %",
+                "99.9 %",
+                "over 99.9 %",
+                "100 %"
+            ]
+        );
         let written: Vec<_> = [0.4512, 51.23, 888.0, 18_200.0].map(milliseconds).into();
         assert_eq!(written, ["0.45 ms", "51.2 ms", "888 ms", "18.2 s"]);
     }

@@ -238,7 +238,8 @@ fn measured(chapter: &ChapterFile, trial: &Trial) -> Grade {
         };
     };
     let needed = chapter.check.at_least;
-    if ratio < needed {
+    let is_enough = ratio >= needed;
+    if !is_enough {
         return Grade::failed(
             format!(
                 "{}: {}, but {} times are needed; {}: {reading_text}, as it should be.",

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::figures;
+
 /// A chapter's law with its parameters: the table `[law.<name>]` of `chapter.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -81,9 +83,13 @@ impl Little {
             solution: free,
             ratio,
             sentence: format!(
-                "With {calls} of {} ms in flight at a time, at most {limited:.0} requests a second \
-                 are answered; with none held back, {users} users get up to {free:.0}: {ratio:.0} times as many.",
-                self.call_ms
+                "With {calls} of {} ms in flight at a time, at most {} requests a second are \
+                 answered; with none held back, {} get up to {}: {} times as many.",
+                figures::count(self.call_ms),
+                figures::count(limited.round()),
+                figures::things(users.into(), "user"),
+                figures::count(free.round()),
+                figures::ratio(ratio)
             ),
         }
     }
@@ -120,7 +126,7 @@ mod tests {
         close(predicted.solution, 3_000.0 / 0.55);
         close(predicted.problem, 20.0);
         assert!(
-            predicted.sentence.contains("5455"),
+            predicted.sentence.contains("5,455"),
             "{}",
             predicted.sentence
         );

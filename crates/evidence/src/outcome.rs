@@ -17,6 +17,16 @@ pub enum GeneratorKind {
     Locust,
 }
 
+impl std::fmt::Display for GeneratorKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Embedded => "embedded",
+            Self::K6 => "k6",
+            Self::Locust => "Locust",
+        })
+    }
+}
+
 /// The generator as part of the instrument: a figure is no better than it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorFacts {

@@ -14,6 +14,8 @@ pub struct Published {
     pub value: String,
     /// The table of the figures' file that holds it.
     pub source: String,
+    /// Its key in that table.
+    pub figure: String,
     /// The repository of the published code, where there is one.
     pub code: Option<String>,
     /// What to know before comparing it with one's own.
@@ -84,6 +86,7 @@ pub fn look_up(
                 label: reference.label.clone(),
                 value,
                 source: reference.source.clone(),
+                figure: reference.figure.clone(),
                 code: code.map(str::to_owned),
                 caveat: reference.caveat.clone(),
             })

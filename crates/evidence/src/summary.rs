@@ -1,12 +1,17 @@
 //! The object of `--format json`, and the short table for a terminal.
 
+mod terminal;
+
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::{
+    chapter_file::Setting,
     claim::Metric,
     environment::Environment,
     outcome::GeneratorKind,
-    record::Record,
+    record::{Purpose, Record},
     reference::Published,
     verdict::{Analysis, BoundFinding, VerdictKind},
 };
@@ -16,6 +21,8 @@ use crate::{
 pub struct Summary {
     /// The chapter's number.
     pub chapter: u32,
+    /// Its title.
+    pub title: String,
     /// What the run shows.
     pub verdict: VerdictKind,
     /// Why, in one sentence.
@@ -32,6 +39,8 @@ pub struct Summary {
     pub environment: Environment,
     /// How near the solution came to the law's bound.
     pub bound: Option<BoundFinding>,
+    /// The loads, by name.
+    pub settings: BTreeMap<String, Setting>,
     /// Figures published elsewhere.
     pub reference: Vec<Published>,
     /// Where the HTML report is, where one was written.
@@ -69,6 +78,12 @@ pub struct EffectSummary {
     pub interval: Option<(f64, f64)>,
     /// How far from 1 the ratio of equal servers wandered: 0.05 is 5 %.
     pub noise_floor: Option<f64>,
+    /// The claimed ratio.
+    pub claimed: f64,
+    /// What the problem gave: the median of its rounds, in the metric's unit.
+    pub problem: Option<f64>,
+    /// What the solution gave: the median of its rounds, in the metric's unit.
+    pub solution: Option<f64>,
 }
 
 /// The generator in short.
@@ -84,12 +99,59 @@ pub struct GeneratorSummary {
 
 impl Summary {
     /// The summary of a record; `report` as the reader may open it.
-    pub fn new(_record: &Record, _analysis: &Analysis, _report: Option<String>) -> Self {
-        todo!("in the next commit")
+    pub fn new(record: &Record, analysis: &Analysis, report: Option<String>) -> Self {
+        let chapter = &record.chapter;
+        let effect = &analysis.effect;
+        let mechanism = &analysis.mechanism;
+        Self {
+            chapter: chapter.chapter,
+            title: chapter.title.clone(),
+            verdict: analysis.verdict.kind,
+            reason: analysis.verdict.reason.clone(),
+            law: LawSummary {
+                name: chapter.law.name().to_owned(),
+                predicted_ratio: analysis.prediction.ratio,
+            },
+            mechanism: MechanismSummary {
+                name: mechanism.name.clone(),
+                problem: mechanism.problem,
+                solution: mechanism.solution,
+            },
+            effect: EffectSummary {
+                metric: effect.metric,
+                ratio: effect.ratio,
+                interval: effect.interval,
+                noise_floor: effect.noise_floor,
+                claimed: effect.claimed,
+                problem: effect.problem,
+                solution: effect.solution,
+            },
+            generator: GeneratorSummary::of(record),
+            environment: record.environment.clone(),
+            bound: analysis.bound.clone(),
+            settings: chapter.settings.clone(),
+            reference: record.references.clone(),
+            report,
+        }
     }
+}
 
-    /// The short table for people, at most 80 columns wide.
-    pub fn table(&self) -> String {
-        todo!("in the next commit")
+impl GeneratorSummary {
+    fn of(record: &Record) -> Self {
+        let judged = || {
+            record
+                .rounds
+                .iter()
+                .filter(|round| round.purpose != Purpose::Agreement)
+        };
+        let shares = judged().filter_map(|round| round.outcome.generator.cpu_share);
+        Self {
+            name: judged()
+                .map(|round| round.outcome.generator.name)
+                .next()
+                .unwrap_or(GeneratorKind::Embedded),
+            cpu_share: shares.reduce(f64::max),
+            users: record.chapter.effect_setting().users,
+        }
     }
 }

@@ -139,7 +139,8 @@ fn judge(
         );
         return verdict(VerdictKind::NotShown, reason);
     }
-    if let Some(bound) = bound.filter(|bound| bound.share < bound.claimed) {
+    let is_near = |bound: &BoundFinding| bound.share >= bound.claimed;
+    if let Some(bound) = bound.filter(|bound| !is_near(bound)) {
         let reason = format!(
             "{measured}, but the solution reached {} of the law's bound of {} a second; {} was claimed.",
             figures::percent(bound.share),

@@ -154,8 +154,8 @@ fn equal_ratios_leave_no_doubt() {
 #[test]
 fn intervals_hold_the_true_median_at_least_95_times_of_a_hundred() {
     let mut random = Pcg32::new(5, 1);
-    for pairs in [6, 8, 12] {
-        let trials = 600;
+    for pairs in [6, 10] {
+        let trials = 400;
         let held = (0..trials)
             .filter(|trial| {
                 let ratios = some_ratios(&mut random, pairs);
@@ -164,8 +164,8 @@ fn intervals_hold_the_true_median_at_least_95_times_of_a_hundred() {
             })
             .count();
         let share = held as f64 / trials as f64;
-        // Three standard errors of 600 trials below 95 %.
-        assert!(share > 0.923, "{pairs} pairs: {share}");
+        // Three standard errors of 400 trials below 95 %.
+        assert!(share > 0.917, "{pairs} pairs: {share}");
     }
 }
 

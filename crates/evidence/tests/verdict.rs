@@ -8,6 +8,8 @@ use evidence::{
     record::{Purpose, Record},
     verdict::{Analysis, VerdictKind, analyse},
 };
+use rand::Rng as _;
+use rand_pcg::Pcg32;
 use support::{change, completes, outcome, record, round};
 
 use self::VerdictKind::{Invalid, NotShown, Proved, Refuted};
@@ -406,4 +408,62 @@ fn a_smaller_latency_is_a_larger_ratio() {
         round.outcome.latency.quantiles.clear();
     });
     judged(&record, Invalid, &["pair 1"]);
+}
+
+// Anything at all.
+
+/// Puts nonsense into places chosen at random: whatever comes of it, only a
+/// sound record is ever proved, and nothing panics or prints nonsense.
+#[test]
+fn no_nonsense_is_ever_proved() {
+    const NONSENSE: [f64; 8] = [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e-300, 1e300, 1e9, 0.5];
+    let mut random = Pcg32::new(11, 1);
+    let mut below = move |n: usize| random.next_u32() as usize % n;
+    for _ in 0..400 {
+        let mut record = record();
+        for _ in 0..=below(3) {
+            let value = NONSENSE[below(NONSENSE.len())];
+            let index = below(record.rounds.len());
+            let kinds = below(11);
+            let round = &mut record.rounds[index];
+            match kinds {
+                0 => round.outcome.requests_per_second = value,
+                1 => round.outcome.seconds = value,
+                2 => round.outcome.completed = below(3) as u64,
+                3 => round.outcome.generator.cpu_share = Some(value),
+                4 => round.throttled_s = Some(value),
+                5 => round
+                    .readings
+                    .values_mut()
+                    .for_each(|reading| *reading = value),
+                6 => round.readings.clear(),
+                7 => round.outcome.errors = [("closed".to_owned(), 1)].into(),
+                8 => round.variant = "exercise".into(),
+                9 => drop(record.rounds.remove(index)),
+                _ => record.chapter.effect.at_least = value,
+            }
+        }
+        let analysis = analyse(&record);
+        let effect = &analysis.effect;
+        let reason = &analysis.verdict.reason;
+        assert!(
+            !reason.contains("NaN") && !reason.contains("inf"),
+            "{reason}"
+        );
+        if analysis.verdict.kind == Proved {
+            let (low, high) = effect.interval.unwrap();
+            assert!(
+                low >= record.chapter.effect.at_least && high.is_finite(),
+                "{reason}"
+            );
+            assert!(effect.pairs.iter().all(Option::is_some) && effect.pairs.len() >= 6);
+            assert!(analysis.mechanism.problem_holds && analysis.mechanism.solution_holds);
+            assert!(
+                record
+                    .rounds
+                    .iter()
+                    .all(|round| round.outcome.errors.is_empty())
+            );
+        }
+    }
 }

@@ -43,6 +43,12 @@ impl Workshop {
         &self.root
     }
 
+    /// A path within the workshop as people type it: from the root, with `/`.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        let within = path.strip_prefix(&self.root).unwrap_or(path);
+        within.display().to_string().replace('\\', "/")
+    }
+
     /// The reader's own state, ignored by git: reports, progress, work set aside by `reset`.
     pub(crate) fn state(&self) -> PathBuf {
         self.root.join(".workshop")

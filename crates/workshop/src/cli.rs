@@ -7,7 +7,10 @@ use clap::{Parser, Subcommand, ValueEnum};
 /// Without a command: where you are, and what to do next.
 #[derive(Debug, Parser)]
 #[command(name = "cargo workshop", bin_name = "cargo workshop", version)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) output: Output,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }

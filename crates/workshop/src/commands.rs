@@ -2,8 +2,15 @@
 
 mod check;
 mod completions;
+mod doctor;
+mod hint;
 mod load;
 mod profile;
+mod reset;
+mod setup;
+mod solution;
+mod status;
+mod steps;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{Exit, Problem};
@@ -11,6 +18,17 @@ use crate::exit::{Exit, Problem};
 /// Runs what was asked for.
 pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
     match cli.command {
+        None => status::run(cli.output.format),
+        Some(Command::Hint {
+            chapter,
+            upto,
+            output,
+        }) => hint::run(chapter, upto, output.format),
+        Some(Command::Solution { chapter }) => solution::run(chapter),
+        Some(Command::Reset { chapter }) => reset::run(chapter),
+        Some(Command::Doctor { output }) => doctor::run(output.format),
+        Some(Command::Setup { tools }) => setup::run(&tools),
+        Some(Command::Steps { output }) => steps::run(output.format),
         Some(Command::Completions { shell }) => completions::run(shell),
         Some(Command::Check { chapter, output }) => check::run(chapter, output.format),
         Some(Command::Profile {

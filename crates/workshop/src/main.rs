@@ -8,10 +8,16 @@ mod cli;
 mod commands;
 mod compile;
 mod ctrl_c;
+mod exercise;
 mod exit;
 mod files;
+mod git;
+mod hints;
 mod json;
+mod progress_file;
+mod steps;
 mod terminal;
+mod tools;
 
 use clap::Parser;
 

@@ -19,6 +19,12 @@ pub(super) fn cause_against(
     if !record.environment.optimised {
         return Some(unoptimised());
     }
+    if !(effect.claimed.is_finite() && effect.claimed > 1.0) {
+        return Some(format!(
+            "the chapter claims a gain of {} times, which is none; mend its chapter.toml.",
+            figures::ratio(effect.claimed)
+        ));
+    }
     let judged = || {
         record
             .rounds
@@ -84,8 +90,10 @@ pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
     let agree = (outcome.requests_per_second / rate - 1.0).abs() < 0.01;
     if !agree || !rate.is_finite() {
         return Some(format!(
-            "{} answers in {} s are not {} a second; the record is damaged.",
-            outcome.completed, outcome.seconds, outcome.requests_per_second
+            "{} in {} s are not {} a second; the record is damaged.",
+            figures::things(outcome.completed, "answer"),
+            figures::ratio(outcome.seconds),
+            figures::ratio(outcome.requests_per_second)
         ));
     }
     None

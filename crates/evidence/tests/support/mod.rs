@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use evidence::{
+    capture::Capture,
     chapter_file::ChapterFile,
     claim::{PROBLEM, SOLUTION},
     environment::Environment,
@@ -145,7 +146,7 @@ pub(crate) fn record() -> Record {
             quota: None,
             governor: Some("performance".to_owned()),
             optimised: true,
-            build_profile: "dev (optimised)".to_owned(),
+            build_profile: "dev".to_owned(),
             tools: [("rustc".to_owned(), "1.95.0".to_owned())].into(),
         },
         seed: 42,
@@ -181,6 +182,26 @@ pub(crate) fn profile(
             ProfileKind::Heap => "an allocation",
         }
         .to_owned(),
+    }
+}
+
+/// That run with the stacks of its profiles.
+pub(crate) fn capture() -> Capture {
+    let waiting =
+        "request;read;tokio::sync::Mutex::lock 19970\nrequest;read;tokio::time::sleep 30\n";
+    let calling = "request;read;tokio::time::sleep 20000\n";
+    let serving = "runtime;poll;hyper::dispatch;read 410\nruntime;park;epoll_wait 300\n";
+    let folded = [
+        ("problem.cpu.folded", "runtime;park;epoll_wait 9\n"),
+        ("problem.await.folded", waiting),
+        ("solution.cpu.folded", serving),
+        ("solution.await.folded", calling),
+    ];
+    Capture {
+        record: record(),
+        folded: folded
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .into(),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::chapters::Workshop;
 use crate::cli::Format;
 use crate::compile::{self, CompileError};
 use crate::exit::{Exit, Problem};
+use crate::progress_file::remember_check;
 use crate::terminal::Terminal;
 use crate::{ctrl_c, json};
 
@@ -43,6 +44,7 @@ pub(crate) fn run(number: u32, format: Format) -> Result<Exit, Problem> {
         Err(CompileError::Cargo(problem)) => return Err(problem),
     };
     let grade = grade(&file, &attempt);
+    remember_check(&workshop, &chapter, &grade);
     match format {
         Format::Json => json::print(&Report {
             chapter: number,

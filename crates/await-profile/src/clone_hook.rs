@@ -1,0 +1,216 @@
+//! A waker that tells when, and so from where, it is cloned.
+//!
+//! A future that returns [`Poll::Pending`] has to keep the waker it was polled
+//! with, and keeping it means cloning it. The call stack at that moment, between
+//! the clone and the poll, is the chain of awaits that the future is suspended in.
+//!
+//! `std::task::Wake` is the safe way to make a waker, and it cannot do this: it
+//! turns an `Arc` into a waker whose clone is `Arc::clone`, with no place for code
+//! of our own. So this module writes the vtable itself. It is the only module of
+//! the crate with unsafe code.
+//!
+//! # Why it is sound
+//!
+//! The waker's data is a pointer to a [`Hook`] on the stack of [`poll_hooked`].
+//!
+//! - **It does not outlive the hook.** Safe code gets at the waker only through
+//!   the `&Context` that `poll_hooked` lends to its closure. The closure must work
+//!   for every lifetime of that borrow, so it cannot keep it. Whoever wants to keep
+//!   the *waker* clones it, and the clone is not ours: it is a whole waker that the
+//!   observer gave away, with that waker's data and vtable.
+//! - **It is thread safe**, as every vtable must be. `&Waker` may be sent to
+//!   another thread for as long as the borrow lasts (by a scoped thread), so the
+//!   functions may run anywhere and at once. They only take `&Hook`, and a `Hook`
+//!   holds a `&dyn Observer` with `Observer: Sync`, so it is `Sync`; a line below
+//!   makes the compiler check that.
+//! - **Nothing is released.** `drop` does nothing, for the hook belongs to the
+//!   stack frame. `wake` consumes the waker, which therefore equals `wake_by_ref`.
+//!
+//! [`Poll::Pending`]: std::task::Poll::Pending
+#![allow(unsafe_code)]
+
+use std::mem::ManuallyDrop;
+use std::task::{Context, RawWaker, RawWakerVTable, Waker};
+
+/// Decides what happens to the waker that a future is polled with.
+pub(crate) trait Observer: Sync {
+    /// The waker is being cloned: the clone.
+    fn clone_waker(&self) -> Waker;
+    /// The waker is being woken during the poll, as a future does that yields.
+    fn wake(&self);
+}
+
+/// What the waker's data pointer points to.
+struct Hook<'a> {
+    observer: &'a dyn Observer,
+}
+
+const _: () = {
+    const fn assert_sync<T: Sync>() {}
+    assert_sync::<Hook<'_>>();
+};
+
+static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake_by_ref, wake_by_ref, drop_nothing);
+
+/// Calls `poll` with a context whose waker is cloned and woken by `observer`.
+///
+/// Its `will_wake` is false for every other waker, so a leaf future that still
+/// holds a waker from an earlier poll clones this one anew.
+pub(crate) fn poll_hooked<R>(
+    observer: &dyn Observer,
+    poll: impl FnOnce(&mut Context<'_>) -> R,
+) -> R {
+    let hook = Hook { observer };
+    // SAFETY: the functions of `VTABLE` expect a pointer to a live `Hook`. `hook`
+    // lives until this function returns or unwinds, and the waker is only lent out
+    // for the call below. They are thread safe because `Hook` is `Sync`.
+    let waker = unsafe { Waker::new((&raw const hook).cast(), &VTABLE) };
+    // Dropping it would call `drop_nothing`; not dropping it says so.
+    let waker = ManuallyDrop::new(waker);
+    poll(&mut Context::from_waker(&waker))
+}
+
+/// # Safety
+///
+/// `data` must come from [`poll_hooked`] while it is still running.
+unsafe fn hook<'a>(data: *const ()) -> &'a Hook<'a> {
+    // SAFETY: by this function's contract `data` points to a live `Hook`, which is
+    // never borrowed mutably. The callers below keep the reference no longer than
+    // their own call, during which whoever called them borrows the waker.
+    unsafe { &*data.cast::<Hook<'a>>() }
+}
+
+unsafe fn clone(data: *const ()) -> RawWaker {
+    // SAFETY: called through the vtable, hence on a waker made by `poll_hooked`.
+    let hook = unsafe { hook(data) };
+    // The new owner releases what this waker holds, through its own vtable.
+    let clone = ManuallyDrop::new(hook.observer.clone_waker());
+    RawWaker::new(clone.data(), clone.vtable())
+}
+
+unsafe fn wake_by_ref(data: *const ()) {
+    // SAFETY: called through the vtable, hence on a waker made by `poll_hooked`.
+    let hook = unsafe { hook(data) };
+    hook.observer.wake();
+}
+
+unsafe fn drop_nothing(_: *const ()) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    struct Counts {
+        real: Waker,
+        cloned: AtomicUsize,
+        woken: AtomicUsize,
+    }
+
+    impl Counts {
+        fn of(woken: &Arc<Woken>) -> Self {
+            Counts {
+                real: Waker::from(woken.clone()),
+                cloned: AtomicUsize::new(0),
+                woken: AtomicUsize::new(0),
+            }
+        }
+    }
+
+    impl Observer for Counts {
+        fn clone_waker(&self) -> Waker {
+            self.cloned.fetch_add(1, Ordering::Relaxed);
+            self.real.clone()
+        }
+        fn wake(&self) {
+            self.woken.fetch_add(1, Ordering::Relaxed);
+            self.real.wake_by_ref();
+        }
+    }
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_clone_is_the_real_waker_and_outlives_the_poll() {
+        let woken = Arc::new(Woken::default());
+        let counts = Counts::of(&woken);
+        let kept = poll_hooked(&counts, |cx| {
+            assert!(
+                !cx.waker().will_wake(&counts.real),
+                "leaves would not clone it anew"
+            );
+            cx.waker().clone()
+        });
+        assert_eq!(kept.data(), counts.real.data());
+        kept.wake_by_ref();
+        let again = kept.clone();
+        again.wake();
+        drop(kept);
+        assert_eq!(woken.0.load(Ordering::Relaxed), 2);
+        assert_eq!(Arc::strong_count(&woken), 2, "every clone was released");
+        assert_eq!(
+            counts.cloned.load(Ordering::Relaxed),
+            1,
+            "the clone's clone is not ours"
+        );
+    }
+
+    #[test]
+    fn a_wake_during_the_poll_reaches_the_real_waker() {
+        let woken = Arc::new(Woken::default());
+        let counts = Counts::of(&woken);
+        poll_hooked(&counts, |cx| {
+            cx.waker().wake_by_ref();
+            cx.waker().wake_by_ref();
+        });
+        assert_eq!(woken.0.load(Ordering::Relaxed), 2);
+        assert_eq!(counts.woken.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn other_threads_may_clone_and_wake_during_the_poll() {
+        let woken = Arc::new(Woken::default());
+        let counts = Counts::of(&woken);
+        poll_hooked(&counts, |cx| {
+            let waker = cx.waker();
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(move || {
+                        let mine = waker.clone();
+                        waker.wake_by_ref();
+                        mine.wake();
+                    });
+                }
+            });
+        });
+        assert_eq!(woken.0.load(Ordering::Relaxed), 8);
+        assert_eq!(counts.cloned.load(Ordering::Relaxed), 4);
+        assert_eq!(Arc::strong_count(&woken), 2);
+    }
+
+    #[test]
+    fn a_panic_in_the_poll_leaves_earlier_clones_valid() {
+        let woken = Arc::new(Woken::default());
+        let counts = Counts::of(&woken);
+        let mut kept = None;
+        let poll = std::panic::AssertUnwindSafe(|| {
+            poll_hooked(&counts, |cx| {
+                kept = Some(cx.waker().clone());
+                panic!("in poll");
+            })
+        });
+        std::panic::catch_unwind(poll).unwrap_err();
+        kept.unwrap().wake();
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+        assert_eq!(Arc::strong_count(&woken), 2);
+    }
+}

@@ -1,0 +1,105 @@
+//! What changed between two profiles.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::io;
+
+use inferno::differential as inferno_differential;
+use inferno::flamegraph::{Options, from_reader};
+
+use crate::flamegraph::FlamegraphError;
+
+/// Draws the profile `after`, with what grew since `before` in red and what
+/// shrank in blue. Both are folded stacks, as [`Profile::folded`] writes them, so
+/// that profiles can be kept and compared later.
+///
+/// Both are first scaled to shares of the requests in flight: the number of
+/// requests in flight, and how long was sampled, are not what is compared. Lines in
+/// files are left out, as an edit above a function would otherwise make it another.
+///
+/// [`Profile::folded`]: crate::Profile::folded
+///
+/// # Errors
+///
+/// If both are empty, or inferno cannot read or draw them.
+pub fn differential(title: &str, before: &str, after: &str) -> Result<String, FlamegraphError> {
+    if before.trim().is_empty() && after.trim().is_empty() {
+        return Err(FlamegraphError::Empty);
+    }
+    let (before, after) = (shares(before), shares(after));
+    let mut both = Vec::new();
+    inferno_differential::from_readers(
+        inferno_differential::Options::default(),
+        before.as_bytes(),
+        after.as_bytes(),
+        &mut both,
+    )?;
+    let mut options = Options::default();
+    title.clone_into(&mut options.title);
+    options.subtitle =
+        Some("width: share of requests in flight after | red: a larger share than before | blue: a smaller one".into());
+    "% of requests in flight".clone_into(&mut options.count_name);
+    options.factor = 100.0 / SCALE;
+    let mut svg = Vec::new();
+    from_reader(&mut options, both.as_slice(), &mut svg)?;
+    Ok(String::from_utf8_lossy(&svg).into_owned())
+}
+
+/// What the sum of all stacks is scaled to.
+const SCALE: f64 = 1e6;
+
+fn shares(folded: &str) -> String {
+    let mut stacks: BTreeMap<String, f64> = BTreeMap::new();
+    for (stack, count) in folded.lines().filter_map(|line| line.rsplit_once(' ')) {
+        let frames: Vec<&str> = stack.split(';').map(without_place).collect();
+        *stacks.entry(frames.join(";")).or_default() += count.parse::<f64>().unwrap_or(0.0);
+    }
+    let total: f64 = stacks.values().sum();
+    let mut scaled = String::new();
+    for (stack, count) in stacks {
+        let _ = writeln!(scaled, "{stack} {:.0}", count / total * SCALE);
+    }
+    scaled
+}
+
+/// `read (src/main.rs:12)` as `read`.
+fn without_place(frame: &str) -> &str {
+    match frame.rsplit_once(" (") {
+        Some((name, place)) if is_place(place) => name,
+        _ => frame,
+    }
+}
+
+fn is_place(text: &str) -> bool {
+    let line = text
+        .strip_suffix(')')
+        .and_then(|text| text.rsplit_once(':'));
+    line.is_some_and(|(_, line)| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+impl From<FlamegraphError> for io::Error {
+    fn from(error: FlamegraphError) -> Self {
+        io::Error::other(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_are_compared_by_function_and_share() {
+        let scaled = shares(
+            "GET /;app::read (src/main.rs:12);lock 30\nGET /;app::read (src/main.rs:14);lock 30\n(ready) 40\n",
+        );
+        assert_eq!(scaled, "(ready) 400000\nGET /;app::read;lock 600000\n");
+    }
+
+    #[test]
+    fn a_difference_of_nothing_is_an_error() {
+        assert!(matches!(
+            differential("", "", "\n"),
+            Err(FlamegraphError::Empty)
+        ));
+    }
+}

@@ -1,0 +1,165 @@
+//! The tower layer.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http::Request;
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::profiler::{AwaitProfiler, OFF};
+use crate::tracked::Tracked;
+
+/// Names the route of a request: the outermost frame of its stacks.
+///
+/// Every function from `&http::Request<B>` to something that makes a string is
+/// one. It is called once for each request while the profiler is on or armed.
+/// Names should be few: after some hundreds, further ones are lumped together.
+pub trait RouteName<B> {
+    /// The name of this request's route.
+    fn route_name(&self, request: &Request<B>) -> Cow<'static, str>;
+}
+
+impl<B, F, N> RouteName<B> for F
+where
+    F: Fn(&Request<B>) -> N,
+    N: Into<Cow<'static, str>>,
+{
+    fn route_name(&self, request: &Request<B>) -> Cow<'static, str> {
+        self(request).into()
+    }
+}
+
+/// Method and path, as in `GET /read`. The query is left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MethodAndPath;
+
+impl<B> RouteName<B> for MethodAndPath {
+    fn route_name(&self, request: &Request<B>) -> Cow<'static, str> {
+        let (method, path) = (request.method().as_str(), request.uri().path());
+        // As `format!` would, in a third of the time: this is done for every request.
+        [method, " ", path].concat().into()
+    }
+}
+
+impl AwaitProfiler {
+    /// A layer that wraps the future of every request of an HTTP service.
+    ///
+    /// ```
+    /// # async fn example() {
+    /// let profiler = await_profile::AwaitProfiler::new().armed();
+    /// let app: axum::Router = axum::Router::new().layer(profiler.layer());
+    /// # }
+    /// ```
+    pub fn layer(&self) -> AwaitLayer<MethodAndPath> {
+        self.layer_named(MethodAndPath)
+    }
+
+    /// As [`layer`](Self::layer), with names for routes. Use it where paths have
+    /// identifiers in them:
+    ///
+    /// ```
+    /// use axum::extract::{MatchedPath, Request};
+    ///
+    /// # async fn example(profiler: await_profile::AwaitProfiler) {
+    /// let layer = profiler.layer_named(|request: &Request| {
+    ///     let route = request.extensions().get::<MatchedPath>();
+    ///     route.map_or("(no route)", MatchedPath::as_str).to_owned()
+    /// });
+    /// let app: axum::Router = axum::Router::new().layer(layer);
+    /// # }
+    /// ```
+    pub fn layer_named<R>(&self, route: R) -> AwaitLayer<R> {
+        AwaitLayer {
+            profiler: *self,
+            route,
+        }
+    }
+}
+
+/// Made by [`AwaitProfiler::layer`].
+#[derive(Clone, Debug)]
+pub struct AwaitLayer<R = MethodAndPath> {
+    profiler: AwaitProfiler,
+    route: R,
+}
+
+impl<S, R: Clone> Layer<S> for AwaitLayer<R> {
+    type Service = AwaitService<S, R>;
+
+    fn layer(&self, service: S) -> Self::Service {
+        AwaitService {
+            service,
+            profiler: self.profiler,
+            route: self.route.clone(),
+        }
+    }
+}
+
+/// A service whose requests a profiler can see. Made by [`AwaitLayer`].
+#[derive(Clone, Debug)]
+pub struct AwaitService<S, R = MethodAndPath> {
+    service: S,
+    profiler: AwaitProfiler,
+    route: R,
+}
+
+impl<S, R, B> Service<Request<B>> for AwaitService<S, R>
+where
+    S: Service<Request<B>>,
+    R: RouteName<B>,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = ResponseFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.service.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let route = route_of(self.profiler, &self.route, &request);
+        ResponseFuture {
+            future: self.profiler.wrap(route, self.service.call(request)),
+        }
+    }
+}
+
+/// The name, unless it would not be used.
+pub(crate) fn route_of<R: RouteName<B>, B>(
+    profiler: AwaitProfiler,
+    route: &R,
+    request: &Request<B>,
+) -> Cow<'static, str> {
+    if profiler.shared.mode() == OFF {
+        return Cow::Borrowed("(began before the profile)");
+    }
+    route.route_name(request)
+}
+
+pin_project! {
+    /// The future of a wrapped request.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct ResponseFuture<F> {
+        #[pin]
+        future: Tracked<F>,
+    }
+}
+
+impl<F: Future> Future for ResponseFuture<F> {
+    type Output = F::Output;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        self.project().future.poll(cx)
+    }
+}
+
+impl<F> fmt::Debug for ResponseFuture<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}

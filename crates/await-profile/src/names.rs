@@ -1,0 +1,255 @@
+//! Making function names fit to be read.
+//!
+//! The compiler calls the body of `async fn read` in `service::routes`
+//! `service::routes::read::{{closure}}` (or `{closure#0}`), and a method of a
+//! generic type by its type with all arguments. Readers know them as
+//! `service::routes::read` and `Type::method`.
+
+use crate::symbols::Symbol;
+
+/// The path a reader would write: no generic arguments, no closures, no
+/// `<Type as Trait>`.
+pub(crate) fn clean(name: &str) -> String {
+    let path = without_generics(name);
+    let mut parts: Vec<&str> = path
+        .split("::")
+        .filter(|part| !part.is_empty() && !is_noise(part))
+        .collect();
+    // A closure's closure, or an async block in it, is at the same place.
+    parts.dedup();
+    if parts.is_empty() {
+        name.to_owned()
+    } else {
+        parts.join("::")
+    }
+}
+
+/// The path of a symbol. Where debug information is limited to line tables,
+/// inlined functions have lost theirs, and it is pieced together from the file.
+pub(crate) fn path_of(symbol: &Symbol) -> String {
+    match &symbol.file {
+        Some(file) if !head(&symbol.name).contains("::") => path_in(file, &symbol.name),
+        _ => clean(&symbol.name),
+    }
+}
+
+/// A name up to its generic arguments.
+fn head(name: &str) -> &str {
+    let end = name
+        .char_indices()
+        .find(|&(at, letter)| letter == '<' && at > 0);
+    end.map_or(name, |(at, _)| &name[..at])
+}
+
+fn path_in(file: &str, name: &str) -> String {
+    let file = file.replace('\\', "/");
+    let (folder, modules) = file
+        .rsplit_once("/src/")
+        .unwrap_or(("", file.strip_prefix("src/").unwrap_or(&file)));
+    let package = folder.rsplit('/').next().unwrap_or_default();
+    // `tokio-1.47.1`, in the registry; what a package's folder is called elsewhere
+    // says nothing of its name.
+    let versioned = package
+        .rsplit_once('-')
+        .filter(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit()));
+    let krate = match versioned {
+        Some((krate, _)) if folder.contains("/registry/src/") => krate.replace('-', "_"),
+        _ if folder.contains("/library/") => package.to_owned(),
+        _ => String::new(),
+    };
+    let function = match head(name) {
+        name if name.starts_with("{async_fn") => "async fn",
+        name if name.starts_with("{async_block") => "async block",
+        name if is_noise(name) => "",
+        name => name,
+    };
+    let modules = modules.trim_end_matches(".rs").split('/');
+    let modules = modules.filter(|module| !matches!(*module, "mod" | "lib" | "main"));
+    let parts = std::iter::once(krate.as_str())
+        .chain(modules)
+        .chain(std::iter::once(function));
+    parts
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("::")
+}
+
+/// The crate that the cleaned path belongs to.
+pub(crate) fn crate_of(path: &str) -> &str {
+    path.split("::").next().unwrap_or(path)
+}
+
+/// `{{closure}}`, `{closure#0}`, `{impl#3}`, `{shim:vtable#0}` and so on.
+fn is_noise(part: &str) -> bool {
+    part.starts_with('{')
+}
+
+/// Replaces `<Type as Trait>` and `<impl Trait for Type>` by the type, and leaves
+/// every other list of arguments out.
+fn without_generics(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(open) = rest.find('<') {
+        let (before, from) = rest.split_at(open);
+        out.push_str(before);
+        let Some(close) = matching(from) else {
+            return out + &from.replace('<', "");
+        };
+        // A path that begins here, or again after a `::{impl`, names a type. After
+        // an identifier, or its `::`, it is a list of arguments.
+        let begins_path = before.trim_end_matches(['&', '(', '*']).is_empty()
+            && out.trim_end_matches(['&', '(', '*']).is_empty();
+        let inside = &from[1..close];
+        if begins_path {
+            out.push_str(&without_generics(self_type(inside)));
+        } else if let Some(target) = inside
+            .strip_prefix("impl ")
+            .and_then(|inside| inside.split_once(" for "))
+        {
+            // `module::<impl Trait for Type>::method`: the type says more.
+            out.clear();
+            out.push_str(&without_generics(target.1));
+        }
+        rest = &from[close + 1..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Of `Type as Trait`, the type; of references and boxes to a type, the type.
+fn self_type(inside: &str) -> &str {
+    let mut depth = 0usize;
+    let mut end = inside.len();
+    for (at, byte) in inside.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' | b'[' => depth += 1,
+            b'>' if at > 0 && inside.as_bytes()[at - 1] == b'-' => {}
+            b'>' | b')' | b']' => depth = depth.saturating_sub(1),
+            b' ' if depth == 0 && inside[at..].starts_with(" as ") => {
+                end = at;
+                break;
+            }
+            _ => {}
+        }
+    }
+    inside[..end]
+        .trim_start_matches('&')
+        .trim_start_matches("mut ")
+        .trim_start_matches("dyn ")
+}
+
+/// Position of the bracket that closes the one `text` begins with.
+fn matching(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    let bytes = text.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'<' => depth += 1,
+            // The arrow of a function type closes nothing.
+            b'>' if at > 0 && bytes[at - 1] == b'-' => {}
+            b'>' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_as_the_source_does() {
+        for (compiler, reader) in [
+            (
+                "chapter1::problem::read::{{closure}}",
+                "chapter1::problem::read",
+            ),
+            (
+                "chapter1::problem::read::{closure#0}",
+                "chapter1::problem::read",
+            ),
+            (
+                "tokio::sync::mutex::Mutex<T>::lock::{{closure}}",
+                "tokio::sync::mutex::Mutex::lock",
+            ),
+            (
+                "<tokio::sync::mutex::Mutex<std::collections::hash::map::HashMap<u32, u64>>>::lock::{closure#0}",
+                "tokio::sync::mutex::Mutex::lock",
+            ),
+            (
+                "<tokio::time::sleep::Sleep as core::future::future::Future>::poll",
+                "tokio::time::sleep::Sleep::poll",
+            ),
+            (
+                "<chapter1::Db as chapter1::Store>::get::{{closure}}",
+                "chapter1::Db::get",
+            ),
+            (
+                "<F as axum::handler::Handler<(M, T1), S>>::call::{{closure}}",
+                "F::call",
+            ),
+            (
+                "shop::cart::add::<shop::Item, fn() -> u8>::{closure#1}::{closure#0}",
+                "shop::cart::add",
+            ),
+            (
+                "core::ops::function::impls::<impl core::ops::FnMut<A> for shop::Cart<F>>::call_mut",
+                "shop::Cart::call_mut",
+            ),
+            (
+                "<&mut shop::Reader as shop::Read>::next",
+                "shop::Reader::next",
+            ),
+            ("main", "main"),
+            ("0x5566", "0x5566"),
+            ("broken<name", "brokenname"),
+        ] {
+            assert_eq!(clean(compiler), reader, "{compiler}");
+        }
+    }
+
+    #[test]
+    fn short_names_are_completed_from_the_file() {
+        for (name, file, path) in [
+            (
+                "lock<alloc::string::String>",
+                "/c/registry/src/index-1/tokio-1.47.1/src/sync/mutex.rs",
+                "tokio::sync::mutex::lock",
+            ),
+            (
+                "{async_fn#0}",
+                "/c/registry/src/index-1/http-body-util-0.1.3/src/combinators/mod.rs",
+                "http_body_util::combinators::async fn",
+            ),
+            (
+                "{closure#0}<u8>",
+                "/rustc/0a1b/library/core/src/future/poll_fn.rs",
+                "core::future::poll_fn",
+            ),
+            (
+                "{async_fn#0}",
+                "/home/me/shop/src/cart.rs",
+                "cart::async fn",
+            ),
+            ("{async_block#0}", "src/main.rs", "async block"),
+            (
+                "shop::cart::add::{closure#0}",
+                "/home/me/shop/src/cart.rs",
+                "shop::cart::add",
+            ),
+        ] {
+            let symbol = Symbol {
+                name: name.into(),
+                file: Some(file.into()),
+                line: None,
+            };
+            assert_eq!(path_of(&symbol), path, "{name}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Google's `profile.proto`, which `go tool pprof` and its peers read.
+//!
+//! The messages are those of
+//! <https://github.com/google/pprof/blob/main/proto/profile.proto>, as far as they
+//! are needed here.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use prost::Message;
+
+use crate::fold::Entry;
+use crate::frames::Frames;
+use crate::profile::Profile as AwaitProfile;
+
+#[derive(Clone, PartialEq, Message)]
+struct Profile {
+    #[prost(message, repeated, tag = "1")]
+    sample_type: Vec<ValueType>,
+    #[prost(message, repeated, tag = "2")]
+    sample: Vec<Sample>,
+    #[prost(message, repeated, tag = "4")]
+    location: Vec<Location>,
+    #[prost(message, repeated, tag = "5")]
+    function: Vec<Function>,
+    #[prost(string, repeated, tag = "6")]
+    string_table: Vec<String>,
+    #[prost(int64, tag = "9")]
+    time_nanos: i64,
+    #[prost(int64, tag = "10")]
+    duration_nanos: i64,
+    #[prost(message, optional, tag = "11")]
+    period_type: Option<ValueType>,
+    #[prost(int64, tag = "12")]
+    period: i64,
+    #[prost(int64, tag = "14")]
+    default_sample_type: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ValueType {
+    #[prost(int64, tag = "1")]
+    r#type: i64,
+    #[prost(int64, tag = "2")]
+    unit: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Sample {
+    #[prost(uint64, repeated, tag = "1")]
+    location_id: Vec<u64>,
+    #[prost(int64, repeated, tag = "2")]
+    value: Vec<i64>,
+    #[prost(message, repeated, tag = "3")]
+    label: Vec<Label>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Label {
+    #[prost(int64, tag = "1")]
+    key: i64,
+    #[prost(int64, tag = "2")]
+    str: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Location {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(message, repeated, tag = "4")]
+    line: Vec<Line>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Line {
+    #[prost(uint64, tag = "1")]
+    function_id: u64,
+    #[prost(int64, tag = "2")]
+    line: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Function {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(int64, tag = "2")]
+    name: i64,
+    #[prost(int64, tag = "3")]
+    system_name: i64,
+    #[prost(int64, tag = "4")]
+    filename: i64,
+}
+
+impl AwaitProfile {
+    /// The profile as gzipped protobuf. A sample's value is the time that requests
+    /// spent there, all together, and it carries its route as the label `route`.
+    pub fn pprof(&self, frames: Frames) -> Vec<u8> {
+        let encoded = Writer::default().write(self, frames).encode_to_vec();
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+        // Writing to memory does not fail.
+        match gzip.write_all(&encoded).and_then(|()| gzip.finish()) {
+            Ok(bytes) => bytes,
+            Err(_) => encoded,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Writer {
+    profile: Profile,
+    strings: HashMap<String, i64>,
+    functions: HashMap<(i64, i64), u64>,
+    locations: HashMap<(u64, u32), u64>,
+}
+
+impl Writer {
+    fn write(mut self, profile: &AwaitProfile, frames: Frames) -> Profile {
+        // The format wants the empty string first.
+        self.string("");
+        let unit = self.string("microseconds");
+        let kind = self.string("wait");
+        let wait = ValueType { r#type: kind, unit };
+        self.profile.sample_type = vec![wait.clone()];
+        self.profile.default_sample_type = kind;
+        self.profile.period_type = Some(wait);
+        self.profile.period = 1_000_000 / i64::from(profile.budget.max(1));
+        self.profile.duration_nanos = i64::try_from(profile.elapsed.as_nanos()).unwrap_or(i64::MAX);
+        self.profile.time_nanos = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |now| {
+                i64::try_from(now.as_nanos()).unwrap_or(i64::MAX) - self.profile.duration_nanos
+            });
+        let route = self.string("route");
+        for (stack, micros) in profile.weights(frames).stacks() {
+            let label = stack.first().map(|entry| Label {
+                key: route,
+                str: self.string(&entry.label),
+            });
+            let sample = Sample {
+                // Innermost first.
+                location_id: stack
+                    .iter()
+                    .rev()
+                    .map(|entry| self.location(entry))
+                    .collect(),
+                value: vec![i64::try_from(micros).unwrap_or(i64::MAX)],
+                label: label.into_iter().collect(),
+            };
+            self.profile.sample.push(sample);
+        }
+        self.profile
+    }
+
+    fn string(&mut self, text: &str) -> i64 {
+        if let Some(&index) = self.strings.get(text) {
+            return index;
+        }
+        let index = i64::try_from(self.profile.string_table.len()).unwrap_or(i64::MAX);
+        self.profile.string_table.push(text.to_owned());
+        self.strings.insert(text.to_owned(), index);
+        index
+    }
+
+    fn location(&mut self, entry: &Entry) -> u64 {
+        let name = self.string(&entry.function);
+        let filename = self.string(entry.file.as_deref().unwrap_or_default());
+        let line = entry.line.unwrap_or_default();
+        let next = self.functions.len() as u64 + 1;
+        let function = *self.functions.entry((name, filename)).or_insert(next);
+        if function == next {
+            self.profile.function.push(Function {
+                id: function,
+                name,
+                system_name: name,
+                filename,
+            });
+        }
+        let next = self.locations.len() as u64 + 1;
+        let location = *self.locations.entry((function, line)).or_insert(next);
+        if location == next {
+            let line = Line {
+                function_id: function,
+                line: i64::from(line),
+            };
+            self.profile.location.push(Location {
+                id: location,
+                line: vec![line],
+            });
+        }
+        location
+    }
+}

@@ -1,0 +1,59 @@
+//! From addresses to functions, files and lines; each address once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::stack::as_pointer;
+
+/// A function at an address, or one that was inlined there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Symbol {
+    /// Demangled, without its hash.
+    pub(crate) name: String,
+    pub(crate) file: Option<String>,
+    pub(crate) line: Option<u32>,
+}
+
+/// What is at an address: the innermost inlined function first.
+pub(crate) type Symbols = Arc<[Symbol]>;
+
+/// What was resolved so far. Kept from one profile to the next.
+#[derive(Default)]
+pub(crate) struct SymbolCache {
+    known: HashMap<usize, Symbols>,
+}
+
+impl SymbolCache {
+    /// Looks the address up in the program's debug information. The first call
+    /// reads that information, which can take a second: never call this from where
+    /// requests are served, nor while captures are being made, which it blocks.
+    pub(crate) fn resolve(&mut self, address: usize) -> Symbols {
+        self.known
+            .entry(address)
+            .or_insert_with(|| resolve(address))
+            .clone()
+    }
+}
+
+fn resolve(address: usize) -> Symbols {
+    let mut symbols = Vec::new();
+    backtrace::resolve(as_pointer(address), |symbol| {
+        symbols.push(Symbol {
+            name: symbol
+                .name()
+                .map_or_else(|| format!("{address:#x}"), |name| format!("{name:#}")),
+            file: symbol
+                .filename()
+                .map(|file| file.to_string_lossy().into_owned()),
+            line: symbol.lineno(),
+        });
+    });
+    if symbols.is_empty() {
+        symbols.push(Symbol {
+            name: format!("{address:#x}"),
+            file: None,
+            line: None,
+        });
+    }
+    symbols.into()
+}

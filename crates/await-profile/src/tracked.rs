@@ -1,0 +1,59 @@
+//! The wrapper around a request's future.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use crate::probe::{Polled, Probe};
+use crate::profiler::Shared;
+
+pin_project! {
+    /// A future whose waits a profiler can see. Made by
+    /// [`AwaitProfiler::wrap`](crate::AwaitProfiler::wrap), by the layer, and by
+    /// [`inherit`](crate::inherit).
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Tracked<F> {
+        // Before the future, so that it is retired before what it holds is dropped.
+        probe: Probe,
+        #[pin]
+        future: F,
+    }
+}
+
+impl<F> Tracked<F> {
+    pub(crate) fn new(shared: &'static Shared, route: Cow<'static, str>, future: F) -> Self {
+        Tracked {
+            probe: Probe::new(shared, route),
+            future,
+        }
+    }
+
+    pub(crate) fn with_probe(probe: Probe, future: F) -> Self {
+        Tracked { probe, future }
+    }
+}
+
+impl<F: Future> Future for Tracked<F> {
+    type Output = F::Output;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        if this.probe.is_off() {
+            return this.future.poll(cx);
+        }
+        this.probe.poll(cx, |cx| match this.future.poll(cx) {
+            Poll::Ready(output) => Polled::Over(Poll::Ready(output)),
+            Poll::Pending => Polled::Waiting(Poll::Pending),
+        })
+    }
+}
+
+impl<F> fmt::Debug for Tracked<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tracked").finish_non_exhaustive()
+    }
+}

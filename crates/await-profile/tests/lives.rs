@@ -1,0 +1,302 @@
+//! What becomes of requests and of samples: nothing is lost, dropped or kept.
+#![allow(missing_docs)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use await_profile::{AwaitProfiler, Frames, ProfileError, ProfileOptions, inherit};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::{Mutex, Semaphore};
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::{sleep, timeout};
+
+const LONG: Duration = Duration::from_secs(3600);
+
+fn brief() -> ProfileOptions {
+    ProfileOptions::lasting(Duration::from_millis(100)).captures_per_second(1000)
+}
+
+/// Folded stacks without lines and weights.
+async fn shapes<F: Future<Output = ()> + Send + 'static>(request: F) -> Vec<String> {
+    let profiler = AwaitProfiler::new().armed();
+    tokio::spawn(profiler.wrap("GET /", request));
+    while profiler.in_flight() == 0 {
+        yield_now().await;
+    }
+    let profile = profiler.profile(brief()).await.unwrap();
+    let mut shapes: Vec<String> = profile
+        .shares(Frames::Own)
+        .into_iter()
+        .filter(|share| share.share > 0.05)
+        .map(|share| {
+            let frames = share
+                .frames
+                .iter()
+                .map(|frame| frame.split(" (tests/").next().unwrap());
+            frames.collect::<Vec<_>>().join(" > ")
+        })
+        .collect();
+    shapes.sort();
+    shapes
+}
+
+async fn nap() {
+    sleep(LONG).await;
+}
+
+async fn waits_for(semaphore: Arc<Semaphore>) {
+    drop(semaphore.acquire().await);
+}
+
+async fn joins() {
+    tokio::join!(nap(), waits_for(Arc::new(Semaphore::new(0))));
+}
+
+#[tokio::test]
+async fn joined_futures_share_a_sample() {
+    assert_eq!(
+        shapes(joins()).await,
+        [
+            "GET / > lives::joins > (one of 2 waits at once) > lives::nap > tokio::time::Sleep",
+            "GET / > lives::joins > (one of 2 waits at once) > lives::waits_for > tokio::sync::Semaphore::acquire",
+        ]
+    );
+}
+
+async fn selects() {
+    tokio::select! {
+        () = nap() => {}
+        () = waits_for(Arc::new(Semaphore::new(0))) => {}
+    }
+}
+
+#[tokio::test]
+async fn selected_futures_share_a_sample() {
+    let shapes = shapes(selects()).await;
+    assert!(
+        shapes
+            .iter()
+            .all(|shape| shape.contains("lives::selects > (one of 2 waits at once)")),
+        "{shapes:?}"
+    );
+    assert_eq!(shapes.len(), 2);
+}
+
+async fn in_time() {
+    timeout(LONG, waits_for(Arc::new(Semaphore::new(0))))
+        .await
+        .ok();
+}
+
+#[tokio::test]
+async fn the_timer_of_a_timeout_is_no_wait() {
+    assert_eq!(
+        shapes(in_time()).await,
+        ["GET / > lives::in_time > lives::waits_for > tokio::sync::Semaphore::acquire"]
+    );
+}
+
+async fn spawns() {
+    tokio::spawn(inherit(nap())).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_spawned_child_is_seen_if_it_inherits() {
+    assert_eq!(
+        shapes(spawns()).await,
+        [
+            "GET / > lives::spawns > tokio::task::JoinHandle > (child) > lives::nap > tokio::time::Sleep"
+        ]
+    );
+}
+
+async fn gathers() {
+    let mut set: FuturesUnordered<_> = (0..3).map(|_| inherit(nap())).collect();
+    while set.next().await.is_some() {}
+}
+
+#[tokio::test]
+async fn members_of_futures_unordered_are_seen_if_they_inherit() {
+    assert_eq!(
+        shapes(gathers()).await,
+        [
+            "GET / > lives::gathers > futures_util::stream::FuturesUnordered::poll_next > (child) > lives::nap > tokio::time::Sleep"
+        ]
+    );
+}
+
+async fn joins_set() {
+    let mut set = JoinSet::new();
+    for _ in 0..3 {
+        set.spawn(inherit(nap()));
+    }
+    set.join_next().await;
+}
+
+#[tokio::test]
+async fn members_of_a_join_set_are_seen_if_they_inherit() {
+    assert_eq!(
+        shapes(joins_set()).await,
+        [
+            "GET / > lives::joins_set > tokio::task::JoinSet::join_next > (child) > lives::nap > tokio::time::Sleep"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_wrapper_within_a_wrapper_does_not_count() {
+    let profiler = AwaitProfiler::new().armed();
+    tokio::spawn(profiler.wrap("outer", profiler.wrap("inner", nap())));
+    sleep(Duration::from_millis(5)).await;
+    assert_eq!(profiler.in_flight(), 1);
+}
+
+#[tokio::test]
+async fn an_armed_profiler_sees_requests_that_hung_before_the_profile() {
+    let profiler = AwaitProfiler::new().armed();
+    tokio::spawn(profiler.wrap("GET /", nap()));
+    sleep(Duration::from_millis(5)).await;
+    let summary = profiler.profile(brief()).await.unwrap().summary();
+    assert!(
+        summary.samples.waiting > 10 && summary.late_requests == 0,
+        "{summary:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_profiler_that_was_off_tells_how_much_it_did_not_see() {
+    let profiler = AwaitProfiler::new();
+    tokio::spawn(profiler.wrap("GET /", async {
+        sleep(Duration::from_millis(60)).await;
+        nap().await;
+    }));
+    sleep(Duration::from_millis(10)).await;
+    let summary = profiler.profile(brief()).await.unwrap().summary();
+    assert_eq!(summary.late_requests, 1);
+    assert!(summary.unseen_request_seconds > 0.02, "{summary:?}");
+    assert!(summary.samples.idle > 0, "{summary:?}");
+}
+
+#[tokio::test]
+async fn profiles_are_taken_one_at_a_time() {
+    let profiler = AwaitProfiler::new();
+    let (first, second) = tokio::join!(profiler.profile(brief()), profiler.profile(brief()));
+    assert!(first.is_ok());
+    assert!(matches!(second, Err(ProfileError::Busy)));
+}
+
+#[tokio::test]
+async fn a_profile_that_nobody_awaits_ends() {
+    let profiler = AwaitProfiler::new();
+    let long = profiler.profile(ProfileOptions::lasting(LONG));
+    assert!(timeout(Duration::from_millis(50), long).await.is_err());
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while profiler.profile(brief()).await.is_err() {
+        assert!(std::time::Instant::now() < deadline, "still busy");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_stalled_runtime_is_told_from_a_wait() {
+    let profiler = AwaitProfiler::new().armed();
+    tokio::spawn(profiler.wrap("GET /", nap()));
+    sleep(Duration::from_millis(5)).await;
+    let thread = std::thread::spawn(move || profiler.profile_blocking(&brief()).unwrap());
+    // This runtime has one thread, and it polls nothing while it is in here.
+    let profile = thread.join().unwrap();
+    let samples = profile.summary().samples;
+    assert_eq!(samples.waiting, 0, "{samples:?}");
+    assert!(samples.ready + samples.unanswered > 10, "{samples:?}");
+}
+
+/// A service of everything at once, and whether it loses a request.
+#[test]
+fn two_hundred_profiles_under_load_lose_nothing() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let profiler = AwaitProfiler::new().armed();
+    let (begun, ended) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let stop = Arc::new(AtomicU64::new(0));
+    let lock = Arc::new(Mutex::new(0u64));
+    let mut clients = JoinSet::new();
+    for client in 0..1000u64 {
+        let (begun, ended, stop, lock) = (begun.clone(), ended.clone(), stop.clone(), lock.clone());
+        clients.spawn_on(
+            async move {
+                let mut random = fastrand::Rng::with_seed(client);
+                while stop.load(Ordering::Relaxed) == 0 {
+                    begun.fetch_add(1, Ordering::Relaxed);
+                    let request = profiler.wrap("GET /", request(random.fork(), lock.clone()));
+                    // Some clients lose patience.
+                    let _ = timeout(Duration::from_millis(random.u64(1..200)), request).await;
+                    ended.fetch_add(1, Ordering::Relaxed);
+                }
+            },
+            runtime.handle(),
+        );
+    }
+    let mut memory = Vec::new();
+    let mut samples = 0;
+    for _ in 0..200 {
+        let options = ProfileOptions::lasting(Duration::from_millis(10)).captures_per_second(5000);
+        let profile = profiler.profile_blocking(&options).unwrap();
+        samples += profile.summary().samples.of_requests();
+        memory.push(resident_kilobytes());
+    }
+    assert!(samples > 1000, "{samples}");
+    stop.store(1, Ordering::Relaxed);
+    runtime.block_on(async {
+        let all = timeout(Duration::from_secs(30), async {
+            while clients.join_next().await.is_some() {}
+        });
+        all.await.expect("a request stalled");
+    });
+    assert_eq!(begun.load(Ordering::Relaxed), ended.load(Ordering::Relaxed));
+    assert_eq!(profiler.in_flight(), 0);
+    let (half, end) = (memory[99], memory[199]);
+    assert!(
+        end < half + 16 * 1024,
+        "memory grew from {half} to {end} kB"
+    );
+}
+
+async fn request(mut random: fastrand::Rng, lock: Arc<Mutex<u64>>) {
+    match random.u8(..8) {
+        0 => *lock.lock().await += 1,
+        1 => drop(tokio::spawn(inherit(sleep(Duration::from_millis(5)))).await),
+        2 => yield_now().await,
+        3 => {
+            let mut set: FuturesUnordered<_> = (1..4)
+                .map(|millis| inherit(sleep(Duration::from_millis(millis))))
+                .collect();
+            while set.next().await.is_some() {}
+        }
+        4 => {
+            // Woken from another thread, which also keeps the waker for a while.
+            let (sender, receiver) = tokio::sync::oneshot::channel();
+            tokio::task::spawn_blocking(move || sender.send(()));
+            receiver.await.ok();
+        }
+        5 => drop(timeout(Duration::from_millis(2), lock.lock()).await),
+        6 => {
+            tokio::select! {
+                () = sleep(Duration::from_millis(random.u64(1..20))) => {}
+                _ = lock.lock() => {}
+            }
+        }
+        _ => sleep(Duration::from_millis(random.u64(1..300))).await,
+    }
+}
+
+/// Of this process; 0 where it is not known.
+fn resident_kilobytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok();
+    let pages = pages.and_then(|pages| pages.split(' ').nth(1)?.parse::<u64>().ok());
+    pages.unwrap_or_default() * 4
+}
