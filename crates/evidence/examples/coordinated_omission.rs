@@ -10,15 +10,18 @@
 //! answer is timed twice: from the moment at which its request was sent, and from the moment at
 //! which it was due.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
 
+use evidence::environment::Environment;
 use evidence::figures;
 use evidence::generator::{self, Settings};
 use evidence::interrupt::Interrupt;
 use evidence::load::{Arrivals, Exchange, Load};
 use evidence::provenance;
+use evidence::record::Commit;
 use evidence::server::{Launch, Server};
 
 const DUE_PER_SECOND: f64 = 25.0;
@@ -60,12 +63,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         row(name, sent.at(quantile), outcome.latency.at(quantile));
     }
     row("largest", Some(sent.max_ms), Some(outcome.latency.max_ms));
+    let machine = Environment::observe(server.is_optimised(), "dev", BTreeMap::new());
     println!(
-        "\n*{seconds} s, {DUE_PER_SECOND} requests a second due, {} a second answered, {} errors. \
-         Measured by `cargo run -p evidence --example coordinated_omission -- {seconds}` on {} (UTC).*",
+        "\n*{DUE_PER_SECOND} requests a second due for {seconds} s, {} a second answered, {} errors. \
+         Measured by `cargo run -p evidence --example coordinated_omission -- {seconds}` at commit \
+         `{}` on {} (UTC): {}.*",
         figures::count((outcome.requests_per_second * 10.0).round() / 10.0),
         outcome.error_count() + outcome.wrong_answers,
+        Commit::checked_out(Path::new(".")).in_short(),
         &provenance::now()[..10],
+        machine.in_a_line(),
     );
     Ok(())
 }
