@@ -75,8 +75,8 @@ pub enum Event<'a> {
     Runs(Progress),
     /// A round ended: what it was, and its requests a second.
     Measured(&'a str, f64),
-    /// A profile ended: what it was, and its samples.
-    Profiled(&'a str, u64),
+    /// A profile ended: what it was, and what it shows most of.
+    Profiled(&'a str, &'a str),
 }
 
 /// Why a run could not be carried through.
@@ -178,7 +178,7 @@ pub fn run(bench: &Bench<'_>) -> Result<Proof, ProofError> {
         ];
         for data in bench.profiles(variant, &bench.chapter.effect.setting, &wanted)? {
             let label = format!("{} profile of the {variant}", data.profile.kind.key());
-            (bench.observer)(Event::Profiled(&label, data.profile.samples));
+            (bench.observer)(Event::Profiled(&label, &data.most()));
             proof.profiles.push(data);
         }
     }

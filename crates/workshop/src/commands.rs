@@ -1,5 +1,6 @@
 //! One module a command.
 
+mod capture;
 mod check;
 mod completions;
 mod doctor;
@@ -34,6 +35,17 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
         Some(Command::Steps { output }) => steps::run(output.format),
         Some(Command::Completions { shell }) => completions::run(shell),
         Some(Command::Check { chapter, output }) => check::run(chapter, output.format),
+        Some(Command::Capture {
+            chapters,
+            derive,
+            verify,
+            measuring,
+        }) => capture::run(&capture::Options {
+            chapters,
+            derive,
+            verify,
+            measuring,
+        }),
         Some(Command::Prove {
             chapters,
             output,
@@ -81,6 +93,5 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
             host,
             format: output.format,
         }),
-        _ => Err(Problem::bad("this command is not built yet")),
     }
 }

@@ -113,16 +113,12 @@ fn by_all_generators(
     chapter: &Chapter,
     bench: &Bench<'_>,
 ) -> Result<Vec<evidence::record::Round>, Problem> {
-    let tools = Tools::of(workshop);
-    let script = |folder: &str, extension: &str| -> PathBuf {
-        let name = format!("{folder}/{}.{extension}", chapter.package());
-        workshop.root().join(name)
-    };
+    let generators = Generators::of(workshop, chapter);
     let external = External {
-        k6: &tools.k6(),
-        k6_script: &script("k6", "js"),
-        locust: &tools.in_venv("locust"),
-        locust_file: &script("locust", "py"),
+        k6: &generators.k6,
+        k6_script: &generators.k6_script,
+        locust: &generators.locust,
+        locust_file: &generators.locust_file,
     };
     agreement::measure(bench, &external).map_err(|error| match error {
         error if error.is_interrupt() => {
@@ -131,6 +127,28 @@ fn by_all_generators(
         AgreementError::Proof(error) => Problem::of_run(&error, bench.interrupt),
         AgreementError::Driver(error) => Problem::bad(error),
     })
+}
+
+/// k6 and Locust as `setup` installs them, and the chapter's scripts for them.
+#[derive(Debug)]
+pub(crate) struct Generators {
+    pub(crate) k6: PathBuf,
+    pub(crate) k6_script: PathBuf,
+    pub(crate) locust: PathBuf,
+    pub(crate) locust_file: PathBuf,
+}
+
+impl Generators {
+    pub(crate) fn of(workshop: &Workshop, chapter: &Chapter) -> Self {
+        let tools = Tools::of(workshop);
+        let package = chapter.package();
+        Self {
+            k6: tools.k6(),
+            k6_script: workshop.root().join(format!("k6/{package}.js")),
+            locust: tools.in_venv("locust"),
+            locust_file: workshop.root().join(format!("locust/{package}.py")),
+        }
+    }
 }
 
 fn published(

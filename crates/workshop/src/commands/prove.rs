@@ -8,7 +8,7 @@ use evidence::summary::Summary;
 use evidence::verdict::VerdictKind;
 use serde::Serialize;
 
-use crate::chapters::{Chapter, Workshop};
+use crate::chapters::Workshop;
 use crate::cli::Format;
 use crate::exit::{Exit, Problem};
 use crate::measured::{Measured, Order, measure};
@@ -47,14 +47,7 @@ impl Proved {
 /// Proves the chapters one after the other; the worst one decides the exit code.
 pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
     let workshop = Workshop::find()?;
-    let chapters = if options.chapters.is_empty() {
-        workshop.chapters()?
-    } else {
-        let numbers = options.chapters.iter();
-        numbers
-            .map(|n| workshop.chapter(*n))
-            .collect::<Result<_, _>>()?
-    };
+    let chapters = workshop.chosen(&options.chapters)?;
     let folder = options
         .report
         .clone()
