@@ -118,7 +118,13 @@ fn wrong_include(inner: &str, page: &str, root: &Path) -> Option<String> {
         }
     }
     let marked = format!("ANCHOR: {anchor}");
-    let there = text.lines().any(|line| line.trim_end().ends_with(&marked));
+    // `// ANCHOR: read` and `<!-- ANCHOR: first -->`, but not `// ANCHOR: reads`.
+    let there = text.lines().any(|line| {
+        let rest = line.split_once(&marked).map(|(_, rest)| rest);
+        rest.is_some_and(|rest| {
+            !rest.starts_with(|c: char| c.is_alphanumeric() || "_-".contains(c))
+        })
+    });
     (!there).then(|| format!("includes `{inner}`, but the file has no `{marked}`"))
 }
 
