@@ -37,12 +37,18 @@ fn parse(text: &str) -> Vec<Hint> {
         if line.starts_with("```") {
             in_code = !in_code;
         }
+        // The book's anchors.
+        if line.starts_with("<!--") && line.ends_with("-->") {
+            continue;
+        }
         if let Some(title) = line.strip_prefix("## ").filter(|_| !in_code) {
             hints.push(Hint {
                 number: hints.len() + 1,
                 title: title.trim().to_owned(),
                 text: String::new(),
             });
+        } else if !in_code && line.starts_with("<!--") && line.ends_with("-->") {
+            // A mark for the book, which folds each hint by itself.
         } else if let Some(hint) = hints.last_mut() {
             hint.text.push_str(line);
             hint.text.push('\n');
@@ -61,11 +67,18 @@ mod tests {
     #[test]
     fn a_hint_is_a_heading_and_what_follows() {
         let hints = parse(
-            "# Hints\n\nNot one.\n\n## First?\n\nLook.\n\n```sh\n## a comment\n```\n\n## Second?\nAct.\n",
+            "# Hints\n\nNot one.\n\n## First?\n\nLook.\n\n```sh\n## a comment\n```\n\n## Second?\n<!-- ANCHOR: second -->\nAct.\n",
         );
         let titles: Vec<_> = hints.iter().map(|h| (h.number, h.title.as_str())).collect();
         assert_eq!(titles, [(1, "First?"), (2, "Second?")]);
         assert_eq!(hints[0].text, "Look.\n\n```sh\n## a comment\n```");
         assert_eq!(hints[1].text, "Act.");
+    }
+
+    #[test]
+    fn marks_for_the_book_are_no_part_of_a_hint() {
+        let hints =
+            parse("## First?\n\n<!-- ANCHOR: first -->\nLook.\n<!-- ANCHOR_END: first -->\n");
+        assert_eq!(hints[0].text, "Look.");
     }
 }
