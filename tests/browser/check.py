@@ -8,6 +8,7 @@ One line a check, exit code 0 if all passed, 1 if one failed, 2 if it could not 
 """
 
 import argparse
+import os
 import re
 import shutil
 import sys
@@ -235,7 +236,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--book", type=Path, metavar="FOLDER", help="a folder that mdbook built")
     parser.add_argument("--report", type=Path, metavar="FILE", action="append", default=[], help="a proof report")
-    parser.add_argument("--chromium", type=Path, metavar="FILE", help="the browser [default: the one on the path]")
+    parser.add_argument("--chromium", type=Path, metavar="FILE", help="the browser [default: $CHROMIUM, or the one on the path]")
     parser.add_argument("--shots", type=Path, metavar="FOLDER", help="put a picture of every page there")
     parser.add_argument("--allow-placeholders", action="store_true", help="figures may be missing still")
     parser.add_argument("--self-test", action="store_true", help="check the checks")
@@ -247,6 +248,8 @@ def arguments() -> argparse.Namespace:
     for file in options.report:
         if not file.is_file():
             parser.error(f"{file} is not there: `cargo workshop prove 1` writes a report and names it")
+    if options.chromium is None and "CHROMIUM" in os.environ:
+        options.chromium = Path(os.environ["CHROMIUM"])
     options.chromium = options.chromium or next(
         (Path(found) for name in CHROMIUM if (found := shutil.which(name))), None
     )

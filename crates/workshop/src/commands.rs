@@ -1,11 +1,13 @@
 //! One module a command.
 
+mod capture;
 mod check;
 mod completions;
 mod doctor;
 mod hint;
 mod load;
 mod profile;
+mod prove;
 mod reset;
 mod setup;
 mod solution;
@@ -33,6 +35,30 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
         Some(Command::Steps { output }) => steps::run(output.format),
         Some(Command::Completions { shell }) => completions::run(shell),
         Some(Command::Check { chapter, output }) => check::run(chapter, output.format),
+        Some(Command::Capture {
+            chapters,
+            derive,
+            verify,
+            measuring,
+        }) => capture::run(&capture::Options {
+            chapters,
+            derive,
+            verify,
+            measuring,
+        }),
+        Some(Command::Prove {
+            chapters,
+            output,
+            seed,
+            report,
+            all_generators,
+        }) => prove::run(&prove::Options {
+            chapters,
+            seed,
+            report,
+            all_generators,
+            format: output.format,
+        }),
         Some(Command::Profile {
             chapter,
             kind,
@@ -67,6 +93,5 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
             host,
             format: output.format,
         }),
-        _ => Err(Problem::bad("this command is not built yet")),
     }
 }

@@ -47,6 +47,8 @@ fn parse(text: &str) -> Vec<Hint> {
                 title: title.trim().to_owned(),
                 text: String::new(),
             });
+        } else if !in_code && line.starts_with("<!--") && line.ends_with("-->") {
+            // A mark for the book, which folds each hint by itself.
         } else if let Some(hint) = hints.last_mut() {
             hint.text.push_str(line);
             hint.text.push('\n');
@@ -71,5 +73,12 @@ mod tests {
         assert_eq!(titles, [(1, "First?"), (2, "Second?")]);
         assert_eq!(hints[0].text, "Look.\n\n```sh\n## a comment\n```");
         assert_eq!(hints[1].text, "Act.");
+    }
+
+    #[test]
+    fn marks_for_the_book_are_no_part_of_a_hint() {
+        let hints =
+            parse("## First?\n\n<!-- ANCHOR: first -->\nLook.\n<!-- ANCHOR_END: first -->\n");
+        assert_eq!(hints[0].text, "Look.");
     }
 }
