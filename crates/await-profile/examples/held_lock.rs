@@ -120,7 +120,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         &dropped,
     )?;
     // The two handlers are one function to the comparison.
-    let folded = |profile: &Profile| {
+    let as_one = |profile: &Profile| {
         let folded = profile.folded(Frames::Own);
         folded
             .replace("held_lock::problem::", "held_lock::")
@@ -128,8 +128,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let change = differential(
         "What changed when the lock was taken after the call",
-        &folded(&held),
-        &folded(&dropped),
+        &as_one(&held),
+        &as_one(&dropped),
     )?;
     std::fs::write(folder.join("held-to-dropped.svg"), change)?;
     Ok(())

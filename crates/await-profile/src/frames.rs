@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::known::{FRAMEWORK, LIBRARY, PRIMITIVE, primitive_name, public_path, within};
-use crate::names::{crate_of, path_of};
+use crate::names::{crate_of, package_of, path_of};
 use crate::symbols::{Symbol, Symbols};
 
 /// Which frames of a stack to show.
@@ -87,7 +87,13 @@ fn is_foreign(file: &str) -> bool {
 }
 
 fn owner(path: &str, file: Option<&str>, own_crates: Option<&[String]>) -> Owner {
-    let krate = crate_of(path);
+    let mut krate = crate_of(path);
+    // `F::call`: a type parameter of some crate's generic function. No crate is
+    // called so, and the file tells which it is.
+    if krate.starts_with(char::is_uppercase) {
+        krate = file.and_then(package_of).unwrap_or(krate);
+    }
+    let krate = &*krate.replace('-', "_");
     let own = own_crates.is_some_and(|own| own.iter().any(|own| own == krate));
     if own {
         Owner::Own
@@ -99,8 +105,7 @@ fn owner(path: &str, file: Option<&str>, own_crates: Option<&[String]>) -> Owner
         Owner::Framework
     } else if own_crates.is_none() && !file.is_some_and(is_foreign) {
         Owner::Own
-    } else if krate.len() <= 2 || !path.contains("::") {
-        // `F::call`: a parameter of some framework's generic function.
+    } else if !path.contains("::") {
         Owner::Framework
     } else {
         Owner::Library

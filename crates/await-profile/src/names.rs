@@ -41,22 +41,33 @@ fn head(name: &str) -> &str {
     end.map_or(name, |(at, _)| &name[..at])
 }
 
+/// The folder of the package that a file is in, without its version: `tokio` of
+/// `…/tokio-1.47.1/src/sync/mutex.rs`.
+pub(crate) fn package_of(file: &str) -> Option<&str> {
+    let (folder, _) = file
+        .rsplit_once("/src/")
+        .or_else(|| file.rsplit_once("\\src\\"))?;
+    let package = folder.rsplit(['/', '\\']).next()?;
+    let is_version = |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit());
+    Some(
+        package
+            .rsplit_once('-')
+            .filter(|(_, version)| is_version(version))
+            .map_or(package, |(name, _)| name),
+    )
+}
+
 fn path_in(file: &str, name: &str) -> String {
     let file = file.replace('\\', "/");
     let (folder, modules) = file
         .rsplit_once("/src/")
         .unwrap_or(("", file.strip_prefix("src/").unwrap_or(&file)));
-    let package = folder.rsplit('/').next().unwrap_or_default();
-    // `tokio-1.47.1`, in the registry; what a package's folder is called elsewhere
-    // says nothing of its name.
-    let versioned = package
-        .rsplit_once('-')
-        .filter(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit()));
-    let krate = match versioned {
-        Some((krate, _)) if folder.contains("/registry/src/") => krate.replace('-', "_"),
-        _ if folder.contains("/library/") => package.to_owned(),
-        _ => String::new(),
-    };
+    // What a package's folder is called outside of the registry says nothing.
+    let is_named = folder.contains("/registry/src/") || folder.contains("/library/");
+    let krate = package_of(&file)
+        .filter(|_| is_named)
+        .unwrap_or_default()
+        .replace('-', "_");
     let function = match head(name) {
         name if name.starts_with("{async_fn") => "async fn",
         name if name.starts_with("{async_block") => "async block",

@@ -192,3 +192,68 @@ impl Writer {
         location
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{AwaitProfiler, ProfileOptions};
+
+    #[test]
+    fn functions_routes_and_weights_survive() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let profiler = AwaitProfiler::new().armed();
+        let profile = runtime.block_on(async {
+            tokio::spawn(profiler.wrap("GET /", tokio::time::sleep(Duration::from_secs(3600))));
+            let options =
+                ProfileOptions::lasting(Duration::from_millis(100)).captures_per_second(500);
+            profiler.profile(options).await.unwrap()
+        });
+        let mut bytes = Vec::new();
+        flate2::read::GzDecoder::new(&*profile.pprof(Frames::Own))
+            .read_to_end(&mut bytes)
+            .unwrap();
+        let read = Profile::decode(&*bytes).unwrap();
+        let text = |index: i64| read.string_table[usize::try_from(index).unwrap()].as_str();
+        assert_eq!(text(0), "");
+        assert_eq!(
+            (
+                text(read.sample_type[0].r#type),
+                text(read.sample_type[0].unit)
+            ),
+            ("wait", "microseconds")
+        );
+        let longest = read
+            .sample
+            .iter()
+            .max_by_key(|sample| sample.value[0])
+            .unwrap();
+        assert_eq!(
+            (text(longest.label[0].key), text(longest.label[0].str)),
+            ("route", "GET /")
+        );
+        let function = |location: u64| {
+            let location = read
+                .location
+                .iter()
+                .find(|candidate| candidate.id == location)
+                .unwrap();
+            let function = read
+                .function
+                .iter()
+                .find(|function| function.id == location.line[0].function_id);
+            text(function.unwrap().name)
+        };
+        let stack: Vec<&str> = longest
+            .location_id
+            .iter()
+            .map(|&location| function(location))
+            .collect();
+        assert_eq!(stack, ["tokio::time::Sleep", "GET /"]);
+    }
+}

@@ -114,6 +114,25 @@ impl Metric {
         }
     }
 
+    /// Whether its value in this run is a lower limit: a latency of which only
+    /// the requests that were answered speak, while more were still waiting.
+    pub fn is_at_least(self, outcome: &Outcome) -> bool {
+        self != Self::RequestsPerSecond && outcome.unfinished > outcome.completed
+    }
+
+    /// Its value in one run for people; a lower limit says so.
+    pub fn text_of(self, outcome: &Outcome) -> String {
+        let over = if self.is_at_least(outcome) {
+            "over "
+        } else {
+            ""
+        };
+        self.of(outcome).map_or_else(
+            || "unknown".to_owned(),
+            |value| format!("{over}{}", self.text(value)),
+        )
+    }
+
     /// Its value in one run; `None` when nothing was completed, so that
     /// silence never passes for speed.
     pub fn of(self, outcome: &Outcome) -> Option<f64> {

@@ -253,13 +253,19 @@ fn svg(options: &mut Options<'_>, lines: &str) -> Result<String, FlamegraphError
 /// inferno's script keeps zoom and search in the page's address. A frame of a
 /// single-file report has no address to change, and the browser's refusal
 /// would break off the script. Its search button shows only under a mouse,
-/// which a phone does not have.
+/// which a phone does not have. A frame that a busy browser has not laid out
+/// yet is 0 px wide, less the margins: no width.
 fn forgiving(svg: &str) -> String {
-    let guarded = svg.replace("history.replaceState(", "remember(").replacen(
-        "#search { text-anchor:end; opacity:0.1;",
-        "#search { text-anchor:end;",
-        1,
-    );
+    let guarded = svg
+        .replace("history.replaceState(", "remember(")
+        .replace(
+            "= svg.width.baseVal.value - xpad * 2;",
+            "= Math.max(0, svg.width.baseVal.value - xpad * 2);",
+        )
+        .replace(
+            "#search { text-anchor:end; opacity:0.1;",
+            "#search { text-anchor:end;",
+        );
     guarded.replacen(
         "\"use strict\";",
         "\"use strict\";\nfunction remember(a, b, c) { try { history.replaceState(a, b, c); } catch (refused) {} }",

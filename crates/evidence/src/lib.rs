@@ -1,6 +1,7 @@
 //! How the workshop obtains its figures: loads, rounds, statistics, claims,
 //! captures and reports. It has no command line; `crates/workshop` is that.
 
+pub mod agreement;
 pub mod capture;
 pub mod chapter_file;
 pub mod claim;
@@ -21,7 +22,6 @@ pub mod processors;
 pub mod profiling;
 pub mod proof;
 pub mod provenance;
-pub mod quota;
 pub mod record;
 pub mod reference;
 pub mod report;

@@ -1,6 +1,7 @@
 //! What the operating system grants a measurement: the processors a thread may
 //! run on, and how many files (connections) a process may hold open.
 
+use std::path::Path;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -101,14 +102,21 @@ pub fn allow_open_files(needed: u64) -> Result<(), FileLimit> {
 /// How long the calling thread has been ready to run without getting a processor; `None` where
 /// the system does not tell. Grows while something else keeps the thread's processor busy.
 pub fn waited_for_processor() -> Option<Duration> {
-    waited("thread-self")
+    waited(Path::new("/proc/thread-self"))
 }
 
-/// The same of the first thread of another process, or of `thread-self`.
-pub(crate) fn waited(process: &str) -> Option<Duration> {
+/// The same of all threads of another process together.
+pub(crate) fn process_waited_for_processor(process: u32) -> Option<Duration> {
+    std::fs::read_dir(format!("/proc/{process}/task"))
+        .ok()?
+        .map(|thread| waited(&thread.ok()?.path()))
+        .sum()
+}
+
+fn waited(thread: &Path) -> Option<Duration> {
     // Three numbers: nanoseconds on a processor, nanoseconds waiting for one, time slices.
     // Only Linux has this file.
-    let text = std::fs::read_to_string(format!("/proc/{process}/schedstat")).ok()?;
+    let text = std::fs::read_to_string(thread.join("schedstat")).ok()?;
     let waited = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
     Some(Duration::from_nanos(waited))
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::flamegraph;
 use crate::generator::{self, GeneratorError};
 use crate::heap::HeapProfile;
 use crate::interrupt::Interrupt;
@@ -21,6 +22,16 @@ pub struct ProfileData {
     pub folded: String,
     /// The other formats by file extension: `svg`, `pb.gz`, or `json` for dhat.
     pub formats: Vec<(&'static str, Vec<u8>)>,
+}
+
+impl ProfileData {
+    /// What it shows most of, in a phrase.
+    pub fn most(&self) -> String {
+        match flamegraph::most_frequent_leaf(&self.folded) {
+            Ok(Some((leaf, share))) => format!("{:.0} % in {leaf}", share * 100.0),
+            _ => "nothing".to_owned(),
+        }
+    }
 }
 
 impl Bench<'_> {
@@ -92,7 +103,7 @@ impl Bench<'_> {
         let capacity = (CPU_FREQUENCY * seconds * workers) as u64;
         let unit = match kind {
             ProfileKind::Cpu => "1/99 s of processor time",
-            ProfileKind::Await => "a request in flight at a moment",
+            ProfileKind::Await => "a microsecond that a request spent in flight",
             ProfileKind::Heap => "an allocation",
         };
         Ok(ProfileData {

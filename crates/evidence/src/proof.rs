@@ -2,15 +2,18 @@
 //! turn, then the law's bound, then the profiles in rounds of their own.
 
 use std::path::Path;
+use std::time::Duration;
 
 use crate::chapter_file::{ChapterFile, Setting};
 use crate::claim::{PROBLEM, SOLUTION};
+use crate::environment::quota::throttled_so_far;
 use crate::generator::{self, GeneratorError, Progress};
 use crate::interrupt::Interrupt;
 use crate::load::Load;
+use crate::metrics::Metrics;
+use crate::outcome::Outcome;
 use crate::processors;
 use crate::profiling::ProfileData;
-use crate::quota::Throttling;
 use crate::record::{ProfileKind, Purpose, Round};
 use crate::server::{Launch, Server, ServerError};
 use crate::statistics::{self, Side};
@@ -72,8 +75,8 @@ pub enum Event<'a> {
     Runs(Progress),
     /// A round ended: what it was, and its requests a second.
     Measured(&'a str, f64),
-    /// A profile ended: what it was, and its samples.
-    Profiled(&'a str, u64),
+    /// A profile ended: what it was, and what it shows most of.
+    Profiled(&'a str, &'a str),
 }
 
 /// Why a run could not be carried through.
@@ -175,7 +178,7 @@ pub fn run(bench: &Bench<'_>) -> Result<Proof, ProofError> {
         ];
         for data in bench.profiles(variant, &bench.chapter.effect.setting, &wanted)? {
             let label = format!("{} profile of the {variant}", data.profile.kind.key());
-            (bench.observer)(Event::Profiled(&label, data.profile.samples));
+            (bench.observer)(Event::Profiled(&label, &data.most()));
             proof.profiles.push(data);
         }
     }
@@ -222,11 +225,7 @@ impl Bench<'_> {
     /// # Errors
     ///
     /// When no load can be made, or on Ctrl-C.
-    pub fn drive(
-        &self,
-        server: &Server,
-        load: &Load,
-    ) -> Result<crate::outcome::Outcome, GeneratorError> {
+    pub fn drive(&self, server: &Server, load: &Load) -> Result<Outcome, GeneratorError> {
         let progress = |now: Progress| (self.observer)(Event::Runs(now));
         let settings = generator::Settings {
             processors: &self.placement.generator,
@@ -248,12 +247,30 @@ impl Bench<'_> {
         setting: &str,
     ) -> Result<(Round, bool), ProofError> {
         let load = self.setting(setting)?.load(&self.chapter.exchange);
-        let server = self.start(variant, 0)?;
-        let throttling = Throttling::now();
-        let before = server.metrics()?;
-        let outcome = self.drive(&server, &load)?;
-        let after = server.metrics()?;
-        let cpu = |metrics: &crate::metrics::Metrics| metrics.get("process_cpu_seconds");
+        self.round_by(purpose, variant, setting, |server| {
+            Ok(self.drive(server, &load)?)
+        })
+    }
+
+    /// One fresh server under whatever load `drive` puts on it.
+    ///
+    /// # Errors
+    ///
+    /// When the server fails, or with what `drive` says.
+    pub fn round_by<E: From<ProofError>>(
+        &self,
+        purpose: Purpose,
+        variant: &str,
+        setting: &str,
+        drive: impl FnOnce(&Server) -> Result<Outcome, E>,
+    ) -> Result<(Round, bool), E> {
+        let failed = |error: ServerError| E::from(error.into());
+        let server = self.start(variant, 0).map_err(failed)?;
+        let throttled = throttled_so_far();
+        let before = server.metrics().map_err(failed)?;
+        let outcome = drive(&server)?;
+        let after = server.metrics().map_err(failed)?;
+        let cpu = |metrics: &Metrics| metrics.get("process_cpu_seconds");
         let metric = &self.chapter.mechanism.metric;
         let round = Round {
             purpose,
@@ -266,11 +283,17 @@ impl Bench<'_> {
                 .into_iter()
                 .collect(),
             server_cpu_s: cpu(&after).zip(cpu(&before)).map(|(a, b)| a - b),
-            throttled_s: throttling.and_then(Throttling::seconds_since),
+            throttled_s: throttled_since(throttled),
             wall_s: server.age().as_secs_f64(),
         };
         Ok((round, server.is_optimised()))
     }
+}
+
+/// Seconds for which a quota held this run back since `before`.
+pub(crate) fn throttled_since(before: Option<Duration>) -> Option<f64> {
+    let so_far = throttled_so_far()?.checked_sub(before?)?;
+    Some(so_far.as_secs_f64())
 }
 
 #[cfg(test)]

@@ -72,11 +72,10 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
             limit_in_words(claim.solution, setting.users)
         ),
     );
-    let value = |value: Option<f64>| value.map_or_else(unknown, |v| effect.metric.text(v));
     row(
         effect.metric.label(),
-        &value(effect.problem),
-        &value(effect.solution),
+        &median_text(record, effect.metric, PROBLEM),
+        &median_text(record, effect.metric, SOLUTION),
         &effect_in_words(analysis),
     );
     for metric in [Metric::RequestsPerSecond, Metric::P50Ms, Metric::P99Ms] {
@@ -149,18 +148,24 @@ pub(crate) fn effect_in_words(analysis: &Analysis) -> String {
     )
 }
 
-/// The median of a variant's rounds in the effect's setting.
-pub(crate) fn median(record: &Record, metric: Metric, variant: &str) -> Option<f64> {
-    let values: Option<Vec<f64>> = record
-        .rounds_for(Purpose::Effect)
-        .filter(|round| round.variant == variant)
-        .map(|round| metric.of(&round.outcome))
-        .collect();
-    statistics::median_ratio(&values?)
-}
-
-fn median_text(record: &Record, metric: Metric, variant: &str) -> String {
-    median(record, metric, variant).map_or_else(unknown, |value| metric.text(value))
+/// The median of a variant's rounds in the effect's setting, for people.
+pub(crate) fn median_text(record: &Record, metric: Metric, variant: &str) -> String {
+    let rounds = || {
+        record
+            .rounds_for(Purpose::Effect)
+            .filter(|round| round.variant == variant)
+            .map(|round| &round.outcome)
+    };
+    let values: Option<Vec<f64>> = rounds().map(|outcome| metric.of(outcome)).collect();
+    let Some(median) = values.as_deref().and_then(statistics::median_ratio) else {
+        return unknown();
+    };
+    let over = if rounds().any(|outcome| metric.is_at_least(outcome)) {
+        "over "
+    } else {
+        ""
+    };
+    format!("{over}{}", metric.text(median))
 }
 
 /// A reason begins a sentence of its own in the book.

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::claim::{EXERCISE, PROBLEM};
+use crate::environment::quota::throttled_so_far;
 use crate::grade::{Attempt, Observed, Trial};
 use crate::load::Load;
-use crate::proof::{Bench, Event, ProofError};
-use crate::quota::Throttling;
+use crate::proof::{Bench, Event, ProofError, throttled_since};
 use crate::server::{self, Server, ServerError};
 
 /// How long the problem may take for the one answer that tells what is right.
@@ -67,7 +67,7 @@ fn right_answer(server: &Server, load: &Load) -> Result<String, ProofError> {
 }
 
 fn observe(bench: &Bench<'_>, server: &mut Server, load: &Load) -> Result<Observed, ProofError> {
-    let throttling = Throttling::now();
+    let throttled = throttled_so_far();
     let outcome = bench.drive(server, load)?;
     // A server that ended under load has no counters any more.
     let metrics = server.metrics().unwrap_or_default();
@@ -77,6 +77,6 @@ fn observe(bench: &Bench<'_>, server: &mut Server, load: &Load) -> Result<Observ
         mechanism: metrics.get(&bench.chapter.mechanism.metric),
         panics: server.panics(),
         ended: server.has_ended(),
-        throttled_s: throttling.and_then(Throttling::seconds_since),
+        throttled_s: throttled_since(throttled),
     })
 }

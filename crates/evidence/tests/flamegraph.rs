@@ -31,6 +31,17 @@ fn frames_titles_and_counts_are_in_the_picture() {
     }
 }
 
+/// What inferno's script says is changed in three places; a new version that
+/// says it otherwise must not bring the faults back unnoticed.
+#[test]
+fn the_script_survives_frames_without_address_or_width() {
+    let svg = flamegraph::draw(WAITING, &picture(ProfileKind::Await, 0)).unwrap();
+    assert_eq!(svg.matches("history.replaceState(").count(), 1);
+    assert!(svg.contains("try { history.replaceState("));
+    assert!(svg.contains("Math.max(0, svg.width.baseVal.value - xpad * 2)"));
+    assert!(!svg.contains("opacity:0.1"));
+}
+
 #[test]
 fn the_same_stacks_give_the_same_bytes() {
     let turned = "handler;sleep 20\nhandler;Mutex::lock 980\n";

@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 use crate::counters::Metrics;
 use crate::cpu_profile::{CpuProfile, CpuProfiler};
 use crate::heap_profile;
+use crate::waits::{self, Waits};
 
 /// The longest profile that one request may ask for.
 const LONGEST_SECONDS: f64 = 600.0;
@@ -24,6 +25,8 @@ const INDEX: &str = "\
 /debug/pprof/profile?seconds=N          CPU profile for go tool pprof (&format=folded|svg)
 /debug/pprof/flamegraph?seconds=N       CPU flamegraph (&idle=true draws idle time too)
 /debug/pprof/last?format=pprof|folded|svg   the last CPU profile again
+/debug/await?seconds=N                  what requests wait for, folded stacks (&format=svg|pprof|json)
+/debug/await/last?format=folded|svg|pprof|json   the last await profile again
 /debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
 ";
 
@@ -37,11 +40,16 @@ pub(crate) struct Admin {
 struct Shared {
     metrics: Metrics,
     cpu: CpuProfiler,
+    waits: Waits,
 }
 
 impl Admin {
     /// Serves `listener` from a new thread, so that a stalled reactor still answers here.
-    pub(crate) fn start(listener: TcpListener, metrics: Metrics) -> std::io::Result<Self> {
+    pub(crate) fn start(
+        listener: TcpListener,
+        metrics: Metrics,
+        waits: Waits,
+    ) -> std::io::Result<Self> {
         let address = listener.local_addr()?;
         let listener = listener.into_std()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -50,6 +58,7 @@ impl Admin {
         let shared = Arc::new(Shared {
             metrics,
             cpu: CpuProfiler::default(),
+            waits,
         });
         std::thread::Builder::new()
             .name("admin".to_owned())
@@ -74,6 +83,8 @@ fn routes(shared: Arc<Shared>) -> Router {
         .route("/debug/pprof/profile", get(cpu_profile))
         .route("/debug/pprof/flamegraph", get(cpu_flamegraph))
         .route("/debug/pprof/last", get(last_cpu_profile))
+        .route("/debug/await", get(await_profile))
+        .route("/debug/await/last", get(last_await_profile))
         .route("/debug/heap", get(heap_profile))
         .with_state(shared)
 }
@@ -108,16 +119,14 @@ fn default_frequency() -> u16 {
     CpuProfiler::DEFAULT_FREQUENCY
 }
 
-impl Request {
-    fn duration(&self) -> Result<Duration, Refusal> {
-        if self.seconds > 0.0 && self.seconds <= LONGEST_SECONDS {
-            Ok(Duration::from_secs_f64(self.seconds))
-        } else {
-            Err(Refusal::BadRequest(format!(
-                "seconds must be over 0 and at most {LONGEST_SECONDS}, not {}",
-                self.seconds
-            )))
-        }
+/// A profile's duration, unless it makes no sense.
+fn sensible(seconds: f64) -> Result<Duration, Refusal> {
+    if seconds > 0.0 && seconds <= LONGEST_SECONDS {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err(Refusal::BadRequest(format!(
+            "seconds must be over 0 and at most {LONGEST_SECONDS}, not {seconds}"
+        )))
     }
 }
 
@@ -128,8 +137,10 @@ pub(crate) enum Refusal {
     BadRequest(String),
     #[error("another profile is being taken; wait until it ends")]
     Busy,
-    #[error("no CPU profile was taken yet; ask for /debug/pprof/profile?seconds=10 first")]
+    #[error("no such profile was taken yet; ask for one with ?seconds=10 first")]
     NothingYet,
+    #[error("no request was in flight meanwhile; put load on the server and ask again")]
+    NoRequests,
     #[error("{0}")]
     NotHere(&'static str),
     #[error("the profiler failed: {0}")]
@@ -141,7 +152,7 @@ impl IntoResponse for Refusal {
         let status = match self {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::Busy => StatusCode::CONFLICT,
-            Self::NothingYet => StatusCode::NOT_FOUND,
+            Self::NothingYet | Self::NoRequests => StatusCode::NOT_FOUND,
             Self::NotHere(_) => StatusCode::NOT_IMPLEMENTED,
             Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
@@ -162,7 +173,7 @@ async fn cpu_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
 ) -> Result<Response, Refusal> {
-    let duration = request.duration()?;
+    let duration = sensible(request.seconds)?;
     let profile = shared.cpu.record(duration, request.frequency).await?;
     written(&profile, &request)
 }
@@ -195,12 +206,42 @@ fn written(profile: &CpuProfile, request: &Request) -> Result<Response, Refusal>
     })
 }
 
+/// How an await profile is to be taken and written.
+#[derive(Debug, Clone, Deserialize)]
+struct WaitsRequest {
+    #[serde(default = "ten")]
+    seconds: f64,
+    captures: Option<u32>,
+    #[serde(default)]
+    format: waits::Format,
+    /// Frames of frameworks too.
+    #[serde(default)]
+    all: bool,
+}
+
+async fn await_profile(
+    State(shared): State<Arc<Shared>>,
+    Query(request): Query<WaitsRequest>,
+) -> Result<Response, Refusal> {
+    let duration = sensible(request.seconds)?;
+    let profile = shared.waits.record(duration, request.captures).await?;
+    waits::written(&profile, request.format, request.all)
+}
+
+async fn last_await_profile(
+    State(shared): State<Arc<Shared>>,
+    Query(request): Query<WaitsRequest>,
+) -> Result<Response, Refusal> {
+    let profile = shared.waits.last().ok_or(Refusal::NothingYet)?;
+    waits::written(&profile, request.format, request.all)
+}
+
 async fn heap_profile(Query(request): Query<Request>) -> Result<Response, Refusal> {
-    let json = heap_profile::record(request.duration()?).await?;
+    let json = heap_profile::record(sensible(request.seconds)?).await?;
     Ok((octets("dhat-heap.json"), json).into_response())
 }
 
-fn octets(name: &str) -> [(header::HeaderName, String); 2] {
+pub(crate) fn octets(name: &str) -> [(header::HeaderName, String); 2] {
     [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
         (

@@ -10,12 +10,15 @@
 //! | `/debug/pprof/profile?seconds=N` | CPU profile, gzipped pprof protobuf (`&format=folded`, `svg`) |
 //! | `/debug/pprof/flamegraph?seconds=N` | the same as a flamegraph |
 //! | `/debug/pprof/last?format=…` | the last CPU profile again, in another format |
+//! | `/debug/await?seconds=N` | what requests wait for, folded stacks (`&format=svg`, `pprof`, `json`) |
+//! | `/debug/await/last?format=…` | the last await profile again, in another format |
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with `--features heap`) |
 //! | `/metrics` | counters, Prometheus text |
 //!
 //! Read in this order: `options`, `database`, `counters`, `listener`, `admin`.
 
 mod admin;
+
 mod counters;
 mod cpu_profile;
 mod database;
@@ -24,6 +27,7 @@ mod flamegraph;
 mod heap_profile;
 mod listener;
 mod options;
+mod waits;
 
 pub use database::Database;
 pub use error::Error;

@@ -12,11 +12,13 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::admin::Admin;
 use crate::counters::{BuildFacts, Counters, Metrics};
 use crate::options::Options;
+use crate::waits::Waits;
 use crate::{Database, Error};
 
 /// Connections that the kernel holds for us before `accept`: enough for thousands of users at once.
@@ -29,6 +31,7 @@ pub struct Lab {
     facts: BuildFacts,
     listener: TcpListener,
     admin: Admin,
+    waits: Waits,
     counters: Arc<Counters>,
 }
 
@@ -53,9 +56,11 @@ impl Lab {
             variant: options.variant.clone(),
             optimised: is_optimised(),
         };
+        let waits = Waits::new();
         let metrics = Metrics::new(&counters, &facts, tokio::runtime::Handle::current());
         Ok(Self {
-            admin: Admin::start(admin, metrics).map_err(Error::Admin)?,
+            admin: Admin::start(admin, metrics, waits.clone()).map_err(Error::Admin)?,
+            waits,
             listener,
             options,
             facts,
@@ -96,6 +101,7 @@ impl Lab {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         self.announce().map_err(Error::Announce)?;
+        let service = self.waits.profiler().layer().layer(service);
         if self.options.stop_with_stdin {
             stop_with_stdin();
         }

@@ -85,6 +85,14 @@ impl Workshop {
         Ok(chapters)
     }
 
+    /// The chapters with these numbers; all of them if none is named.
+    pub(crate) fn chosen(&self, numbers: &[u32]) -> Result<Vec<Chapter>, Problem> {
+        if numbers.is_empty() {
+            return self.chapters();
+        }
+        numbers.iter().map(|number| self.chapter(*number)).collect()
+    }
+
     /// The chapter with this number.
     pub(crate) fn chapter(&self, number: u32) -> Result<Chapter, Problem> {
         let chapters = self.chapters()?;
@@ -115,6 +123,13 @@ impl Chapter {
             &format!("chapters/{name}/chapter.toml"),
         )
         .map_err(Problem::usage)
+    }
+
+    /// The text of `chapter.toml`.
+    pub(crate) fn file_text(&self) -> Result<String, Problem> {
+        let file = self.folder.join("chapter.toml");
+        std::fs::read_to_string(&file)
+            .map_err(|e| Problem::usage(format!("{} cannot be read: {e}", file.display())))
     }
 
     /// A variant's source file.

@@ -30,6 +30,9 @@ pub(crate) enum Command {
         /// Where the report goes [default: .workshop/reports]
         #[arg(long, value_name = "FOLDER")]
         report: Option<std::path::PathBuf>,
+        /// Also by k6 and Locust: do the three agree?
+        #[arg(long)]
+        all_generators: bool,
     },
     /// Grade your exercise.rs
     Check {
@@ -103,6 +106,9 @@ pub(crate) enum Command {
         /// Measure and write nothing: fail if what is derived differs from what is there
         #[arg(long, conflicts_with = "derive")]
         verify: bool,
+        /// Instead: what the book says of the load generators themselves
+        #[arg(long, conflicts_with_all = ["derive", "verify", "chapters"])]
+        measuring: bool,
     },
     /// Write a branch a chapter, a commit a step, for reading with git
     Steps {

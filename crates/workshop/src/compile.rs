@@ -33,12 +33,12 @@ impl From<CompileError> for Problem {
 
 /// The lines of `cargo build --message-format=json` that matter here.
 #[derive(Debug, Deserialize)]
-#[serde(tag = "reason", rename_all = "kebab-case")]
+#[serde(tag = "reason")]
 enum Message {
-    CompilerMessage {
-        message: Diagnostic,
-    },
-    CompilerArtifact {
+    #[serde(rename = "compiler-message")]
+    Said { message: Diagnostic },
+    #[serde(rename = "compiler-artifact")]
+    Made {
         target: Target,
         executable: Option<PathBuf>,
     },
@@ -90,10 +90,10 @@ pub(crate) fn chapter(
     {
         let Ok(line) = line else { break };
         match serde_json::from_str(&line) {
-            Ok(Message::CompilerMessage { message }) if message.level == "error" => {
+            Ok(Message::Said { message }) if message.level == "error" => {
                 words.push_str(&message.rendered.unwrap_or_default());
             }
-            Ok(Message::CompilerArtifact {
+            Ok(Message::Made {
                 target,
                 executable: Some(file),
             }) if target.name == chapter.package() => binary = Some(file),

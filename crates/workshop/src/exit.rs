@@ -7,7 +7,7 @@ use evidence::interrupt::Interrupt;
 use evidence::proof::ProofError;
 
 /// What the exit code says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// Proved, passed, done.
     Good,

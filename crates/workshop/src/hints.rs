@@ -37,6 +37,10 @@ fn parse(text: &str) -> Vec<Hint> {
         if line.starts_with("```") {
             in_code = !in_code;
         }
+        // The book's anchors.
+        if line.starts_with("<!--") && line.ends_with("-->") {
+            continue;
+        }
         if let Some(title) = line.strip_prefix("## ").filter(|_| !in_code) {
             hints.push(Hint {
                 number: hints.len() + 1,
@@ -63,7 +67,7 @@ mod tests {
     #[test]
     fn a_hint_is_a_heading_and_what_follows() {
         let hints = parse(
-            "# Hints\n\nNot one.\n\n## First?\n\nLook.\n\n```sh\n## a comment\n```\n\n## Second?\nAct.\n",
+            "# Hints\n\nNot one.\n\n## First?\n\nLook.\n\n```sh\n## a comment\n```\n\n## Second?\n<!-- ANCHOR: second -->\nAct.\n",
         );
         let titles: Vec<_> = hints.iter().map(|h| (h.number, h.title.as_str())).collect();
         assert_eq!(titles, [(1, "First?"), (2, "Second?")]);

@@ -14,6 +14,7 @@ mod files;
 mod git;
 mod hints;
 mod json;
+mod measured;
 mod progress_file;
 mod steps;
 mod terminal;

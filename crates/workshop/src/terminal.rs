@@ -47,8 +47,8 @@ impl Terminal {
                 let label = self.label.borrow().clone();
                 self.say(&format!("{label}: {} requests/s", grouped(per_second)));
             }
-            Event::Profiled(what, samples) => {
-                self.say(&format!("        {what}: {samples} samples"))
+            Event::Profiled(what, finding) => {
+                self.say(&format!("        {what}: {finding}"));
             }
         }
     }

@@ -38,8 +38,8 @@ pub(super) struct Ended {
     pub(super) summary: String,
     /// Processor time over the recorded part, as a share of what the tool could use.
     pub(super) cpu_share: Option<f64>,
-    /// Time that it was ready to run but did not, as a share of the same; for a tool of one
-    /// thread only: several threads wait for each other, too.
+    /// Time that its threads were ready to run but did not, as a share of the same. They wait
+    /// for each other, too, but neither Go nor Python has more of them ready than processors.
     pub(super) waited_share: Option<f64>,
 }
 
@@ -122,9 +122,7 @@ impl<'s> Task<'s> {
         Ok(Ended {
             summary,
             cpu_share: cpu.share(self.recorded, self.processors_usable()),
-            waited_share: (self.most_processors == 1)
-                .then(|| cpu.waited(self.recorded))
-                .flatten(),
+            waited_share: cpu.waited(self.recorded, self.processors_usable()),
         })
     }
 
@@ -246,10 +244,13 @@ impl CpuTime {
             ProcessRefreshKind::nothing().with_cpu().without_tasks(),
         );
         if let Some(process) = system.process(self.pid) {
+            // Threads that have ended are not counted any more: at the very end, all but one.
+            let before = self.samples.last().and_then(|sample| sample.waited);
+            let now = processors::process_waited_for_processor(self.pid.as_u32());
             self.samples.push(Sample {
                 at: Instant::now(),
                 used: Duration::from_millis(process.accumulated_cpu_time()),
-                waited: processors::waited(&self.pid.to_string()),
+                waited: now.max(before),
             });
         }
     }
@@ -262,10 +263,10 @@ impl CpuTime {
     }
 
     /// Waited over the same time.
-    fn waited(&self, span: Duration) -> Option<f64> {
+    fn waited(&self, span: Duration, processors: usize) -> Option<f64> {
         let (start, end) = self.ends(span)?;
         let waited = end.waited?.saturating_sub(start.waited?).as_secs_f64();
-        Some(waited / (end.at - start.at).as_secs_f64())
+        Some(waited / (end.at - start.at).as_secs_f64() / processors as f64)
     }
 
     fn ends(&self, span: Duration) -> Option<(Sample, Sample)> {

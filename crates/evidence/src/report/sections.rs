@@ -8,7 +8,7 @@ use crate::{
     figures,
     outcome::GeneratorKind,
     record::Record,
-    table::{self, effect_in_words, median, purpose_in_words},
+    table::{self, effect_in_words, median_text, purpose_in_words},
     verdict::{Analysis, limit_in_words},
 };
 
@@ -43,8 +43,8 @@ pub(super) fn claim(capture: &Capture, analysis: &Analysis) -> Markup {
                         }
                         tr {
                             th scope="row" { "Effect: " (effect.metric.label()) }
-                            td.number { (effect.problem.map_or_else(unknown, |v| effect.metric.text(v))) }
-                            td.number { (effect.solution.map_or_else(unknown, |v| effect.metric.text(v))) }
+                            td.number { (median_text(record, effect.metric, PROBLEM)) }
+                            td.number { (median_text(record, effect.metric, SOLUTION)) }
                             td.remark { (effect_in_words(analysis)) }
                         }
                         @for metric in [Metric::RequestsPerSecond, Metric::P50Ms, Metric::P99Ms] {
@@ -52,7 +52,7 @@ pub(super) fn claim(capture: &Capture, analysis: &Analysis) -> Markup {
                                 tr {
                                     th scope="row" { (table::sentence_case(metric.label())) }
                                     @for variant in [PROBLEM, SOLUTION] {
-                                        td.number { (median(record, metric, variant).map_or_else(unknown, |v| metric.text(v))) }
+                                        td.number { (median_text(record, metric, variant)) }
                                     }
                                     td.remark {}
                                 }
@@ -92,16 +92,19 @@ fn settings(record: &Record) -> Markup {
 
 /// All rounds' raw figures.
 pub(super) fn rounds(record: &Record) -> Markup {
-    let latency = |value: Option<f64>| value.map_or_else(unknown, figures::milliseconds);
     html! {
         section aria-labelledby="rounds" {
             h2 #rounds { "All rounds" }
+            p {
+                "Unanswered requests were still waiting when the round ended; their latencies are unknown, and "
+                "where they are the most, \"over\" marks those of the others."
+            }
             div.scroll tabindex="0" role="region" aria-label="All rounds" {
                 table.raw {
                     thead { tr {
                         @for (heading, number) in [
                             ("round", true), ("why", false), ("variant", false), ("setting", false),
-                            ("answers", true), ("a second", true), ("median", true), ("p99", true), ("slowest", true),
+                            ("answers", true), ("a second", true), ("median", true), ("p99", true), ("slowest", true), ("unanswered", true),
                             ("errors", true), ("generator CPU", true), ("server CPU", true),
                         ] {
                             th.number[number] scope="col" { (heading) }
@@ -120,9 +123,10 @@ pub(super) fn rounds(record: &Record) -> Markup {
                                 td { (round.setting) }
                                 td.number { (figures::count(outcome.completed as f64)) }
                                 td.number { (Metric::RequestsPerSecond.text(outcome.requests_per_second)) }
-                                td.number { (latency(outcome.latency.at(0.5))) }
-                                td.number { (latency(outcome.latency.at(0.99))) }
+                                td.number { (Metric::P50Ms.text_of(outcome)) }
+                                td.number { (Metric::P99Ms.text_of(outcome)) }
                                 td.number { (figures::milliseconds(outcome.latency.max_ms)) }
+                                td.number { (figures::count(outcome.unfinished as f64)) }
                                 td.number { (figures::count(outcome.error_count() as f64)) }
                                 td.number { (outcome.generator.cpu_share.map_or_else(unknown, figures::percent)) }
                                 td.number { (round.server_cpu_s.map_or_else(unknown, |s| format!("{s:.2} s"))) }

@@ -18,12 +18,6 @@ pub fn rounds(record: &Record) -> String {
     );
     for (round, number) in record.rounds.iter().zip(1..) {
         let outcome = &round.outcome;
-        let latency = |q: f64| {
-            outcome
-                .latency
-                .at(q)
-                .map_or_else(unknown, figures::milliseconds)
-        };
         let _ = writeln!(
             text,
             "| {number} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
@@ -32,8 +26,8 @@ pub fn rounds(record: &Record) -> String {
             round.setting,
             figures::count(outcome.completed as f64),
             Metric::RequestsPerSecond.text(outcome.requests_per_second),
-            latency(0.5),
-            latency(0.99),
+            Metric::P50Ms.text_of(outcome),
+            Metric::P99Ms.text_of(outcome),
             figures::count(outcome.error_count() as f64),
             outcome
                 .generator

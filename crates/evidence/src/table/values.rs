@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use super::{median, unknown};
+use super::{median_text, unknown};
 use crate::{
     claim::{Metric, PROBLEM, SOLUTION},
     figures, flamegraph,
@@ -86,10 +86,9 @@ fn named(
             ("p50", Metric::P50Ms),
             ("p99", Metric::P99Ms),
         ] {
-            let value = median(record, metric, variant);
             add(
                 &format!("{variant}-{name}"),
-                value.map_or_else(unknown, |v| metric.text(v)),
+                median_text(record, metric, variant),
             );
         }
         add(

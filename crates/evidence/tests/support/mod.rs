@@ -33,7 +33,7 @@ pub(crate) fn outcome(users: u32, completed: u64, seconds: f64, ms: f64) -> Outc
             name: GeneratorKind::Embedded,
             version: "0.1.0".to_owned(),
             cpu_share: Some(0.31),
-            waited_share: None,
+            waited_share: Some(0.0),
             users,
             open_loop: false,
         },
@@ -43,7 +43,7 @@ pub(crate) fn outcome(users: u32, completed: u64, seconds: f64, ms: f64) -> Outc
         errors: BTreeMap::new(),
         wrong_answers: 0,
         first_wrong_answer: None,
-        unfinished: 0,
+        unfinished: u64::from(users) - 1,
         service_latency: None,
         latency: Latency {
             mean_ms: ms * 1.02,

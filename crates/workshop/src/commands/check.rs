@@ -11,7 +11,7 @@ use crate::compile::{self, CompileError};
 use crate::exit::{Exit, Problem};
 use crate::progress_file::remember_check;
 use crate::terminal::Terminal;
-use crate::{ctrl_c, json};
+use crate::{ctrl_c, json, progress_file};
 
 /// What `--format json` prints.
 #[derive(Debug, Serialize)]
@@ -45,6 +45,7 @@ pub(crate) fn run(number: u32, format: Format) -> Result<Exit, Problem> {
     };
     let grade = grade(&file, &attempt);
     remember_check(&workshop, &chapter, &grade);
+    progress_file::remember_check(&workshop, &chapter, &grade);
     match format {
         Format::Json => json::print(&Report {
             chapter: number,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use evidence::chapter_file::{ChapterFile, Setting};
+use evidence::drivers::{self, DriverError, k6, locust};
 use evidence::generator;
 use evidence::interrupt::Interrupt;
 use evidence::outcome::Outcome;
@@ -13,6 +14,7 @@ use evidence::server::Server;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Format, With};
 use crate::exit::{Exit, Problem};
+use crate::measured::Generators;
 use crate::terminal::{Terminal, grouped};
 use crate::{compile, ctrl_c, json};
 
@@ -37,25 +39,50 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
     let setting = setting(options, &file)?;
     let interrupt = ctrl_c::watch();
     let placement = Placement::apart();
-    let (server, target) = match &options.host {
-        Some(host) => (None, address(host)?),
-        None => {
-            let server = start(&workshop, &chapter, &file, options, &placement, &interrupt)?;
-            let target = server.service();
-            (Some(server), target)
-        }
+    let (server, target) = if let Some(host) = &options.host {
+        (None, address(host)?)
+    } else {
+        let server = start(&workshop, &chapter, &file, options, &placement, &interrupt)?;
+        let target = server.service();
+        (Some(server), target)
     };
     let terminal = Terminal::new();
     terminal.show(Event::Begins(1, 1, &options.variant));
     let show = |progress| terminal.show(Event::Runs(progress));
-    let settings = generator::Settings {
-        processors: &placement.generator,
-        interrupt: &interrupt,
-        progress: Some(&show),
-    };
     let load = setting.load(&file.exchange);
-    let outcome = generator::run(target, &load, &settings)
-        .map_err(|error| Problem::of_run(&error.into(), &interrupt))?;
+    let outcome = match options.with {
+        With::Embedded => {
+            let settings = generator::Settings {
+                processors: &placement.generator,
+                interrupt: &interrupt,
+                progress: Some(&show),
+            };
+            generator::run(target, &load, &settings)
+                .map_err(|error| Problem::of_run(&error.into(), &interrupt))?
+        }
+        With::K6 | With::Locust => {
+            let generators = Generators::of(&workshop, &chapter);
+            let settings = |program, script| drivers::Settings {
+                program,
+                script,
+                processors: &placement.generator,
+                interrupt: &interrupt,
+            };
+            let ended = if options.with == With::K6 {
+                let settings = settings(&generators.k6, &generators.k6_script);
+                k6::run(target, &load, &settings)
+            } else {
+                let settings = settings(&generators.locust, &generators.locust_file);
+                locust::run(target, &load, &settings)
+            };
+            ended.map_err(|error| match error {
+                DriverError::Interrupted => {
+                    Problem::new(Exit::Interrupted, "interrupted; nothing was kept")
+                }
+                other => Problem::bad(other),
+            })?
+        }
+    };
     drop((server, terminal));
     match options.format {
         Format::Json => json::print(&outcome)?,

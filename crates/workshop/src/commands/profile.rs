@@ -32,6 +32,8 @@ struct Report {
     kind: ProfileKind,
     seconds: f64,
     samples: u64,
+    /// What it shows most of.
+    most: String,
     files: Vec<PathBuf>,
 }
 
@@ -89,6 +91,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
             kind,
             seconds: options.seconds,
             samples: data.profile.samples,
+            most: data.most(),
             files: write(&folder, &data)?,
         };
         print(&report, options.format)?;
@@ -100,7 +103,7 @@ fn print(report: &Report, format: Format) -> Result<(), Problem> {
     if format == Format::Json {
         return json::print(report);
     }
-    println!("{} samples", report.samples);
+    println!("{}", report.most);
     for file in &report.files {
         let what = match file.extension().and_then(|e| e.to_str()) {
             Some("svg") => "open in a browser: zooms and searches",
