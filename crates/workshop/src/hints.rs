@@ -47,8 +47,6 @@ fn parse(text: &str) -> Vec<Hint> {
                 title: title.trim().to_owned(),
                 text: String::new(),
             });
-        } else if !in_code && line.starts_with("<!--") && line.ends_with("-->") {
-            // A mark for the book, which folds each hint by itself.
         } else if let Some(hint) = hints.last_mut() {
             hint.text.push_str(line);
             hint.text.push('\n');
