@@ -254,13 +254,14 @@ fn svg(options: &mut Options<'_>, lines: &str) -> Result<String, FlamegraphError
 /// single-file report has no address to change, and the browser's refusal
 /// would break off the script. Its search button shows only under a mouse,
 /// which a phone does not have. A frame that a busy browser has not laid out
-/// yet is 0 px wide, less the margins: no width.
+/// yet is 0 px wide, less the margins; widths below 0 and divisions by 0 would
+/// be errors in its console until the frame has its size.
 fn forgiving(svg: &str) -> String {
     let guarded = svg
         .replace("history.replaceState(", "remember(")
         .replace(
             "= svg.width.baseVal.value - xpad * 2;",
-            "= Math.max(0, svg.width.baseVal.value - xpad * 2);",
+            "= Math.max(1, svg.width.baseVal.value - xpad * 2);",
         )
         .replace(
             "#search { text-anchor:end; opacity:0.1;",

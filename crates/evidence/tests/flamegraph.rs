@@ -38,7 +38,7 @@ fn the_script_survives_frames_without_address_or_width() {
     let svg = flamegraph::draw(WAITING, &picture(ProfileKind::Await, 0)).unwrap();
     assert_eq!(svg.matches("history.replaceState(").count(), 1);
     assert!(svg.contains("try { history.replaceState("));
-    assert!(svg.contains("Math.max(0, svg.width.baseVal.value - xpad * 2)"));
+    assert!(svg.contains("Math.max(1, svg.width.baseVal.value - xpad * 2)"));
     assert!(!svg.contains("opacity:0.1"));
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn watch() -> Interrupt {
             return;
         };
         runtime.block_on(async {
-            while tokio::signal::ctrl_c().await.is_ok() {
+            while asked_to_stop().await.is_ok() {
                 if flag.is_set() {
                     std::process::exit(130);
                 }
@@ -24,4 +24,23 @@ pub(crate) fn watch() -> Interrupt {
         });
     });
     interrupt
+}
+
+/// Ctrl-C, or what a closed terminal and `kill` send.
+#[cfg(unix)]
+async fn asked_to_stop() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let mut closed = signal(SignalKind::hangup())?;
+    let mut killed = signal(SignalKind::terminate())?;
+    tokio::select! {
+        pressed = tokio::signal::ctrl_c() => pressed,
+        _ = closed.recv() => Ok(()),
+        _ = killed.recv() => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+async fn asked_to_stop() -> std::io::Result<()> {
+    tokio::signal::ctrl_c().await
 }

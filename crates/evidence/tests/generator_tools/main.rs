@@ -102,6 +102,17 @@ fn run_tool(
     script: &Path,
     interrupt: &Interrupt,
 ) -> Result<Outcome, DriverError> {
+    drive(kind, NOWHERE, &load(), program, script, interrupt)
+}
+
+fn drive(
+    kind: GeneratorKind,
+    target: SocketAddr,
+    load: &Load,
+    program: &Path,
+    script: &Path,
+    interrupt: &Interrupt,
+) -> Result<Outcome, DriverError> {
     let settings = Settings {
         program,
         script,
@@ -109,8 +120,8 @@ fn run_tool(
         interrupt,
     };
     match kind {
-        GeneratorKind::K6 => k6::run(NOWHERE, &load(), &settings),
-        _ => locust::run(NOWHERE, &load(), &settings),
+        GeneratorKind::K6 => k6::run(target, load, &settings),
+        _ => locust::run(target, load, &settings),
     }
 }
 
@@ -151,7 +162,7 @@ fn locusts_summary_becomes_an_outcome() {
     assert_eq!(outcome.latency.at(0.5), Some(52.0));
     assert_eq!(outcome.errors["status 500"], 2);
     assert_eq!(outcome.wrong_answers, 3);
-    assert_eq!(outcome.first_wrong_answer.as_deref(), Some("'7'"));
+    assert_eq!(outcome.first_wrong_answer.as_deref(), Some("7"));
     let arguments = fake.arguments();
     // A second to start 200 users, half a second until they come back evenly, and the load's six.
     for part in [

@@ -6,9 +6,13 @@
 //!     cargo test -p evidence --test generator_tools -- --ignored --test-threads 1
 //! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use evidence::interrupt::Interrupt;
+use evidence::load::Load;
+use evidence::outcome::GeneratorKind;
 
 use crate::server::{Reaction, Server, answer};
 
@@ -33,18 +37,25 @@ fn wrong() -> Server {
     Server::start(|_, _| Reaction::Late(Duration::from_millis(50), answer("200 OK", "7")))
 }
 
-fn command(tool: &str) -> Command {
-    let workshop = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let program = std::env::var_os(tool.to_uppercase()).unwrap_or_else(|| tool.into());
-    // A relative path is meant from where the reader types it, which is the workshop's folder.
-    let inside = workshop.join(&program);
-    let mut command = Command::new(if inside.is_file() {
-        inside.into()
+fn workshop() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Where the tool is. A relative path is meant from the workshop's folder.
+fn program(tool: &str) -> PathBuf {
+    let named = std::env::var_os(tool.to_uppercase()).unwrap_or_else(|| tool.into());
+    let inside = workshop().join(&named);
+    if inside.is_file() {
+        inside
     } else {
-        program
-    });
+        named.into()
+    }
+}
+
+fn command(tool: &str) -> Command {
+    let mut command = Command::new(program(tool));
     command
-        .current_dir(workshop)
+        .current_dir(workshop())
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .stdin(Stdio::null())
         .stdout(Stdio::null());
@@ -133,6 +144,65 @@ fn locusts_master_judges_what_two_workers_measured() {
             assert!(worker.wait().unwrap().success());
         }
         assert_eq!(code, expected);
+    }
+}
+
+#[test]
+#[ignore = "needs k6 and Locust: cargo workshop setup"]
+fn the_drivers_read_what_the_tools_really_write() {
+    let load = Load {
+        users: 50,
+        warm_up: Duration::from_secs(1),
+        duration: Duration::from_secs(2),
+        ..crate::load()
+    };
+    for (kind, tool, script) in [
+        (GeneratorKind::K6, "k6", "k6/chapter1.js"),
+        (GeneratorKind::Locust, "locust", "locust/chapter1.py"),
+    ] {
+        let script = workshop().join(script);
+        let outcome = |server: &Server| {
+            let interrupt = Interrupt::new();
+            crate::drive(
+                kind,
+                server.address,
+                &load,
+                &program(tool),
+                &script,
+                &interrupt,
+            )
+            .unwrap()
+        };
+        let right = outcome(&concurrent());
+        assert!(
+            right.completed > 0 && right.latency.min_ms >= 50.0,
+            "{right:?}"
+        );
+        assert!(right.requests_per_second <= 91.0 * 1.1, "{right:?}");
+        assert_eq!((right.error_count(), right.wrong_answers), (0, 0));
+        assert!(right.generator.cpu_share.is_some_and(|share| share > 0.0));
+
+        let bad = outcome(&wrong());
+        assert!(bad.wrong_answers > 0 && bad.completed == 0, "{bad:?}");
+        assert_eq!(bad.error_count(), 0, "{bad:?}");
+        if kind == GeneratorKind::Locust {
+            assert_eq!(bad.first_wrong_answer.as_deref(), Some("7"));
+        }
+
+        let broken = outcome(&Server::start(|_, _| {
+            Reaction::Answer(answer("500 Internal Server Error", "6"))
+        }));
+        assert!(
+            broken.error_count() > 0 && broken.completed == 0,
+            "{broken:?}"
+        );
+        assert!(
+            broken
+                .errors
+                .keys()
+                .all(|cause| cause.starts_with("status")),
+            "{broken:?}"
+        );
     }
 }
 

@@ -7,4 +7,5 @@ mod hints_and_progress;
 mod reset_and_solution;
 mod setup_and_doctor;
 mod step_branches;
+mod test_command;
 mod workshop;

@@ -105,13 +105,6 @@ mod with_stand_ins {
 
     use super::{Said, Workshop, names};
 
-    /// A program made of shell commands.
-    fn stand_in(workshop: &Workshop, name: &str, script: &str) {
-        workshop.write(&format!("path/{name}"), &format!("#!/bin/sh\n{script}\n"));
-        let executable = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(workshop.path("path").join(name), executable).unwrap();
-    }
-
     fn setup(workshop: &Workshop, tool: &str) -> Command {
         let mut command = workshop.command(&["setup", tool]);
         let path = format!("{}:/usr/bin:/bin", workshop.path("path").display());
@@ -136,7 +129,7 @@ mod with_stand_ins {
     #[test]
     fn k6_is_installed_once() {
         let workshop = Workshop::new();
-        stand_in(&workshop, "go", GO);
+        workshop.stand_in("go", GO);
         let said = run(&workshop, "k6").good();
         assert!(said.contains("installed in"), "{said}");
         let said = run(&workshop, "k6").good();
@@ -148,7 +141,7 @@ mod with_stand_ins {
     #[test]
     fn a_k6_of_another_version_is_replaced() {
         let workshop = Workshop::new();
-        stand_in(&workshop, "go", GO);
+        workshop.stand_in("go", GO);
         workshop.write(".tools/bin/k6", "#!/bin/sh\necho k6 v1.7.0\n");
         let old = workshop.path(".tools/bin/k6");
         std::fs::set_permissions(&old, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -159,8 +152,7 @@ mod with_stand_ins {
     #[test]
     fn a_go_that_cannot_reach_the_network_is_quoted_and_leaves_nothing() {
         let workshop = Workshop::new();
-        stand_in(
-            &workshop,
+        workshop.stand_in(
             "go",
             "[ \"$1\" = version ] && echo go1.26.8 && exit\necho 'no such host' >&2; exit 1",
         );
@@ -174,9 +166,7 @@ mod with_stand_ins {
     #[test]
     fn what_an_interrupted_call_left_behind_goes() {
         let workshop = Workshop::new();
-        stand_in(
-            &workshop,
-            "go",
+        workshop.stand_in("go",
             "[ \"$1\" = version ] && echo go1.26.8 && exit\necho half > \"$GOBIN/k6\"; kill -KILL $PPID",
         );
         let said = setup(&workshop, "k6").output().unwrap();
@@ -184,7 +174,7 @@ mod with_stand_ins {
         let left = names(&workshop.path(".tools"));
         assert!(left[0].starts_with("partial-"), "{left:?}");
         assert!(!workshop.path(".tools/bin/k6").exists());
-        stand_in(&workshop, "go", GO);
+        workshop.stand_in("go", GO);
         run(&workshop, "k6").good();
         assert_eq!(names(&workshop.path(".tools")), ["bin", "setup.lock"]);
     }
@@ -192,8 +182,7 @@ mod with_stand_ins {
     #[test]
     fn mdbook_is_installed_once() {
         let workshop = Workshop::new();
-        stand_in(
-            &workshop,
+        workshop.stand_in(
             "cargo",
             r#"
             while [ "$1" != --root ]; do shift; done
@@ -215,7 +204,7 @@ mod with_stand_ins {
     #[test]
     fn locust_is_installed_again_when_its_requirements_change() {
         let workshop = Workshop::new();
-        stand_in(&workshop, "python3", PYTHON);
+        workshop.stand_in("python3", PYTHON);
         let said = run(&workshop, "locust").good();
         assert!(said.contains("left out"), "{said}");
 
@@ -232,7 +221,7 @@ mod with_stand_ins {
     #[test]
     fn a_half_installed_locust_is_not_taken_for_whole() {
         let workshop = Workshop::new();
-        stand_in(&workshop, "python3", PYTHON);
+        workshop.stand_in("python3", PYTHON);
         workshop.write("locust/requirements.txt", "locust==2.47.0\n");
         workshop.write("path/python3.offline", "");
         let said = run(&workshop, "locust");

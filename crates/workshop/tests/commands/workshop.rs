@@ -62,6 +62,18 @@ impl Workshop {
         std::fs::read_to_string(self.path(within)).unwrap()
     }
 
+    /// A program made of shell commands, in the folder `path`.
+    #[cfg(unix)]
+    pub(crate) fn stand_in(&self, name: &str, script: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+
+        let within = format!("path/{name}");
+        self.write(&within, &format!("#!/bin/sh\n{script}\n"));
+        let file = self.path(&within);
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        file
+    }
+
     /// `cargo workshop ARGUMENTS`, ready to be changed before it runs.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_workshop"));
