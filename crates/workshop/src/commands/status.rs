@@ -9,6 +9,7 @@ use crate::cli::Format;
 use crate::exercise::Exercise;
 use crate::exit::{Exit, Problem};
 use crate::progress_file::{ChapterProgress, Progress};
+use crate::tools::{self, Tools};
 use crate::{hints, json};
 
 /// What `--format json` prints.
@@ -48,7 +49,7 @@ pub(crate) fn run(format: Format) -> Result<Exit, Problem> {
         .iter()
         .map(|chapter| status(&workshop, chapter, &progress.chapter(chapter.number)))
         .collect::<Result<_, _>>()?;
-    let next = next(&chapters);
+    let next = next(&chapters, book_command(&Tools::of(&workshop)));
     match format {
         Format::Json => json::print(&Report { chapters, next })?,
         Format::Human => {
@@ -129,8 +130,19 @@ impl std::fmt::Display for Status {
     }
 }
 
+/// What opens the book, or makes it possible.
+fn book_command(tools: &Tools) -> &'static str {
+    if tools.mdbook().is_file() {
+        ".tools/bin/mdbook serve --open"
+    } else if tools::on_path("mdbook").is_some() {
+        "mdbook serve --open"
+    } else {
+        "cargo workshop setup mdbook, or src/introduction.md"
+    }
+}
+
 /// The first chapter that is not passed, and the smallest step in it.
-fn next(chapters: &[Status]) -> String {
+fn next(chapters: &[Status], book: &str) -> String {
     let Some(open) = chapters.iter().find(|chapter| !chapter.is_passed()) else {
         let unproved = chapters
             .iter()
@@ -149,8 +161,8 @@ fn next(chapters: &[Status]) -> String {
     let number = open.chapter;
     if open.is_untouched() {
         return format!(
-            "Next: read chapter {number} (mdbook serve --open), change {}, then\n  cargo workshop \
-             check {number}",
+            "Next: read chapter {number} in the book ({book}), change {}, then\n  cargo workshop check \
+             {number}",
             open.exercise
         );
     }

@@ -12,7 +12,7 @@ pub(super) fn k6(tools: &Tools) -> Result<Done, Failed> {
     }
     let Some((go, _)) = tools::go() else {
         return Err(Failed::because(
-            "k6 is built with Go, and there is none: install Go from https://go.dev/dl (1.24 or \
+            "k6 is built with Go, and there is none: install Go from https://go.dev/dl (1.25 or \
              newer), then run `cargo workshop setup k6`",
         ));
     };

@@ -1,5 +1,8 @@
 //! The book: it builds without a warning, and works in a real browser.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
+
 use super::check::{Check, Failure, Need, failed};
 use super::context::Context;
 use crate::tools;
@@ -50,15 +53,14 @@ pub(super) const BROWSER_SELF_TEST: Check = Check {
 };
 
 /// The reports of proofs on this machine; the check `proof` has just written one.
-fn reports(context: &Context<'_>) -> Result<Vec<std::path::PathBuf>, Failure> {
+fn reports(context: &Context<'_>) -> Result<Vec<PathBuf>, Failure> {
     let folder = context.workshop.state().join("reports");
-    let found: Vec<_> = std::fs::read_dir(&folder)
+    let found: Vec<PathBuf> = std::fs::read_dir(&folder)
         .map(|entries| {
-            entries
+            let reports = entries
                 .flatten()
-                .map(|entry| entry.path())
-                .filter(|file| file.extension().is_some_and(|end| end == "html"))
-                .collect()
+                .map(|entry| entry.path().join("report.html"));
+            reports.filter(|file| file.is_file()).collect()
         })
         .unwrap_or_default();
     if found.is_empty() {
@@ -71,7 +73,7 @@ fn reports(context: &Context<'_>) -> Result<Vec<std::path::PathBuf>, Failure> {
 }
 
 /// The driver lives in the same virtual environment as Locust.
-fn browser(context: &Context<'_>, options: &[std::ffi::OsString]) -> Result<(), Failure> {
+fn browser(context: &Context<'_>, options: &[OsString]) -> Result<(), Failure> {
     let Some(chromium) = tools::browser() else {
         return failed("the browser has gone");
     };

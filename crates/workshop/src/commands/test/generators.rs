@@ -1,5 +1,6 @@
 //! k6 and Locust: their scripts, their exit codes, and whether all three generators agree.
 
+use evidence::agreement::{MEDIAN_WITHIN, THROUGHPUT_WITHIN};
 use evidence::interrupt::Interrupt;
 use evidence::outcome::Outcome;
 use evidence::server::{Launch, Server};
@@ -78,17 +79,13 @@ pub(super) const AGREE: Check = Check {
     run: agree,
 };
 
-/// How far from the embedded generator another one may be.
-const THROUGHPUT: f64 = 0.05;
-const MEDIAN: f64 = 0.10;
-
 fn agree(context: &Context<'_>) -> Result<(), Failure> {
     let embedded = figures(context, "embedded")?;
     for with in ["k6", "locust"] {
         let other = figures(context, with)?;
         for (what, ours, theirs, allowed) in [
-            ("throughput", embedded.0, other.0, THROUGHPUT),
-            ("median latency", embedded.1, other.1, MEDIAN),
+            ("throughput", embedded.0, other.0, THROUGHPUT_WITHIN),
+            ("median latency", embedded.1, other.1, MEDIAN_WITHIN),
         ] {
             let apart = (theirs / ours - 1.0).abs();
             context.note(&format!(
