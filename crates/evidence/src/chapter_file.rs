@@ -12,6 +12,7 @@ use crate::{
     claim::{Check, Conditions, Effect, Mechanism, NearTheBound},
     law::{Law, Prediction},
     load::{Arrivals, Exchange, Load},
+    record::ProfileKind,
 };
 
 /// The whole file. Durations are seconds unless a key says otherwise.
@@ -122,8 +123,12 @@ pub struct Rounds {
     pub pairs: u32,
     /// Seconds of CPU profile of each variant, under the effect's load.
     pub cpu_profile_s: f64,
-    /// Seconds of await profile of each variant, under the effect's load.
+    /// Seconds of await profile of each variant.
     pub await_profile_s: f64,
+    /// The setting of the await profiles; the effect's unless it is named. A load that saturates
+    /// the processors would mix waiting for them into the picture.
+    #[serde(default)]
+    pub await_profile_setting: Option<String>,
 }
 
 /// One commit of the step-by-step branch.
@@ -190,6 +195,14 @@ impl ChapterFile {
     /// may lack it; then [`ChapterFile::load`] stands in, and the verdict says so.
     pub fn effect_setting(&self) -> &Setting {
         self.setting(&self.effect.setting).unwrap_or(&self.load)
+    }
+
+    /// The name of the setting that profiles of this kind are taken in.
+    pub fn profile_setting(&self, kind: ProfileKind) -> &str {
+        match (kind, &self.rounds.await_profile_setting) {
+            (ProfileKind::Await, Some(setting)) => setting,
+            _ => &self.effect.setting,
+        }
     }
 
     /// What the law predicts in the named setting.

@@ -70,22 +70,31 @@ impl Picture {
 
     /// How a capture shows one of its profiles.
     pub fn of(profile: &Profile) -> Self {
-        let samples = figures::count(profile.samples as f64);
-        let subtitle = match (profile.kind, profile.capacity) {
-            (ProfileKind::Cpu, Some(capacity)) => {
-                let busy = profile.samples as f64 / capacity.max(1) as f64;
-                format!(
-                    "{samples} samples: {} busy",
-                    figures::percent(busy.min(1.0))
+        let count = figures::count(profile.samples as f64);
+        let (subtitle, unit) = match profile.kind {
+            ProfileKind::Cpu => {
+                let busy = profile.capacity.map_or_else(String::new, |capacity| {
+                    let busy = profile.samples as f64 / capacity.max(1) as f64;
+                    format!(": {} busy", figures::percent(busy.min(1.0)))
+                });
+                (format!("{count} samples{busy}"), "samples")
+            }
+            ProfileKind::Await => {
+                // Microseconds that requests spent, by the microseconds that passed.
+                let in_flight = profile.samples as f64 / (profile.seconds * 1e6);
+                let in_flight = figures::count(in_flight.round());
+                (
+                    format!("{in_flight} requests in flight on average"),
+                    "µs of requests",
                 )
             }
-            _ => format!("{samples} samples"),
+            ProfileKind::Heap => (format!("{count} allocations"), "allocations"),
         };
         Self {
             kind: profile.kind,
             title: format!("{}: {}", profile.variant, Self::what(profile.kind)),
             subtitle: Some(subtitle),
-            unit: "samples".to_owned(),
+            unit: unit.to_owned(),
             idle: profile.idle(),
         }
     }

@@ -1,6 +1,6 @@
 //! Profiles of a server under load, taken in rounds of their own.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::flamegraph;
 use crate::generator::{self, GeneratorError};
@@ -35,25 +35,24 @@ impl ProfileData {
 }
 
 impl Bench<'_> {
-    /// Profiles of one variant, one after the other under one load.
+    /// A profile of one variant, in the chapter's setting for this kind.
     ///
     /// # Errors
     ///
     /// When server, generator or profiler fails, or on Ctrl-C.
-    pub fn profiles(
+    pub fn profile(
         &self,
         variant: &str,
-        setting: &str,
-        wanted: &[(ProfileKind, f64)],
-    ) -> Result<Vec<ProfileData>, ProofError> {
+        kind: ProfileKind,
+        seconds: f64,
+    ) -> Result<ProfileData, ProofError> {
+        let setting = self.chapter.profile_setting(kind);
         let mut load = self.setting(setting)?.load(&self.chapter.exchange);
-        let seconds: f64 = wanted.iter().map(|(_, seconds)| seconds).sum();
-        // Resolving symbols takes a moment after each; the load must not end before.
-        load.duration = Duration::from_secs_f64(seconds + 2.0 * wanted.len() as f64);
-        let server = self.start(variant, 0)?;
-        // The load stops when the profiles are there.
+        // The load stops when the profile is there, and must not before.
+        load.duration = patience(seconds);
         let enough = Interrupt::new();
-        let profiles = std::thread::scope(|scope| {
+        let server = self.start(variant, 0)?;
+        std::thread::scope(|scope| {
             let driver = scope.spawn(|| {
                 let settings = generator::Settings {
                     processors: &self.placement.generator,
@@ -62,22 +61,25 @@ impl Bench<'_> {
                 };
                 generator::run(server.service(), &load, &settings)
             });
-            std::thread::sleep(generator::ramp(&load) + load.warm_up);
-            let profiles = wanted
-                .iter()
-                .map(|&(kind, seconds)| self.profile(&server, variant, setting, kind, seconds))
-                .collect::<Result<Vec<_>, _>>();
+            self.sleep(generator::ramp(&load) + load.warm_up);
+            let profile = self.take(&server, variant, setting, kind, seconds);
             enough.set();
             match driver.join() {
-                Ok(Ok(_) | Err(GeneratorError::Interrupted)) | Err(_) => {}
-                Ok(Err(error)) => return Err(ProofError::from(error)),
+                Ok(Err(GeneratorError::Interrupted) | Ok(_)) | Err(_) => profile,
+                Ok(Err(error)) => Err(error.into()),
             }
-            profiles
-        })?;
-        Ok(profiles)
+        })
     }
 
-    fn profile(
+    /// Sleeps, but not on after Ctrl-C.
+    fn sleep(&self, duration: Duration) {
+        let end = Instant::now() + duration;
+        while Instant::now() < end && !self.interrupt.is_set() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn take(
         &self,
         server: &Server,
         variant: &str,

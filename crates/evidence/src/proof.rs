@@ -176,8 +176,9 @@ pub fn run(bench: &Bench<'_>) -> Result<Proof, ProofError> {
             (ProfileKind::Cpu, rounds.cpu_profile_s),
             (ProfileKind::Await, rounds.await_profile_s),
         ];
-        for data in bench.profiles(variant, &bench.chapter.effect.setting, &wanted)? {
-            let label = format!("{} profile of the {variant}", data.profile.kind.key());
+        for (kind, seconds) in wanted {
+            let data = bench.profile(variant, kind, seconds)?;
+            let label = format!("{} profile of the {variant}", kind.key());
             (bench.observer)(Event::Profiled(&label, &data.most()));
             proof.profiles.push(data);
         }

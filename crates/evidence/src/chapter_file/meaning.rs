@@ -77,6 +77,9 @@ fn claims(file: &ChapterFile) -> Result {
     more_than_one("check.at_least", file.check.at_least)?;
     named(file, "effect.setting", &file.effect.setting)?;
     named(file, "check.setting", &file.check.setting)?;
+    if let Some(setting) = &file.rounds.await_profile_setting {
+        named(file, "rounds.await_profile_setting", setting)?;
+    }
     if let Some(near) = &file.bound {
         named(file, "bound.setting", &near.setting)?;
         share("bound.at_least_share", near.at_least_share)?;

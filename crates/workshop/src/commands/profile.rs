@@ -67,7 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
         kind.key(),
         options.variant,
         options.seconds,
-        file.effect.setting
+        file.profile_setting(kind)
     ));
     let bench = Bench {
         program: &program,
@@ -77,25 +77,19 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
         observer: &|event| terminal.show(event),
     };
     let data = bench
-        .profiles(
-            &options.variant,
-            &file.effect.setting,
-            &[(kind, options.seconds)],
-        )
+        .profile(&options.variant, kind, options.seconds)
         .map_err(|error| Problem::of_run(&error, &interrupt))?;
     drop(terminal);
-    for data in data {
-        let report = Report {
-            chapter: chapter.number,
-            variant: options.variant.clone(),
-            kind,
-            seconds: options.seconds,
-            samples: data.profile.samples,
-            most: data.most(),
-            files: write(&folder, &data)?,
-        };
-        print(&report, options.format)?;
-    }
+    let report = Report {
+        chapter: chapter.number,
+        variant: options.variant.clone(),
+        kind,
+        seconds: options.seconds,
+        samples: data.profile.samples,
+        most: data.most(),
+        files: write(&folder, &data)?,
+    };
+    print(&report, options.format)?;
     Ok(Exit::Good)
 }
 
