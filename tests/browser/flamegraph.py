@@ -18,13 +18,14 @@ def troubles(page: Page, frame: Frame) -> list[str]:
     boxes = frame.evaluate(
         """() => [...document.querySelectorAll("svg#frames > *")].map((g, place) => {
             const box = g.querySelector("rect");
-            return { place, width: parseFloat(box.getAttribute("width")), name: g.querySelector("title").textContent };
+            const [width, y] = ["width", "y"].map((name) => parseFloat(box.getAttribute(name)));
+            return { place, width, y, name: g.querySelector("title").textContent };
         })"""
     )
-    # The widest box that is not everything: a click on it must change the picture.
-    part = max((b for b in boxes if 0.5 < b["width"] < 99), key=lambda b: b["width"], default=None)
-    if part is None:
-        return ["it has no box narrower than the whole: nothing to zoom into"]
+    # The widest box that is not everything, or the topmost of a single stack: a click on it must
+    # change the picture.
+    parts = [b for b in boxes if 0.5 < b["width"] < 99]
+    part = max(parts, key=lambda b: b["width"]) if parts else min(boxes, key=lambda b: b["y"])
     box = frame.locator("svg#frames > *").nth(part["place"])
 
     box.dispatch_event("click")
