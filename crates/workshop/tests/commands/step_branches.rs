@@ -103,7 +103,8 @@ fn the_same_input_gives_the_same_commits_everywhere() {
     commit_something(&workshop);
     workshop.run(&["steps"]).good();
     let clone = tempfile::tempdir().unwrap();
-    let from = format!("file://{}", workshop.path("").display());
+    let path = workshop.path("").display().to_string().replace('\\', "/");
+    let from = format!("file:///{}", path.trim_start_matches('/'));
     git(
         clone.path(),
         &["clone", "--quiet", "--depth", "1", &from, "shallow"],

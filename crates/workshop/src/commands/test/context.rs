@@ -123,14 +123,18 @@ impl<'a> Context<'a> {
     /// Runs a command; its exit code and what it printed to standard output,
     /// which goes to the log too.
     pub(super) fn output(&self, command: &mut Command) -> Result<(Option<i32>, String), Failure> {
+        let (code, text) = self.unlogged_output(command)?;
+        self.note(&text)?;
+        Ok((code, text))
+    }
+
+    fn unlogged_output(&self, command: &mut Command) -> Result<(Option<i32>, String), Failure> {
         let file = self.folder.join("output");
         let out = File::create(&file).map_err(|e| cannot_write(&file, &e))?;
         let code = self.wait(command, out)?;
         let bytes = std::fs::read(&file).map_err(|e| cannot_write(&file, &e))?;
         let _ = std::fs::remove_file(&file);
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        self.note(&text)?;
-        Ok((code, text))
+        Ok((code, String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// As [`Context::output`], and fails unless it succeeds.
@@ -171,20 +175,16 @@ impl<'a> Context<'a> {
 
     /// The server of a chapter, built.
     pub(super) fn server(&self, package: &str) -> Result<PathBuf, Failure> {
-        let messages = self.output_of(&mut self.cargo(&[
-            "build",
-            "--message-format=json",
-            "--package",
-            package,
-            "--bin",
-            package,
-        ]))?;
-        let built = messages.lines().find_map(|line| {
+        let mut build = self.cargo(&["build", "--message-format=json-render-diagnostics"]);
+        build.args(["--package", package, "--bin", package]);
+        // Hundreds of lines that nobody reads; the compiler's words are not among them.
+        let (_, messages) = self.unlogged_output(&mut build)?;
+        let file = messages.lines().find_map(|line| {
             let message: serde_json::Value = serde_json::from_str(line).ok()?;
             let file = message["executable"].as_str()?;
             (message["target"]["name"] == package).then(|| PathBuf::from(file))
         });
-        built.map_or_else(|| failed(format!("cargo built no {package}")), Ok)
+        file.map_or_else(|| failed(format!("{package} does not compile")), Ok)
     }
 }
 

@@ -24,8 +24,7 @@ impl<'a> Scratch<'a> {
         let folder = context.folder.join("scratch").join(name);
         remove(&folder);
         let scratch = Self { context, folder };
-        // A URL: plain paths ignore `--depth`.
-        let from = format!("file://{}", context.workshop.root().display());
+        let from = url(context.workshop.root());
         let mut git = context.command("git", &["clone", "--quiet"]);
         git.args(options).arg(from).arg(&scratch.folder);
         context.run(&mut git)?;
@@ -66,6 +65,13 @@ impl Drop for Scratch<'_> {
     fn drop(&mut self) {
         remove(&self.folder);
     }
+}
+
+/// Of a folder: for a plain path git ignores `--depth`.
+fn url(folder: &Path) -> String {
+    let path = folder.display().to_string().replace('\\', "/");
+    // `C:/folder` on Windows.
+    format!("file:///{}", path.trim_start_matches('/'))
 }
 
 /// What cannot be removed now is overwritten or complained about by git next time.
