@@ -291,6 +291,8 @@ fn spawn(launch: &Launch<'_>) -> std::io::Result<Child> {
         .arg(launch.variant)
         .args(["--port", "0", "--admin-port", "0", "--stop-with-stdin"])
         .args(["--data-seed", &launch.data_seed.to_string()])
+        // A hundred backtraces would push the first panic out of what is kept.
+        .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

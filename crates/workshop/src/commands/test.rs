@@ -2,6 +2,7 @@
 
 mod book;
 mod busy;
+mod cheats;
 mod check;
 mod claims;
 mod code;
@@ -45,6 +46,7 @@ const CHECKS: &[Check] = &[
     generators::AGREE,
     claims::PROOF,
     book::BROWSER,
+    cheats::CHEATS,
     claims::GRADING,
 ];
 

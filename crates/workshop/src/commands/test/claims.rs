@@ -108,9 +108,9 @@ pub(super) const GRADING: Check = Check {
 
 /// As much of `check --format json` as matters here.
 #[derive(Debug, Deserialize)]
-struct Grade {
-    kind: String,
-    reason: String,
+pub(super) struct Grade {
+    pub(super) kind: String,
+    pub(super) reason: String,
 }
 
 fn grading(context: &Context<'_>) -> Result<(), Failure> {
