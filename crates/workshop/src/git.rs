@@ -1,6 +1,6 @@
 //! The `git` program, as much of it as the workshop needs.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,7 +22,7 @@ const INHERITED: [&str; 6] = [
 #[derive(Debug)]
 pub(crate) struct Git {
     folder: PathBuf,
-    variables: Vec<(String, PathBuf)>,
+    variables: Vec<(&'static str, OsString)>,
 }
 
 impl Git {
@@ -42,14 +42,14 @@ impl Git {
         }
     }
 
-    /// The same repository with variables of git's own set to paths.
-    pub(crate) fn with(&self, variables: &[(&str, &Path)]) -> Self {
+    /// The same repository with variables of git's own set.
+    pub(crate) fn with<V: AsRef<OsStr>>(&self, variables: &[(&'static str, V)]) -> Self {
+        let added = variables
+            .iter()
+            .map(|(name, value)| (*name, value.as_ref().to_owned()));
         Self {
             folder: self.folder.clone(),
-            variables: variables
-                .iter()
-                .map(|(name, path)| ((*name).to_owned(), (*path).to_owned()))
-                .collect(),
+            variables: self.variables.iter().cloned().chain(added).collect(),
         }
     }
 
@@ -84,7 +84,7 @@ impl Git {
         // Messages are compared and shown: one language, and no question on the terminal.
         command
             .envs([("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0")])
-            .envs(self.variables.iter().map(|(name, path)| (name, path)))
+            .envs(self.variables.iter().cloned())
             .args([
                 "-c",
                 "i18n.commitEncoding=UTF-8",

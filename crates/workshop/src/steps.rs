@@ -13,8 +13,6 @@
 mod branches;
 mod message;
 
-use std::path::Path;
-
 use evidence::chapter_file::{ChapterFile, Step};
 use serde::Serialize;
 
@@ -67,7 +65,7 @@ pub(crate) fn generate(git: &Git) -> Result<Vec<Branch>, Problem> {
             continue;
         };
         let chapter = ChapterFile::parse(&text, &shown_as).map_err(Problem::usage)?;
-        let private = git.with(&[("GIT_INDEX_FILE", &index.path().join("index"))]);
+        let private = git.with(&[("GIT_INDEX_FILE", index.path().join("index"))]);
         branches.extend(branch(&private, &base, &folder, &chapter)?);
     }
     Ok(branches)
@@ -136,14 +134,13 @@ fn tree(git: &Git, base: &str, folder: &str, step: &Step) -> Result<String, Prob
 
 fn commit(git: &Git, tree: &str, parent: &str, date: i64, text: &str) -> Result<String, Problem> {
     let date = format!("@{date} +0000");
-    let date = Path::new(&date);
     let identified = git.with(&[
-        ("GIT_AUTHOR_NAME", Path::new(NAME)),
-        ("GIT_AUTHOR_EMAIL", Path::new(MAIL)),
-        ("GIT_AUTHOR_DATE", date),
-        ("GIT_COMMITTER_NAME", Path::new(NAME)),
-        ("GIT_COMMITTER_EMAIL", Path::new(MAIL)),
-        ("GIT_COMMITTER_DATE", date),
+        ("GIT_AUTHOR_NAME", NAME),
+        ("GIT_AUTHOR_EMAIL", MAIL),
+        ("GIT_AUTHOR_DATE", &date),
+        ("GIT_COMMITTER_NAME", NAME),
+        ("GIT_COMMITTER_EMAIL", MAIL),
+        ("GIT_COMMITTER_DATE", &date),
     ]);
     let hash = identified.run(["commit-tree", tree, "-p", parent], text)?;
     Ok(hash.trim().to_owned())
