@@ -88,6 +88,10 @@ fn write(
         folder.join(name).with_extension("json"),
         serde_json::to_string_pretty(&profile.summary())? + "\n",
     )?;
+    std::fs::write(
+        folder.join(name).with_extension("pb.gz"),
+        profile.pprof(Frames::Own),
+    )?;
     println!("{title}");
     for share in profile.shares(Frames::Own) {
         let millis = share.ms_per_request.unwrap_or(f64::NAN);
@@ -121,8 +125,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     // The two handlers are one function to the comparison.
     let as_one = |profile: &Profile| {
-        let folded = profile.folded(Frames::Own);
-        folded
+        let stacks = profile.folded(Frames::Own);
+        stacks
             .replace("held_lock::problem::", "held_lock::")
             .replace("held_lock::solution::", "held_lock::")
     };

@@ -3,7 +3,11 @@
 //! A CPU profile of a service that waits for a lock shows an idle machine. This
 //! crate draws the other picture: of all requests in flight, sampled over time, the
 //! chain of awaits that each is suspended in, down to the lock, timer, channel or
-//! socket. Stable Rust, no compiler flags, any executor, two lines:
+//! socket. Stable Rust, no compiler flags, any executor.
+//!
+//! # An axum service
+//!
+//! Two lines put it around every request:
 //!
 //! ```no_run
 //! # use std::time::Duration;
@@ -18,6 +22,61 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # A warp service
+//!
+//! Warp's filters become a tower service, which the layer goes around:
+//!
+//! ```
+//! use tower::ServiceBuilder;
+//! use warp::Filter;
+//!
+//! let profiler = await_profile::AwaitProfiler::new().armed();
+//! let routes = warp::path!("hello").map(|| "hello");
+//! let service = ServiceBuilder::new().layer(profiler.layer()).service(warp::service(routes));
+//! # let _ = service;
+//! ```
+//!
+//! The same goes for tonic, and for every other `Service<http::Request<B>>`.
+//!
+//! # A plain future
+//!
+//! ```
+//! # futures_executor::block_on(async {
+//! let profiler = await_profile::AwaitProfiler::new().armed();
+//! let answer = profiler.wrap("a job", async { 42 }).await;
+//! # assert_eq!(answer, 42);
+//! # });
+//! ```
+//!
+//! # Reading a profile
+//!
+//! A frame's width is its share of the requests in flight, averaged over time. By
+//! Little's law that share, times the mean time of a request, is the time that a
+//! mean request spends there. Frames in brackets are not functions: they say that a
+//! request was ready or running, or why it was not seen where it waited.
+//! [`Profile::summary`] has the same as numbers.
+//!
+//! Names and lines come from debug information. Release builds have none by
+//! default; `debug = "limited"` in their profile has all that is needed, while
+//! `"line-tables-only"` loses the names of inlined functions.
+//!
+//! # What it cannot see
+//!
+//! The inside of spawned tasks and of members of a `FuturesUnordered` or `JoinSet`,
+//! unless they are wrapped by [`inherit`]; blocking calls, and code that does not
+//! yield; which of several joined or selected futures matters; and response bodies,
+#![cfg_attr(
+    feature = "tower",
+    doc = "unless [`AwaitProfiler::body_layer`] is added."
+)]
+#![cfg_attr(not(feature = "tower"), doc = "which need the feature `tower`.")]
+//! The README says more of each.
+//!
+//! # Features
+//!
+//! All are on by default: `tower` (the layers), `flamegraph` (SVG, by inferno),
+//! `pprof` (protobuf), `serde` (the summary as data).
 
 mod children;
 mod clone_hook;

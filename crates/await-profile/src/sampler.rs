@@ -31,8 +31,11 @@ const SETTLE_PAUSE: Duration = Duration::from_millis(1);
 const GRACE: Duration = Duration::from_millis(500);
 /// The sampler looks at least this often whether it is still wanted.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
+/// Moments closer than this are taken together: a thread that is woken costs more
+/// than the look it takes.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 /// Moments missed in excess of this are given up rather than made up for.
-const MAX_BACKLOG: u32 = 16;
+const MAX_BACKLOG: u32 = 64;
 
 /// Index of a stack among the distinct ones.
 pub(crate) type StackId = u32;
@@ -158,7 +161,7 @@ impl<'a> Sampler<'a> {
                 if cancelled() {
                     return;
                 }
-                thread::sleep(wait.min(LONGEST_SLEEP));
+                thread::sleep(wait.clamp(SHORTEST_SLEEP, LONGEST_SLEEP));
                 self.gather();
             }
             let now = Instant::now();
