@@ -10,9 +10,6 @@ use crate::proof::{Bench, ProofError};
 use crate::record::{Profile, ProfileKind};
 use crate::server::{Server, ServerError};
 
-/// Samples a second of processor time that the workshop asks for: the lab's default.
-const CPU_FREQUENCY: f64 = 99.0;
-
 /// A profile and its data in every format that its kind has.
 #[derive(Debug, Clone)]
 pub struct ProfileData {
@@ -95,14 +92,12 @@ impl Bench<'_> {
             ProfileKind::Await => formats(server, "/debug/await", "/debug/await", seconds)?,
             ProfileKind::Heap => heap(server, variant, seconds)?,
         };
+        // The lab says how much longer processors stood idle; pictures add that themselves.
+        let (idle, folded) = idle_apart(&folded);
         let samples = folded
             .lines()
             .filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok())
             .sum();
-        let workers = server.metrics()?.get("tokio_workers").unwrap_or(1.0);
-        // Far below 2^53, and never negative.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let capacity = (CPU_FREQUENCY * seconds * workers) as u64;
         let unit = match kind {
             ProfileKind::Cpu => "1/99 s of processor time",
             ProfileKind::Await => "a microsecond that a request spent in flight",
@@ -115,7 +110,7 @@ impl Bench<'_> {
                 setting: setting.to_owned(),
                 seconds,
                 samples,
-                capacity: (kind == ProfileKind::Cpu).then_some(capacity),
+                capacity: (kind == ProfileKind::Cpu).then_some(samples + idle),
                 unit: unit.to_owned(),
             },
             folded,
@@ -124,12 +119,28 @@ impl Bench<'_> {
     }
 }
 
+/// The weight of the idle frame, and the other lines.
+fn idle_apart(folded: &str) -> (u64, String) {
+    let weight = |line: &str| {
+        line.strip_prefix(flamegraph::IDLE)?
+            .trim()
+            .parse::<u64>()
+            .ok()
+    };
+    let idle = folded.lines().filter_map(weight).sum();
+    let others = folded
+        .split_inclusive('\n')
+        .filter(|line| weight(line.trim_end()).is_none())
+        .collect();
+    (idle, others)
+}
+
 type Formats = (String, Vec<(&'static str, Vec<u8>)>);
 
 /// Takes a profile, and asks for it again in the other formats.
 fn formats(server: &Server, take: &str, again: &str, seconds: f64) -> Result<Formats, ServerError> {
     let folded = server.ask(
-        &format!("{take}?seconds={seconds}&format=folded"),
+        &format!("{take}?seconds={seconds}&format=folded&idle=true"),
         patience(seconds),
     )?;
     let ask = |format: &str| {
@@ -156,4 +167,16 @@ fn heap(server: &Server, variant: &str, seconds: f64) -> Result<Formats, ServerE
 /// Resolving symbols takes seconds the first time.
 fn patience(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds + 60.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_is_kept_apart_from_the_stacks() {
+        let (idle, stacks) = idle_apart("[idle] 290\nmain;work 7\nmain;rest 3\n");
+        assert_eq!(idle, 290);
+        assert_eq!(stacks, "main;work 7\nmain;rest 3\n");
+    }
 }

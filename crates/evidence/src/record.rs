@@ -119,7 +119,8 @@ pub struct Profile {
     pub seconds: f64,
     /// Samples taken: the sum over the folded stacks.
     pub samples: u64,
-    /// Samples that fully busy processors would have given; the rest is drawn as `[idle]`.
+    /// Samples that fully busy processors would have given, by the processor time used; the rest is
+    /// drawn as `[idle]`.
     pub capacity: Option<u64>,
     /// The processor time of a sample, a call, or whatever one sample stands for, as a phrase.
     pub unit: String,

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cpu_time::ProcessTime;
 use pprof::protos::Message;
 use pprof::{Frames, ProfilerGuardBuilder, Report, Symbol, UnresolvedReport};
 
@@ -18,11 +19,13 @@ pub(super) async fn record(duration: Duration, frequency: u16) -> Result<CpuProf
         .blocklist(&["libgcc"])
         .build()
         .map_err(failed)?;
+    let before = ProcessTime::now();
     tokio::time::sleep(duration).await;
+    let processor_time = before.elapsed();
     let addresses = guard.report().build_unresolved().map_err(failed)?;
     drop(guard);
     // Symbols take processor time: on another thread, so that the counters stay in reach.
-    tokio::task::spawn_blocking(move || finish(addresses, duration, frequency))
+    tokio::task::spawn_blocking(move || finish(addresses, duration, frequency, processor_time))
         .await
         .map_err(failed)?
 }
@@ -31,17 +34,26 @@ fn finish(
     addresses: UnresolvedReport,
     duration: Duration,
     frequency: u16,
+    processor_time: Duration,
 ) -> Result<CpuProfile, Refusal> {
     let report = resolved(addresses);
     let stacks = folded(&report);
     let busy: u64 = stacks.iter().map(|(_, samples)| samples).sum();
     let processors = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
-    let possible = duration.as_secs_f64() * f64::from(frequency) * processors;
+    let possible = duration.as_secs_f64() * processors;
+    // By the clock of the process, not by counting: samples fall on the kernel's ticks, and work
+    // that a timer started on a tick is often done before the next.
+    let used = processor_time.as_secs_f64().min(possible);
+    let idle = if busy == 0 {
+        possible * f64::from(frequency)
+    } else {
+        busy as f64 * (possible / used.max(1e-6) - 1.0)
+    };
     Ok(CpuProfile {
         pprof: gzipped(&report.pprof().map_err(failed)?.encode_to_vec()).map_err(failed)?,
-        // Truncation towards zero is right: less than a whole sample is none.
+        // Never negative; less than a whole sample is none.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        idle: (possible as u64).saturating_sub(busy),
+        idle: idle as u64,
         stacks,
     })
 }

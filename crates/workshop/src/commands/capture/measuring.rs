@@ -1,7 +1,12 @@
 //! What the book says of the instruments themselves, recorded by the examples
 //! of `crates/evidence` that anybody can run.
 
+use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
+
+use evidence::environment::Environment;
+use evidence::provenance;
+use evidence::record::Commit;
 
 use crate::chapters::Workshop;
 use crate::compile;
@@ -56,8 +61,24 @@ pub(super) fn record(workshop: &Workshop) -> Result<Exit, Problem> {
                 arguments.first().copied().unwrap_or_default()
             )));
         }
-        files::replace(&folder.join(name), &output.stdout)?;
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !text.contains("at commit") {
+            text.push_str(&provenance(workshop, arguments));
+        }
+        files::replace(&folder.join(name), text)?;
         println!("flamegraphs/measuring/{name}: recorded");
     }
     Ok(Exit::Good)
+}
+
+/// What was run, on which code, when and where.
+fn provenance(workshop: &Workshop, arguments: &[&str]) -> String {
+    let date = provenance::now();
+    format!(
+        "\n*Measured by `cargo run -p evidence --example {}` at commit `{}` on {} (UTC): {}.*\n",
+        arguments.join(" "),
+        Commit::checked_out(workshop.root()).in_short(),
+        date.get(..10).unwrap_or(&date),
+        Environment::observe(true, "dev", BTreeMap::new()).in_a_line(),
+    )
 }
