@@ -1,0 +1,191 @@
+//! Runs that say nothing about the claim, whatever their figures.
+
+use super::*;
+
+#[test]
+fn an_unoptimised_build_is_invalid() {
+    let mut record = record();
+    record.environment.optimised = false;
+    judged(&record, Invalid, &["optimised"]);
+}
+
+#[test]
+fn one_wrong_answer_is_enough() {
+    let mut record = record();
+    record.rounds[6].outcome.wrong_answers = 1;
+    record.rounds[6].outcome.first_wrong_answer = Some("7\n".into());
+    judged(&record, Invalid, &["round 7", "\"7\\n\"", "wrong"]);
+}
+
+#[test]
+fn one_error_is_enough() {
+    let mut record = record();
+    record.rounds[15]
+        .outcome
+        .errors
+        .insert("status 500".into(), 3);
+    record.rounds[15].outcome.errors.insert("connect".into(), 1);
+    judged(&record, Invalid, &["round 16", "`status 500`", "1 other"]);
+}
+
+#[test]
+fn silence_is_no_infinite_gain() {
+    let mut record = record();
+    change(&mut record, Purpose::Effect, PROBLEM, |round| {
+        completes(round, 0);
+    });
+    let analysis = judged(&record, Invalid, &["nothing was answered"]);
+    assert_eq!(analysis.effect.ratio, None);
+    assert_eq!(analysis.effect.interval, None);
+}
+
+#[test]
+fn a_bound_generator_is_named() {
+    let mut record = record();
+    record.rounds[5].outcome.generator.cpu_share = Some(0.97);
+    judged(&record, Invalid, &["round 6", "generator-bound", "97 %"]);
+    record.rounds[5].outcome.generator.cpu_share = Some(f64::NAN);
+    judged(&record, Invalid, &["generator-bound"]);
+    record.rounds[5].outcome.generator.cpu_share = None;
+    judged(&record, Proved, &[]);
+}
+
+#[test]
+fn another_generator_that_is_bound_spoils_nothing() {
+    let mut record = record();
+    let mut locust = outcome(200, 1_300, 4.0, 888.0);
+    locust.generator.name = GeneratorKind::Locust;
+    locust.generator.cpu_share = Some(1.0);
+    locust.errors.insert("time_out".into(), 9);
+    record
+        .rounds
+        .push(round(Purpose::Agreement, SOLUTION, "load", 200.0, locust));
+    judged(&record, Proved, &[]);
+}
+
+#[test]
+fn a_quota_that_held_the_run_back_is_named() {
+    let mut record = record();
+    record.rounds[3].throttled_s = Some(0.4);
+    judged(&record, Invalid, &["round 4", "quota", "19 %"]);
+    record.rounds[3].throttled_s = Some(f64::NAN);
+    judged(&record, Invalid, &["quota"]);
+    record.rounds[3].throttled_s = None;
+    judged(&record, Proved, &[]);
+}
+
+#[test]
+fn noise_as_large_as_the_claim_is_invalid() {
+    let mut record = claiming(1.2);
+    record.rounds[0].outcome.completed = 20_000;
+    record.rounds[0].outcome.requests_per_second = 12_500.0;
+    judged(&record, Invalid, &["too noisy", "45 %", "1.20"]);
+}
+
+#[test]
+fn without_an_equal_pair_there_is_no_noise_floor() {
+    let mut record = record();
+    record.rounds.remove(0);
+    judged(&record, Invalid, &["noise floor is unknown"]);
+}
+
+#[test]
+fn too_few_pairs_are_invalid() {
+    let mut record = record();
+    record.rounds.drain(10..14);
+    judged(&record, Invalid, &["4 pairs", "6 are needed"]);
+    record
+        .rounds
+        .retain(|round| round.purpose == Purpose::Equal);
+    let analysis = judged(&record, Invalid, &["0 pairs"]);
+    assert_eq!(analysis.effect.ratio, None);
+    record.rounds.clear();
+    judged(&record, Invalid, &[]);
+}
+
+#[test]
+fn a_claim_about_the_bound_needs_a_round() {
+    let mut record = record();
+    record
+        .rounds
+        .retain(|round| round.purpose != Purpose::Bound);
+    judged(&record, Invalid, &["`published`"]);
+}
+
+#[test]
+fn two_rounds_of_one_variant_are_no_pair() {
+    let mut record = record();
+    record.rounds.swap(3, 4);
+    record.rounds[3].variant = SOLUTION.into();
+    record.rounds[2].variant = SOLUTION.into();
+    let analysis = analyse(&record);
+    assert_eq!(
+        analysis.verdict.kind, Invalid,
+        "{}",
+        analysis.verdict.reason
+    );
+}
+
+#[test]
+fn a_missing_count_is_no_count() {
+    let mut missing = record();
+    missing.rounds[8].readings.clear();
+    judged(
+        &missing,
+        Invalid,
+        &["did not report", "database_calls_in_flight_peak"],
+    );
+    let mut nonsense = record();
+    change(&mut nonsense, Purpose::Effect, PROBLEM, |round| {
+        round
+            .readings
+            .insert("database_calls_in_flight_peak".into(), f64::NAN);
+    });
+    judged(&nonsense, Invalid, &["the problem did not report"]);
+}
+
+#[test]
+fn more_than_the_law_allows_is_not_believed() {
+    let mut record = record();
+    change(&mut record, Purpose::Effect, SOLUTION, |round| {
+        completes(round, 60_000);
+    });
+    judged(&record, Invalid, &["37,500", "20,000", "Little"]);
+}
+
+#[test]
+fn figures_that_contradict_each_other_are_not_believed() {
+    for nonsense in [f64::NAN, f64::INFINITY, 0.0, -5.0, 1e9] {
+        let mut record = record();
+        record.rounds[4].outcome.requests_per_second = nonsense;
+        let analysis = analyse(&record);
+        assert_eq!(analysis.verdict.kind, Invalid, "{nonsense}");
+        assert!(
+            analysis.verdict.reason.contains("round 5"),
+            "{}",
+            analysis.verdict.reason
+        );
+    }
+    let mut record = record();
+    record.rounds[4].outcome.seconds = 0.0;
+    assert_eq!(analyse(&record).verdict.kind, Invalid);
+}
+
+#[test]
+fn another_load_than_the_claims_is_not_believed() {
+    let mut fewer = record();
+    fewer.rounds[4].outcome.generator.users = 100;
+    judged(&fewer, Invalid, &["round 5", "100 users", "1,000"]);
+    let mut elsewhere = record();
+    elsewhere.rounds[4].setting = "check".into();
+    judged(&elsewhere, Invalid, &["`check`"]);
+    elsewhere.rounds[4].setting = "nowhere".into();
+    judged(&elsewhere, Invalid, &["`nowhere`"]);
+}
+
+#[test]
+fn a_setting_that_the_chapter_lost_is_not_a_crash() {
+    let mut record = record();
+    record.chapter.settings.clear();
+    assert_eq!(analyse(&record).verdict.kind, Invalid);
+}
