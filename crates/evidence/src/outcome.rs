@@ -17,6 +17,16 @@ pub enum GeneratorKind {
     Locust,
 }
 
+impl std::fmt::Display for GeneratorKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Embedded => "embedded",
+            Self::K6 => "k6",
+            Self::Locust => "Locust",
+        })
+    }
+}
+
 /// The generator as part of the instrument: a figure is no better than it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorFacts {
@@ -27,6 +37,10 @@ pub struct GeneratorFacts {
     /// Processor time used, as a share (0 to 1) of what it was given; `None`
     /// where it could not be measured.
     pub cpu_share: Option<f64>,
+    /// Share (0 to 1) of the recorded span in which the generator was ready to run but its
+    /// processor was busy with something else; `None` where the system does not tell.
+    #[serde(default)]
+    pub waited_share: Option<f64>,
     /// Simultaneous users.
     pub users: u32,
     /// `true` when latency counts from a schedule (open loop), `false` for a closed loop.
@@ -37,9 +51,12 @@ impl GeneratorFacts {
     /// The share of its processors above which a figure describes the generator, not the server.
     pub const BOUND: f64 = 0.9;
 
-    /// Whether the generator used over 90 % of what it was given.
+    /// Whether the generator used over 90 % of what it was given. What it waited for its processor
+    /// it was not given: beside another program it may be at its limit with half a processor.
     pub fn is_bound(&self) -> bool {
-        self.cpu_share.is_some_and(|share| share > Self::BOUND)
+        let given = 1.0 - self.waited_share.unwrap_or(0.0).clamp(0.0, 1.0);
+        self.cpu_share
+            .is_some_and(|share| share > Self::BOUND * given)
     }
 }
 
@@ -76,16 +93,26 @@ pub struct Outcome {
     pub seconds: f64,
     /// Right answers within the recorded span.
     pub completed: u64,
-    /// `completed / seconds`.
+    /// Right answers a second. Within one gap between answers of `completed / seconds`: the
+    /// embedded generator measures from the last answer before the span to the last within it,
+    /// so that 20 answers a second read as 20 in a span that holds 29 or 30.
     pub requests_per_second: f64,
-    /// Failed requests (warm-up included) by cause: `connect`, `time_out`, `closed`, `status 500`, …
+    /// Failed requests (warm-up included) by cause: `connect: connection refused`, `time_out`, `closed before an answer`, `status 500`, …
     pub errors: BTreeMap<String, u64>,
     /// Answers with a wrong body, warm-up included.
     pub wrong_answers: u64,
     /// The first wrong body, shortened, for the message.
     pub first_wrong_answer: Option<String>,
-    /// Latencies of the right answers.
+    /// Requests that had no answer yet when the load ended (neither right nor failed). Their
+    /// latencies are unknown and missing below: many of them mean that `latency` is too kind.
+    #[serde(default)]
+    pub unfinished: u64,
+    /// Latencies of the right answers; in an open loop from the scheduled moment.
     pub latency: Latency,
+    /// Open loop only: the same answers timed from the moment each request was really sent, as a
+    /// generator that ignores coordinated omission would report them.
+    #[serde(default)]
+    pub service_latency: Option<Latency>,
     /// Right answers in each second of the recorded span.
     pub per_second: Vec<u64>,
 }
@@ -94,5 +121,32 @@ impl Outcome {
     /// Failed requests of every cause.
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_bound(cpu_share: Option<f64>, waited_share: Option<f64>) -> bool {
+        GeneratorFacts {
+            name: GeneratorKind::Locust,
+            version: String::new(),
+            cpu_share,
+            waited_share,
+            users: 1,
+            open_loop: false,
+        }
+        .is_bound()
+    }
+
+    #[test]
+    fn a_generator_is_bound_by_what_it_was_given() {
+        assert!(is_bound(Some(0.95), None));
+        assert!(!is_bound(Some(0.75), None));
+        assert!(!is_bound(Some(0.75), Some(0.02)));
+        // Something else had the other quarter.
+        assert!(is_bound(Some(0.75), Some(0.24)));
+        assert!(!is_bound(None, Some(0.24)));
     }
 }

@@ -1,1 +1,34 @@
-//! What a chapter's server stands on.
+//! What a chapter's server stands on, so that a chapter contains only what it teaches.
+//!
+//! [`Lab::start`] reads the command line, raises the limit on open files and binds both
+//! listeners; the chapter builds its variant on the lab's [`Database`]; [`Lab::serve`] answers
+//! requests until Ctrl-C. Meanwhile the admin listener, on a thread of its own so that a stalled
+//! reactor cannot silence it, serves profiles and counters:
+//!
+//! | path | answer |
+//! | --- | --- |
+//! | `/debug/pprof/profile?seconds=N` | CPU profile, gzipped pprof protobuf (`&format=folded`, `svg`) |
+//! | `/debug/pprof/flamegraph?seconds=N` | the same as a flamegraph |
+//! | `/debug/pprof/last?format=…` | the last CPU profile again, in another format |
+//! | `/debug/await?seconds=N` | what requests wait for, folded stacks (`&format=svg`, `pprof`, `json`) |
+//! | `/debug/await/last?format=…` | the last await profile again, in another format |
+//! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with `--features heap`) |
+//! | `/metrics` | counters, Prometheus text |
+//!
+//! Read in this order: `options`, `database`, `counters`, `listener`, `admin`.
+
+mod admin;
+
+mod counters;
+mod cpu_profile;
+mod database;
+mod error;
+mod flamegraph;
+mod heap_profile;
+mod listener;
+mod options;
+mod waits;
+
+pub use database::Database;
+pub use error::Error;
+pub use listener::Lab;

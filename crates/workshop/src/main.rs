@@ -1,2 +1,33 @@
-//! The command line of the profiling workshop.
-fn main() {}
+//! The command line of the profiling workshop: `cargo workshop …`.
+//!
+//! Thin on purpose: it reads arguments, calls `evidence`, prints, and turns
+//! what happened into an exit code ([`exit`]).
+
+mod chapters;
+mod cli;
+mod commands;
+mod compile;
+mod ctrl_c;
+mod exercise;
+mod exit;
+mod files;
+mod git;
+mod hints;
+mod json;
+mod measured;
+mod progress_file;
+mod steps;
+mod terminal;
+mod tools;
+
+use clap::Parser;
+
+fn main() -> std::process::ExitCode {
+    match commands::run(cli::Cli::parse()) {
+        Ok(exit) => exit.into(),
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            problem.exit.into()
+        }
+    }
+}

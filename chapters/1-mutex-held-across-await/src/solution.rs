@@ -1,0 +1,42 @@
+//! The solution: the lock is released before the database is called.
+
+use std::convert::Infallible;
+
+use lab::Database;
+use warp::{Filter, Rejection, Reply};
+
+use crate::clients::Clients;
+
+// ANCHOR: routes
+/// `GET /read` answers the sum of all clients' ids.
+pub(crate) fn routes(
+    clients: Clients,
+    database: Database,
+) -> impl Filter<Extract = (impl Reply,), Error = Rejection> + Clone {
+    warp::path!("read")
+        .and(warp::get())
+        .and(warp::any().map(move || clients.clone()))
+        .and(warp::any().map(move || database.clone()))
+        .and_then(read)
+}
+// ANCHOR_END: routes
+
+// ANCHOR: read
+async fn read(clients: Clients, database: Database) -> Result<impl Reply, Infallible> {
+    let ids = ids(&clients).await;
+
+    database.call().await;
+
+    let sum: u64 = ids.iter().filter_map(|id| id.parse::<u64>().ok()).sum();
+    Ok(sum.to_string())
+}
+
+/// Copies what a request needs; the guard lives to the end of this function and no longer.
+async fn ids(clients: &Clients) -> Vec<String> {
+    let clients = clients.lock().await;
+    clients
+        .values()
+        .map(|client| client.id.to_string())
+        .collect()
+}
+// ANCHOR_END: read

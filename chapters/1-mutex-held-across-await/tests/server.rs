@@ -1,0 +1,200 @@
+//! The server as a program: its ports, its profiles, its end.
+
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use evidence::interrupt::Interrupt;
+use evidence::server::{Launch, Server, get};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter1");
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn start(variant: &str) -> Server {
+    let launch = Launch {
+        program: Path::new(PROGRAM),
+        variant,
+        data_seed: 0,
+        processors: &[],
+    };
+    Server::start(&launch, &Interrupt::new()).expect("the server starts")
+}
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(PROGRAM)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the server can be run")
+}
+
+#[test]
+fn a_taken_port_is_one_sentence_with_the_way_out() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("bound").port().to_string();
+    for option in ["--port", "--admin-port"] {
+        let other = if option == "--port" {
+            "--admin-port"
+        } else {
+            "--port"
+        };
+        let output = run(&[option, &port, other, "0"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains(&port) && said.contains(option), "{said}");
+    }
+}
+
+#[test]
+fn an_unknown_variant_is_a_usage_error() {
+    let output = run(&["fast"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("problem, exercise, solution"), "{said}");
+}
+
+#[test]
+fn it_ends_when_whoever_started_it_is_gone() {
+    let mut child = Command::new(PROGRAM)
+        .args(["--port", "0", "--admin-port", "0", "--stop-with-stdin"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the server can be run");
+    let mut first = [0];
+    let mut out = child.stdout.take().expect("piped");
+    out.read_exact(&mut first).expect("it announces itself");
+    drop(child.stdin.take());
+    let asked = Instant::now();
+    while child.try_wait().expect("a child").is_none() {
+        assert!(asked.elapsed() < PATIENCE, "it still runs");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_profile_that_makes_no_sense_is_refused_in_a_sentence() {
+    let server = start("solution");
+    for (path, expected) in [
+        ("/debug/pprof/profile?seconds=0", "400"),
+        ("/debug/pprof/profile?seconds=1&frequency=5000", "400"),
+        ("/debug/pprof/last", "404"),
+        ("/debug/nothing", "404"),
+    ] {
+        let refusal = get(server.admin(), path, PATIENCE).expect_err("refused");
+        assert!(refusal.starts_with(expected), "{path}: {refusal}");
+    }
+}
+
+#[cfg(unix)]
+mod profiles {
+    use super::*;
+    use evidence::generator::{self, Settings};
+    use evidence::load::{Arrivals, Exchange, Load};
+
+    /// Twenty users without a pause, until `body` returns.
+    fn under_load(server: &Server, body: impl FnOnce()) {
+        let load = Load {
+            exchange: Exchange {
+                method: "GET".to_owned(),
+                path: "/read".to_owned(),
+                body: None,
+                answer: "6".to_owned(),
+            },
+            users: 200,
+            arrivals: Arrivals::Closed {
+                think: Duration::ZERO,
+            },
+            keep_alive: true,
+            warm_up: Duration::ZERO,
+            duration: Duration::from_secs(300),
+            time_out: PATIENCE,
+        };
+        let enough = Interrupt::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let settings = Settings {
+                    processors: &[],
+                    interrupt: &enough,
+                    progress: None,
+                };
+                generator::run(server.service(), &load, &settings)
+            });
+            body();
+            enough.set();
+        });
+    }
+
+    fn ask(admin: SocketAddr, path: &str) -> Vec<u8> {
+        get(admin, path, PATIENCE).unwrap_or_else(|refusal| panic!("{path}: {refusal}"))
+    }
+
+    #[test]
+    fn a_cpu_profile_has_full_stacks_from_the_runtime_to_the_system_call() {
+        let server = start("solution");
+        under_load(&server, || {
+            std::thread::sleep(Duration::from_millis(300));
+            let folded = ask(
+                server.admin(),
+                "/debug/pprof/profile?seconds=2&format=folded",
+            );
+            let folded = String::from_utf8_lossy(&folded);
+            let deep = folded
+                .lines()
+                .filter(|line| line.contains("tokio::runtime") && line.contains("hyper::"))
+                .map(|line| line.split(';').count())
+                .max();
+            assert!(deep > Some(15), "no full stack in:\n{folded}");
+            let svg = ask(server.admin(), "/debug/pprof/last?format=svg");
+            assert!(svg.starts_with(b"<?xml"));
+            let pprof = ask(server.admin(), "/debug/pprof/last");
+            assert!(pprof.starts_with(&[0x1f, 0x8b]), "not gzipped");
+        });
+    }
+
+    #[test]
+    fn an_idle_server_still_has_a_picture() {
+        let server = start("problem");
+        let folded = ask(
+            server.admin(),
+            "/debug/pprof/profile?seconds=0.5&format=folded&idle=true",
+        );
+        assert!(folded.starts_with(b"[idle] "));
+        let svg = ask(server.admin(), "/debug/pprof/last?format=svg&idle=true");
+        assert!(String::from_utf8_lossy(&svg).contains("[idle]"));
+    }
+
+    #[test]
+    fn one_profile_at_a_time() {
+        let server = start("solution");
+        let admin = server.admin();
+        let first = std::thread::spawn(move || ask(admin, "/debug/pprof/profile?seconds=2"));
+        std::thread::sleep(Duration::from_millis(500));
+        let refusal = get(admin, "/debug/pprof/profile?seconds=1", PATIENCE).expect_err("busy");
+        assert!(refusal.starts_with("409"), "{refusal}");
+        first.join().expect("the first profile is not disturbed");
+    }
+
+    /// A sampler that takes a lock in a signal handler deadlocks sooner or later: soak it.
+    #[test]
+    fn a_hundred_profiles_under_load_leave_the_server_standing() {
+        let server = start("solution");
+        under_load(&server, || {
+            for _ in 0..100 {
+                ask(
+                    server.admin(),
+                    "/debug/pprof/profile?seconds=0.03&frequency=250",
+                );
+            }
+        });
+        assert_eq!(
+            get(server.service(), "/read", PATIENCE).as_deref(),
+            Ok(&b"6"[..])
+        );
+        let metrics = server.metrics().expect("the admin listener answers");
+        assert_eq!(metrics.count("panics_total"), Some(0));
+    }
+}

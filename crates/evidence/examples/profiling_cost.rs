@@ -1,0 +1,114 @@
+//! What profiles cost while they are taken. Prints Markdown for the book, whose recorded run is
+//! `flamegraphs/measuring/profiling-cost.md`:
+//!
+//! ```text
+//! cargo build -p chapter1
+//! cargo run -p evidence --example profiling_cost -- [PAIRS] [SECONDS]
+//! ```
+//!
+//! Chapter 1's solution with 1,000 users who never pause, rounds with and without a profile in
+//! turn (ABBA), a fresh server each. The ratio is that of throughputs, with over without.
+
+use std::error::Error;
+use std::path::Path;
+use std::time::Duration;
+
+use evidence::figures;
+use evidence::generator::{self, Settings};
+use evidence::interrupt::Interrupt;
+use evidence::load::{Arrivals, Exchange, Load};
+use evidence::proof::Placement;
+use evidence::server::{Launch, Server, get};
+use evidence::statistics::{self, Side};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let number = |index, otherwise| -> Result<u32, std::num::ParseIntError> {
+        let given = std::env::args().nth(index);
+        given.map_or(Ok(otherwise), |text| text.parse())
+    };
+    let (pairs, seconds) = (number(1, 8)?, number(2, 3)?);
+    println!("| profile | throughput, with against without | 95 % interval |");
+    println!("| --- | ---: | ---: |");
+    for (name, path) in [
+        ("CPU, 99 samples a second", "/debug/pprof/profile"),
+        ("await, the default rate", "/debug/await"),
+    ] {
+        let mut rounds = Vec::new();
+        for side in statistics::abba(pairs) {
+            let profile = (side == Side::Problem).then_some(path);
+            rounds.push((side, round(profile, seconds)?));
+        }
+        let ratios: Vec<f64> = rounds
+            .chunks(2)
+            .map(|pair| {
+                let of = |wanted| {
+                    pair.iter()
+                        .find(|(side, _)| *side == wanted)
+                        .map_or(0.0, |r| r.1)
+                };
+                of(Side::Problem) / of(Side::Solution)
+            })
+            .collect();
+        let ratio = statistics::median_ratio(&ratios).ok_or("no ratio")?;
+        let (low, high) = statistics::median_interval(&ratios, 1).ok_or("too few pairs")?;
+        println!(
+            "| {name} | {} | {} to {} |",
+            figures::percent(ratio),
+            figures::percent(low),
+            figures::percent(high)
+        );
+    }
+    println!("\n*{pairs} pairs of rounds of {seconds} s, chapter 1's solution, 1,000 users.*");
+    Ok(())
+}
+
+/// Requests a second of a fresh server, profiled for the whole recorded span or not at all.
+fn round(profile: Option<&str>, seconds: u32) -> Result<f64, Box<dyn Error>> {
+    let here = std::env::current_exe()?;
+    let folder = here.parent().and_then(Path::parent).ok_or("no folder")?;
+    let placement = Placement::apart();
+    let interrupt = Interrupt::new();
+    let launch = Launch {
+        program: &folder.join(format!("chapter1{}", std::env::consts::EXE_SUFFIX)),
+        variant: "solution",
+        data_seed: 0,
+        processors: &placement.server,
+    };
+    let server = Server::start(&launch, &interrupt)?;
+    let warm_up = Duration::from_millis(500);
+    let load = Load {
+        exchange: Exchange {
+            method: "GET".to_owned(),
+            path: "/read".to_owned(),
+            body: None,
+            answer: "6".to_owned(),
+        },
+        users: 1000,
+        arrivals: Arrivals::Closed {
+            think: Duration::ZERO,
+        },
+        keep_alive: true,
+        warm_up,
+        duration: Duration::from_secs(seconds.into()),
+        time_out: Duration::from_secs(60),
+    };
+    let settings = Settings {
+        processors: &placement.generator,
+        interrupt: &interrupt,
+        progress: None,
+    };
+    let outcome = std::thread::scope(|scope| {
+        if let Some(path) = profile {
+            let admin = server.admin();
+            let begin = generator::ramp(&load) + warm_up / 2;
+            scope.spawn(move || {
+                std::thread::sleep(begin);
+                // Longer than the recorded span: resolving symbols comes after it.
+                let path = format!("{path}?seconds={}", seconds + 1);
+                get(admin, &path, Duration::from_secs(60))
+            });
+        }
+        generator::run(server.service(), &load, &settings)
+    })?;
+    Ok(outcome.requests_per_second)
+}

@@ -1,0 +1,197 @@
+//! What a `chapter.toml` may not say although it parses.
+
+use super::{ChapterFile, Setting, damage::Nonsense};
+use crate::{claim::Bound, law::Law};
+
+type Result = std::result::Result<(), Nonsense>;
+
+/// Looks for values that no run could make sense of.
+pub(super) fn check(file: &ChapterFile) -> Result {
+    positive("chapter", f64::from(file.chapter))?;
+    positive("minutes", f64::from(file.minutes))?;
+    not_empty("package", &file.package)?;
+    not_empty("title", &file.title)?;
+    exchange(file)?;
+    setting("load", &file.load)?;
+    for (name, each) in &file.settings {
+        setting(&format!("settings.{name}"), each)?;
+    }
+    law(&file.law)?;
+    claims(file)?;
+    rounds(file)?;
+    for (index, step) in file.steps.iter().enumerate() {
+        not_empty(&format!("steps.{index}.name"), &step.name)?;
+        not_empty(&format!("steps.{index}.variant"), &step.variant)?;
+        not_empty(&format!("steps.{index}.why"), &step.why)?;
+    }
+    Ok(())
+}
+
+fn exchange(file: &ChapterFile) -> Result {
+    let exchange = &file.exchange;
+    if !exchange.path.starts_with('/') {
+        return wrong(
+            "exchange.path",
+            format!("the path `{}` does not start with `/`", exchange.path),
+            format!("write `/{}`", exchange.path),
+        );
+    }
+    if exchange.method.is_empty() || !exchange.method.bytes().all(|b| b.is_ascii_uppercase()) {
+        return wrong(
+            "exchange.method",
+            format!("`{}` is not an HTTP method", exchange.method),
+            "write it in upper case, such as `GET`",
+        );
+    }
+    not_empty("exchange.answer", &exchange.answer)
+}
+
+fn setting(key: &str, setting: &Setting) -> Result {
+    positive(&format!("{key}.users"), f64::from(setting.users))?;
+    seconds(&format!("{key}.think_s"), setting.think_s)?;
+    seconds(&format!("{key}.warm_up_s"), setting.warm_up_s)?;
+    seconds(&format!("{key}.duration_s"), setting.duration_s)?;
+    seconds(&format!("{key}.time_out_s"), setting.time_out_s)?;
+    positive(&format!("{key}.duration_s"), setting.duration_s)?;
+    positive(&format!("{key}.time_out_s"), setting.time_out_s)
+}
+
+fn law(law: &Law) -> Result {
+    match law {
+        Law::Little(little) => {
+            positive("law.little.call_ms", little.call_ms)?;
+            positive(
+                "law.little.problem_in_flight",
+                f64::from(little.problem_in_flight),
+            )
+        }
+    }
+}
+
+fn claims(file: &ChapterFile) -> Result {
+    not_empty("mechanism.name", &file.mechanism.name)?;
+    not_empty("mechanism.metric", &file.mechanism.metric)?;
+    bound("mechanism.problem", file.mechanism.problem)?;
+    bound("mechanism.solution", file.mechanism.solution)?;
+    more_than_one("effect.at_least", file.effect.at_least)?;
+    more_than_one("check.at_least", file.check.at_least)?;
+    named(file, "effect.setting", &file.effect.setting)?;
+    named(file, "check.setting", &file.check.setting)?;
+    if let Some(setting) = &file.rounds.await_profile_setting {
+        named(file, "rounds.await_profile_setting", setting)?;
+    }
+    if let Some(near) = &file.bound {
+        named(file, "bound.setting", &near.setting)?;
+        share("bound.at_least_share", near.at_least_share)?;
+    }
+    Ok(())
+}
+
+fn bound(key: &str, bound: Bound) -> Result {
+    match bound {
+        Bound::AtLeastShareOfUsers(value) => {
+            share(&format!("{key}.at_least_share_of_users"), value)
+        }
+        Bound::AtMost(value) | Bound::AtLeast(value) if !value.is_finite() || value < 0.0 => wrong(
+            key,
+            format!("a count cannot be limited to {value}"),
+            "write 0 or more",
+        ),
+        Bound::AtMost(_) | Bound::AtLeast(_) => Ok(()),
+    }
+}
+
+fn rounds(file: &ChapterFile) -> Result {
+    let rounds = &file.rounds;
+    positive("rounds.equal_pairs", f64::from(rounds.equal_pairs))?;
+    positive("rounds.pairs", f64::from(rounds.pairs))?;
+    positive(
+        "conditions.pairs_at_least",
+        f64::from(file.conditions.pairs_at_least),
+    )?;
+    seconds("rounds.cpu_profile_s", rounds.cpu_profile_s)?;
+    seconds("rounds.await_profile_s", rounds.await_profile_s)?;
+    if rounds.pairs < file.conditions.pairs_at_least {
+        return wrong(
+            "rounds.pairs",
+            format!(
+                "{} pairs of rounds can never meet conditions.pairs_at_least = {}",
+                rounds.pairs, file.conditions.pairs_at_least
+            ),
+            "plan more pairs or ask for fewer",
+        );
+    }
+    Ok(())
+}
+
+fn named(file: &ChapterFile, key: &str, name: &str) -> Result {
+    if file.settings.contains_key(name) {
+        return Ok(());
+    }
+    let known: Vec<_> = file.settings.keys().map(String::as_str).collect();
+    wrong(
+        key,
+        format!("there is no setting `{name}`"),
+        format!("add [settings.{name}] or name one of: {}", known.join(", ")),
+    )
+}
+
+fn positive(key: &str, value: f64) -> Result {
+    if value.is_finite() && value > 0.0 {
+        return Ok(());
+    }
+    wrong(
+        key,
+        format!("{value} is not above 0"),
+        "write a number above 0",
+    )
+}
+
+/// A day is more than any round lasts, and keeps `Duration` from overflowing.
+fn seconds(key: &str, value: f64) -> Result {
+    if (0.0..=86_400.0).contains(&value) {
+        return Ok(());
+    }
+    wrong(
+        key,
+        format!("{value} is not a time in seconds"),
+        "write a number between 0 and 86400",
+    )
+}
+
+fn share(key: &str, value: f64) -> Result {
+    if value > 0.0 && value <= 1.0 {
+        return Ok(());
+    }
+    wrong(
+        key,
+        format!("{value} is not a share"),
+        "write a number above 0, at most 1",
+    )
+}
+
+fn more_than_one(key: &str, value: f64) -> Result {
+    if value.is_finite() && value > 1.0 {
+        return Ok(());
+    }
+    wrong(
+        key,
+        format!("a gain of {value} times is no gain"),
+        "write the ratio that the chapter claims, above 1",
+    )
+}
+
+fn not_empty(key: &str, value: &str) -> Result {
+    if !value.trim().is_empty() {
+        return Ok(());
+    }
+    wrong(key, "it is empty", "write at least a word")
+}
+
+fn wrong(key: &str, what: impl Into<String>, remedy: impl Into<String>) -> Result {
+    Err(Nonsense {
+        key: key.to_owned(),
+        what: what.into(),
+        remedy: remedy.into(),
+    })
+}

@@ -1,0 +1,194 @@
+//! The processor time that Linux control groups (v1 and v2) allow, and how
+//! long they have held a process back. Elsewhere there are none.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// Processors that the tightest quota above this process allows, such as 1.5.
+/// `None` without one.
+pub fn limit() -> Option<f64> {
+    limit_under(Path::new("/"))
+}
+
+/// How long quotas have held back the groups of this process since they were
+/// made; the difference over a run says how long it was held back. `None` where
+/// that is not counted.
+pub fn throttled_so_far() -> Option<Duration> {
+    throttled_under(Path::new("/"))
+}
+
+fn limit_under(root: &Path) -> Option<f64> {
+    groups(root)
+        .iter()
+        .filter_map(|group| limit_of(group))
+        .min_by(f64::total_cmp)
+}
+
+fn throttled_under(root: &Path) -> Option<Duration> {
+    groups(root)
+        .iter()
+        .filter_map(|group| throttled_of(group))
+        .reduce(|a, b| a + b)
+}
+
+/// `cpu.max` (v2) says `quota period` in µs or `max period`; v1 says the same
+/// in two files, with a quota of -1 for none.
+fn limit_of(group: &Path) -> Option<f64> {
+    let read = |name: &str| fs::read_to_string(group.join(name)).ok();
+    let (quota, period) = if let Some(text) = read("cpu.max") {
+        let mut words = text.split_whitespace().map(str::to_owned);
+        (words.next()?, words.next()?)
+    } else {
+        (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?)
+    };
+    let quota: f64 = quota.trim().parse().ok()?;
+    let period: f64 = period.trim().parse().ok()?;
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
+}
+
+/// `cpu.stat` counts in µs (v2) or ns (v1).
+fn throttled_of(group: &Path) -> Option<Duration> {
+    let text = fs::read_to_string(group.join("cpu.stat")).ok()?;
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(' ')?;
+        let value = value.trim().parse().ok()?;
+        match key {
+            "throttled_usec" => Some(Duration::from_micros(value)),
+            "throttled_time" => Some(Duration::from_nanos(value)),
+            _ => None,
+        }
+    })
+}
+
+/// The control groups of this process, each with those above it: a parent's
+/// quota binds too. Within a container the path that the kernel names may not
+/// be mounted; then the mount's own root is the group.
+fn groups(root: &Path) -> Vec<PathBuf> {
+    let Ok(memberships) = fs::read_to_string(root.join("proc/self/cgroup")) else {
+        return Vec::new();
+    };
+    let mut groups = Vec::new();
+    for line in memberships.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        let mounts: &[&str] = if controllers.is_empty() {
+            &["sys/fs/cgroup", "sys/fs/cgroup/unified"]
+        } else if controllers.split(',').any(|name| name == "cpu") {
+            &["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"]
+        } else {
+            continue;
+        };
+        let Some(mount) = mounts
+            .iter()
+            .map(|mount| root.join(mount))
+            .find(|mount| mount.join("cgroup.procs").exists())
+        else {
+            continue;
+        };
+        let own = mount.join(path.trim_start_matches('/'));
+        let lowest = if own.is_dir() { own } else { mount.clone() };
+        let up = lowest.ancestors().take_while(|up| up.starts_with(&mount));
+        groups.extend(up.map(Path::to_owned));
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file system with these files in it.
+    fn system(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn version_2_limits_by_the_tightest_group_above() {
+        let root = system(&[
+            ("proc/self/cgroup", "0::/user/session\n"),
+            ("sys/fs/cgroup/cgroup.procs", ""),
+            ("sys/fs/cgroup/user/cpu.max", "150000 100000\n"),
+            ("sys/fs/cgroup/user/session/cpu.max", "max 100000\n"),
+            (
+                "sys/fs/cgroup/user/cpu.stat",
+                "usage_usec 5\nnr_throttled 3\nthrottled_usec 2500\n",
+            ),
+            (
+                "sys/fs/cgroup/user/session/cpu.stat",
+                "usage_usec 5\nthrottled_usec 500\n",
+            ),
+        ]);
+        assert_eq!(limit_under(root.path()), Some(1.5));
+        assert_eq!(throttled_under(root.path()), Some(Duration::from_millis(3)));
+    }
+
+    #[test]
+    fn version_1_limits_by_quota_and_period() {
+        let root = system(&[
+            (
+                "proc/self/cgroup",
+                "4:memory:/x\n2:cpu,cpuacct:/half\n1:name=systemd:/\n",
+            ),
+            ("sys/fs/cgroup/cpu,cpuacct/cgroup.procs", ""),
+            ("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"),
+            ("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"),
+            ("sys/fs/cgroup/cpu,cpuacct/half/cpu.cfs_quota_us", "50000\n"),
+            (
+                "sys/fs/cgroup/cpu,cpuacct/half/cpu.cfs_period_us",
+                "100000\n",
+            ),
+            (
+                "sys/fs/cgroup/cpu,cpuacct/half/cpu.stat",
+                "nr_periods 9\nnr_throttled 2\nthrottled_time 7000\n",
+            ),
+        ]);
+        assert_eq!(limit_under(root.path()), Some(0.5));
+        assert_eq!(throttled_under(root.path()), Some(Duration::from_micros(7)));
+    }
+
+    #[test]
+    fn a_path_that_is_not_mounted_means_the_mounts_root() {
+        let root = system(&[
+            ("proc/self/cgroup", "0::/docker/0123456789\n"),
+            ("sys/fs/cgroup/cgroup.procs", ""),
+            ("sys/fs/cgroup/cpu.max", "200000 100000\n"),
+        ]);
+        assert_eq!(limit_under(root.path()), Some(2.0));
+        assert_eq!(throttled_under(root.path()), None);
+    }
+
+    #[test]
+    fn a_system_without_control_groups_has_no_quota() {
+        for files in [
+            &[][..],
+            &[("proc/self/cgroup", "nonsense\n0:\n")],
+            &[
+                ("proc/self/cgroup", "0::/\n"),
+                ("sys/fs/cgroup/cgroup.procs", ""),
+                ("sys/fs/cgroup/cpu.max", "max\n"),
+            ],
+            &[
+                ("proc/self/cgroup", "0::/\n"),
+                ("sys/fs/cgroup/cgroup.procs", ""),
+                ("sys/fs/cgroup/cpu.max", "0 0\n"),
+            ],
+        ] {
+            let root = system(files);
+            assert_eq!(limit_under(root.path()), None, "{files:?}");
+            assert_eq!(throttled_under(root.path()), None, "{files:?}");
+        }
+    }
+}

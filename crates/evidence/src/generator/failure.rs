@@ -1,0 +1,50 @@
+//! Why a request failed, as the cause that a report counts it under.
+
+use std::fmt;
+use std::io;
+
+/// The cause of one failed request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Failure {
+    /// No connection came about.
+    Connect(io::ErrorKind),
+    /// No whole answer in time.
+    TimeOut,
+    /// The server closed the connection before the first byte of an answer.
+    Closed,
+    /// The server closed the connection in the middle of an answer.
+    ClosedWithin,
+    /// Another error of the connection.
+    Broken(io::ErrorKind),
+    /// What came is no answer.
+    Invalid(&'static str),
+    /// A whole answer with another status than 200.
+    Status(u16),
+}
+
+impl Failure {
+    /// The cause of an error while reading or writing. A reset is a server that closed its side
+    /// while a request was on its way: the same fault as a close, seen a moment later.
+    pub(super) fn of_stream(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe => Self::Closed,
+            kind => Self::Broken(kind),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connect(kind) => write!(f, "connect: {kind}"),
+            Self::TimeOut => f.write_str("time_out"),
+            Self::Closed => f.write_str("closed before an answer"),
+            Self::ClosedWithin => f.write_str("closed within an answer"),
+            Self::Broken(kind) => write!(f, "connection: {kind}"),
+            Self::Invalid(what) => write!(f, "invalid: {what}"),
+            Self::Status(status) => write!(f, "status {status}"),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The bytes of a request, built once and sent by every user.
+
+use std::net::SocketAddr;
+
+use crate::load::Load;
+
+/// The request of `load` to `target`, head and body.
+pub(super) fn bytes(target: SocketAddr, load: &Load) -> Vec<u8> {
+    let exchange = &load.exchange;
+    let body = exchange.body.as_deref().unwrap_or_default();
+    let close = if load.keep_alive {
+        ""
+    } else {
+        "connection: close\r\n"
+    };
+    let kind = match exchange.body.as_deref() {
+        None => "",
+        Some(body) if body.starts_with(['{', '[']) => "content-type: application/json\r\n",
+        Some(_) => "content-type: text/plain; charset=utf-8\r\n",
+    };
+    let length = if exchange.body.is_none() && matches!(&*exchange.method, "GET" | "DELETE") {
+        String::new()
+    } else {
+        format!("content-length: {}\r\n", body.len())
+    };
+    format!(
+        "{} {} HTTP/1.1\r\nhost: {target}\r\nuser-agent: workshop\r\n{close}{kind}{length}\r\n{body}",
+        exchange.method, exchange.path
+    )
+    .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::load::{Arrivals, Exchange};
+
+    fn text(method: &str, body: Option<&str>, keep_alive: bool) -> String {
+        let load = Load {
+            exchange: Exchange {
+                method: method.to_owned(),
+                path: "/read?n=1".to_owned(),
+                body: body.map(str::to_owned),
+                answer: String::new(),
+            },
+            users: 1,
+            arrivals: Arrivals::Closed {
+                think: Duration::ZERO,
+            },
+            keep_alive,
+            warm_up: Duration::ZERO,
+            duration: Duration::from_secs(1),
+            time_out: Duration::from_secs(1),
+        };
+        let target = "127.0.0.1:8080".parse().expect("an address");
+        String::from_utf8(bytes(target, &load)).expect("text")
+    }
+
+    #[test]
+    fn a_plain_get_has_no_length() {
+        assert_eq!(
+            text("GET", None, true),
+            "GET /read?n=1 HTTP/1.1\r\nhost: 127.0.0.1:8080\r\nuser-agent: workshop\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn a_body_brings_its_length_and_type() {
+        let json = text("POST", Some("{\"a\":1}"), false);
+        assert!(json.contains("\r\nconnection: close\r\n"), "{json}");
+        assert!(
+            json.contains("\r\ncontent-type: application/json\r\n"),
+            "{json}"
+        );
+        assert!(
+            json.ends_with("\r\ncontent-length: 7\r\n\r\n{\"a\":1}"),
+            "{json}"
+        );
+        assert!(text("POST", None, true).contains("content-length: 0\r\n"));
+    }
+}

@@ -1,0 +1,265 @@
+//! The learner's edit: passed or not, with the reason in a sentence.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    chapter_file::ChapterFile,
+    figures,
+    outcome::Outcome,
+    verdict::{fault, generator_bound, limit_in_words, throttled, unoptimised},
+};
+
+/// How an attempt at the exercise went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attempt {
+    /// The compiler refused it.
+    DoesNotCompile {
+        /// What it said.
+        compiler: String,
+    },
+    /// The server ended, or stayed silent, before it listened.
+    DoesNotStart {
+        /// Its last words, empty when it hung.
+        words: String,
+    },
+    /// It was put under load beside the problem.
+    Ran(Box<Trial>),
+}
+
+/// Exercise and problem in the same setting, one after the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The learner's edit.
+    pub exercise: Observed,
+    /// What it is compared with.
+    pub problem: Observed,
+    /// Whether the servers were optimised builds.
+    pub optimised: bool,
+}
+
+/// What was seen of one server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Observed {
+    /// What the generator saw.
+    pub outcome: Outcome,
+    /// Calls that reached the database, warm-up included; `None` in a chapter without one.
+    pub database_calls: Option<u64>,
+    /// The reading of the chapter's mechanism.
+    pub mechanism: Option<f64>,
+    /// The server's panics, as it printed them.
+    pub panics: Vec<String>,
+    /// Whether the server ended under load.
+    pub ended: bool,
+    /// Time for which a quota held the run back, in seconds.
+    pub throttled_s: Option<f64>,
+}
+
+/// The result of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GradeKind {
+    /// The fault is gone.
+    Passed,
+    /// It is not, or there is a new one.
+    Failed,
+    /// The run says nothing about the edit.
+    Invalid,
+}
+
+/// The result of a check with its reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grade {
+    /// The result.
+    pub kind: GradeKind,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// Words of the compiler or the server that belong to it, several lines perhaps.
+    pub detail: Option<String>,
+}
+
+/// Grades an attempt by the chapter's `[check]`.
+///
+/// What the edit did wrong beyond doubt comes first, then what makes the run
+/// say nothing, then what was measured and falls short.
+pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
+    match attempt {
+        Attempt::DoesNotCompile { compiler } => Grade::failed(
+            "the exercise does not compile; the compiler says why.",
+            Some(compiler.clone()),
+        ),
+        Attempt::DoesNotStart { words } if words.trim().is_empty() => Grade::failed(
+            "the exercise did not begin to listen; something may wait for ever before it does.",
+            None,
+        ),
+        Attempt::DoesNotStart { words } => Grade::failed(
+            "the exercise ended before it listened; its last words say why.",
+            Some(words.clone()),
+        ),
+        Attempt::Ran(trial) => grade_trial(chapter, trial),
+    }
+}
+
+fn grade_trial(chapter: &ChapterFile, trial: &Trial) -> Grade {
+    let exercise = &trial.exercise;
+    if let Some(panic) = exercise.panics.first() {
+        return Grade::failed("the exercise panics under load.", Some(panic.clone()));
+    }
+    if exercise.ended {
+        return Grade::failed("the exercise ended while it was under load.", None);
+    }
+    if let Some(reason) = misbehaviour(&exercise.outcome) {
+        return Grade::failed(reason, None);
+    }
+    if let Some(reason) = cause_against(chapter, trial) {
+        return Grade {
+            kind: GradeKind::Invalid,
+            reason,
+            detail: None,
+        };
+    }
+    if let Some(reason) = evasion(chapter, exercise) {
+        return Grade::failed(reason, None);
+    }
+    measured(chapter, trial)
+}
+
+impl Grade {
+    fn failed(reason: impl Into<String>, detail: Option<String>) -> Self {
+        Self {
+            kind: GradeKind::Failed,
+            reason: reason.into(),
+            detail,
+        }
+    }
+
+    /// Whether the fault is gone.
+    pub fn passed(&self) -> bool {
+        self.kind == GradeKind::Passed
+    }
+}
+
+fn misbehaviour(outcome: &Outcome) -> Option<String> {
+    if outcome.wrong_answers == 0 && outcome.error_count() == 0 && outcome.completed == 0 {
+        return Some(format!(
+            "the exercise answered nothing in {} s; it may wait for a lock that it holds itself.",
+            figures::ratio(outcome.seconds)
+        ));
+    }
+    fault(outcome).map(|cause| format!("the exercise: {cause}"))
+}
+
+/// Why the run says nothing about the edit.
+fn cause_against(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
+    if !trial.optimised {
+        return Some(unoptimised());
+    }
+    let sides = [("exercise", &trial.exercise), ("problem", &trial.problem)];
+    fault(&trial.problem.outcome)
+        .map(|cause| ("problem", cause))
+        .or_else(|| {
+            sides.into_iter().find_map(|(name, side)| {
+                throttled(side.throttled_s, side.outcome.seconds)
+                    .or_else(|| generator_bound(&side.outcome.generator))
+                    .or_else(|| strange_load(chapter, side))
+                    .map(|cause| (name, cause))
+            })
+        })
+        .map(|(name, cause)| format!("the {name}: {cause}"))
+}
+
+/// Users in the setting of the check.
+fn users(chapter: &ChapterFile) -> u32 {
+    chapter
+        .setting(&chapter.check.setting)
+        .unwrap_or(&chapter.load)
+        .users
+}
+
+fn strange_load(chapter: &ChapterFile, side: &Observed) -> Option<String> {
+    let users_seen = side.outcome.generator.users;
+    (users_seen != users(chapter)).then(|| {
+        format!(
+            "{users_seen} users ran, but the check asks for {}.",
+            users(chapter)
+        )
+    })
+}
+
+/// A gain got by leaving out the work.
+fn evasion(chapter: &ChapterFile, exercise: &Observed) -> Option<String> {
+    let outcome = &exercise.outcome;
+    if let Some(calls) = exercise.database_calls
+        && calls < outcome.completed
+    {
+        return Some(format!(
+            "the exercise gave {}, but the database saw {}; every answer needs a call of its own.",
+            figures::things(outcome.completed, "answer"),
+            figures::things(calls, "call")
+        ));
+    }
+    let call = chapter.law.shortest_answer_ms()?;
+    // Histograms round, and a timer may fire a tick early.
+    let too_fast = outcome.latency.min_ms < 0.96 * call;
+    (too_fast || outcome.latency.min_ms.is_nan()).then(|| {
+        format!(
+            "the exercise answered within {}, faster than its database call of {} allows; wait for the call.",
+            figures::milliseconds(outcome.latency.min_ms),
+            figures::milliseconds(call)
+        )
+    })
+}
+
+/// Mechanism, then effect.
+fn measured(chapter: &ChapterFile, trial: &Trial) -> Grade {
+    let claim = &chapter.mechanism;
+    let users = users(chapter);
+    let Some(reading) = trial.exercise.mechanism.filter(|reading| !reading.is_nan()) else {
+        return Grade {
+            kind: GradeKind::Invalid,
+            reason: format!("the exercise's server did not report `{}`.", claim.metric),
+            detail: None,
+        };
+    };
+    let limit = limit_in_words(claim.solution, users);
+    let reading_text = figures::count(reading);
+    if !claim.solution.holds(reading, users) {
+        return Grade::failed(
+            format!("{}: {reading_text}, but {limit} is needed.", claim.name),
+            None,
+        );
+    }
+    let metric = chapter.effect.metric;
+    let Some(ratio) = metric.ratio(&trial.problem.outcome, &trial.exercise.outcome) else {
+        return Grade {
+            kind: GradeKind::Invalid,
+            reason: format!("the run gave no figure for {}.", metric.label()),
+            detail: None,
+        };
+    };
+    let needed = chapter.check.at_least;
+    let is_enough = ratio >= needed;
+    if !is_enough {
+        return Grade::failed(
+            format!(
+                "{}: {}, but {} times are needed; {}: {reading_text}, as it should be.",
+                metric.label(),
+                figures::gain(ratio),
+                figures::ratio(needed),
+                claim.name
+            ),
+            None,
+        );
+    }
+    Grade {
+        kind: GradeKind::Passed,
+        reason: format!(
+            "{}: {} ({} times are needed); {}: {reading_text} ({limit} is needed).",
+            metric.label(),
+            figures::gain(ratio),
+            figures::ratio(needed),
+            claim.name
+        ),
+        detail: None,
+    }
+}

@@ -1,0 +1,319 @@
+//! The order of a proof: equal servers first, then problem and solution in
+//! turn, then the law's bound, then the profiles in rounds of their own.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::chapter_file::{ChapterFile, Setting};
+use crate::claim::{PROBLEM, SOLUTION};
+use crate::environment::quota::throttled_so_far;
+use crate::generator::{self, GeneratorError, Progress};
+use crate::interrupt::Interrupt;
+use crate::load::Load;
+use crate::metrics::Metrics;
+use crate::outcome::Outcome;
+use crate::processors;
+use crate::profiling::ProfileData;
+use crate::record::{ProfileKind, Purpose, Round};
+use crate::server::{Launch, Server, ServerError};
+use crate::statistics::{self, Side};
+
+/// Who runs where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// Processors of the server.
+    pub server: Vec<usize>,
+    /// Processors of the generator, a thread each.
+    pub generator: Vec<usize>,
+}
+
+impl Placement {
+    /// Server and generator apart, where there are two processors or more: half
+    /// each, but no more than four for the generator. Empty lists, which pin
+    /// nothing, where there is one or the system does not tell.
+    pub fn apart() -> Self {
+        Self::of(&processors::available())
+    }
+
+    fn of(available: &[usize]) -> Self {
+        if available.len() < 2 {
+            return Self {
+                server: Vec::new(),
+                generator: Vec::new(),
+            };
+        }
+        let generator = (available.len() / 2).min(4);
+        let (server, generator) = available.split_at(available.len() - generator);
+        Self {
+            server: server.to_vec(),
+            generator: generator.to_vec(),
+        }
+    }
+}
+
+/// Everything that a run on servers needs to know.
+#[derive(Clone)]
+pub struct Bench<'a> {
+    /// The chapter's compiled binary.
+    pub program: &'a Path,
+    /// The chapter's claims and loads.
+    pub chapter: &'a ChapterFile,
+    /// Who runs where.
+    pub placement: &'a Placement,
+    /// Ctrl-C.
+    pub interrupt: &'a Interrupt,
+    /// Told what happens, for the terminal.
+    pub observer: &'a dyn Fn(Event<'_>),
+}
+
+/// What happens, as it happens.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// A round or a profile begins: number, of how many, what it is.
+    Begins(usize, usize, &'a str),
+    /// Load is on.
+    Runs(Progress),
+    /// A round ended: what it was, and its requests a second.
+    Measured(&'a str, f64),
+    /// A profile ended: what it was, and what it shows most of.
+    Profiled(&'a str, &'a str),
+}
+
+/// Why a run could not be carried through.
+#[derive(Debug, thiserror::Error)]
+pub enum ProofError {
+    /// The server failed.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The generator failed.
+    #[error(transparent)]
+    Generator(#[from] GeneratorError),
+    /// The chapter's file names no such setting (its reader checks that it does).
+    #[error("chapter.toml has no [settings.{0}]; add it")]
+    NoSetting(String),
+}
+
+impl ProofError {
+    /// Whether it was Ctrl-C.
+    pub fn is_interrupt(&self) -> bool {
+        matches!(
+            self,
+            Self::Server(ServerError::Interrupted) | Self::Generator(GeneratorError::Interrupted)
+        )
+    }
+}
+
+/// What a proof yields; the record is built from it.
+#[derive(Debug, Clone)]
+pub struct Proof {
+    /// Every round in the order in which it ran.
+    pub rounds: Vec<Round>,
+    /// Every profile with its data.
+    pub profiles: Vec<ProfileData>,
+    /// Whether every server was an optimised build.
+    pub optimised: bool,
+}
+
+struct Step<'a> {
+    purpose: Purpose,
+    variant: &'static str,
+    setting: &'a str,
+}
+
+fn in_turn(pairs: u32) -> impl Iterator<Item = &'static str> {
+    statistics::abba(pairs).map(|side| match side {
+        Side::Problem => PROBLEM,
+        Side::Solution => SOLUTION,
+    })
+}
+
+/// The rounds of a whole proof, in order.
+fn plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
+    let effect = chapter.effect.setting.as_str();
+    let step = |purpose, setting| {
+        move |variant| Step {
+            purpose,
+            variant,
+            setting,
+        }
+    };
+    let equal = std::iter::repeat_n(SOLUTION, 2 * chapter.rounds.equal_pairs as usize);
+    let mut steps: Vec<Step<'_>> = equal.map(step(Purpose::Equal, effect)).collect();
+    steps.extend(in_turn(chapter.rounds.pairs).map(step(Purpose::Effect, effect)));
+    if let Some(bound) = &chapter.bound {
+        steps.extend(in_turn(1).map(step(Purpose::Bound, bound.setting.as_str())));
+    }
+    steps
+}
+
+/// Runs a whole proof.
+///
+/// # Errors
+///
+/// When a server or the generator fails, or on Ctrl-C.
+pub fn run(bench: &Bench<'_>) -> Result<Proof, ProofError> {
+    let steps = plan(bench.chapter);
+    let profiles: Vec<&'static str> = in_turn(1).collect();
+    let total = steps.len() + profiles.len();
+    let mut proof = Proof {
+        rounds: Vec::new(),
+        profiles: Vec::new(),
+        optimised: true,
+    };
+    for (number, step) in steps.iter().enumerate() {
+        let label = label(step);
+        (bench.observer)(Event::Begins(number + 1, total, &label));
+        let (round, optimised) = bench.round(step.purpose, step.variant, step.setting)?;
+        (bench.observer)(Event::Measured(&label, round.outcome.requests_per_second));
+        proof.optimised &= optimised;
+        proof.rounds.push(round);
+    }
+    for (number, variant) in profiles.into_iter().enumerate() {
+        let label = format!("profiles of the {variant}");
+        (bench.observer)(Event::Begins(steps.len() + number + 1, total, &label));
+        let rounds = &bench.chapter.rounds;
+        let wanted = [
+            (ProfileKind::Cpu, rounds.cpu_profile_s),
+            (ProfileKind::Await, rounds.await_profile_s),
+        ];
+        for (kind, seconds) in wanted {
+            let data = bench.profile(variant, kind, seconds)?;
+            let label = format!("{} profile of the {variant}", kind.key());
+            (bench.observer)(Event::Profiled(&label, &data.most()));
+            proof.profiles.push(data);
+        }
+    }
+    Ok(proof)
+}
+
+fn label(step: &Step<'_>) -> String {
+    match step.purpose {
+        Purpose::Equal => format!("{} against itself", step.variant),
+        Purpose::Effect | Purpose::Agreement => step.variant.to_owned(),
+        Purpose::Bound => format!("{}, {} setting", step.variant, step.setting),
+    }
+}
+
+impl Bench<'_> {
+    /// The named setting of the chapter's file.
+    ///
+    /// # Errors
+    ///
+    /// When there is none of this name.
+    pub fn setting(&self, name: &str) -> Result<&Setting, ProofError> {
+        self.chapter
+            .setting(name)
+            .ok_or_else(|| ProofError::NoSetting(name.to_owned()))
+    }
+
+    /// Starts a server of `variant` on its processors.
+    ///
+    /// # Errors
+    ///
+    /// When it does not come up.
+    pub fn start(&self, variant: &str, data_seed: u64) -> Result<Server, ServerError> {
+        let launch = Launch {
+            program: self.program,
+            variant,
+            data_seed,
+            processors: &self.placement.server,
+        };
+        Server::start(&launch, self.interrupt)
+    }
+
+    /// Puts `load` on a server.
+    ///
+    /// # Errors
+    ///
+    /// When no load can be made, or on Ctrl-C.
+    pub fn drive(&self, server: &Server, load: &Load) -> Result<Outcome, GeneratorError> {
+        let progress = |now: Progress| (self.observer)(Event::Runs(now));
+        let settings = generator::Settings {
+            processors: &self.placement.generator,
+            interrupt: self.interrupt,
+            progress: Some(&progress),
+        };
+        generator::run(server.service(), load, &settings)
+    }
+
+    /// One fresh server under one load; also whether it was an optimised build.
+    ///
+    /// # Errors
+    ///
+    /// When server or generator fails, or on Ctrl-C.
+    pub fn round(
+        &self,
+        purpose: Purpose,
+        variant: &str,
+        setting: &str,
+    ) -> Result<(Round, bool), ProofError> {
+        let load = self.setting(setting)?.load(&self.chapter.exchange);
+        self.round_by(purpose, variant, setting, |server| {
+            Ok(self.drive(server, &load)?)
+        })
+    }
+
+    /// One fresh server under whatever load `drive` puts on it.
+    ///
+    /// # Errors
+    ///
+    /// When the server fails, or with what `drive` says.
+    pub fn round_by<E: From<ProofError>>(
+        &self,
+        purpose: Purpose,
+        variant: &str,
+        setting: &str,
+        drive: impl FnOnce(&Server) -> Result<Outcome, E>,
+    ) -> Result<(Round, bool), E> {
+        let failed = |error: ServerError| E::from(error.into());
+        let server = self.start(variant, 0).map_err(failed)?;
+        let throttled = throttled_so_far();
+        let before = server.metrics().map_err(failed)?;
+        let outcome = drive(&server)?;
+        let after = server.metrics().map_err(failed)?;
+        let cpu = |metrics: &Metrics| metrics.get("process_cpu_seconds");
+        let metric = &self.chapter.mechanism.metric;
+        let round = Round {
+            purpose,
+            variant: variant.to_owned(),
+            setting: setting.to_owned(),
+            outcome,
+            readings: after
+                .get(metric)
+                .map(|reading| (metric.clone(), reading))
+                .into_iter()
+                .collect(),
+            server_cpu_s: cpu(&after).zip(cpu(&before)).map(|(a, b)| a - b),
+            throttled_s: throttled_since(throttled),
+            wall_s: server.age().as_secs_f64(),
+        };
+        Ok((round, server.is_optimised()))
+    }
+}
+
+/// Seconds for which a quota held this run back since `before`.
+pub(crate) fn throttled_since(before: Option<Duration>) -> Option<f64> {
+    let so_far = throttled_so_far()?.checked_sub(before?)?;
+    Some(so_far.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_and_generator_never_share_a_processor() {
+        for count in 2..32 {
+            let available: Vec<usize> = (0..count).collect();
+            let placement = Placement::of(&available);
+            assert!(!placement.server.is_empty() && !placement.generator.is_empty());
+            assert!(
+                placement
+                    .server
+                    .iter()
+                    .all(|p| !placement.generator.contains(p))
+            );
+        }
+        assert!(Placement::of(&[0]).server.is_empty());
+    }
+}

@@ -1,0 +1,152 @@
+//! Everything that one proof recorded: `capture.json`. Tables, plots, report
+//! and verdict are derived from it and from nothing else.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    chapter_file::ChapterFile, environment::Environment, outcome::Outcome, reference::Published,
+};
+
+/// One proof run of one chapter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// The layout of this record: [`Record::FORMAT`].
+    pub format: u32,
+    /// The command that repeats it.
+    pub command: String,
+    /// When it began, UTC, as `2026-11-20T20:30:00Z`.
+    pub started: String,
+    /// The code that was measured.
+    pub commit: Commit,
+    /// The machine that measured it.
+    pub environment: Environment,
+    /// What every random choice was derived from.
+    pub seed: u64,
+    /// SHA-256 of the `chapter.toml`, to tell a capture of older claims.
+    pub chapter_file_digest: String,
+    /// The claims as they stood.
+    pub chapter: ChapterFile,
+    /// Figures published elsewhere, as they stood.
+    pub references: Vec<Published>,
+    /// Every round, in the order in which they ran.
+    pub rounds: Vec<Round>,
+    /// Profiles taken beside the rounds.
+    pub profiles: Vec<Profile>,
+}
+
+/// The commit that was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    /// Its hash, or `unknown` outside a git checkout.
+    pub hash: String,
+    /// Whether tracked files differed from it.
+    pub dirty: bool,
+}
+
+/// Why a round was run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// One of a pair on two equal servers (A/A): how far noise alone goes.
+    Equal,
+    /// One of a pair, problem and solution (ABBA): the effect.
+    Effect,
+    /// How near the variant comes to the law's bound.
+    Bound,
+    /// The same load by another generator: do the instruments agree?
+    Agreement,
+}
+
+/// One server under one load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Round {
+    /// Why it was run.
+    pub purpose: Purpose,
+    /// The variant that served.
+    pub variant: String,
+    /// The setting of the load: a key of the chapter's `[settings]`, or `load`.
+    pub setting: String,
+    /// What the generator saw.
+    pub outcome: Outcome,
+    /// What the server counted meanwhile, by its name on `/metrics`.
+    pub readings: BTreeMap<String, f64>,
+    /// Processor time that the server used in the recorded span, in seconds.
+    pub server_cpu_s: Option<f64>,
+    /// Time for which a quota held the run back, in seconds.
+    pub throttled_s: Option<f64>,
+    /// Start of the server to end of the load, in seconds.
+    pub wall_s: f64,
+}
+
+/// Which instrument drew a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProfileKind {
+    /// Where processors spend time.
+    Cpu,
+    /// What requests wait for.
+    Await,
+    /// What is allocated.
+    Heap,
+}
+
+impl ProfileKind {
+    /// As it stands in file names.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Await => "await",
+            Self::Heap => "heap",
+        }
+    }
+}
+
+/// One profile; its folded stacks stand beside the record, in [`Profile::folded_name`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// The variant that served.
+    pub variant: String,
+    /// The instrument.
+    pub kind: ProfileKind,
+    /// The setting of the load meanwhile.
+    pub setting: String,
+    /// How long it sampled, in seconds.
+    pub seconds: f64,
+    /// Samples taken: the sum over the folded stacks.
+    pub samples: u64,
+    /// Samples that fully busy processors would have given, by the processor time used; the rest is
+    /// drawn as `[idle]`.
+    pub capacity: Option<u64>,
+    /// The processor time of a sample, a call, or whatever one sample stands for, as a phrase.
+    pub unit: String,
+}
+
+impl Profile {
+    /// The file of its folded stacks, beside the record.
+    pub fn folded_name(&self) -> String {
+        format!("{}.{}.folded", self.variant, self.kind.key())
+    }
+
+    /// Samples in which the processors had nothing to do.
+    pub fn idle(&self) -> u64 {
+        self.capacity
+            .map_or(0, |capacity| capacity.saturating_sub(self.samples))
+    }
+}
+
+impl Record {
+    /// The layout that this version writes and reads.
+    pub const FORMAT: u32 = 1;
+
+    /// The rounds of one purpose, in the order in which they ran.
+    pub fn rounds_for(&self, purpose: Purpose) -> impl Iterator<Item = &Round> {
+        self.rounds
+            .iter()
+            .filter(move |round| round.purpose == purpose)
+    }
+}

@@ -1,0 +1,184 @@
+//! The report's tables.
+
+use maud::{Markup, html};
+
+use crate::{
+    capture::Capture,
+    claim::{Metric, PROBLEM, SOLUTION},
+    figures,
+    outcome::GeneratorKind,
+    record::Record,
+    table::{self, effect_in_words, median_text, purpose_in_words},
+    verdict::{Analysis, limit_in_words},
+};
+
+/// Prediction, mechanism and effect side by side.
+pub(super) fn claim(capture: &Capture, analysis: &Analysis) -> Markup {
+    let record = &capture.record;
+    let chapter = &record.chapter;
+    let setting = chapter.effect_setting();
+    let (mechanism, effect) = (&analysis.mechanism, &analysis.effect);
+    let rate = |value: f64| Metric::RequestsPerSecond.text(value);
+    let count = |value: Option<f64>| value.map_or_else(unknown, figures::count);
+    html! {
+        section aria-labelledby="claim" {
+            h2 #claim { "Predicted and measured" }
+            p { (analysis.prediction.sentence) }
+            div.scroll.claim tabindex="0" role="region" aria-label="Predicted and measured" {
+                table {
+                    thead { tr { th scope="col" {} th.number scope="col" { "problem" } th.number scope="col" { "solution" } th scope="col" {} } }
+                    tbody {
+                        tr {
+                            th scope="row" { "Law: " (chapter.law.name()) ", requests a second at most" }
+                            td.number { (figures::count(analysis.prediction.problem)) }
+                            td.number { (figures::count(analysis.prediction.solution)) }
+                            td.remark { "predicts " (figures::ratio(analysis.prediction.ratio)) " times" }
+                        }
+                        tr {
+                            th scope="row" { "Mechanism: " (mechanism.name) }
+                            td.number { (count(mechanism.problem)) }
+                            td.number { (count(mechanism.solution)) }
+                            td.remark { "claimed: " (limit_in_words(chapter.mechanism.problem, setting.users)) ", "
+                                (limit_in_words(chapter.mechanism.solution, setting.users)) }
+                        }
+                        tr {
+                            th scope="row" { "Effect: " (effect.metric.label()) }
+                            td.number { (median_text(record, effect.metric, PROBLEM)) }
+                            td.number { (median_text(record, effect.metric, SOLUTION)) }
+                            td.remark { (effect_in_words(analysis)) }
+                        }
+                        @for metric in [Metric::RequestsPerSecond, Metric::P50Ms, Metric::P99Ms] {
+                            @if metric != effect.metric {
+                                tr {
+                                    th scope="row" { (table::sentence_case(metric.label())) }
+                                    @for variant in [PROBLEM, SOLUTION] {
+                                        td.number { (median_text(record, metric, variant)) }
+                                    }
+                                    td.remark {}
+                                }
+                            }
+                        }
+                        @if let Some(bound) = &analysis.bound {
+                            tr {
+                                th scope="row" { "Requests a second in the setting \"" (bound.setting) "\"" }
+                                td.number { (bound.problem.map_or_else(unknown, rate)) }
+                                td.number { (rate(bound.measured)) }
+                                td.remark { (figures::percent(bound.share)) " of the law's " (figures::count(bound.bound.round()))
+                                    ", claimed: " (figures::percent(bound.claimed)) }
+                            }
+                        }
+                    }
+                }
+            }
+            (settings(record))
+        }
+    }
+}
+
+fn settings(record: &Record) -> Markup {
+    html! {
+        p {
+            "Settings: "
+            @for (index, (name, setting)) in record.chapter.settings.iter().enumerate() {
+                @if index > 0 { "; " }
+                (name) ", " (figures::things(setting.users.into(), "user"))
+                @if setting.think_s > 0.0 { " who pause for " (figures::count(setting.think_s)) " s" }
+                @else { " without a pause" }
+            }
+            ". Closed loop: a user waits for the answer before asking again."
+        }
+    }
+}
+
+/// All rounds' raw figures.
+pub(super) fn rounds(record: &Record) -> Markup {
+    html! {
+        section aria-labelledby="rounds" {
+            h2 #rounds { "All rounds" }
+            p {
+                "Unanswered requests were still waiting when the round ended; their latencies are unknown, and "
+                "where they are the most, \"over\" marks those of the others."
+            }
+            div.scroll tabindex="0" role="region" aria-label="All rounds" {
+                table.raw {
+                    thead { tr {
+                        @for (heading, number) in [
+                            ("round", true), ("why", false), ("variant", false), ("setting", false),
+                            ("answers", true), ("a second", true), ("median", true), ("p99", true), ("slowest", true), ("unanswered", true),
+                            ("errors", true), ("generator CPU", true), ("server CPU", true),
+                        ] {
+                            th.number[number] scope="col" { (heading) }
+                        }
+                    } }
+                    tbody {
+                        @for (index, round) in record.rounds.iter().enumerate() {
+                            @let outcome = &round.outcome;
+                            tr {
+                                th.number scope="row" { (index + 1) }
+                                td {
+                                    (purpose_in_words(round.purpose))
+                                    @if outcome.generator.name != GeneratorKind::Embedded { ", " (outcome.generator.name) }
+                                }
+                                td { (round.variant) }
+                                td { (round.setting) }
+                                td.number { (figures::count(outcome.completed as f64)) }
+                                td.number { (Metric::RequestsPerSecond.text(outcome.requests_per_second)) }
+                                td.number { (Metric::P50Ms.text_of(outcome)) }
+                                td.number { (Metric::P99Ms.text_of(outcome)) }
+                                td.number { (figures::milliseconds(outcome.latency.max_ms)) }
+                                td.number { (figures::count(outcome.unfinished as f64)) }
+                                td.number { (figures::count(outcome.error_count() as f64)) }
+                                td.number { (outcome.generator.cpu_share.map_or_else(unknown, figures::percent)) }
+                                td.number { (round.server_cpu_s.map_or_else(unknown, |s| format!("{s:.2} s"))) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The machine and the tools.
+pub(super) fn environment(record: &Record) -> Markup {
+    html! {
+        section aria-labelledby="environment" {
+            h2 #environment { "Where it was measured" }
+            dl {
+                @for (name, value) in table::environment_rows(record) {
+                    div { dt { (name) } dd { (value) } }
+                }
+            }
+        }
+    }
+}
+
+/// Somebody else's figures.
+pub(super) fn published(record: &Record) -> Markup {
+    html! {
+        @if !record.references.is_empty() {
+            section aria-labelledby="published" {
+                h2 #published { "Published elsewhere" }
+                p { "Measured by others, on other machines: no part of this proof." }
+                div.scroll tabindex="0" role="region" aria-label="Published elsewhere" {
+                    table {
+                        thead { tr { th scope="col" { "what" } th.number scope="col" { "published" } th scope="col" { "to know" } } }
+                        tbody {
+                            @for figure in &record.references {
+                                tr {
+                                    th scope="row" { (figure.label) }
+                                    td.number { (figure.value) }
+                                    td { (figure.caveat.as_deref().unwrap_or("")) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}

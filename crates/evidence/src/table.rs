@@ -1,0 +1,192 @@
+//! A capture in Markdown, for the book to include: no measured number is typed by hand.
+
+mod environment;
+mod rounds;
+mod values;
+
+use std::fmt::Write as _;
+
+pub use self::{
+    environment::environment,
+    rounds::{agreement, rounds},
+    values::values,
+};
+pub(crate) use self::{environment::environment_rows, rounds::purpose_in_words};
+use crate::{
+    claim::{Metric, PROBLEM, SOLUTION},
+    figures,
+    record::{Purpose, Record},
+    statistics,
+    verdict::{Analysis, limit_in_words},
+};
+
+/// Where the figures come from, in one line below each table.
+pub fn provenance(record: &Record) -> String {
+    let version = record
+        .tools_in_words()
+        .map_or_else(String::new, |tools| format!("; {tools}"));
+    format!(
+        "*Measured by `{}` at commit `{}` on {} (UTC): {}{version}.*\n",
+        record.command,
+        record.commit.in_short(),
+        record.started.get(..10).unwrap_or(&record.started),
+        record.environment.in_a_line(),
+    )
+}
+
+/// The chapter's figures: both variants side by side, prediction and verdict.
+pub fn table(record: &Record, analysis: &Analysis) -> String {
+    let chapter = &record.chapter;
+    let setting = chapter.effect_setting();
+    let (mechanism, effect) = (&analysis.mechanism, &analysis.effect);
+    let mut text = String::from("| | problem | solution | |\n| --- | ---: | ---: | --- |\n");
+    let mut row = |name: &str, problem: &str, solution: &str, remark: &str| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "| {name} | {problem} | {solution} | {remark} |");
+    };
+    let users = figures::things(setting.users.into(), "user");
+    let pause = if setting.think_s > 0.0 {
+        format!("{} s pause", figures::count(setting.think_s))
+    } else {
+        "no pause".to_owned()
+    };
+    let prediction = &analysis.prediction;
+    row(
+        &format!(
+            "{}: at most, requests a second ({users}, {pause})",
+            chapter.law.name()
+        ),
+        &figures::count(prediction.problem.round()),
+        &figures::count(prediction.solution.round()),
+        &format!("predicts {} times", figures::ratio(prediction.ratio)),
+    );
+    let reading = |value: Option<f64>| value.map_or_else(unknown, figures::count);
+    let claim = &chapter.mechanism;
+    row(
+        &mechanism.name,
+        &reading(mechanism.problem),
+        &reading(mechanism.solution),
+        &format!(
+            "claimed: {}, {}",
+            limit_in_words(claim.problem, setting.users),
+            limit_in_words(claim.solution, setting.users)
+        ),
+    );
+    row(
+        effect.metric.label(),
+        &median_text(record, effect.metric, PROBLEM),
+        &median_text(record, effect.metric, SOLUTION),
+        &effect_in_words(analysis),
+    );
+    for metric in [Metric::RequestsPerSecond, Metric::P50Ms, Metric::P99Ms] {
+        if metric != effect.metric {
+            row(
+                metric.label(),
+                &median_text(record, metric, PROBLEM),
+                &median_text(record, metric, SOLUTION),
+                "",
+            );
+        }
+    }
+    if let Some(bound) = &analysis.bound {
+        let setting = chapter.setting(&bound.setting).unwrap_or(&chapter.load);
+        row(
+            &format!(
+                "requests a second with {} and {} s pause",
+                figures::things(setting.users.into(), "user"),
+                figures::count(setting.think_s)
+            ),
+            &bound
+                .problem
+                .map_or_else(unknown, |v| Metric::RequestsPerSecond.text(v)),
+            &Metric::RequestsPerSecond.text(bound.measured),
+            &format!(
+                "{} of the law's {}",
+                figures::percent(bound.share),
+                figures::count(bound.bound.round())
+            ),
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\nVerdict: **{}**. {}\n\n{}",
+        analysis.verdict.kind,
+        sentence_case(&analysis.verdict.reason),
+        provenance(record)
+    );
+    text.trim_end().to_owned() + "\n"
+}
+
+/// Figures published elsewhere, each with what to know about it.
+pub fn published(record: &Record) -> String {
+    let mut text =
+        String::from("| published elsewhere | figure | to know |\n| --- | ---: | --- |\n");
+    for figure in &record.references {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} |",
+            figure.label,
+            figure.value,
+            figure.caveat.as_deref().unwrap_or("")
+        );
+    }
+    text
+}
+
+/// The ratio with its interval, and the noise beside it.
+pub(crate) fn effect_in_words(analysis: &Analysis) -> String {
+    let effect = &analysis.effect;
+    let (Some(ratio), Some((low, high))) = (effect.ratio, effect.interval) else {
+        return "no ratio".to_owned();
+    };
+    let floor = effect.noise_floor.map_or_else(unknown, figures::percent);
+    format!(
+        "{} (95 % interval {} to {}; noise floor {floor})",
+        figures::gain(ratio),
+        figures::ratio(low),
+        figures::ratio(high)
+    )
+}
+
+/// The median of a variant's rounds in the effect's setting, for people.
+pub(crate) fn median_text(record: &Record, metric: Metric, variant: &str) -> String {
+    let rounds = || {
+        record
+            .rounds_for(Purpose::Effect)
+            .filter(|round| round.variant == variant)
+            .map(|round| &round.outcome)
+    };
+    let values: Option<Vec<f64>> = rounds().map(|outcome| metric.of(outcome)).collect();
+    let Some(median) = values.as_deref().and_then(statistics::median_ratio) else {
+        return unknown();
+    };
+    let over = if rounds().any(|outcome| metric.is_at_least(outcome)) {
+        "over "
+    } else {
+        ""
+    };
+    format!("{over}{}", metric.text(median))
+}
+
+/// A reason begins a sentence of its own in the book.
+pub(crate) fn sentence_case(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}
+
+impl Record {
+    fn tools_in_words(&self) -> Option<String> {
+        let tools = &self.environment.tools;
+        let each: Vec<_> = tools
+            .iter()
+            .map(|(tool, version)| format!("{tool} {version}"))
+            .collect();
+        (!each.is_empty()).then(|| each.join(", "))
+    }
+}

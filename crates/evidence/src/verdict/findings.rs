@@ -1,0 +1,178 @@
+//! The figures that a verdict rests on, computed from a record's rounds.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    claim::{Bound, Metric, PROBLEM, SOLUTION},
+    record::{Purpose, Record, Round},
+    statistics,
+};
+
+/// A mechanism's readings against its limits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MechanismFinding {
+    /// What was counted.
+    pub name: String,
+    /// The problem's reading nearest to breaking its limit; `None` when a round lacks one.
+    pub problem: Option<f64>,
+    /// The solution's reading nearest to breaking its limit; `None` when a round lacks one.
+    pub solution: Option<f64>,
+    /// Whether every reading of the problem kept to its limit.
+    pub problem_holds: bool,
+    /// Whether every reading of the solution kept to its limit.
+    pub solution_holds: bool,
+}
+
+impl MechanismFinding {
+    pub(super) fn of(record: &Record) -> Self {
+        let claim = &record.chapter.mechanism;
+        let users = record.chapter.effect_setting().users;
+        // A missing reading is as telling as one that is not a number: none.
+        let worst = |variant: &str, bound: Bound| {
+            bound.worst(
+                record
+                    .rounds_for(Purpose::Effect)
+                    .filter(|round| round.variant == variant)
+                    .map(|round| *round.readings.get(&claim.metric).unwrap_or(&f64::NAN)),
+            )
+        };
+        let problem = worst(PROBLEM, claim.problem);
+        let solution = worst(SOLUTION, claim.solution);
+        Self {
+            name: claim.name.clone(),
+            problem,
+            solution,
+            problem_holds: problem.is_some_and(|reading| claim.problem.holds(reading, users)),
+            solution_holds: solution.is_some_and(|reading| claim.solution.holds(reading, users)),
+        }
+    }
+}
+
+/// The measured gain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EffectFinding {
+    /// What was compared.
+    pub metric: Metric,
+    /// The claimed ratio.
+    pub claimed: f64,
+    /// Each pair's ratio, in the order in which they ran; `None` where a side answered nothing.
+    pub pairs: Vec<Option<f64>>,
+    /// The median of the pairs' ratios.
+    pub ratio: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<(f64, f64)>,
+    /// How far from 1 the ratio of equal servers wandered at most: 0.05 is 5 %.
+    pub noise_floor: Option<f64>,
+    /// What the problem gave: the median of its rounds, in the metric's unit.
+    pub problem: Option<f64>,
+    /// What the solution gave: the median of its rounds, in the metric's unit.
+    pub solution: Option<f64>,
+}
+
+impl EffectFinding {
+    pub(super) fn of(record: &Record) -> Self {
+        let claim = &record.chapter.effect;
+        let rounds: Vec<&Round> = record.rounds_for(Purpose::Effect).collect();
+        let pairs: Vec<Option<f64>> = rounds
+            .chunks_exact(2)
+            .map(|pair| ratio_of_pair(claim.metric, pair[0], pair[1]))
+            .collect();
+        let whole: Option<Vec<f64>> = pairs.iter().copied().collect();
+        let of_variant = |variant: &str| {
+            let values: Option<Vec<f64>> = rounds
+                .iter()
+                .filter(|round| round.variant == variant)
+                .map(|round| claim.metric.of(&round.outcome))
+                .collect();
+            statistics::median_ratio(&values?)
+        };
+        Self {
+            metric: claim.metric,
+            claimed: claim.at_least,
+            ratio: whole.as_deref().and_then(statistics::median_ratio),
+            interval: whole
+                .as_deref()
+                .and_then(|ratios| statistics::median_interval(ratios, record.seed)),
+            noise_floor: noise_floor(record, claim.metric),
+            problem: of_variant(PROBLEM),
+            solution: of_variant(SOLUTION),
+            pairs,
+        }
+    }
+}
+
+/// Solution to problem, whichever ran first.
+fn ratio_of_pair(metric: Metric, first: &Round, second: &Round) -> Option<f64> {
+    match (first.variant.as_str(), second.variant.as_str()) {
+        (PROBLEM, SOLUTION) => metric.ratio(&first.outcome, &second.outcome),
+        (SOLUTION, PROBLEM) => metric.ratio(&second.outcome, &first.outcome),
+        _ => None,
+    }
+}
+
+/// From every two rounds that followed each other on equal servers: the A/A
+/// pairs, and the inner two of each ABBA, which are A/A pairs for free.
+fn noise_floor(record: &Record, metric: Metric) -> Option<f64> {
+    let neighbours = |purpose| {
+        let rounds: Vec<&Round> = record.rounds_for(purpose).collect();
+        let equals = rounds
+            .windows(2)
+            .filter(|pair| pair[0].variant == pair[1].variant);
+        let ratios: Vec<_> = equals
+            .map(|pair| metric.ratio(&pair[0].outcome, &pair[1].outcome))
+            .collect();
+        ratios
+    };
+    let equal = neighbours(Purpose::Equal);
+    // Without an A/A pair there is no floor: the rounds judged must not be
+    // the only witnesses of their own noise.
+    if equal.is_empty() {
+        return None;
+    }
+    let ratios: Option<Vec<f64>> = equal
+        .into_iter()
+        .chain(neighbours(Purpose::Effect))
+        .collect();
+    statistics::noise_floor(&ratios?)
+}
+
+/// How near the solution came to the law.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BoundFinding {
+    /// The setting, a key of the chapter's `[settings]`.
+    pub setting: String,
+    /// The law's bound, in requests a second.
+    pub bound: f64,
+    /// The solution measured (median over its rounds), in requests a second.
+    pub measured: f64,
+    /// `measured / bound`.
+    pub share: f64,
+    /// The claimed share.
+    pub claimed: f64,
+    /// What the problem gave in the same setting, in requests a second.
+    pub problem: Option<f64>,
+}
+
+impl BoundFinding {
+    pub(super) fn of(record: &Record) -> Option<Self> {
+        let claim = record.chapter.bound.as_ref()?;
+        let bound = record.chapter.prediction(&claim.setting)?.solution;
+        let median = |variant: &str| {
+            let rates: Option<Vec<f64>> = record
+                .rounds_for(Purpose::Bound)
+                .filter(|round| round.setting == claim.setting && round.variant == variant)
+                .map(|round| Metric::RequestsPerSecond.of(&round.outcome))
+                .collect();
+            statistics::median_ratio(&rates?)
+        };
+        let measured = median(SOLUTION)?;
+        Some(Self {
+            setting: claim.setting.clone(),
+            bound,
+            measured,
+            share: measured / bound,
+            claimed: claim.at_least_share,
+            problem: median(PROBLEM),
+        })
+    }
+}

@@ -1,0 +1,61 @@
+//! Somebody else's figures stay theirs, and a wrong pointer to them is named.
+
+mod support;
+
+use evidence::{
+    chapter_file::Reference,
+    reference::{ReferenceError, look_up},
+};
+use support::{FIGURES, chapter};
+
+fn pointing_to(source: &str, figure: &str) -> Vec<Reference> {
+    vec![Reference {
+        source: source.into(),
+        figure: figure.into(),
+        label: "label".into(),
+        caveat: None,
+    }]
+}
+
+#[test]
+fn chapter_1_points_to_figures_that_exist() {
+    let published = look_up(FIGURES, "seed-figures.toml", &chapter().reference).unwrap();
+    let values: Vec<_> = published
+        .iter()
+        .map(|figure| figure.value.as_str())
+        .collect();
+    assert_eq!(values, ["19.5", "820", "40x"]);
+    assert_eq!(
+        published[0].code.as_deref(),
+        Some("zupzup/rust-profiling-example")
+    );
+    assert!(published[1].caveat.as_ref().unwrap().contains("Locust"));
+}
+
+#[test]
+fn a_figure_that_is_not_there_is_named() {
+    for (source, figure) in [
+        ("web_profiling_intro", "nothing"),
+        ("nowhere", "read_rps"),
+        ("web_profiling_intro", "chapters"),
+    ] {
+        let error =
+            look_up(FIGURES, "seed-figures.toml", &pointing_to(source, figure)).unwrap_err();
+        let sentence = error.to_string();
+        for part in [
+            "seed-figures.toml",
+            source,
+            figure,
+            "correct the [[reference]]",
+        ] {
+            assert!(sentence.contains(part), "{part} is not in: {sentence}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_not_toml_is_named() {
+    let error = look_up("= 3", "seed-figures.toml", &[]).unwrap_err();
+    assert!(matches!(error, ReferenceError::NotToml { .. }), "{error}");
+    assert_eq!(error.to_string().lines().count(), 1, "{error}");
+}

@@ -1,0 +1,252 @@
+//! The admin listener: profiles and counters, on loopback, on a thread of its own.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde::Deserialize;
+use tokio::net::TcpListener;
+
+use crate::counters::Metrics;
+use crate::cpu_profile::{CpuProfile, CpuProfiler};
+use crate::heap_profile;
+use crate::waits::{self, Waits};
+
+/// The longest profile that one request may ask for.
+const LONGEST_SECONDS: f64 = 600.0;
+
+const INDEX: &str = "\
+/metrics                                counters, Prometheus text
+/debug/pprof/profile?seconds=N          CPU profile for go tool pprof (&format=folded|svg)
+/debug/pprof/flamegraph?seconds=N       CPU flamegraph (&idle=true draws idle time too)
+/debug/pprof/last?format=pprof|folded|svg   the last CPU profile again
+/debug/await?seconds=N                  what requests wait for, folded stacks (&format=svg|pprof|json)
+/debug/await/last?format=folded|svg|pprof|json   the last await profile again
+/debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
+";
+
+/// The running admin listener.
+#[derive(Debug)]
+pub(crate) struct Admin {
+    address: SocketAddr,
+}
+
+#[derive(Debug)]
+struct Shared {
+    metrics: Metrics,
+    cpu: CpuProfiler,
+    waits: Waits,
+}
+
+impl Admin {
+    /// Serves `listener` from a new thread, so that a stalled reactor still answers here.
+    pub(crate) fn start(
+        listener: TcpListener,
+        metrics: Metrics,
+        waits: Waits,
+    ) -> std::io::Result<Self> {
+        let address = listener.local_addr()?;
+        let listener = listener.into_std()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let shared = Arc::new(Shared {
+            metrics,
+            cpu: CpuProfiler::default(),
+            waits,
+        });
+        std::thread::Builder::new()
+            .name("admin".to_owned())
+            .spawn(move || {
+                runtime.block_on(async {
+                    let listener = TcpListener::from_std(listener)?;
+                    axum::serve(listener, routes(shared)).await
+                })
+            })?;
+        Ok(Self { address })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+fn routes(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/", get(async || INDEX))
+        .route("/metrics", get(metrics))
+        .route("/debug/pprof/profile", get(cpu_profile))
+        .route("/debug/pprof/flamegraph", get(cpu_flamegraph))
+        .route("/debug/pprof/last", get(last_cpu_profile))
+        .route("/debug/await", get(await_profile))
+        .route("/debug/await/last", get(last_await_profile))
+        .route("/debug/heap", get(heap_profile))
+        .with_state(shared)
+}
+
+/// How a profile is to be taken and written.
+#[derive(Debug, Clone, Deserialize)]
+struct Request {
+    #[serde(default = "ten")]
+    seconds: f64,
+    #[serde(default = "default_frequency")]
+    frequency: u16,
+    #[serde(default)]
+    format: Format,
+    #[serde(default)]
+    idle: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    #[default]
+    Pprof,
+    Folded,
+    Svg,
+}
+
+fn ten() -> f64 {
+    10.0
+}
+
+fn default_frequency() -> u16 {
+    CpuProfiler::DEFAULT_FREQUENCY
+}
+
+/// A profile's duration, unless it makes no sense.
+fn sensible(seconds: f64) -> Result<Duration, Refusal> {
+    if seconds > 0.0 && seconds <= LONGEST_SECONDS {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err(Refusal::BadRequest(format!(
+            "seconds must be over 0 and at most {LONGEST_SECONDS}, not {seconds}"
+        )))
+    }
+}
+
+/// Why there is no profile, as one sentence.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("{0}")]
+    BadRequest(String),
+    #[error("another profile is being taken; wait until it ends")]
+    Busy,
+    #[error("no such profile was taken yet; ask for one with ?seconds=10 first")]
+    NothingYet,
+    #[error("no request was in flight meanwhile; put load on the server and ask again")]
+    NoRequests,
+    #[error("{0}")]
+    NotHere(&'static str),
+    #[error("the profiler failed: {0}")]
+    Failed(String),
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let status = match self {
+            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::Busy => StatusCode::CONFLICT,
+            Self::NothingYet | Self::NoRequests => StatusCode::NOT_FOUND,
+            Self::NotHere(_) => StatusCode::NOT_IMPLEMENTED,
+            Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        (status, format!("{self}\n")).into_response()
+    }
+}
+
+async fn metrics(State(shared): State<Arc<Shared>>) -> Result<impl IntoResponse, Refusal> {
+    let text = shared
+        .metrics
+        .text()
+        .map_err(|e| Refusal::Failed(e.to_string()))?;
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], text))
+}
+
+async fn cpu_profile(
+    State(shared): State<Arc<Shared>>,
+    Query(request): Query<Request>,
+) -> Result<Response, Refusal> {
+    let duration = sensible(request.seconds)?;
+    let profile = shared.cpu.record(duration, request.frequency).await?;
+    written(&profile, &request)
+}
+
+async fn cpu_flamegraph(
+    state: State<Arc<Shared>>,
+    Query(mut request): Query<Request>,
+) -> Result<Response, Refusal> {
+    request.format = Format::Svg;
+    cpu_profile(state, Query(request)).await
+}
+
+async fn last_cpu_profile(
+    State(shared): State<Arc<Shared>>,
+    Query(request): Query<Request>,
+) -> Result<Response, Refusal> {
+    let profile = shared.cpu.last().ok_or(Refusal::NothingYet)?;
+    written(&profile, &request)
+}
+
+fn written(profile: &CpuProfile, request: &Request) -> Result<Response, Refusal> {
+    let samples = [("x-samples", profile.samples().to_string())];
+    Ok(match request.format {
+        Format::Pprof => (samples, octets("profile.pb.gz"), profile.pprof()).into_response(),
+        Format::Folded => (samples, profile.folded(request.idle)).into_response(),
+        Format::Svg => {
+            let kind = [(header::CONTENT_TYPE, "image/svg+xml")];
+            (samples, kind, profile.flamegraph(request.idle)?).into_response()
+        }
+    })
+}
+
+/// How an await profile is to be taken and written.
+#[derive(Debug, Clone, Deserialize)]
+struct WaitsRequest {
+    #[serde(default = "ten")]
+    seconds: f64,
+    captures: Option<u32>,
+    #[serde(default)]
+    format: waits::Format,
+    /// Frames of frameworks too.
+    #[serde(default)]
+    all: bool,
+}
+
+async fn await_profile(
+    State(shared): State<Arc<Shared>>,
+    Query(request): Query<WaitsRequest>,
+) -> Result<Response, Refusal> {
+    let duration = sensible(request.seconds)?;
+    let profile = shared.waits.record(duration, request.captures).await?;
+    waits::written(&profile, request.format, request.all)
+}
+
+async fn last_await_profile(
+    State(shared): State<Arc<Shared>>,
+    Query(request): Query<WaitsRequest>,
+) -> Result<Response, Refusal> {
+    let profile = shared.waits.last().ok_or(Refusal::NothingYet)?;
+    waits::written(&profile, request.format, request.all)
+}
+
+async fn heap_profile(Query(request): Query<Request>) -> Result<Response, Refusal> {
+    let json = heap_profile::record(sensible(request.seconds)?).await?;
+    Ok((octets("dhat-heap.json"), json).into_response())
+}
+
+pub(crate) fn octets(name: &str) -> [(header::HeaderName, String); 2] {
+    [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (
+            header::CONTENT_DISPOSITION,
+            format!("attachment; filename=\"{name}\""),
+        ),
+    ]
+}

@@ -1,0 +1,180 @@
+//! Sampling and symbols, on Unix systems.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::c_void;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cpu_time::ProcessTime;
+use pprof::protos::Message;
+use pprof::{Frames, ProfilerGuardBuilder, Report, Symbol, UnresolvedReport};
+
+use super::CpuProfile;
+use crate::admin::Refusal;
+
+pub(super) async fn record(duration: Duration, frequency: u16) -> Result<CpuProfile, Refusal> {
+    let guard = ProfilerGuardBuilder::default()
+        .frequency(i32::from(frequency))
+        .blocklist(&["libgcc"])
+        .build()
+        .map_err(failed)?;
+    let before = ProcessTime::now();
+    tokio::time::sleep(duration).await;
+    let processor_time = before.elapsed();
+    let addresses = guard.report().build_unresolved().map_err(failed)?;
+    drop(guard);
+    // Symbols take processor time: on another thread, so that the counters stay in reach.
+    tokio::task::spawn_blocking(move || finish(addresses, duration, frequency, processor_time))
+        .await
+        .map_err(failed)?
+}
+
+fn finish(
+    addresses: UnresolvedReport,
+    duration: Duration,
+    frequency: u16,
+    processor_time: Duration,
+) -> Result<CpuProfile, Refusal> {
+    let report = resolved(addresses);
+    let stacks = folded(&report);
+    let busy: u64 = stacks.iter().map(|(_, samples)| samples).sum();
+    let processors = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
+    let possible = duration.as_secs_f64() * processors;
+    // By the clock of the process, not by counting: samples fall on the kernel's ticks, and work
+    // that a timer started on a tick is often done before the next.
+    let used = processor_time.as_secs_f64().min(possible);
+    let idle = if busy == 0 {
+        possible * f64::from(frequency)
+    } else {
+        busy as f64 * (possible / used.max(1e-6) - 1.0)
+    };
+    Ok(CpuProfile {
+        pprof: gzipped(&report.pprof().map_err(failed)?.encode_to_vec()).map_err(failed)?,
+        // Never negative; less than a whole sample is none.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        idle: idle as u64,
+        stacks,
+    })
+}
+
+/// Names every address once. pprof's own `build` looks each frame of each stack up anew, which
+/// takes a saturated server a minute for a few hundred stacks.
+fn resolved(addresses: UnresolvedReport) -> Report {
+    let mut known: HashMap<usize, Vec<Symbol>> = HashMap::new();
+    let mut data = HashMap::new();
+    for (stack, samples) in addresses.data {
+        let frames = stack
+            .frames
+            .iter()
+            .map(|frame| {
+                known
+                    .entry(frame.ip)
+                    .or_insert_with(|| symbols(frame.ip))
+                    .clone()
+            })
+            .filter(|symbols| !symbols.is_empty())
+            .collect();
+        let name = stack.thread_name.get(..stack.thread_name_length);
+        let frames = Frames {
+            frames,
+            thread_name: String::from_utf8_lossy(name.unwrap_or_default()).into_owned(),
+            thread_id: stack.thread_id,
+            sample_timestamp: stack.sample_timestamp,
+        };
+        *data.entry(frames).or_insert(0) += samples;
+    }
+    Report {
+        data,
+        timing: addresses.timing,
+    }
+}
+
+/// The functions at an address, innermost first: several where one is inlined into another.
+fn symbols(address: usize) -> Vec<Symbol> {
+    let mut symbols = Vec::new();
+    backtrace::resolve(address as *mut c_void, |symbol| {
+        symbols.push(Symbol {
+            name: symbol.name().map(|name| name.as_bytes().to_vec()),
+            addr: symbol.addr(),
+            lineno: symbol.lineno(),
+            filename: symbol.filename().map(portable),
+        });
+    });
+    symbols
+}
+
+fn folded(report: &Report) -> Vec<(String, u64)> {
+    let mut stacks = BTreeMap::<String, u64>::new();
+    for (frames, samples) in &report.data {
+        let names: Vec<String> = frames
+            .frames
+            .iter()
+            .rev()
+            .flat_map(|frame| frame.iter().rev())
+            .map(|symbol| symbol.name().replace(';', ","))
+            .collect();
+        let stack = format!("{};{}", frames.thread_name_or_id(), names.join(";"));
+        *stacks.entry(stack).or_default() += u64::try_from(*samples).unwrap_or_default();
+    }
+    stacks.into_iter().collect()
+}
+
+/// A source file as a reader on another machine can find it: relative to the workspace, or to
+/// the registry or toolchain that it comes from.
+fn portable(file: &Path) -> PathBuf {
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if let Some(inside) = lab
+        .ancestors()
+        .nth(2)
+        .and_then(|root| file.strip_prefix(root).ok())
+    {
+        return inside.to_owned();
+    }
+    let parts: Vec<_> = file.components().collect();
+    let after = |marker: &str, skip: usize| {
+        let at = parts.iter().position(|part| part.as_os_str() == marker)?;
+        parts.get(at + 1 + skip..).map(|rest| rest.iter().collect())
+    };
+    // …/registry/src/<index>/<crate>/… and /rustc/<commit>/library/…
+    after("registry", 2)
+        .or_else(|| after("rustc", 1))
+        .unwrap_or_else(|| file.file_name().map(PathBuf::from).unwrap_or_default())
+}
+
+fn gzipped(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    writer.write_all(bytes)?;
+    writer.finish()
+}
+
+fn failed(error: impl std::fmt::Display) -> Refusal {
+    Refusal::Failed(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_source_names_the_machine_that_it_was_built_on() {
+        let cases = [
+            (
+                concat!(env!("CARGO_MANIFEST_DIR"), "/src/lib.rs"),
+                "crates/lab/src/lib.rs",
+            ),
+            (
+                "/home/me/.cargo/registry/src/index-1/tokio-1.0.0/src/lib.rs",
+                "tokio-1.0.0/src/lib.rs",
+            ),
+            (
+                "/rustc/0123abc/library/core/src/ptr.rs",
+                "library/core/src/ptr.rs",
+            ),
+            ("/somewhere/else/x.c", "x.c"),
+        ];
+        for (file, expected) in cases {
+            assert_eq!(portable(Path::new(file)), Path::new(expected));
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What can go wrong before a server serves.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+/// A failure to start or to serve, as one sentence with what to do.
+#[derive(thiserror::Error)]
+pub enum Error {
+    /// Somebody else listens there.
+    #[error(
+        "{address} is taken by another program: stop it, or choose another port with {option} (0 picks a free one)"
+    )]
+    PortTaken {
+        /// The address asked for.
+        address: SocketAddr,
+        /// The option that moves this listener.
+        option: &'static str,
+    },
+    /// The listener could not be opened for another reason.
+    #[error("cannot listen on {address}: {source}; choose another port with {option}")]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// The option that moves this listener.
+        option: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The admin listener's thread or runtime could not be started.
+    #[error("cannot start the admin listener: {0}")]
+    Admin(std::io::Error),
+    /// Standard output is gone, so nobody could learn the addresses.
+    #[error("cannot print the addresses: {0}")]
+    Announce(std::io::Error),
+}
+
+// `fn main() -> Result<(), lab::Error>` prints the `Debug` form: let it be the sentence.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,233 @@
+//! The service's own listener: binds, announces, accepts and serves.
+
+use std::convert::Infallible;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::admin::Admin;
+use crate::counters::{BuildFacts, Counters, Metrics};
+use crate::options::Options;
+use crate::waits::Waits;
+use crate::{Database, Error};
+
+/// Connections that the kernel holds for us before `accept`: enough for thousands of users at once.
+const BACKLOG: u32 = 4096;
+
+/// A chapter's server before it serves: both ports are bound, nothing is answered yet.
+#[derive(Debug)]
+pub struct Lab {
+    options: Options,
+    facts: BuildFacts,
+    listener: TcpListener,
+    admin: Admin,
+    waits: Waits,
+    counters: Arc<Counters>,
+}
+
+impl Lab {
+    /// Reads the command line, raises the limit on open files, binds both listeners.
+    ///
+    /// `chapter` is the package's name, `variants` the names that the command line takes. A usage
+    /// error ends the process with code 2, as clap does. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// When a port is taken or cannot be bound.
+    pub fn start(chapter: &'static str, variants: &'static [&'static str]) -> Result<Self, Error> {
+        let options = Options::from_args(chapter, variants);
+        raise_open_file_limit();
+        let counters = Arc::new(Counters::default());
+        count_panics(Arc::clone(&counters));
+        let listener = bind(options.port, "--port")?;
+        let admin = bind(options.admin_port, "--admin-port")?;
+        let facts = BuildFacts {
+            chapter,
+            variant: options.variant.clone(),
+            optimised: is_optimised(),
+        };
+        let waits = Waits::new();
+        let metrics = Metrics::new(&counters, &facts, tokio::runtime::Handle::current());
+        Ok(Self {
+            admin: Admin::start(admin, metrics, waits.clone()).map_err(Error::Admin)?,
+            waits,
+            listener,
+            options,
+            facts,
+            counters,
+        })
+    }
+
+    /// The variant that was asked for.
+    pub fn variant(&self) -> &str {
+        &self.options.variant
+    }
+
+    /// Varies the chapter's data: 0 unless `--data-seed` says otherwise.
+    ///
+    /// The grader starts problem and exercise with the same seed, unknown to both, so that an
+    /// answer cannot be typed in.
+    pub fn data_seed(&self) -> u64 {
+        self.options.data_seed
+    }
+
+    /// A database whose calls take `round_trip`, counted on `/metrics`.
+    pub fn database(&self, round_trip: Duration) -> Database {
+        Database::new(round_trip, Arc::clone(&self.counters))
+    }
+
+    /// Announces both addresses and answers every connection with `service` until Ctrl-C.
+    ///
+    /// # Errors
+    ///
+    /// When standard output is closed before the addresses are printed.
+    pub async fn serve<S, B>(self, service: S) -> Result<(), Error>
+    where
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+        S: Clone + Send + 'static,
+        S::Future: Send,
+        B: Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        self.announce().map_err(Error::Announce)?;
+        let service = self.waits.profiler().layer().layer(service);
+        if self.options.stop_with_stdin {
+            stop_with_stdin();
+        }
+        tokio::select! {
+            () = self.accept(service) => Ok(()),
+            _ = tokio::signal::ctrl_c() => Ok(()),
+        }
+    }
+
+    async fn accept<S, B>(&self, service: S)
+    where
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+        S: Clone + Send + 'static,
+        S::Future: Send,
+        B: Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) => {
+                    let counters = Arc::clone(&self.counters);
+                    tokio::spawn(answer(stream, service.clone(), counters));
+                }
+                // Out of file descriptors, most likely: let some connections end first.
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+    }
+
+    fn announce(&self) -> std::io::Result<()> {
+        let mut out = std::io::stdout().lock();
+        let BuildFacts {
+            chapter,
+            variant,
+            optimised,
+        } = &self.facts;
+        if !optimised {
+            writeln!(
+                out,
+                "WARNING: this is an UNOPTIMISED build and its figures mean nothing; \
+                 use the profiles that the workshop ships"
+            )?;
+        }
+        writeln!(
+            out,
+            "{chapter} {variant} listens on http://{}, admin on http://{}",
+            self.listener.local_addr()?,
+            self.admin.address()
+        )?;
+        out.flush()
+    }
+}
+
+async fn answer<S, B>(stream: TcpStream, service: S, counters: Arc<Counters>)
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let _connection = counters.enter_connection();
+    // Small answers must not wait for the client's acknowledgement.
+    let _ = stream.set_nodelay(true);
+    let service = TowerToHyperService::new(service);
+    let counted = hyper::service::service_fn(move |request| {
+        let counters = Arc::clone(&counters);
+        let response = hyper::service::Service::call(&service, request);
+        async move {
+            let _request = counters.enter_request();
+            response.await
+        }
+    });
+    // A client that hangs up ends its connection and nothing else.
+    let _ = http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), counted)
+        .await;
+}
+
+fn bind(port: u16, option: &'static str) -> Result<TcpListener, Error> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    listen(address).map_err(|source| match source.kind() {
+        std::io::ErrorKind::AddrInUse => Error::PortTaken { address, option },
+        _ => Error::Listen {
+            address,
+            option,
+            source,
+        },
+    })
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    // A restart must not wait for the last run's connections to leave TIME_WAIT. On Windows the
+    // option means something else: stealing the port.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// `true` unless the lab, and with it the chapter, was compiled without optimisation.
+fn is_optimised() -> bool {
+    env!("LAB_OPT_LEVEL") != "0"
+}
+
+/// Thousands of users are thousands of sockets; many systems start at 256 or 1,024.
+fn raise_open_file_limit() {
+    #[cfg(unix)]
+    let _ = rlimit::increase_nofile_limit(u64::MAX);
+}
+
+fn count_panics(counters: Arc<Counters>) {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        counters.count_panic();
+        report(panic);
+    }));
+}
+
+fn stop_with_stdin() {
+    std::thread::spawn(|| {
+        let mut rest = Vec::new();
+        let _ = std::io::stdin().read_to_end(&mut rest);
+        std::process::exit(0);
+    });
+}

@@ -1,0 +1,106 @@
+//! The command line that every chapter's server shares.
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+/// How a server was asked to run.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    /// Which of the chapter's variants.
+    pub(crate) variant: String,
+    /// Port of the service; 0 picks a free one.
+    pub(crate) port: u16,
+    /// Port of the admin listener; 0 picks a free one.
+    pub(crate) admin_port: u16,
+    /// Varies the chapter's data, see [`crate::Lab::data_seed`].
+    pub(crate) data_seed: u64,
+    /// Stop when standard input closes, so that a driver that dies leaves no server behind.
+    pub(crate) stop_with_stdin: bool,
+}
+
+impl Options {
+    /// Reads the process's arguments; prints help or a usage error and exits where clap does.
+    pub(crate) fn from_args(chapter: &'static str, variants: &'static [&'static str]) -> Self {
+        Self::from_matches(&command(chapter, variants).get_matches())
+    }
+
+    fn from_matches(matches: &ArgMatches) -> Self {
+        let port = |name| matches.get_one::<u16>(name).copied().unwrap_or_default();
+        Self {
+            variant: matches
+                .get_one::<String>("variant")
+                .cloned()
+                .unwrap_or_default(),
+            port: port("port"),
+            admin_port: port("admin-port"),
+            data_seed: matches
+                .get_one::<u64>("data-seed")
+                .copied()
+                .unwrap_or_default(),
+            stop_with_stdin: matches.get_flag("stop-with-stdin"),
+        }
+    }
+}
+
+fn command(chapter: &'static str, variants: &'static [&'static str]) -> Command {
+    Command::new(chapter)
+        .about("The service of one chapter of the profiling workshop, on 127.0.0.1")
+        .arg(
+            Arg::new("variant")
+                .value_name("VARIANT")
+                .help("Which code answers")
+                .value_parser(variants.to_vec())
+                .default_value("exercise"),
+        )
+        .arg(
+            Arg::new("port")
+                .long("port")
+                .help("Port of the service; 0 picks a free one")
+                .value_parser(value_parser!(u16))
+                .default_value("8080"),
+        )
+        .arg(
+            Arg::new("admin-port")
+                .long("admin-port")
+                .help("Port of /metrics and /debug; 0 picks a free one")
+                .value_parser(value_parser!(u16))
+                .default_value("6060"),
+        )
+        .arg(
+            Arg::new("data-seed")
+                .long("data-seed")
+                .help("Vary the data, and with it the right answer")
+                .value_parser(value_parser!(u64).range(..=u64::from(u32::MAX)))
+                .default_value("0"),
+        )
+        .arg(
+            Arg::new("stop-with-stdin")
+                .long("stop-with-stdin")
+                .help("Stop when standard input closes")
+                .action(ArgAction::SetTrue)
+                .hide(true),
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
+        command("chapter0", &["problem", "exercise", "solution"])
+            .try_get_matches_from([&["chapter0"], arguments].concat())
+            .map(|matches| Options::from_matches(&matches))
+    }
+
+    #[test]
+    fn a_bare_command_runs_the_exercise_on_the_documented_ports() {
+        let options = parse(&[]).expect("no argument is needed");
+        assert_eq!(options.variant, "exercise");
+        assert_eq!((options.port, options.admin_port), (8080, 6060));
+    }
+
+    #[test]
+    fn an_unknown_variant_is_refused_with_the_ones_there_are() {
+        let said = parse(&["slow"]).expect_err("no such variant").to_string();
+        assert!(said.contains("problem, exercise, solution"), "{said}");
+    }
+}

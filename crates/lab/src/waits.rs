@@ -1,0 +1,103 @@
+//! What requests wait for, with the await profiler.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use await_profile::{
+    AwaitProfiler, FlamegraphError, FlamegraphOptions, Frames, Profile, ProfileError,
+    ProfileOptions,
+};
+use axum::Json;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use crate::admin::{Refusal, octets};
+
+/// The service's profiler and the last profile that it took.
+#[derive(Clone)]
+pub(crate) struct Waits {
+    profiler: AwaitProfiler,
+    last: Arc<Mutex<Option<Arc<Profile>>>>,
+}
+
+// Neither a profiler nor a profile has anything to tell in a message.
+impl std::fmt::Debug for Waits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Waits").finish_non_exhaustive()
+    }
+}
+
+/// The formats of an await profile.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Format {
+    #[default]
+    Folded,
+    Svg,
+    Pprof,
+    Json,
+}
+
+impl Waits {
+    /// Armed, so that requests are seen that began before the profile: in a service whose requests
+    /// hang, there are no others.
+    pub(crate) fn new() -> Self {
+        Self {
+            profiler: AwaitProfiler::new().armed(),
+            last: Arc::default(),
+        }
+    }
+
+    pub(crate) fn profiler(&self) -> AwaitProfiler {
+        self.profiler
+    }
+
+    /// Samples the requests in flight for `duration`, `captures` a second or the default.
+    pub(crate) async fn record(
+        &self,
+        duration: Duration,
+        captures: Option<u32>,
+    ) -> Result<Arc<Profile>, Refusal> {
+        let mut options = ProfileOptions::lasting(duration);
+        if let Some(captures) = captures {
+            if !(1..=100_000).contains(&captures) {
+                return Err(Refusal::BadRequest(format!(
+                    "captures must be from 1 to 100000 a second, not {captures}"
+                )));
+            }
+            options = options.captures_per_second(captures);
+        }
+        let profile = self.profiler.profile(options).await.map_err(|e| match e {
+            ProfileError::Busy => Refusal::Busy,
+            other => Refusal::Failed(other.to_string()),
+        })?;
+        let profile = Arc::new(profile);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&profile));
+        Ok(profile)
+    }
+
+    /// The last profile taken, if any.
+    pub(crate) fn last(&self) -> Option<Arc<Profile>> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.clone()
+    }
+}
+
+/// The profile in one format; `all` keeps the frames of frameworks.
+pub(crate) fn written(profile: &Profile, format: Format, all: bool) -> Result<Response, Refusal> {
+    let frames = if all { Frames::All } else { Frames::Own };
+    Ok(match format {
+        Format::Folded => profile.folded(frames).into_response(),
+        Format::Json => Json(profile.summary()).into_response(),
+        Format::Pprof => (octets("await.pb.gz"), profile.pprof(frames)).into_response(),
+        Format::Svg => {
+            let options = FlamegraphOptions::default().frames(frames);
+            let svg = profile.flamegraph(&options).map_err(|error| match error {
+                FlamegraphError::Empty => Refusal::NoRequests,
+                other => Refusal::Failed(other.to_string()),
+            })?;
+            ([(header::CONTENT_TYPE, "image/svg+xml")], svg).into_response()
+        }
+    })
+}

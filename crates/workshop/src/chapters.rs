@@ -1,0 +1,139 @@
+//! Where the workshop's files are, and which chapters there are.
+
+use std::path::{Path, PathBuf};
+
+use evidence::chapter_file::ChapterFile;
+
+use crate::exit::Problem;
+
+/// The repository that the command was called in.
+#[derive(Debug, Clone)]
+pub(crate) struct Workshop {
+    root: PathBuf,
+}
+
+/// One chapter's folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Chapter {
+    /// Its number, as in `cargo workshop prove 1`.
+    pub(crate) number: u32,
+    /// `chapters/1-mutex-held-across-await`, absolute.
+    pub(crate) folder: PathBuf,
+}
+
+impl Workshop {
+    /// Finds the repository above the current folder.
+    pub(crate) fn find() -> Result<Self, Problem> {
+        let here = std::env::current_dir()
+            .map_err(|e| Problem::usage(format!("the current folder cannot be read: {e}")))?;
+        here.ancestors()
+            .find(|folder| folder.join("chapters").is_dir() && folder.join("Cargo.toml").is_file())
+            .map(|root| Self {
+                root: root.to_owned(),
+            })
+            .ok_or_else(|| {
+                Problem::usage(format!(
+                    "{} is not inside the workshop: change to the folder that you cloned",
+                    here.display()
+                ))
+            })
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A path within the workshop as people type it: from the root, with `/`.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        let within = path.strip_prefix(&self.root).unwrap_or(path);
+        within.display().to_string().replace('\\', "/")
+    }
+
+    /// The reader's own state, ignored by git: reports, progress, work set aside by `reset`.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.root.join(".workshop")
+    }
+
+    /// Pinned tools that `setup` installs, ignored by git.
+    pub(crate) fn tools(&self) -> PathBuf {
+        self.root.join(".tools")
+    }
+
+    /// The recorded evidence of a chapter.
+    pub(crate) fn captures(&self, number: u32) -> PathBuf {
+        self.root.join(format!("flamegraphs/chapter{number}"))
+    }
+
+    /// All chapters in order of their numbers.
+    pub(crate) fn chapters(&self) -> Result<Vec<Chapter>, Problem> {
+        let folder = self.root.join("chapters");
+        let entries = std::fs::read_dir(&folder)
+            .map_err(|e| Problem::usage(format!("{} cannot be read: {e}", folder.display())))?;
+        let mut chapters: Vec<Chapter> = entries
+            .flatten()
+            .filter(|entry| entry.path().join("chapter.toml").is_file())
+            .filter_map(|entry| {
+                let name = entry.file_name();
+                let number = name.to_str()?.split('-').next()?.parse().ok()?;
+                Some(Chapter {
+                    number,
+                    folder: entry.path(),
+                })
+            })
+            .collect();
+        chapters.sort_by_key(|chapter| chapter.number);
+        Ok(chapters)
+    }
+
+    /// The chapters with these numbers; all of them if none is named.
+    pub(crate) fn chosen(&self, numbers: &[u32]) -> Result<Vec<Chapter>, Problem> {
+        if numbers.is_empty() {
+            return self.chapters();
+        }
+        numbers.iter().map(|number| self.chapter(*number)).collect()
+    }
+
+    /// The chapter with this number.
+    pub(crate) fn chapter(&self, number: u32) -> Result<Chapter, Problem> {
+        let chapters = self.chapters()?;
+        let known: Vec<String> = chapters.iter().map(|c| c.number.to_string()).collect();
+        chapters
+            .into_iter()
+            .find(|chapter| chapter.number == number)
+            .ok_or_else(|| {
+                Problem::usage(format!(
+                    "there is no chapter {number}; there is: {}",
+                    known.join(", ")
+                ))
+            })
+    }
+}
+
+impl Chapter {
+    /// The package's name, `chapter1`.
+    pub(crate) fn package(&self) -> String {
+        format!("chapter{}", self.number)
+    }
+
+    /// Its claims and loads.
+    pub(crate) fn file(&self) -> Result<ChapterFile, Problem> {
+        let name = self.folder.file_name().unwrap_or_default().display();
+        ChapterFile::read(
+            &self.folder.join("chapter.toml"),
+            &format!("chapters/{name}/chapter.toml"),
+        )
+        .map_err(Problem::usage)
+    }
+
+    /// The text of `chapter.toml`.
+    pub(crate) fn file_text(&self) -> Result<String, Problem> {
+        let file = self.folder.join("chapter.toml");
+        std::fs::read_to_string(&file)
+            .map_err(|e| Problem::usage(format!("{} cannot be read: {e}", file.display())))
+    }
+
+    /// A variant's source file.
+    pub(crate) fn source(&self, variant: &str) -> PathBuf {
+        self.folder.join("src").join(format!("{variant}.rs"))
+    }
+}

@@ -1,0 +1,97 @@
+//! One module a command.
+
+mod capture;
+mod check;
+mod completions;
+mod doctor;
+mod hint;
+mod load;
+mod profile;
+mod prove;
+mod reset;
+mod setup;
+mod solution;
+mod status;
+mod steps;
+mod test;
+
+use crate::cli::{Cli, Command};
+use crate::exit::{Exit, Problem};
+
+/// Runs what was asked for.
+pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
+    match cli.command {
+        None => status::run(cli.output.format),
+        Some(Command::Hint {
+            chapter,
+            upto,
+            output,
+        }) => hint::run(chapter, upto, output.format),
+        Some(Command::Solution { chapter }) => solution::run(chapter),
+        Some(Command::Reset { chapter }) => reset::run(chapter),
+        Some(Command::Doctor { output }) => doctor::run(output.format),
+        Some(Command::Test { filter, list }) => test::run(filter.as_deref(), list),
+        Some(Command::Setup { tools }) => setup::run(&tools),
+        Some(Command::Steps { output }) => steps::run(output.format),
+        Some(Command::Completions { shell }) => completions::run(shell),
+        Some(Command::Check { chapter, output }) => check::run(chapter, output.format),
+        Some(Command::Capture {
+            chapters,
+            derive,
+            verify,
+            measuring,
+        }) => capture::run(&capture::Options {
+            chapters,
+            derive,
+            verify,
+            measuring,
+        }),
+        Some(Command::Prove {
+            chapters,
+            output,
+            seed,
+            report,
+            all_generators,
+        }) => prove::run(&prove::Options {
+            chapters,
+            seed,
+            report,
+            all_generators,
+            format: output.format,
+        }),
+        Some(Command::Profile {
+            chapter,
+            kind,
+            variant,
+            seconds,
+            into,
+            output,
+        }) => profile::run(&profile::Options {
+            chapter,
+            kind,
+            variant,
+            seconds,
+            into,
+            format: output.format,
+        }),
+        Some(Command::Load {
+            chapter,
+            with,
+            variant,
+            users,
+            think,
+            seconds,
+            host,
+            output,
+        }) => load::run(&load::Options {
+            chapter,
+            with,
+            variant,
+            users,
+            think,
+            seconds,
+            host,
+            format: output.format,
+        }),
+    }
+}

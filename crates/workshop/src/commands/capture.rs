@@ -1,0 +1,71 @@
+//! `cargo workshop capture [N…]`: the evidence that the book shows.
+
+mod difference;
+mod measuring;
+
+use evidence::capture;
+
+use crate::chapters::{Chapter, Workshop};
+use crate::exit::{Exit, Problem};
+use crate::measured::{Order, measure};
+use crate::{ctrl_c, files};
+
+/// The command's options.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) chapters: Vec<u32>,
+    pub(crate) derive: bool,
+    pub(crate) verify: bool,
+    pub(crate) measuring: bool,
+}
+
+/// Records, derives again, or verifies.
+pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
+    let workshop = Workshop::find()?;
+    if options.measuring {
+        return measuring::record(&workshop);
+    }
+    let chapters = workshop.chosen(&options.chapters)?;
+    for chapter in &chapters {
+        let folder = workshop.captures(chapter.number);
+        if options.verify {
+            capture::verify(&folder).map_err(Problem::bad)?;
+            difference::verify(&workshop, chapter)?;
+            println!(
+                "chapter {}: all that is derived is up to date",
+                chapter.number
+            );
+        } else if options.derive {
+            capture::derive(&folder).map_err(Problem::bad)?;
+            difference::write(&workshop, chapter)?;
+            println!("chapter {}: derived again", chapter.number);
+        } else {
+            record(&workshop, chapter)?;
+        }
+    }
+    Ok(Exit::Good)
+}
+
+/// Measures a chapter by all three generators and puts the record in place of the old one.
+fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), Problem> {
+    let folder = workshop.captures(chapter.number);
+    files::writable(&folder)?;
+    let interrupt = ctrl_c::watch();
+    let order = Order {
+        command: format!("cargo workshop capture {}", chapter.number),
+        seed: 1,
+        all_generators: true,
+    };
+    let measured = measure(workshop, chapter, &order, &interrupt)?;
+    measured.capture.write(&folder).map_err(Problem::bad)?;
+    for (name, bytes) in &measured.pprof {
+        files::replace(&folder.join(name), bytes)?;
+    }
+    difference::write(workshop, chapter)?;
+    let verdict = measured.capture.analysis().verdict;
+    println!(
+        "chapter {}: {}. {}",
+        chapter.number, verdict.kind, verdict.reason
+    );
+    Ok(())
+}

@@ -1,0 +1,18 @@
+//! `cargo workshop completions SHELL`.
+
+use clap::CommandFactory;
+
+use crate::cli::Cli;
+use crate::exit::{Exit, Problem};
+
+/// Prints the shell's completion script for a command called `workshop`.
+#[allow(clippy::unnecessary_wraps)] // the signature of every command
+pub(crate) fn run(shell: clap_complete::Shell) -> Result<Exit, Problem> {
+    clap_complete::generate(
+        shell,
+        &mut Cli::command(),
+        "workshop",
+        &mut std::io::stdout(),
+    );
+    Ok(Exit::Good)
+}

@@ -1,0 +1,133 @@
+//! `cargo workshop doctor`: what this machine has, and what is missing for what.
+
+mod limits;
+mod machine;
+mod programs;
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::chapters::Workshop;
+use crate::cli::Format;
+use crate::exit::{Exit, Problem};
+use crate::json;
+use crate::tools::Tools;
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Finding {
+    name: &'static str,
+    state: State,
+    /// What there is.
+    found: String,
+    /// What to do about it; empty when nothing need be done.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    remedy: String,
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    /// As it should be.
+    Ok,
+    /// Figures or comfort suffer.
+    Note,
+    /// A command does without, or cannot be run.
+    Missing,
+    /// Nothing works without.
+    Required,
+}
+
+impl Finding {
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self::new(name, State::Ok, found, "")
+    }
+
+    fn note(name: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::new(name, State::Note, found, remedy)
+    }
+
+    fn missing(name: &'static str, remedy: impl Into<String>) -> Self {
+        Self::new(name, State::Missing, "not there", remedy)
+    }
+
+    fn new(
+        name: &'static str,
+        state: State,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            name,
+            state,
+            found: found.into(),
+            remedy: remedy.into(),
+        }
+    }
+}
+
+/// Looks at everything and prints a line each.
+pub(crate) fn run(format: Format) -> Result<Exit, Problem> {
+    let workshop = Workshop::find()?;
+    let tools = Tools::of(&workshop);
+    let users = most_users(&workshop);
+    let findings: Vec<Finding> = [
+        programs::rust(workshop.root()),
+        machine::look(),
+        limits::look(users),
+        programs::optional(&tools),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    match format {
+        Format::Json => json::print(&findings)?,
+        Format::Human => print(&findings),
+    }
+    let required = findings.iter().any(|f| f.state == State::Required);
+    Ok(if required { Exit::Bad } else { Exit::Good })
+}
+
+/// The largest load of any chapter; one that cannot be read has its own command to say so.
+fn most_users(workshop: &Workshop) -> u32 {
+    let chapters = workshop.chapters().unwrap_or_default();
+    let files = chapters.iter().filter_map(|chapter| chapter.file().ok());
+    files
+        .flat_map(|file| file.settings.into_values().map(|setting| setting.users))
+        .max()
+        .unwrap_or(0)
+}
+
+fn print(findings: &[Finding]) {
+    use anstyle::{AnsiColor, Style};
+
+    let mut out = anstream::stdout().lock();
+    for finding in findings {
+        let (word, colour) = match finding.state {
+            State::Ok => ("ok", AnsiColor::Green),
+            State::Note => ("note", AnsiColor::Yellow),
+            State::Missing => ("missing", AnsiColor::Yellow),
+            State::Required => ("WRONG", AnsiColor::Red),
+        };
+        let style = Style::new().fg_color(Some(colour.into()));
+        // A reader that has seen enough (`| head`) is no failure.
+        let _ = writeln!(
+            out,
+            "{style}{word:<8}{style:#}{:<20} {}",
+            finding.name, finding.found
+        );
+        if !finding.remedy.is_empty() {
+            let _ = writeln!(out, "{:29}{}", "", finding.remedy);
+        }
+    }
+    let open = findings.iter().filter(|f| f.state != State::Ok).count();
+    let _ = match open {
+        0 => writeln!(out, "\nnothing is missing"),
+        _ => writeln!(
+            out,
+            "\n`cargo workshop prove 1` needs Rust only; everything else is for what its line says"
+        ),
+    };
+}

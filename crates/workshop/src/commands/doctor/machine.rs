@@ -1,0 +1,124 @@
+//! Processors, quota, frequency governor, memory and the kernel's tick.
+
+use std::collections::BTreeMap;
+
+use evidence::environment::Environment;
+
+use super::Finding;
+
+/// Looks at the machine.
+pub(super) fn look() -> Vec<Finding> {
+    let here = Environment::observe(true, "", BTreeMap::new());
+    let mut findings = vec![
+        Finding::ok("system", format!("{}, kernel {}", here.system, here.kernel)),
+        processors(&here),
+        quota(&here),
+    ];
+    findings.extend(here.governor.as_deref().map(governor));
+    findings.push(memory(here.memory_mib));
+    findings.extend(tick().map(sampling));
+    findings
+}
+
+fn processors(here: &Environment) -> Finding {
+    let found = format!(
+        "{} usable of {}, {}",
+        here.processors_usable, here.processors_online, here.cpu_model
+    );
+    match here.processors_usable {
+        1 => Finding::note(
+            "processors",
+            found,
+            "server and generator share it: figures are lower, and some claims cannot be shown",
+        ),
+        _ => Finding::ok("processors", found),
+    }
+}
+
+fn quota(here: &Environment) -> Finding {
+    match here.quota {
+        Some(quota) if quota < f64::from(here.processors_usable) => Finding::note(
+            "CPU quota",
+            format!("{quota:.1} processors"),
+            "a run that the quota holds back is invalid: raise it (docker run --cpus) or remove it",
+        ),
+        _ => Finding::ok("CPU quota", "none that binds"),
+    }
+}
+
+fn governor(name: &str) -> Finding {
+    match name {
+        "performance" | "schedutil" => Finding::ok("governor", name),
+        _ => Finding::note(
+            "governor",
+            name,
+            "the clock follows the load, which adds noise: sudo cpupower frequency-set -g \
+             performance, on mains power",
+        ),
+    }
+}
+
+fn memory(mib: u64) -> Finding {
+    let found = format!("{:.1} GiB", mib as f64 / 1024.0);
+    if mib < 3 * 1024 {
+        Finding::note(
+            "memory",
+            found,
+            "compiling wants about 3 GiB: CARGO_BUILD_JOBS=1 makes it do with less",
+        )
+    } else {
+        Finding::ok("memory", found)
+    }
+}
+
+/// What `/proc/sys/kernel/osrelease` names, as distributions ship it under `/boot`.
+fn tick() -> Option<u32> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let config = std::fs::read_to_string(format!("/boot/config-{}", release.trim())).ok()?;
+    tick_in(&config)
+}
+
+fn tick_in(config: &str) -> Option<u32> {
+    config
+        .lines()
+        .find_map(|line| line.strip_prefix("CONFIG_HZ="))?
+        .parse()
+        .ok()
+}
+
+fn sampling(tick: u32) -> Finding {
+    Finding::ok(
+        "kernel tick",
+        format!("{tick} Hz: CPU profiles get at most {tick} samples a second of processor time"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::doctor::State;
+
+    #[test]
+    fn the_tick_is_read_from_the_kernels_configuration() {
+        assert_eq!(tick_in("CONFIG_HZ_250=y\nCONFIG_HZ=250\n"), Some(250));
+        assert_eq!(tick_in("# nothing\n"), None);
+    }
+
+    #[test]
+    fn a_quota_below_the_processors_is_told() {
+        let machine = |quota| Environment {
+            processors_usable: 2,
+            quota,
+            ..Environment::default()
+        };
+        assert_eq!(quota(&machine(None)).state, State::Ok);
+        assert_eq!(quota(&machine(Some(2.0))).state, State::Ok);
+        assert_eq!(quota(&machine(Some(1.5))).state, State::Note);
+    }
+
+    #[test]
+    fn a_governor_that_follows_the_load_is_told() {
+        assert_eq!(governor("performance").state, State::Ok);
+        assert_eq!(governor("powersave").state, State::Note);
+    }
+}

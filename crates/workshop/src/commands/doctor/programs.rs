@@ -1,0 +1,177 @@
+//! Rust, git, the tools that `setup` installs, and profilers.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::{Finding, State};
+use crate::tools::{self, Tools};
+
+/// The oldest Rust that compiles the workshop.
+const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
+
+/// What nothing works without, as it answers in the workshop's folder: a
+/// toolchain file may choose another there.
+pub(super) fn rust(root: &Path) -> Vec<Finding> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let versions = [
+        ("rustc", evidence::provenance::rustc_version(root)),
+        ("cargo", tools::version(Path::new(&cargo), ["--version"])),
+    ];
+    versions
+        .into_iter()
+        .map(|(name, version)| match version {
+            Some(version) if at_least(&version, RUST) => Finding::ok(name, version),
+            Some(version) => Finding::new(
+                name,
+                State::Required,
+                version,
+                format!("{RUST} or newer is needed: rustup update"),
+            ),
+            None => Finding::new(
+                name,
+                State::Required,
+                "not there",
+                "install Rust from https://rustup.rs",
+            ),
+        })
+        .collect()
+}
+
+/// What single commands need.
+pub(super) fn optional(tools: &Tools) -> Vec<Finding> {
+    let mut findings = vec![
+        program("git", "cargo workshop steps needs it: https://git-scm.com"),
+        pinned(
+            "k6",
+            tools.k6_version(),
+            tools::K6,
+            "load --with k6: cargo workshop setup k6",
+        ),
+        pinned(
+            "mdbook",
+            tools.mdbook_version(),
+            tools::MDBOOK,
+            "reading the book in a browser: cargo workshop setup mdbook",
+        ),
+        locust(tools),
+        found(
+            "Go",
+            tools::go().map(|(_, version)| version),
+            "building k6, and go tool pprof: https://go.dev/dl",
+        ),
+        found(
+            "Python",
+            tools::python().map(|(_, version)| version),
+            "Locust: https://www.python.org",
+        ),
+        found(
+            "browser",
+            tools::browser().map(|file| file.display().to_string()),
+            "the browser test: install Chromium (on Debian: apt-get install chromium), or set \
+             CHROMIUM to its path",
+        ),
+    ];
+    if cfg!(target_os = "linux") {
+        findings.push(perf());
+        findings.push(program(
+            "valgrind",
+            "cachegrind and callgrind, which count where the machine does not (on Debian: apt-get \
+             install valgrind)",
+        ));
+    }
+    findings
+}
+
+fn locust(tools: &Tools) -> Finding {
+    let pin = tools.locust_pin().unwrap_or_default();
+    if tools.venv_is_current() {
+        return Finding::ok("Locust", pin);
+    }
+    let remedy = "load --with locust: cargo workshop setup locust";
+    if tools.venv().is_dir() {
+        Finding::note("Locust", format!("not the pinned {pin}"), remedy)
+    } else {
+        Finding::missing("Locust", remedy)
+    }
+}
+
+fn pinned(name: &'static str, version: Option<String>, pin: &str, remedy: &str) -> Finding {
+    match version {
+        Some(version) if version == pin => Finding::ok(name, version),
+        Some(version) => Finding::note(name, format!("{version}, not the pinned {pin}"), remedy),
+        None => Finding::missing(name, remedy),
+    }
+}
+
+fn program(name: &'static str, remedy: &str) -> Finding {
+    found(name, tools::version(name, ["--version"]), remedy)
+}
+
+fn found(name: &'static str, version: Option<String>, remedy: &str) -> Finding {
+    match version {
+        Some(version) => Finding::ok(name, version),
+        None => Finding::missing(name, remedy),
+    }
+}
+
+/// `perf`, and whether the processor's own counters can be read: in many virtual machines not.
+fn perf() -> Finding {
+    let Some(version) = tools::version("perf", ["--version"]) else {
+        return Finding::missing(
+            "perf",
+            "profiles that the kernel's timer does not cap (on Debian: apt-get install linux-perf)",
+        );
+    };
+    let counted = Command::new("perf")
+        .args([
+            "stat",
+            "--field-separator",
+            ",",
+            "--event",
+            "instructions",
+            "true",
+        ])
+        .stdin(Stdio::null())
+        .output();
+    let counts = counted.is_ok_and(|said| {
+        said.status.success() && !String::from_utf8_lossy(&said.stderr).contains("<not")
+    });
+    if counts {
+        Finding::ok("perf", format!("{version}, hardware counters"))
+    } else {
+        Finding::note(
+            "perf",
+            format!("{version}, no hardware counters"),
+            "as in many virtual machines: record with `-e cpu-clock`, count with cachegrind",
+        )
+    }
+}
+
+/// Compares versions number by number.
+fn at_least(version: &str, wanted: &str) -> bool {
+    let numbers =
+        |text: &str| -> Vec<u32> { text.split('.').map_while(|n| n.parse().ok()).collect() };
+    numbers(version) >= numbers(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_by_number() {
+        assert!(at_least("1.95.0", "1.90"));
+        assert!(at_least("1.100.0", "1.90"));
+        assert!(!at_least("1.89.1", "1.90"));
+        assert!(at_least("1.90.0-nightly", "1.90"));
+    }
+
+    #[test]
+    fn another_version_than_the_pinned_is_a_note_and_none_is_missing() {
+        let state =
+            |version: Option<&str>| pinned("k6", version.map(str::to_owned), "1.8.1", "").state;
+        assert_eq!(state(Some("1.8.1")), State::Ok);
+        assert_eq!(state(Some("1.7.0")), State::Note);
+        assert_eq!(state(None), State::Missing);
+    }
+}

@@ -1,0 +1,75 @@
+//! `cargo workshop hint N`: one more hint, when it is asked for.
+
+use serde::Serialize;
+
+use crate::chapters::Workshop;
+use crate::cli::Format;
+use crate::exit::{Exit, Problem};
+use crate::hints::{self, Hint};
+use crate::json;
+use crate::progress_file::Progress;
+
+/// What `--format json` prints.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    chapter: u32,
+    /// Hints seen so far, these included.
+    seen: usize,
+    /// Hints that there are.
+    total: usize,
+    /// Those asked for.
+    hints: &'a [Hint],
+}
+
+/// Shows the next hint, or all up to `upto`.
+pub(crate) fn run(number: u32, upto: Option<usize>, format: Format) -> Result<Exit, Problem> {
+    let workshop = Workshop::find()?;
+    let chapter = workshop.chapter(number)?;
+    let hints = hints::read(&chapter)?;
+    let mut progress = Progress::read(&workshop)?;
+    let seen = progress.chapter(number).hints.min(hints.len());
+    let asked = match upto {
+        Some(upto) if upto == 0 || upto > hints.len() => {
+            return Err(Problem::usage(format!(
+                "chapter {number} has hints 1 to {}; there is no hint {upto}",
+                hints.len()
+            )));
+        }
+        Some(upto) => &hints[..upto],
+        None => &hints[seen..hints.len().min(seen + 1)],
+    };
+    let seen = asked.last().map_or(seen, |last| seen.max(last.number));
+    match format {
+        Format::Json => json::print(&Report {
+            chapter: number,
+            seen,
+            total: hints.len(),
+            hints: asked,
+        })?,
+        Format::Human => print(number, asked, hints.len()),
+    }
+    progress.chapter_mut(number).hints = seen;
+    progress.save_or_say();
+    Ok(Exit::Good)
+}
+
+fn print(chapter: u32, hints: &[Hint], total: usize) {
+    for hint in hints {
+        println!(
+            "Hint {} of {total}: {}\n\n{}\n",
+            hint.number, hint.title, hint.text
+        );
+    }
+    match hints.last() {
+        None => println!(
+            "That were all {total} hints. Again: cargo workshop hint {chapter} --upto {total}\n\
+             One way to do it: cargo workshop solution {chapter}"
+        ),
+        Some(last) if last.number == total => {
+            println!("This was the last one. One way to do it: cargo workshop solution {chapter}");
+        }
+        Some(_) => {
+            println!("Try it: cargo workshop check {chapter}, or ask for another hint");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! `cargo workshop load N --with embedded|k6|locust`.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use evidence::chapter_file::{ChapterFile, Setting};
+use evidence::drivers::{self, DriverError, k6, locust};
+use evidence::generator;
+use evidence::interrupt::Interrupt;
+use evidence::outcome::Outcome;
+use evidence::proof::{Bench, Event, Placement};
+use evidence::server::Server;
+
+use crate::chapters::{Chapter, Workshop};
+use crate::cli::{Format, With};
+use crate::exit::{Exit, Problem};
+use crate::measured::Generators;
+use crate::terminal::{Terminal, grouped};
+use crate::{compile, ctrl_c, json};
+
+/// The command's options.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) chapter: u32,
+    pub(crate) with: With,
+    pub(crate) variant: String,
+    pub(crate) users: Option<u32>,
+    pub(crate) think: Option<f64>,
+    pub(crate) seconds: f64,
+    pub(crate) host: Option<String>,
+    pub(crate) format: Format,
+}
+
+/// Runs one load and prints what it measured.
+pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
+    let workshop = Workshop::find()?;
+    let chapter = workshop.chapter(options.chapter)?;
+    let file = chapter.file()?;
+    let setting = setting(options, &file)?;
+    let interrupt = ctrl_c::watch();
+    let placement = Placement::apart();
+    let (server, target) = if let Some(host) = &options.host {
+        (None, address(host)?)
+    } else {
+        let server = start(&workshop, &chapter, &file, options, &placement, &interrupt)?;
+        let target = server.service();
+        (Some(server), target)
+    };
+    let terminal = Terminal::new();
+    terminal.show(Event::Begins(1, 1, &options.variant));
+    let show = |progress| terminal.show(Event::Runs(progress));
+    let load = setting.load(&file.exchange);
+    let outcome = match options.with {
+        With::Embedded => {
+            let settings = generator::Settings {
+                processors: &placement.generator,
+                interrupt: &interrupt,
+                progress: Some(&show),
+            };
+            generator::run(target, &load, &settings)
+                .map_err(|error| Problem::of_run(&error.into(), &interrupt))?
+        }
+        With::K6 | With::Locust => {
+            let generators = Generators::of(&workshop, &chapter);
+            let settings = |program, script| drivers::Settings {
+                program,
+                script,
+                processors: &placement.generator,
+                interrupt: &interrupt,
+            };
+            let ended = if options.with == With::K6 {
+                let settings = settings(&generators.k6, &generators.k6_script);
+                k6::run(target, &load, &settings)
+            } else {
+                let settings = settings(&generators.locust, &generators.locust_file);
+                locust::run(target, &load, &settings)
+            };
+            ended.map_err(|error| match error {
+                DriverError::Interrupted => {
+                    Problem::new(Exit::Interrupted, "interrupted; nothing was kept")
+                }
+                other => Problem::bad(other),
+            })?
+        }
+    };
+    drop((server, terminal));
+    match options.format {
+        Format::Json => json::print(&outcome)?,
+        Format::Human => print!("{}", table(&outcome)),
+    }
+    let clean = outcome.error_count() == 0 && outcome.wrong_answers == 0;
+    Ok(if outcome.generator.is_bound() {
+        Exit::Invalid
+    } else if clean && outcome.completed > 0 {
+        Exit::Good
+    } else {
+        Exit::Bad
+    })
+}
+
+fn start(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    file: &ChapterFile,
+    options: &Options,
+    placement: &Placement,
+    interrupt: &Interrupt,
+) -> Result<Server, Problem> {
+    let program = compile::chapter(workshop, chapter, &[], interrupt)?;
+    let bench = Bench {
+        program: &program,
+        chapter: file,
+        placement,
+        interrupt,
+        observer: &|_| {},
+    };
+    bench
+        .start(&options.variant, 0)
+        .map_err(|error| Problem::of_run(&error.into(), interrupt))
+}
+
+fn setting(options: &Options, file: &ChapterFile) -> Result<Setting, Problem> {
+    let mut setting = file.load.clone();
+    setting.users = options.users.unwrap_or(setting.users);
+    setting.think_s = options.think.unwrap_or(setting.think_s);
+    setting.duration_s = options.seconds;
+    if setting.users == 0 {
+        return Err(Problem::usage("--users must be 1 or more"));
+    }
+    for (option, value) in [
+        ("--think", setting.think_s),
+        ("--seconds", setting.duration_s),
+    ] {
+        if !(0.0..=3600.0).contains(&value) || (option == "--seconds" && value == 0.0) {
+            return Err(Problem::usage(format!(
+                "{option} must be seconds, at most 3600, not {value}"
+            )));
+        }
+    }
+    Ok(setting)
+}
+
+/// Chapter servers listen on loopback only, and load goes nowhere else.
+fn address(host: &str) -> Result<SocketAddr, Problem> {
+    let bare = host.strip_prefix("http://").unwrap_or(host);
+    let bare = bare.trim_end_matches('/').replace("localhost", "127.0.0.1");
+    match bare.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_loopback() => Ok(address),
+        _ => Err(Problem::usage(format!(
+            "--host takes a server on this machine, such as http://127.0.0.1:8080, not {host}"
+        ))),
+    }
+}
+
+fn table(outcome: &Outcome) -> String {
+    let latency = |quantile| {
+        let found = outcome.latency.at(quantile);
+        found.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"))
+    };
+    let time = Duration::from_secs_f64(outcome.seconds);
+    let mut lines = vec![
+        format!(
+            "{} requests/s over {:.1} s: {} right answers, {} wrong, {} failed, {} unfinished",
+            grouped(outcome.requests_per_second),
+            time.as_secs_f64(),
+            outcome.completed,
+            outcome.wrong_answers,
+            outcome.error_count(),
+            outcome.unfinished,
+        ),
+        format!(
+            "latency: median {}, 90 % {}, 99 % {}, mean {:.1} ms ({} loop)",
+            latency(0.5),
+            latency(0.9),
+            latency(0.99),
+            outcome.latency.mean_ms,
+            if outcome.generator.open_loop {
+                "open"
+            } else {
+                "closed"
+            },
+        ),
+    ];
+    for (cause, count) in &outcome.errors {
+        lines.push(format!("failed: {count} x {cause}"));
+    }
+    if let Some(wrong) = &outcome.first_wrong_answer {
+        lines.push(format!("first wrong answer: {wrong}"));
+    }
+    if let Some(share) = outcome.generator.cpu_share {
+        let bound = if outcome.generator.is_bound() {
+            ": GENERATOR-BOUND, these figures describe it and not the server"
+        } else {
+            ""
+        };
+        lines.push(format!(
+            "generator used {:.0} % of its processors{bound}",
+            share * 100.0
+        ));
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn load_goes_to_this_machine_only() {
+        assert!(address("http://127.0.0.1:8080/").is_ok());
+        assert!(address("localhost:8080").is_ok());
+        for elsewhere in ["http://192.0.2.1:80", "http://example.com", "8080"] {
+            let said = address(elsewhere).expect_err("not ours").to_string();
+            assert!(said.contains("on this machine"), "{said}");
+        }
+    }
+}

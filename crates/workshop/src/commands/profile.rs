@@ -1,0 +1,126 @@
+//! `cargo workshop profile N --kind cpu|heap|await`.
+
+use std::path::{Path, PathBuf};
+
+use evidence::profiling::ProfileData;
+use evidence::proof::{Bench, Placement};
+use evidence::record::ProfileKind;
+use serde::Serialize;
+
+use crate::chapters::Workshop;
+use crate::cli::{Format, Kind};
+use crate::exit::{Exit, Problem};
+use crate::terminal::Terminal;
+use crate::{compile, ctrl_c, files, json};
+
+/// The command's options.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) chapter: u32,
+    pub(crate) kind: Kind,
+    pub(crate) variant: String,
+    pub(crate) seconds: f64,
+    pub(crate) into: Option<PathBuf>,
+    pub(crate) format: Format,
+}
+
+/// What `--format json` prints.
+#[derive(Debug, Serialize)]
+struct Report {
+    chapter: u32,
+    variant: String,
+    kind: ProfileKind,
+    seconds: f64,
+    samples: u64,
+    /// What it shows most of.
+    most: String,
+    files: Vec<PathBuf>,
+}
+
+/// Profiles one variant under its chapter's load and writes every format that the kind has.
+pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
+    if !(0.1..=600.0).contains(&options.seconds) {
+        return Err(Problem::usage(format!(
+            "--seconds must be from 0.1 to 600, not {}",
+            options.seconds
+        )));
+    }
+    let workshop = Workshop::find()?;
+    let chapter = workshop.chapter(options.chapter)?;
+    let file = chapter.file()?;
+    let folder = options.into.clone().unwrap_or_else(|| {
+        workshop
+            .state()
+            .join(format!("profiles/chapter{}", chapter.number))
+    });
+    files::writable(&folder)?;
+    let interrupt = ctrl_c::watch();
+    let (kind, features): (_, &[&str]) = match options.kind {
+        Kind::Cpu => (ProfileKind::Cpu, &[]),
+        Kind::Await => (ProfileKind::Await, &[]),
+        Kind::Heap => (ProfileKind::Heap, &["heap"]),
+    };
+    let program = compile::chapter(&workshop, &chapter, features, &interrupt)?;
+    let terminal = Terminal::new();
+    terminal.say(&format!(
+        "{} profile of the {} for {} s, under the load of the chapter's {} setting",
+        kind.key(),
+        options.variant,
+        options.seconds,
+        file.profile_setting(kind)
+    ));
+    let bench = Bench {
+        program: &program,
+        chapter: &file,
+        placement: &Placement::apart(),
+        interrupt: &interrupt,
+        observer: &|event| terminal.show(event),
+    };
+    let data = bench
+        .profile(&options.variant, kind, options.seconds)
+        .map_err(|error| Problem::of_run(&error, &interrupt))?;
+    drop(terminal);
+    let report = Report {
+        chapter: chapter.number,
+        variant: options.variant.clone(),
+        kind,
+        seconds: options.seconds,
+        samples: data.profile.samples,
+        most: data.most(),
+        files: write(&folder, &data)?,
+    };
+    print(&report, options.format)?;
+    Ok(Exit::Good)
+}
+
+fn print(report: &Report, format: Format) -> Result<(), Problem> {
+    if format == Format::Json {
+        return json::print(report);
+    }
+    println!("{}", report.most);
+    for file in &report.files {
+        let what = match file.extension().and_then(|e| e.to_str()) {
+            Some("svg") => "open in a browser: zooms and searches",
+            Some("gz") => "go tool pprof -http=: FILE",
+            Some("json") => "open with dhat's viewer, dh_view.html",
+            _ => "folded stacks: inferno-flamegraph, inferno-diff-folded",
+        };
+        println!("{}  ({what})", file.display());
+    }
+    Ok(())
+}
+
+/// Writes the profile in every format that it came in.
+fn write(folder: &Path, data: &ProfileData) -> Result<Vec<PathBuf>, Problem> {
+    let stem = format!("{}.{}", data.profile.variant, data.profile.kind.key());
+    let mut files = vec![("folded", data.folded.as_bytes())];
+    files.extend(data.formats.iter().map(|(e, bytes)| (*e, bytes.as_slice())));
+    files
+        .into_iter()
+        .map(|(extension, bytes)| {
+            let file = folder.join(format!("{stem}.{extension}"));
+            files::replace(&file, bytes)?;
+            Ok(file)
+        })
+        .collect()
+}

@@ -1,0 +1,138 @@
+//! `cargo workshop prove [N…]`.
+
+use std::path::{Path, PathBuf};
+
+use evidence::agreement::{self, Compared};
+use evidence::report;
+use evidence::summary::Summary;
+use evidence::verdict::VerdictKind;
+use serde::Serialize;
+
+use crate::chapters::Workshop;
+use crate::cli::Format;
+use crate::exit::{Exit, Problem};
+use crate::measured::{Measured, Order, measure};
+use crate::terminal::grouped;
+use crate::{ctrl_c, files, json, progress_file};
+
+/// The command's options.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub(crate) chapters: Vec<u32>,
+    pub(crate) seed: u64,
+    pub(crate) report: Option<PathBuf>,
+    pub(crate) all_generators: bool,
+    pub(crate) format: Format,
+}
+
+/// What `--format json` prints for a chapter.
+#[derive(Debug, Serialize)]
+struct Proved {
+    #[serde(flatten)]
+    summary: Summary,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    agreement: Vec<Compared>,
+}
+
+impl Proved {
+    fn exit(&self) -> Exit {
+        match self.summary.verdict {
+            VerdictKind::Invalid => Exit::Invalid,
+            VerdictKind::Proved if self.agreement.iter().all(|one| one.agrees) => Exit::Good,
+            _ => Exit::Bad,
+        }
+    }
+}
+
+/// Proves the chapters one after the other; the worst one decides the exit code.
+pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
+    let workshop = Workshop::find()?;
+    let chapters = workshop.chosen(&options.chapters)?;
+    let folder = options
+        .report
+        .clone()
+        .unwrap_or_else(|| workshop.state().join("reports"));
+    files::writable(&folder)?;
+    let interrupt = ctrl_c::watch();
+    let mut all = Vec::new();
+    for chapter in &chapters {
+        let order = Order {
+            command: command(options, chapter.number),
+            seed: options.seed,
+            all_generators: options.all_generators,
+        };
+        let measured = measure(&workshop, chapter, &order, &interrupt)?;
+        let folder = folder.join(chapter.package());
+        let report = write(&folder, &measured)?;
+        let analysis = measured.capture.analysis();
+        progress_file::remember_proof(&workshop, chapter, &analysis.verdict);
+        let record = &measured.capture.record;
+        let proved = Proved {
+            summary: Summary::new(record, &analysis, Some(shown(&workshop, &report))),
+            agreement: agreement::compare(&record.rounds),
+        };
+        let table = proved.summary.table() + &agreement_lines(&proved.agreement);
+        match options.format {
+            Format::Human => println!("{}", table.trim_end()),
+            Format::Json => eprintln!("{}", table.trim_end()),
+        }
+        all.push(proved);
+    }
+    if options.format == Format::Json {
+        match &all[..] {
+            [one] => json::print(one)?,
+            several => json::print(&several)?,
+        }
+    }
+    Ok(all.iter().map(Proved::exit).max().unwrap_or(Exit::Good))
+}
+
+fn command(options: &Options, number: u32) -> String {
+    let generators = if options.all_generators {
+        " --all-generators"
+    } else {
+        ""
+    };
+    let seed = match options.seed {
+        1 => String::new(),
+        seed => format!(" --seed {seed}"),
+    };
+    format!("cargo workshop prove {number}{seed}{generators}")
+}
+
+/// Report, record and profiles; yields the report's path.
+fn write(folder: &Path, measured: &Measured) -> Result<PathBuf, Problem> {
+    let html = report::html(&measured.capture)
+        .map_err(|e| Problem::bad(format!("the report cannot be drawn: {e}")))?;
+    measured.capture.write(folder).map_err(Problem::bad)?;
+    for (name, bytes) in &measured.pprof {
+        files::replace(&folder.join(name), bytes)?;
+    }
+    let report = folder.join("report.html");
+    files::replace(&report, html)?;
+    Ok(report)
+}
+
+/// Relative to the workshop where it lies inside: short, and the same on every machine.
+fn shown(workshop: &Workshop, file: &Path) -> String {
+    let inside = file.strip_prefix(workshop.root()).unwrap_or(file);
+    inside.display().to_string()
+}
+
+fn agreement_lines(agreement: &[Compared]) -> String {
+    let line = |one: &Compared| {
+        let percent =
+            |off: Option<f64>| off.map_or("-".to_owned(), |off| format!("{:+.1} %", off * 100.0));
+        format!(
+            "{:<22} {:>8} requests/s ({}), median {} ms ({}): {}\n",
+            agreement::name(one.generator),
+            grouped(one.requests_per_second),
+            percent(one.throughput_off),
+            one.median_ms
+                .map_or("-".to_owned(), |ms| format!("{ms:.1}")),
+            percent(one.median_off),
+            if one.agrees { "agrees" } else { "DISAGREES" },
+        )
+    };
+    agreement.iter().map(line).collect()
+}

@@ -1,0 +1,22 @@
+//! `cargo workshop reset N`: the exercise as it was shipped.
+
+use crate::chapters::Workshop;
+use crate::exercise::{Exercise, PutBack};
+use crate::exit::{Exit, Problem};
+
+/// Puts `exercise.rs` back and says where the learner's file went.
+pub(crate) fn run(number: u32) -> Result<Exit, Problem> {
+    let workshop = Workshop::find()?;
+    let chapter = workshop.chapter(number)?;
+    let exercise = Exercise::read(&chapter)?;
+    let file = workshop.shown(&exercise.file);
+    match exercise.put_back(&workshop, number)? {
+        PutBack::Unchanged => println!("{file} is as it was shipped; nothing to do"),
+        PutBack::Restored => println!("{file} is back as it was shipped"),
+        PutBack::Kept(kept) => println!(
+            "{file} is back as it was shipped; your version is kept in {}",
+            workshop.shown(&kept)
+        ),
+    }
+    Ok(Exit::Good)
+}

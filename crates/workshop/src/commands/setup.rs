@@ -1,0 +1,108 @@
+//! `cargo workshop setup [TOOL…]`: pinned k6, Locust and mdBook in `.tools/`.
+//!
+//! Each is built or installed beside its final place and put there last, so
+//! that an interrupted call leaves nothing that looks whole.
+
+mod from_source;
+mod install;
+mod locust;
+
+use std::fs::File;
+use std::time::Instant;
+
+use clap::ValueEnum;
+
+use self::install::{Done, Failed};
+use crate::chapters::Workshop;
+use crate::cli::Tool;
+use crate::exit::{Exit, Problem};
+use crate::tools::{self, Tools};
+
+/// Installs what is not there yet, all tools or those named.
+pub(crate) fn run(named: &[Tool]) -> Result<Exit, Problem> {
+    let workshop = Workshop::find()?;
+    let tools = Tools::of(&workshop);
+    let _lock = lock(&tools)?;
+    let wanted = if named.is_empty() {
+        Tool::value_variants()
+    } else {
+        named
+    };
+    let mut exit = Exit::Good;
+    for &tool in wanted {
+        let began = Instant::now();
+        let name = name(&tools, tool);
+        match install(&tools, tool) {
+            Ok(Done::There(what)) => println!("{name:<15} {what}"),
+            Ok(Done::Installed) => {
+                println!("{name:<15} installed in {} s", began.elapsed().as_secs());
+            }
+            Ok(Done::Skipped(why)) => println!("{name:<15} left out: {why}"),
+            Err(Failed { sentence, words }) => {
+                if !words.is_empty() {
+                    eprintln!("{words}");
+                }
+                println!("{name:<15} MISSING: {sentence}");
+                // Everything but the browser test does without a browser.
+                if tool != Tool::Browser || !named.is_empty() {
+                    exit = Exit::Bad;
+                }
+            }
+        }
+    }
+    Ok(exit)
+}
+
+fn install(tools: &Tools, tool: Tool) -> Result<Done, Failed> {
+    match tool {
+        Tool::K6 => from_source::k6(tools),
+        Tool::Mdbook => from_source::mdbook(tools),
+        Tool::Locust => locust::install(tools),
+        Tool::Browser => tools::browser()
+            .map(|file| Done::There(file.display().to_string()))
+            .ok_or_else(|| {
+                Failed::because(
+                    "no Chromium or Chrome was found, and none is downloaded for you: install one \
+                     (on Debian: apt-get install chromium) or set CHROMIUM to its path",
+                )
+            }),
+    }
+}
+
+fn name(tools: &Tools, tool: Tool) -> String {
+    match tool {
+        Tool::K6 => format!("k6 {}", tools::K6),
+        Tool::Mdbook => format!("mdbook {}", tools::MDBOOK),
+        Tool::Locust => format!("Locust {}", tools.locust_pin().unwrap_or_default()),
+        Tool::Browser => "browser".to_owned(),
+    }
+}
+
+/// One `setup` at a time; what an interrupted one left behind goes.
+fn lock(tools: &Tools) -> Result<File, Problem> {
+    let refused = |error: std::io::Error| {
+        Problem::bad(format!(
+            "tools cannot be installed into {} ({error}): free some space or mend the folder's \
+             permissions",
+            tools.folder.display()
+        ))
+    };
+    std::fs::create_dir_all(&tools.folder).map_err(refused)?;
+    let file = File::create(tools.folder.join("setup.lock")).map_err(refused)?;
+    if file.try_lock().is_err() {
+        eprintln!("another `cargo workshop setup` is at work; waiting for it");
+        file.lock().map_err(refused)?;
+    }
+    let left = std::fs::read_dir(&tools.folder).map_err(refused)?;
+    for entry in left.flatten() {
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(install::PARTIAL)
+        {
+            // Leftovers that cannot be removed are in nobody's way.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    Ok(file)
+}

@@ -1,0 +1,85 @@
+//! `cargo workshop solution N`: from the learner's code to the solution's, as a diff.
+
+use std::io::Write;
+
+use anstyle::{AnsiColor, Style};
+use similar::{ChangeTag, TextDiff};
+
+use crate::chapters::Workshop;
+use crate::exercise::{self, Exercise};
+use crate::exit::{Exit, Problem};
+
+/// Prints the diff.
+pub(crate) fn run(number: u32) -> Result<Exit, Problem> {
+    let workshop = Workshop::find()?;
+    let chapter = workshop.chapter(number)?;
+    let exercise = Exercise::read(&chapter)?;
+    let solution = exercise::read(&chapter.source("solution"))?;
+    let file = workshop.shown(&exercise.file);
+    let mine = exercise.text.unwrap_or(exercise.shipped);
+    let target = with_comment_of(&mine, &solution);
+    // Takes the colours out unless this is a terminal that wants them.
+    let mut out = anstream::stdout().lock();
+    let written = if mine == target {
+        writeln!(out, "the code in {file} is the solution's already")
+    } else {
+        print(&mut out, &file, &mine, &target)
+    };
+    // A reader that has seen enough (`| head`) is no failure.
+    match written {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Problem::bad(format!("the diff cannot be printed: {error}")))
+        }
+        _ => Ok(Exit::Good),
+    }
+}
+
+/// The solution under the learner's own opening comment: that is no part of the
+/// diff, and the line numbers are those of the learner's file.
+fn with_comment_of(mine: &str, solution: &str) -> String {
+    exercise::split(mine).0.to_owned() + exercise::split(solution).1
+}
+
+fn print(out: &mut impl Write, file: &str, mine: &str, target: &str) -> std::io::Result<()> {
+    let bold = Style::new().bold();
+    let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+    let diff = TextDiff::from_lines(mine, target);
+    writeln!(out, "{bold}--- a/{file}{bold:#}")?;
+    writeln!(out, "{bold}+++ b/{file}{bold:#}")?;
+    for hunk in diff.unified_diff().context_radius(3).iter_hunks() {
+        let cyan = colour(AnsiColor::Cyan);
+        writeln!(out, "{cyan}{}{cyan:#}", hunk.header())?;
+        for change in hunk.iter_changes() {
+            let style = match change.tag() {
+                ChangeTag::Delete => colour(AnsiColor::Red),
+                ChangeTag::Insert => colour(AnsiColor::Green),
+                ChangeTag::Equal => Style::new(),
+            };
+            let text = change.value().trim_end_matches('\n');
+            writeln!(out, "{style}{}{text}{style:#}", change.tag())?;
+            if change.missing_newline() {
+                writeln!(out, "\\ No newline at end of file")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_opening_comments_are_no_part_of_the_diff() {
+        let mine = "//! Exercise.\n//!\n\nfn a() {}\nfn b() {}\n";
+        let target = with_comment_of(mine, "//! The solution.\n\nfn a() {}\nfn c() {}\n");
+        let mut out = Vec::new();
+        print(&mut out, "src/exercise.rs", mine, &target).unwrap();
+        let said = anstream::adapter::strip_bytes(&out).into_vec();
+        assert_eq!(
+            String::from_utf8(said).unwrap(),
+            "--- a/src/exercise.rs\n+++ b/src/exercise.rs\n@@ -2,4 +2,4 @@\n //!\n \n fn a() \
+             {}\n-fn b() {}\n+fn c() {}\n"
+        );
+    }
+}

@@ -1,0 +1,64 @@
+//! `cargo workshop steps`: a branch a chapter, a commit a step.
+
+use serde::Serialize;
+
+use crate::chapters::Workshop;
+use crate::cli::Format;
+use crate::exit::{Exit, Problem};
+use crate::git::Git;
+use crate::json;
+use crate::steps::{self, Branch, Change};
+
+/// One branch, as `--format json` prints it.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    branch: &'a Branch,
+    change: Change,
+}
+
+/// Generates the branches and prints how to read them.
+pub(crate) fn run(format: Format) -> Result<Exit, Problem> {
+    let workshop = Workshop::find()?;
+    let git = Git::at(workshop.root())?;
+    let branches = steps::generate(&git)?;
+    let changes = steps::update(&git, &branches)?;
+    match format {
+        Format::Json => {
+            let reports: Vec<Report<'_>> = branches
+                .iter()
+                .zip(changes)
+                .map(|(branch, change)| Report { branch, change })
+                .collect();
+            json::print(&reports)?;
+        }
+        Format::Human => print(&branches, &changes),
+    }
+    Ok(Exit::Good)
+}
+
+fn print(branches: &[Branch], changes: &[Change]) {
+    if branches.is_empty() {
+        println!("no chapter has steps at HEAD: they are `[[steps]]` in its chapter.toml");
+    }
+    for (branch, change) in branches.iter().zip(changes) {
+        let change = match change {
+            Change::Created => "created",
+            Change::Updated => "updated",
+            Change::Unchanged => "as it was",
+        };
+        let base = short(&branch.base);
+        println!("{} ({change}), on commit {base}", branch.name);
+        for step in &branch.steps {
+            println!("  {} {}", short(&step.commit), step.name);
+        }
+        println!(
+            "  read it with: git log --patch --reverse {base}..{}",
+            branch.name
+        );
+    }
+}
+
+fn short(hash: &str) -> &str {
+    hash.get(..9).unwrap_or(hash)
+}

@@ -1,0 +1,87 @@
+//! What a check is.
+
+use super::context::Context;
+use crate::exit::{Exit, Problem};
+use crate::tools::{self, Tools};
+
+/// One named check.
+pub(super) struct Check {
+    /// Lower case, no spaces: what `cargo workshop test NAME` takes.
+    pub(super) name: &'static str,
+    /// What holds when it passes.
+    pub(super) about: &'static str,
+    /// What it cannot do without, beside Rust.
+    pub(super) needs: &'static [Need],
+    /// Whether it measures or needs tools: these are there by then, and nothing else runs.
+    pub(super) stands_alone: bool,
+    pub(super) run: fn(&Context<'_>) -> Result<(), Failure>,
+}
+
+/// Why a check did not pass.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// In a sentence; what the commands printed is in the log.
+    Because(String),
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        match problem.exit {
+            Exit::Interrupted => Self::Interrupted,
+            _ => Self::Because(problem.to_string()),
+        }
+    }
+}
+
+/// A failure in a sentence.
+pub(super) fn failed<T>(sentence: impl Into<String>) -> Result<T, Failure> {
+    Err(Failure::Because(sentence.into()))
+}
+
+/// A program that a machine may lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    Git,
+    Go,
+    K6,
+    Locust,
+    Mdbook,
+    Browser,
+}
+
+impl Need {
+    /// Whether `cargo workshop setup` may bring it.
+    pub(super) fn is_set_up(self) -> bool {
+        matches!(self, Self::K6 | Self::Locust | Self::Mdbook | Self::Browser)
+    }
+
+    /// What to do when it is not there.
+    pub(super) fn missing(self, tools: &Tools) -> Option<String> {
+        let (there, remedy) = match self {
+            Self::Git => (
+                tools::on_path("git").is_some(),
+                "needs git: https://git-scm.com",
+            ),
+            Self::Go => (tools::go().is_some(), "needs Go: https://go.dev/dl"),
+            Self::K6 => (
+                tools.k6_version().as_deref() == Some(tools::K6),
+                "needs k6: cargo workshop setup k6",
+            ),
+            Self::Locust => (
+                tools.venv_is_current() && tools.locust_pin().is_some(),
+                "needs Locust: cargo workshop setup locust",
+            ),
+            Self::Mdbook => (
+                tools.mdbook_version().as_deref() == Some(tools::MDBOOK),
+                "needs mdbook: cargo workshop setup mdbook",
+            ),
+            Self::Browser => (
+                tools::browser().is_some(),
+                "needs a browser: cargo workshop setup browser",
+            ),
+        };
+        (!there).then(|| remedy.to_owned())
+    }
+}

@@ -1,0 +1,153 @@
+//! The claims: captures as recorded, a proof here and now, and grades that a
+//! busy machine does not change.
+
+use serde::Deserialize;
+
+use super::busy::BusyProcessor;
+use super::check::{Check, Failure, Need, failed};
+use super::context::Context;
+use super::scratch::Scratch;
+use crate::exercise;
+
+/// Grades in a row that must all be the same.
+const GRADES: u32 = 20;
+
+pub(super) const CAPTURES: Check = Check {
+    name: "captures",
+    about: "tables, plots and flamegraphs are what the records give",
+    needs: &[],
+    stands_alone: false,
+    run: |context| context.run(&mut context.own(&["capture", "--verify"])),
+};
+
+pub(super) const PROOF: Check = Check {
+    name: "proof",
+    about: "chapter 1's claim is proved on this machine",
+    needs: &[],
+    stands_alone: true,
+    run: proof,
+};
+
+/// As much of `prove --format json` as scripts rely on.
+#[derive(Debug, Deserialize)]
+struct Proof {
+    chapter: u32,
+    verdict: String,
+    reason: String,
+    law: Law,
+    mechanism: Mechanism,
+    effect: Effect,
+    generator: Generator,
+    environment: serde_json::Map<String, serde_json::Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Law {
+    name: String,
+    predicted_ratio: f64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Mechanism {
+    name: String,
+    problem: f64,
+    solution: f64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Effect {
+    metric: String,
+    ratio: f64,
+    interval: (f64, f64),
+    noise_floor: f64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Generator {
+    name: String,
+    cpu_share: Option<f64>,
+    users: u32,
+}
+
+fn proof(context: &Context<'_>) -> Result<(), Failure> {
+    let said = context.output_of(&mut context.own(&["prove", "1", "--format", "json"]))?;
+    let proof: Proof = match serde_json::from_str(&said) {
+        Ok(proof) => proof,
+        Err(error) => return failed(format!("`prove --format json` has lost a key: {error}")),
+    };
+    context.note(&format!("{proof:#?}"))?;
+    let (low, high) = proof.effect.interval;
+    let sound = proof.chapter == 1
+        && proof.verdict == "proved"
+        && !proof.reason.is_empty()
+        && !proof.law.name.is_empty()
+        && proof.law.predicted_ratio > 1.0
+        && !proof.mechanism.name.is_empty()
+        && proof.mechanism.problem < proof.mechanism.solution
+        && !proof.effect.metric.is_empty()
+        && (low..=high).contains(&proof.effect.ratio)
+        && proof.effect.noise_floor >= 0.0
+        && proof.generator.name == "embedded"
+        && proof.generator.cpu_share.is_none_or(|share| share > 0.0)
+        && proof.generator.users > 0
+        && !proof.environment.is_empty();
+    if sound {
+        Ok(())
+    } else {
+        failed("the proof is not what it should be")
+    }
+}
+
+pub(super) const GRADING: Check = Check {
+    name: "grading",
+    about: "with a core kept busy the shipped exercise fails and the solution passes, 20 times each",
+    needs: &[Need::Git],
+    stands_alone: true,
+    run: grading,
+};
+
+/// As much of `check --format json` as matters here.
+#[derive(Debug, Deserialize)]
+pub(super) struct Grade {
+    pub(super) kind: String,
+    pub(super) reason: String,
+}
+
+fn grading(context: &Context<'_>) -> Result<(), Failure> {
+    let scratch = Scratch::clone(context, "grading", &["--depth", "1"])?;
+    // Whatever a reader has committed, the shipped exercise is what must fail.
+    context.run(&mut scratch.own(&["reset", "1"]))?;
+    grade(context, &scratch, "failed", 1)?;
+    let chapter = context.workshop.chapter(1)?;
+    let solution = exercise::read(&chapter.source("solution"))?;
+    let file = context.workshop.shown(&chapter.source("exercise"));
+    std::fs::write(scratch.path(&file), solution)
+        .or_else(|error| failed(format!("the exercise cannot be written: {error}")))?;
+    grade(context, &scratch, "passed", 0)
+}
+
+fn grade(
+    context: &Context<'_>,
+    scratch: &Scratch<'_>,
+    expected: &str,
+    code: i32,
+) -> Result<(), Failure> {
+    // Compiling is no part of what the busy processor is there for.
+    context.run(&mut scratch.cargo(&["build", "--package", "chapter1"]))?;
+    let _busy = BusyProcessor::start();
+    for number in 1..=GRADES {
+        let check = &mut scratch.own(&["check", "1", "--format", "json"]);
+        let (ended, said) = context.output(check)?;
+        let grade: Grade = match serde_json::from_str(&said) {
+            Ok(grade) => grade,
+            Err(error) => return failed(format!("check {number} printed something else: {error}")),
+        };
+        if grade.kind != expected || ended != Some(code) {
+            return failed(format!(
+                "check {number} of {GRADES} should have {expected}, but {} with code {ended:?}: {}",
+                grade.kind, grade.reason
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! A clone of what is committed, to be changed as a check likes: the reader's
+//! files, branches and index are not touched.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::check::Failure;
+use super::context::Context;
+
+/// A clone in the state folder. Dropping it removes it.
+pub(super) struct Scratch<'a> {
+    context: &'a Context<'a>,
+    folder: PathBuf,
+}
+
+impl<'a> Scratch<'a> {
+    /// Clones the workshop; `options` as on git's command line. Always in the
+    /// same place for the same name, so that what is compiled there is found again.
+    pub(super) fn clone(
+        context: &'a Context<'a>,
+        name: &str,
+        options: &[&str],
+    ) -> Result<Self, Failure> {
+        let folder = context.folder.join("scratch").join(name);
+        remove(&folder);
+        let scratch = Self { context, folder };
+        let from = url(context.workshop.root());
+        let mut git = context.command("git", &["clone", "--quiet"]);
+        git.args(options).arg(from).arg(&scratch.folder);
+        context.run(&mut git)?;
+        Ok(scratch)
+    }
+
+    pub(super) fn path(&self, within: &str) -> PathBuf {
+        self.folder.join(within)
+    }
+
+    /// `git ARGUMENTS` in the clone.
+    pub(super) fn git(&self, arguments: &[&str]) -> Command {
+        self.inside(self.context.command("git", arguments))
+    }
+
+    /// `cargo ARGUMENTS` in the clone, sharing what the workshop has compiled.
+    pub(super) fn cargo(&self, arguments: &[&str]) -> Command {
+        self.inside(self.context.cargo(arguments))
+    }
+
+    /// `cargo workshop ARGUMENTS` in the clone.
+    pub(super) fn own(&self, arguments: &[&str]) -> Command {
+        self.inside(self.context.own(arguments))
+    }
+
+    fn inside(&self, mut command: Command) -> Command {
+        let root = self.context.workshop.root();
+        let shared = std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| root.join("target"), |set| root.join(set));
+        command
+            .current_dir(&self.folder)
+            .env("CARGO_TARGET_DIR", shared);
+        command
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        remove(&self.folder);
+    }
+}
+
+/// Of a folder: for a plain path git ignores `--depth`.
+fn url(folder: &Path) -> String {
+    let path = folder.display().to_string().replace('\\', "/");
+    // `C:/folder` on Windows.
+    format!("file:///{}", path.trim_start_matches('/'))
+}
+
+/// What cannot be removed now is overwritten or complained about by git next time.
+fn remove(folder: &Path) {
+    let _ = std::fs::remove_dir_all(folder);
+}

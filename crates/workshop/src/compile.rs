@@ -1,0 +1,120 @@
+//! Compiles a chapter with cargo, its progress on the terminal, its words kept.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use evidence::interrupt::Interrupt;
+use serde::Deserialize;
+
+use crate::chapters::{Chapter, Workshop};
+use crate::exit::{Exit, Problem};
+
+/// Why there is no binary.
+#[derive(Debug)]
+pub(crate) enum CompileError {
+    /// The compiler's words, as it would print them.
+    Refused(String),
+    /// Cargo could not do its work.
+    Cargo(Problem),
+}
+
+impl From<CompileError> for Problem {
+    fn from(error: CompileError) -> Self {
+        match error {
+            CompileError::Refused(words) => Self::bad(format!(
+                "the chapter does not compile; mend its code, or put the exercise back with \
+                 `cargo workshop reset`\n\n{words}"
+            )),
+            CompileError::Cargo(problem) => problem,
+        }
+    }
+}
+
+/// The lines of `cargo build --message-format=json` that matter here.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "reason")]
+enum Message {
+    #[serde(rename = "compiler-message")]
+    Said { message: Diagnostic },
+    #[serde(rename = "compiler-artifact")]
+    Made {
+        target: Target,
+        executable: Option<PathBuf>,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+struct Diagnostic {
+    level: String,
+    rendered: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Target {
+    name: String,
+}
+
+/// Builds the chapter's server; `features` as on cargo's command line.
+pub(crate) fn chapter(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    features: &[&str],
+    interrupt: &Interrupt,
+) -> Result<PathBuf, CompileError> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let failed = |what: String| CompileError::Cargo(Problem::bad(what));
+    let mut child = Command::new(&cargo)
+        .current_dir(workshop.root())
+        .args(["build", "--message-format=json"])
+        .args(["--package", &chapter.package()])
+        .args(["--features", &features.join(",")])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|e| {
+            failed(format!(
+                "{} cannot be run: {e}; install Rust from https://rustup.rs",
+                cargo.display()
+            ))
+        })?;
+    let mut words = String::new();
+    let mut binary = None;
+    for line in child
+        .stdout
+        .take()
+        .into_iter()
+        .flat_map(|out| BufReader::new(out).lines())
+    {
+        let Ok(line) = line else { break };
+        match serde_json::from_str(&line) {
+            Ok(Message::Said { message }) if message.level == "error" => {
+                words.push_str(&message.rendered.unwrap_or_default());
+            }
+            Ok(Message::Made {
+                target,
+                executable: Some(file),
+            }) if target.name == chapter.package() => binary = Some(file),
+            _ => {}
+        }
+    }
+    let status = child
+        .wait()
+        .map_err(|e| failed(format!("cargo was lost: {e}")))?;
+    if interrupt.is_set() {
+        return Err(CompileError::Cargo(Problem::new(
+            Exit::Interrupted,
+            "interrupted",
+        )));
+    }
+    match binary {
+        Some(binary) if status.success() => Ok(binary),
+        _ if !words.is_empty() => Err(CompileError::Refused(words)),
+        _ => Err(failed(format!(
+            "cargo could not build {}; its words are above",
+            chapter.package()
+        ))),
+    }
+}

@@ -1,0 +1,46 @@
+//! Ctrl-C: the first asks what runs to stop, the second does not ask.
+
+use evidence::interrupt::Interrupt;
+
+/// A flag that Ctrl-C sets. Servers and generators that run are children or
+/// threads of this process and end with it in any case.
+pub(crate) fn watch() -> Interrupt {
+    let interrupt = Interrupt::new();
+    let flag = interrupt.clone();
+    std::thread::spawn(move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+        else {
+            return;
+        };
+        runtime.block_on(async {
+            while asked_to_stop().await.is_ok() {
+                if flag.is_set() {
+                    std::process::exit(130);
+                }
+                flag.set();
+            }
+        });
+    });
+    interrupt
+}
+
+/// Ctrl-C, or what a closed terminal and `kill` send.
+#[cfg(unix)]
+async fn asked_to_stop() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let mut closed = signal(SignalKind::hangup())?;
+    let mut killed = signal(SignalKind::terminate())?;
+    tokio::select! {
+        pressed = tokio::signal::ctrl_c() => pressed,
+        _ = closed.recv() => Ok(()),
+        _ = killed.recv() => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+async fn asked_to_stop() -> std::io::Result<()> {
+    tokio::signal::ctrl_c().await
+}

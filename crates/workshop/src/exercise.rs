@@ -1,0 +1,197 @@
+//! The learner's file: what it is shipped as, what became of it, and how it is
+//! put back without losing anything.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::chapters::{Chapter, Workshop};
+use crate::exit::Problem;
+use crate::files;
+
+/// A chapter's `exercise.rs`.
+#[derive(Debug)]
+pub(crate) struct Exercise {
+    /// The learner's file, absolute.
+    pub(crate) file: PathBuf,
+    /// Its text; `None` when it was deleted.
+    pub(crate) text: Option<String>,
+    /// The text that it was shipped with.
+    pub(crate) shipped: String,
+}
+
+/// What [`Exercise::put_back`] did.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum PutBack {
+    /// It was as shipped already.
+    Unchanged,
+    /// There was no file to keep.
+    Restored,
+    /// The learner's text is in this file.
+    Kept(PathBuf),
+}
+
+impl Exercise {
+    /// Reads the learner's file and the two that the shipped text is made of.
+    pub(crate) fn read(chapter: &Chapter) -> Result<Self, Problem> {
+        let file = chapter.source("exercise");
+        let text = match std::fs::read(&file) {
+            // Whatever the bytes, the learner's file is kept and not refused.
+            Ok(bytes) => Some(lines_end_in_newline(&String::from_utf8_lossy(&bytes))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => {
+                return Err(Problem::usage(format!(
+                    "{} cannot be read ({error}); mend its permissions",
+                    file.display()
+                )));
+            }
+        };
+        let shipped = shipped(
+            &read(&chapter.source("problem"))?,
+            &read(&chapter.folder.join("exercise-intro.md"))?,
+        );
+        Ok(Self {
+            file,
+            text,
+            shipped,
+        })
+    }
+
+    /// Whether the learner's file differs from the shipped one.
+    pub(crate) fn is_edited(&self) -> bool {
+        self.text.as_ref() != Some(&self.shipped)
+    }
+
+    /// Restores the shipped text. The learner's file is kept in the state
+    /// folder first, byte for byte; when that fails nothing is touched.
+    pub(crate) fn put_back(&self, workshop: &Workshop, number: u32) -> Result<PutBack, Problem> {
+        if !self.is_edited() {
+            return Ok(PutBack::Unchanged);
+        }
+        if self.text.is_none() {
+            files::replace(&self.file, &self.shipped)?;
+            return Ok(PutBack::Restored);
+        }
+        let bytes = std::fs::read(&self.file).map_err(|error| {
+            Problem::bad(format!(
+                "{} cannot be read ({error}); nothing was changed: mend its permissions",
+                self.file.display()
+            ))
+        })?;
+        let kept = keep(&workshop.state().join("kept"), number, &bytes)?;
+        files::replace(&self.file, &self.shipped)?;
+        Ok(PutBack::Kept(kept))
+    }
+}
+
+/// The exercise as it is shipped: the problem's code under the exercise's own
+/// opening comment, so that the two start equal by construction.
+pub(crate) fn shipped(problem: &str, intro: &str) -> String {
+    let mut text = String::new();
+    for line in intro.trim_end().lines() {
+        text.push_str("//!");
+        if !line.trim().is_empty() {
+            text.push(' ');
+            text.push_str(line.trim_end());
+        }
+        text.push('\n');
+    }
+    text.push_str(split(problem).1);
+    text
+}
+
+/// A source file's opening `//!` comment, and the rest.
+pub(crate) fn split(source: &str) -> (&str, &str) {
+    let opening: usize = source
+        .split_inclusive('\n')
+        .take_while(|line| line.starts_with("//!"))
+        .map(str::len)
+        .sum();
+    source.split_at(opening)
+}
+
+/// A text file with `\n` at the end of its lines, whatever git checked out.
+pub(crate) fn read(file: &Path) -> Result<String, Problem> {
+    std::fs::read_to_string(file)
+        .map(|text| lines_end_in_newline(&text))
+        .map_err(|error| {
+            Problem::usage(format!(
+                "{} cannot be read ({error}); `git restore` brings it back",
+                file.display()
+            ))
+        })
+}
+
+fn lines_end_in_newline(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
+
+/// Writes `bytes` to a new file of `folder` that no other call has used.
+fn keep(folder: &Path, number: u32, bytes: &[u8]) -> Result<PathBuf, Problem> {
+    let refused = |error: std::io::Error| {
+        Problem::bad(format!(
+            "your exercise cannot be kept in {} ({error}), so nothing was changed: mend the \
+             folder's permissions or free some space",
+            folder.display()
+        ))
+    };
+    std::fs::create_dir_all(folder).map_err(refused)?;
+    let mut copy = tempfile::NamedTempFile::new_in(folder).map_err(refused)?;
+    copy.write_all(bytes).map_err(refused)?;
+    // The file it replaces is about to go: this one must be on the disk by then.
+    copy.as_file().sync_all().map_err(refused)?;
+    let stem = format!("chapter{number}-exercise-{}", time_stamp());
+    for attempt in 1..=100 {
+        let name = match attempt {
+            1 => format!("{stem}.rs"),
+            _ => format!("{stem}-{attempt}.rs"),
+        };
+        let file = folder.join(name);
+        match copy.persist_noclobber(&file) {
+            Ok(_) => return Ok(file),
+            Err(taken) if taken.error.kind() == std::io::ErrorKind::AlreadyExists => {
+                copy = taken.file;
+            }
+            Err(other) => return Err(refused(other.error)),
+        }
+    }
+    Err(refused(std::io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Now, UTC, in characters that every file system takes: `20261120T203000Z`.
+fn time_stamp() -> String {
+    evidence::provenance::now().replace(['-', ':'], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_exercise_is_the_problem_under_another_comment() {
+        let problem = "//! The problem.\n//!\n//! Slow.\n\nfn main() {}\n";
+        let intro = "Exercise: cure it.\n\n    cargo workshop check 1   \n\n";
+        assert_eq!(
+            shipped(problem, intro),
+            "//! Exercise: cure it.\n//!\n//!     cargo workshop check 1\n\nfn main() {}\n"
+        );
+    }
+
+    #[test]
+    fn comments_further_down_are_code() {
+        let source = "//! One.\n\n//! Two.\nfn main() {}\n";
+        assert_eq!(split(source), ("//! One.\n", "\n//! Two.\nfn main() {}\n"));
+        assert_eq!(split("fn main() {}"), ("", "fn main() {}"));
+        assert_eq!(split("//! All."), ("//! All.", ""));
+    }
+
+    #[test]
+    fn what_is_kept_is_never_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let files: Vec<_> = (0..3)
+            .map(|n| keep(folder.path(), 1, format!("text {n}").as_bytes()).unwrap())
+            .collect();
+        for (n, file) in files.iter().enumerate() {
+            assert_eq!(std::fs::read_to_string(file).unwrap(), format!("text {n}"));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The `git` program, as much of it as the workshop needs.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::exit::Problem;
+
+/// Variables by which a caller (a hook, `git rebase --exec`) points git at a
+/// repository or an index of its own: ours are found from the folder.
+const INHERITED: [&str; 6] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_COMMON_DIR",
+    "GIT_PREFIX",
+];
+
+/// A repository.
+#[derive(Debug)]
+pub(crate) struct Git {
+    folder: PathBuf,
+    variables: Vec<(&'static str, OsString)>,
+}
+
+impl Git {
+    /// The repository whose root `folder` is.
+    pub(crate) fn at(folder: &Path) -> Result<Self, Problem> {
+        let git = Self {
+            folder: folder.to_owned(),
+            variables: Vec::new(),
+        };
+        match git.run(["rev-parse", "--show-prefix"], "") {
+            Ok(prefix) if prefix.trim().is_empty() => Ok(git),
+            Ok(_) => Err(Problem::usage(format!(
+                "{} lies inside another git repository: clone the workshop with git, outside of it",
+                folder.display()
+            ))),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// The same repository with variables of git's own set.
+    pub(crate) fn with<V: AsRef<OsStr>>(&self, variables: &[(&'static str, V)]) -> Self {
+        let added = variables
+            .iter()
+            .map(|(name, value)| (*name, value.as_ref().to_owned()));
+        Self {
+            folder: self.folder.clone(),
+            variables: self.variables.iter().cloned().chain(added).collect(),
+        }
+    }
+
+    /// What `git ARGUMENTS` prints, without the last newline.
+    pub(crate) fn say<S: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Result<String, Problem> {
+        self.run(arguments, "")
+            .map(|said| said.trim_end_matches('\n').to_owned())
+    }
+
+    /// As [`Git::say`], or `None` when git ends with an error: for questions
+    /// that an error answers.
+    pub(crate) fn ask<S: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Option<String> {
+        self.say(arguments).ok()
+    }
+
+    /// What `git ARGUMENTS` prints when it is given `input` to read.
+    pub(crate) fn run<S: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+        input: &str,
+    ) -> Result<String, Problem> {
+        let mut command = Command::new("git");
+        for name in INHERITED {
+            command.env_remove(name);
+        }
+        // Messages are compared and shown: one language, and no question on the terminal.
+        command
+            .envs([("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0")])
+            .envs(self.variables.iter().cloned())
+            .args([
+                "-c",
+                "i18n.commitEncoding=UTF-8",
+                "-c",
+                "core.quotePath=off",
+            ])
+            .args(arguments)
+            .current_dir(&self.folder);
+        let (done, said, words) = exchange(&mut command, input)?;
+        if done {
+            return String::from_utf8(said)
+                .map_err(|_| Problem::bad("git printed something that is no text"));
+        }
+        let words = words.trim();
+        Err(if words.contains("not a git repository") {
+            Problem::usage(format!(
+                "{} is no git repository: clone the workshop with git instead of downloading it",
+                self.folder.display()
+            ))
+        } else {
+            Problem::bad(format!(
+                "git could not do its work in {}: {}",
+                self.folder.display(),
+                words.replace('\n', "; ")
+            ))
+        })
+    }
+}
+
+/// Runs a command to its end: success, standard output, standard error.
+fn exchange(command: &mut Command, input: &str) -> Result<(bool, Vec<u8>, String), Problem> {
+    let lost = |error: std::io::Error| Problem::bad(format!("git was lost: {error}"));
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| {
+            Problem::bad(if error.kind() == std::io::ErrorKind::NotFound {
+                "git is not installed, or not on the PATH: install it from https://git-scm.com"
+                    .to_owned()
+            } else {
+                format!("git cannot be run: {error}")
+            })
+        })?;
+    // Inputs are a commit's message at most, far below what a pipe holds. A git
+    // that ends without reading says why on standard error.
+    if let Some(mut stdin) = child.stdin.take() {
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(lost)?;
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok((output.status.success(), output.stdout, words))
+}

@@ -1,0 +1,170 @@
+//! One chapter measured on this machine: servers, rounds, profiles, and the
+//! record that everything shown is derived from.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use evidence::agreement::{self, AgreementError, External};
+use evidence::capture::Capture;
+use evidence::chapter_file::ChapterFile;
+use evidence::environment::Environment;
+use evidence::interrupt::Interrupt;
+use evidence::profiling::ProfileData;
+use evidence::proof::{self, Bench, Placement, Proof};
+use evidence::record::{Commit, Record};
+use evidence::{provenance, reference};
+
+use crate::chapters::{Chapter, Workshop};
+use crate::compile;
+use crate::exit::{Exit, Problem};
+use crate::terminal::Terminal;
+use crate::tools::Tools;
+
+/// What is to be measured.
+#[derive(Debug, Clone)]
+pub(crate) struct Order {
+    /// The command that repeats it.
+    pub(crate) command: String,
+    /// Fixes the order of rounds and the resampling.
+    pub(crate) seed: u64,
+    /// Also by k6 and Locust.
+    pub(crate) all_generators: bool,
+}
+
+/// A measured chapter.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    /// Record and folded stacks.
+    pub(crate) capture: Capture,
+    /// Profiles in pprof's format, by file name.
+    pub(crate) pprof: Vec<(String, Vec<u8>)>,
+}
+
+/// Measures one chapter.
+pub(crate) fn measure(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    order: &Order,
+    interrupt: &Interrupt,
+) -> Result<Measured, Problem> {
+    let file = chapter.file()?;
+    let references = published(workshop, &file)?;
+    let digest = provenance::digest(&chapter.file_text()?);
+    let program = compile::chapter(workshop, chapter, &[], interrupt)?;
+    let started = provenance::now();
+    let terminal = Terminal::new();
+    terminal.say(&format!(
+        "chapter {}, {}: about {:.0} s of load",
+        file.chapter,
+        file.title,
+        file.planned_s()
+    ));
+    let placement = Placement::apart();
+    let bench = Bench {
+        program: &program,
+        chapter: &file,
+        placement: &placement,
+        interrupt,
+        observer: &|event| terminal.show(event),
+    };
+    let Proof {
+        mut rounds,
+        profiles,
+        optimised,
+    } = proof::run(&bench).map_err(|error| Problem::of_run(&error, interrupt))?;
+    if order.all_generators {
+        rounds.extend(by_all_generators(workshop, chapter, &bench)?);
+    }
+    drop(terminal);
+    let record = Record {
+        format: Record::FORMAT,
+        command: order.command.clone(),
+        started,
+        commit: Commit::checked_out(workshop.root()),
+        environment: Environment::observe(optimised, "dev", tools(workshop)),
+        seed: order.seed,
+        chapter_file_digest: digest,
+        chapter: file,
+        references,
+        rounds,
+        profiles: profiles.iter().map(|data| data.profile.clone()).collect(),
+    };
+    Ok(Measured {
+        pprof: profiles.iter().filter_map(pprof).collect(),
+        capture: Capture {
+            record,
+            folded: profiles
+                .into_iter()
+                .map(|data| (data.profile.folded_name(), data.folded))
+                .collect(),
+        },
+    })
+}
+
+fn pprof(data: &ProfileData) -> Option<(String, Vec<u8>)> {
+    let (_, bytes) = data.formats.iter().find(|(format, _)| *format == "pb.gz")?;
+    let profile = &data.profile;
+    let name = format!("{}.{}.pb.gz", profile.variant, profile.kind.key());
+    Some((name, bytes.clone()))
+}
+
+fn by_all_generators(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    bench: &Bench<'_>,
+) -> Result<Vec<evidence::record::Round>, Problem> {
+    let generators = Generators::of(workshop, chapter);
+    let external = External {
+        k6: &generators.k6,
+        k6_script: &generators.k6_script,
+        locust: &generators.locust,
+        locust_file: &generators.locust_file,
+    };
+    agreement::measure(bench, &external).map_err(|error| match error {
+        error if error.is_interrupt() => {
+            Problem::new(Exit::Interrupted, "interrupted; nothing was kept")
+        }
+        AgreementError::Proof(error) => Problem::of_run(&error, bench.interrupt),
+        AgreementError::Driver(error) => Problem::bad(error),
+    })
+}
+
+/// k6 and Locust as `setup` installs them, and the chapter's scripts for them.
+#[derive(Debug)]
+pub(crate) struct Generators {
+    pub(crate) k6: PathBuf,
+    pub(crate) k6_script: PathBuf,
+    pub(crate) locust: PathBuf,
+    pub(crate) locust_file: PathBuf,
+}
+
+impl Generators {
+    pub(crate) fn of(workshop: &Workshop, chapter: &Chapter) -> Self {
+        let tools = Tools::of(workshop);
+        let package = chapter.package();
+        Self {
+            k6: tools.k6(),
+            k6_script: workshop.root().join(format!("k6/{package}.js")),
+            locust: tools.in_venv("locust"),
+            locust_file: workshop.root().join(format!("locust/{package}.py")),
+        }
+    }
+}
+
+fn published(
+    workshop: &Workshop,
+    file: &ChapterFile,
+) -> Result<Vec<reference::Published>, Problem> {
+    let name = "reference/seed-figures.toml";
+    let text = std::fs::read_to_string(workshop.root().join(name))
+        .map_err(|e| Problem::usage(format!("{name} cannot be read ({e}); restore it with git")))?;
+    reference::look_up(&text, name, &file.reference).map_err(Problem::usage)
+}
+
+fn tools(workshop: &Workshop) -> BTreeMap<String, String> {
+    let rustc = provenance::rustc_version(workshop.root());
+    rustc
+        .map(|version| ("rustc".to_owned(), version))
+        .into_iter()
+        .collect()
+}

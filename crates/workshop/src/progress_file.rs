@@ -1,0 +1,158 @@
+//! What the learner has done so far: `.workshop/progress.json`.
+//!
+//! Losing it costs nothing but convenience, so nothing fails for its sake: a
+//! damaged file is set aside, and one that cannot be written is said once.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use evidence::grade::{Grade, GradeKind};
+use evidence::verdict::{Verdict, VerdictKind};
+use serde::{Deserialize, Serialize};
+
+use crate::chapters::{Chapter, Workshop};
+use crate::exercise::Exercise;
+use crate::exit::Problem;
+use crate::files;
+
+/// The whole file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    #[serde(skip)]
+    file: PathBuf,
+    chapters: BTreeMap<u32, ChapterProgress>,
+}
+
+/// One chapter.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ChapterProgress {
+    /// Hints seen.
+    pub(crate) hints: usize,
+    /// How the last check ended.
+    pub(crate) check: Option<Check>,
+    /// How the last proof on this machine ended.
+    pub(crate) proof: Option<Proof>,
+}
+
+/// A check of the exercise.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Check {
+    /// Passed, failed or invalid.
+    pub(crate) kind: GradeKind,
+    /// Why, in a sentence.
+    pub(crate) reason: String,
+    /// When, UTC.
+    pub(crate) at: String,
+    /// SHA-256 of the exercise that was checked: an edit since makes it stale.
+    pub(crate) exercise: String,
+}
+
+/// A proof of the chapter's claim.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Proof {
+    /// Proved, not shown, refuted or invalid.
+    pub(crate) kind: VerdictKind,
+    /// Why, in a sentence.
+    pub(crate) reason: String,
+    /// When, UTC.
+    pub(crate) at: String,
+}
+
+/// Remembers how a check of the exercise ended. Never fails: a result that
+/// cannot be remembered is a result all the same.
+pub(crate) fn remember_check(workshop: &Workshop, chapter: &Chapter, grade: &Grade) {
+    let text = Exercise::read(chapter).ok().and_then(|e| e.text);
+    remember(workshop, chapter.number, |progress| {
+        progress.check = Some(Check {
+            kind: grade.kind,
+            reason: grade.reason.clone(),
+            at: evidence::provenance::now(),
+            exercise: evidence::provenance::digest(&text.unwrap_or_default()),
+        });
+    });
+}
+
+/// Remembers how a proof ended. Never fails, as [`remember_check`].
+pub(crate) fn remember_proof(workshop: &Workshop, chapter: &Chapter, verdict: &Verdict) {
+    remember(workshop, chapter.number, |progress| {
+        progress.proof = Some(Proof {
+            kind: verdict.kind,
+            reason: verdict.reason.clone(),
+            at: evidence::provenance::now(),
+        });
+    });
+}
+
+fn remember(workshop: &Workshop, number: u32, change: impl FnOnce(&mut ChapterProgress)) {
+    match Progress::read(workshop) {
+        Ok(mut progress) => {
+            change(progress.chapter_mut(number));
+            progress.save_or_say();
+        }
+        Err(problem) => eprintln!("note: this result is not remembered: {problem}"),
+    }
+}
+
+impl Progress {
+    /// Reads the file; a missing one is an empty one, a damaged one is set aside.
+    pub(crate) fn read(workshop: &Workshop) -> Result<Self, Problem> {
+        let file = workshop.state().join("progress.json");
+        let empty = Self {
+            file: file.clone(),
+            chapters: BTreeMap::new(),
+        };
+        let bytes = match std::fs::read(&file) {
+            Ok(bytes) => bytes,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(empty);
+            }
+            Err(error) => {
+                return Err(Problem::bad(format!(
+                    "{} cannot be read ({error}); mend its permissions or delete it",
+                    file.display()
+                )));
+            }
+        };
+        match serde_json::from_slice::<Self>(&bytes) {
+            Ok(read) => Ok(Self { file, ..read }),
+            Err(damage) => {
+                let aside = file.with_extension("json.damaged");
+                let what = format!("{} is damaged ({damage})", file.display());
+                match std::fs::rename(&file, &aside) {
+                    Ok(()) => eprintln!(
+                        "note: {what}; it is set aside as {} and progress starts anew",
+                        aside.display()
+                    ),
+                    Err(error) => eprintln!("note: {what} and cannot be set aside: {error}"),
+                }
+                Ok(empty)
+            }
+        }
+    }
+
+    /// One chapter's part.
+    pub(crate) fn chapter(&self, number: u32) -> ChapterProgress {
+        self.chapters.get(&number).cloned().unwrap_or_default()
+    }
+
+    /// One chapter's part, to be changed.
+    pub(crate) fn chapter_mut(&mut self, number: u32) -> &mut ChapterProgress {
+        self.chapters.entry(number).or_default()
+    }
+
+    /// Writes the file, or says why it could not.
+    pub(crate) fn save_or_say(&self) {
+        let saved = serde_json::to_string_pretty(self)
+            .map_err(Problem::bad)
+            .and_then(|text| files::replace(&self.file, text + "\n"));
+        if let Err(problem) = saved {
+            eprintln!("note: progress is not remembered: {problem}");
+        }
+    }
+}

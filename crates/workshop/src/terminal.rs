@@ -1,0 +1,118 @@
+//! What a person sees meanwhile: a live line in a terminal, plain lines elsewhere.
+
+use std::cell::RefCell;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use evidence::generator::Progress;
+use evidence::proof::Event;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Shows a run as it happens, on standard error.
+pub(crate) struct Terminal {
+    line: Option<ProgressBar>,
+    label: RefCell<String>,
+}
+
+impl Terminal {
+    /// A live line if standard error is a terminal.
+    pub(crate) fn new() -> Self {
+        let line = std::io::stderr().is_terminal().then(|| {
+            let line = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
+            // A template that does not parse would be found by the test below.
+            if let Ok(style) = ProgressStyle::with_template("{wide_msg} {bar:24} {elapsed:>4}") {
+                line.set_style(style);
+            }
+            line.enable_steady_tick(Duration::from_millis(250));
+            line
+        });
+        Self {
+            line,
+            label: RefCell::default(),
+        }
+    }
+
+    /// Shows one event.
+    pub(crate) fn show(&self, event: Event<'_>) {
+        match event {
+            Event::Begins(number, total, what) => {
+                *self.label.borrow_mut() = format!("[{number:>2}/{total}] {what}");
+                if let Some(line) = &self.line {
+                    line.set_message(self.label.borrow().clone());
+                    line.set_position(0);
+                }
+            }
+            Event::Runs(progress) => self.tick(progress),
+            Event::Measured(_, per_second) => {
+                let label = self.label.borrow().clone();
+                self.say(&format!("{label}: {} requests/s", grouped(per_second)));
+            }
+            Event::Profiled(what, finding) => {
+                self.say(&format!("        {what}: {finding}"));
+            }
+        }
+    }
+
+    fn tick(&self, progress: Progress) {
+        if let Some(line) = &self.line {
+            let share = progress.elapsed.as_secs_f64() / progress.total.as_secs_f64().max(1e-9);
+            // Between 0 and 1,000, so neither sign nor fraction is lost to the bar.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            line.set_position((share.clamp(0.0, 1.0) * 1000.0) as u64);
+            let label = self.label.borrow();
+            line.set_message(format!("{label}: {} answers", progress.completed));
+        }
+    }
+
+    /// One lasting line.
+    pub(crate) fn say(&self, text: &str) {
+        match &self.line {
+            Some(line) => line.println(text),
+            None => eprintln!("{text}"),
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if let Some(line) = &self.line {
+            line.finish_and_clear();
+        }
+    }
+}
+
+/// `18,342` rather than `18341.7`; small figures keep a digit.
+pub(crate) fn grouped(value: f64) -> String {
+    if value.abs() < 100.0 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{value:.0}");
+    let (sign, digits) = digits
+        .strip_prefix('-')
+        .map_or(("", &digits[..]), |d| ("-", d));
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    format!("{sign}{text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_grouped_in_threes() {
+        assert_eq!(grouped(19.46), "19.5");
+        assert_eq!(grouped(999.7), "1,000");
+        assert_eq!(grouped(1_234_567.0), "1,234,567");
+    }
+
+    #[test]
+    fn the_template_parses() {
+        assert!(ProgressStyle::with_template("{wide_msg} {bar:24} {elapsed:>4}").is_ok());
+    }
+}

@@ -1,0 +1,206 @@
+//! The programs beside Rust: which versions are pinned, where they are, what is there.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::chapters::Workshop;
+
+/// k6, built from its Go module.
+pub(crate) const K6: &str = "1.8.1";
+/// mdBook, built from its crate.
+pub(crate) const MDBOOK: &str = "0.5.4";
+
+/// What pip installs, in this order: Locust, and the driver of the browser test.
+const REQUIREMENTS: [&str; 2] = ["locust/requirements.txt", "tests/browser/requirements.txt"];
+
+/// Where browsers are that are on no PATH.
+const BROWSERS: [&str; 5] = [
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
+    r"C:\Program Files (x86)\Google\Chrome\Application\chrome.exe",
+    r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
+];
+
+/// The tools of one workshop: `.tools/`.
+#[derive(Debug, Clone)]
+pub(crate) struct Tools {
+    root: PathBuf,
+    /// `.tools`.
+    pub(crate) folder: PathBuf,
+}
+
+impl Tools {
+    pub(crate) fn of(workshop: &Workshop) -> Self {
+        Self {
+            root: workshop.root().to_owned(),
+            folder: workshop.tools(),
+        }
+    }
+
+    /// Where `setup` puts k6.
+    pub(crate) fn k6(&self) -> PathBuf {
+        self.program("k6")
+    }
+
+    /// Where `setup` puts mdBook.
+    pub(crate) fn mdbook(&self) -> PathBuf {
+        self.program("mdbook")
+    }
+
+    fn program(&self, name: &str) -> PathBuf {
+        let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+        self.folder.join("bin").join(file)
+    }
+
+    /// The virtual environment that holds Locust.
+    pub(crate) fn venv(&self) -> PathBuf {
+        self.folder.join("venv")
+    }
+
+    /// A program of the virtual environment: `python`, `locust`.
+    pub(crate) fn in_venv(&self, name: &str) -> PathBuf {
+        let folder = if cfg!(windows) { "Scripts" } else { "bin" };
+        let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+        self.venv().join(folder).join(file)
+    }
+
+    /// The version of k6 that `setup` installed.
+    pub(crate) fn k6_version(&self) -> Option<String> {
+        version(self.k6(), ["version"])
+    }
+
+    /// The version of mdBook that `setup` installed.
+    pub(crate) fn mdbook_version(&self) -> Option<String> {
+        version(self.mdbook(), ["--version"])
+    }
+
+    /// The requirement files that there are, and what they say together.
+    pub(crate) fn requirements(&self) -> (Vec<PathBuf>, String) {
+        let files: Vec<PathBuf> = REQUIREMENTS
+            .iter()
+            .map(|name| self.root.join(name))
+            .filter(|file| file.is_file())
+            .collect();
+        let texts: Vec<String> = files
+            .iter()
+            .filter_map(|file| std::fs::read_to_string(file).ok())
+            .collect();
+        (files, texts.concat())
+    }
+
+    /// The Locust that the requirements pin.
+    pub(crate) fn locust_pin(&self) -> Option<String> {
+        let (_, text) = self.requirements();
+        text.lines()
+            .find_map(|line| line.trim().strip_prefix("locust=="))
+            .map(str::to_owned)
+    }
+
+    /// A copy of the requirements, written when all of them are installed.
+    pub(crate) fn venv_stamp(&self) -> PathBuf {
+        self.venv().join("workshop-requirements.txt")
+    }
+
+    /// Whether the virtual environment holds just what the requirements say.
+    pub(crate) fn venv_is_current(&self) -> bool {
+        let stamp = std::fs::read_to_string(self.venv_stamp());
+        // The interpreter is a link to one that an update may have removed.
+        stamp.is_ok_and(|stamp| stamp == self.requirements().1) && self.in_venv("python").is_file()
+    }
+}
+
+/// A Chromium or Chrome on this machine; `CHROMIUM` names another.
+pub(crate) fn browser() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("CHROMIUM") {
+        return Some(PathBuf::from(named)).filter(|file| file.is_file());
+    }
+    [
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+        "google-chrome-stable",
+        "chrome",
+    ]
+    .iter()
+    .find_map(|name| on_path(name))
+    .or_else(|| {
+        BROWSERS
+            .iter()
+            .map(PathBuf::from)
+            .find(|file| file.is_file())
+    })
+}
+
+/// Python 3: its program and version.
+pub(crate) fn python() -> Option<(PathBuf, String)> {
+    ["python3", "python"].iter().find_map(|name| {
+        let program = on_path(name)?;
+        // Windows puts a `python3` on the PATH that only opens a shop.
+        let version = version(&program, ["--version"])?;
+        version.starts_with("3.").then_some((program, version))
+    })
+}
+
+/// Go: its program and version.
+pub(crate) fn go() -> Option<(PathBuf, String)> {
+    let program = on_path("go")?;
+    let version = version(&program, ["version"])?;
+    Some((program, version))
+}
+
+/// The first program of this name on the PATH.
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join(&file))
+        .find(|file| file.is_file())
+}
+
+/// The version that a program prints of itself: the first word with digits and
+/// dots, such as `1.8.1` of `k6 v1.8.1 (go1.26.8, linux/amd64)`.
+pub(crate) fn version<S: AsRef<OsStr>>(
+    program: impl AsRef<Path>,
+    arguments: impl IntoIterator<Item = S>,
+) -> Option<String> {
+    let said = Command::new(program.as_ref())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .ok()
+        .filter(|said| said.status.success())?;
+    version_in(&String::from_utf8_lossy(&said.stdout))
+}
+
+fn version_in(text: &str) -> Option<String> {
+    text.split_whitespace().find_map(|word| {
+        let digits = word.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == '-');
+        let end = digits
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(digits.len());
+        let version = digits[..end].trim_matches('.');
+        version.contains('.').then(|| version.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_programs_print() {
+        for (text, version) in [
+            ("k6 v1.8.1 (go1.26.8, linux/amd64)", "1.8.1"),
+            ("mdbook v0.5.4", "0.5.4"),
+            ("go version go1.26.8 linux/amd64", "1.26.8"),
+            ("Python 3.11.7", "3.11.7"),
+            ("valgrind-3.19.0", "3.19.0"),
+            ("rustc 1.95.0 (59807616e 2026-04-14)", "1.95.0"),
+            ("git version 2.39.5", "2.39.5"),
+        ] {
+            assert_eq!(version_in(text).as_deref(), Some(version), "{text}");
+        }
+        assert_eq!(version_in("usage: k6"), None);
+    }
+}

@@ -1,0 +1,11 @@
+//! The commands as a reader types them: the real program in a small workshop
+//! of its own, never in the repository.
+
+mod bad_places;
+mod exercise_of_each_chapter;
+mod hints_and_progress;
+mod reset_and_solution;
+mod setup_and_doctor;
+mod step_branches;
+mod test_command;
+mod workshop;

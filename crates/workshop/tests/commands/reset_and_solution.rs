@@ -1,0 +1,123 @@
+//! The learner's file: never lost, put back whole, compared with the solution.
+
+use crate::workshop::{CHAPTER, SHIPPED, SOLUTION, Said, Workshop, names};
+
+#[test]
+fn reset_keeps_the_learners_file_and_says_where() {
+    let workshop = Workshop::new();
+    for attempt in 1..=2 {
+        let mine = format!("//! Mine.\n\nfn attempt_{attempt}() {{}}\n");
+        std::fs::write(workshop.exercise(), &mine).unwrap();
+        let said = workshop.run(&["reset", "1"]).good();
+        let kept = said
+            .split_whitespace()
+            .last()
+            .filter(|path| path.starts_with(".workshop/kept/chapter1-exercise-20"))
+            .unwrap_or_else(|| panic!("{said}"));
+        assert_eq!(workshop.read(kept), mine);
+        assert_eq!(
+            std::fs::read_to_string(workshop.exercise()).unwrap(),
+            SHIPPED
+        );
+        assert_eq!(names(&workshop.path(".workshop/kept")).len(), attempt);
+    }
+}
+
+#[test]
+fn reset_does_nothing_to_a_shipped_exercise() {
+    let workshop = Workshop::new();
+    let said = workshop.run(&["reset", "1"]).good();
+    assert!(said.contains("nothing to do"), "{said}");
+    // As git checks it out on Windows.
+    std::fs::write(workshop.exercise(), SHIPPED.replace('\n', "\r\n")).unwrap();
+    let said = workshop.run(&["reset", "1"]).good();
+    assert!(said.contains("nothing to do"), "{said}");
+    assert!(names(&workshop.path(".workshop")).is_empty());
+}
+
+#[test]
+fn reset_brings_a_deleted_exercise_back() {
+    let workshop = Workshop::new();
+    std::fs::remove_file(workshop.exercise()).unwrap();
+    let said = workshop.run(&["reset", "1"]).good();
+    assert!(said.contains("is back as it was shipped"), "{said}");
+    assert_eq!(
+        std::fs::read_to_string(workshop.exercise()).unwrap(),
+        SHIPPED
+    );
+}
+
+#[test]
+fn reset_keeps_bytes_that_are_no_text() {
+    let workshop = Workshop::new();
+    let mine = b"fn \xff\xfe() {}\r\n".to_vec();
+    std::fs::write(workshop.exercise(), &mine).unwrap();
+    workshop.run(&["reset", "1"]).good();
+    let kept = names(&workshop.path(".workshop/kept"));
+    let kept = workshop.path(".workshop/kept").join(&kept[0]);
+    assert_eq!(std::fs::read(kept).unwrap(), mine);
+}
+
+#[test]
+fn reset_changes_nothing_when_it_cannot_keep_the_file() {
+    let workshop = Workshop::new();
+    std::fs::write(workshop.exercise(), "mine").unwrap();
+    workshop.write(".workshop/kept", "a file where the folder should be");
+    let said = workshop.run(&["reset", "1"]).refused(1);
+    assert!(said.contains("so nothing was changed"), "{said}");
+    assert_eq!(
+        std::fs::read_to_string(workshop.exercise()).unwrap(),
+        "mine"
+    );
+}
+
+/// `/dev/full` would do for one file, but not for a folder: a limit on the size
+/// of files is the full disk that a test can have.
+#[cfg(unix)]
+#[test]
+fn reset_changes_nothing_on_a_full_disk() {
+    let workshop = Workshop::new();
+    let mine = "//! Mine.\n".repeat(400);
+    std::fs::write(workshop.exercise(), &mine).unwrap();
+    let said = std::process::Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" reset 1"])
+        .arg(env!("CARGO_BIN_EXE_workshop"))
+        .current_dir(workshop.path(""))
+        .output()
+        .unwrap();
+    let said = Said::from(said).refused(1);
+    assert!(said.contains("so nothing was changed"), "{said}");
+    assert_eq!(std::fs::read_to_string(workshop.exercise()).unwrap(), mine);
+    assert!(names(&workshop.path(".workshop/kept")).is_empty());
+}
+
+#[test]
+fn the_solution_is_a_diff_that_git_can_apply() {
+    let workshop = Workshop::new();
+    let diff = workshop.run(&["solution", "1"]).good();
+    assert!(diff.contains("-    1 + 1\n+    2\n"), "{diff}");
+    assert!(!diff.contains("Exercise"), "{diff}");
+    assert!(
+        !diff.contains('\u{1b}'),
+        "colours belong on terminals: {diff}"
+    );
+    workshop.write("solution.patch", &diff);
+    let applied = std::process::Command::new("git")
+        .args(["apply", "solution.patch"])
+        .current_dir(workshop.path(""))
+        .output()
+        .unwrap();
+    assert!(applied.status.success(), "{applied:?}");
+    let exercise = std::fs::read_to_string(workshop.exercise()).unwrap();
+    assert_eq!(exercise.lines().last(), SOLUTION.lines().last());
+    let said = workshop.run(&["solution", "1"]).good();
+    assert!(said.contains("is the solution's already"), "{said}");
+}
+
+#[test]
+fn a_missing_solution_is_a_sentence() {
+    let workshop = Workshop::new();
+    std::fs::remove_file(workshop.path(CHAPTER).join("src/solution.rs")).unwrap();
+    let said = workshop.run(&["solution", "1"]).refused(2);
+    assert!(said.contains("git restore"), "{said}");
+}

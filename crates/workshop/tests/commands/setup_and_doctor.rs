@@ -1,0 +1,233 @@
+//! Installing with stand-ins for Go, Python and cargo: nothing is downloaded here.
+
+use crate::workshop::{Said, Workshop, names};
+
+#[test]
+fn without_go_one_is_told_where_to_get_it() {
+    let workshop = Workshop::new();
+    let nothing = tempfile::tempdir().unwrap();
+    let said = workshop
+        .command(&["setup", "k6"])
+        .env("PATH", nothing.path())
+        .output()
+        .unwrap();
+    let said = Said::from(said);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.out.contains("MISSING: k6 is built with Go"),
+        "{said:?}"
+    );
+    assert!(said.out.contains("https://go.dev/dl"), "{said:?}");
+}
+
+#[test]
+fn without_python_one_is_told_where_to_get_it() {
+    let workshop = Workshop::new();
+    workshop.write("locust/requirements.txt", "locust==2.47.0\n");
+    let nothing = tempfile::tempdir().unwrap();
+    let said = workshop
+        .command(&["setup", "locust"])
+        .env("PATH", nothing.path())
+        .output()
+        .unwrap();
+    let said = Said::from(said);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.out.contains("Locust 2.47.0"), "{said:?}");
+    assert!(said.out.contains("needs Python 3"), "{said:?}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let workshop = Workshop::new();
+    workshop.write(".tools", "a file where the folder should be");
+    let said = workshop.run(&["setup", "k6"]).refused(1);
+    assert!(said.contains(".tools"), "{said}");
+}
+
+#[test]
+fn a_browser_that_is_not_there_is_an_error_only_when_it_was_asked_for() {
+    let workshop = Workshop::new();
+    let said = workshop
+        .command(&["setup", "browser"])
+        .env("CHROMIUM", workshop.path("no-such-browser"))
+        .output()
+        .unwrap();
+    let said = Said::from(said);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.out.contains("apt-get install chromium"), "{said:?}");
+}
+
+#[test]
+fn the_doctor_names_rust_and_what_is_missing() {
+    let workshop = Workshop::new();
+    let said = workshop.run(&["doctor", "--format", "json"]).json();
+    let finding = |name: &str| {
+        let findings = said.as_array().unwrap().iter();
+        findings
+            .clone()
+            .find(|finding| finding["name"] == name)
+            .cloned()
+            .unwrap_or_else(|| panic!("{name} is not in {said}"))
+    };
+    assert_eq!(finding("rustc")["state"], "ok");
+    assert_eq!(finding("k6")["state"], "missing");
+    let remedy = finding("k6")["remedy"].as_str().unwrap().to_owned();
+    assert!(remedy.contains("cargo workshop setup k6"), "{remedy}");
+    let files = finding("open files")["found"].as_str().unwrap().to_owned();
+    assert!(files.contains("3100"), "users of the largest load: {files}");
+}
+
+#[test]
+fn the_doctor_minds_a_rust_that_is_not_there() {
+    let workshop = Workshop::new();
+    let said = workshop
+        .command(&["doctor"])
+        .env("RUSTC", workshop.path("no-such-rustc"))
+        .output()
+        .unwrap();
+    let said = Said::from(said);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.out.contains("WRONG   rustc"), "{said:?}");
+}
+
+#[test]
+fn the_doctor_sees_a_port_that_is_taken() {
+    // Taken by this test, or by somebody else: either way it is not free.
+    let _taken = std::net::TcpListener::bind("127.0.0.1:8080");
+    let said = Workshop::new().run(&["doctor"]).good();
+    assert!(said.contains("note    port 8080"), "{said}");
+}
+
+#[cfg(unix)]
+mod with_stand_ins {
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+
+    use super::{Said, Workshop, names};
+
+    fn setup(workshop: &Workshop, tool: &str) -> Command {
+        let mut command = workshop.command(&["setup", tool]);
+        let path = format!("{}:/usr/bin:/bin", workshop.path("path").display());
+        command
+            .env("PATH", path)
+            .env("CARGO", workshop.path("path/cargo"));
+        command
+    }
+
+    fn run(workshop: &Workshop, tool: &str) -> Said {
+        Said::from(setup(workshop, tool).output().unwrap())
+    }
+
+    /// What a `go` does that installs a k6 and counts how often it was called.
+    const GO: &str = r#"
+        [ "$1" = version ] && echo 'go version go1.26.8 linux/amd64' && exit
+        [ "$*" = 'install go.k6.io/k6@v1.8.1' ] || exit 9
+        printf '#!/bin/sh\necho k6 v1.8.1\n' > "$GOBIN/k6"
+        chmod +x "$GOBIN/k6"
+        echo called >> "$0.calls""#;
+
+    #[test]
+    fn k6_is_installed_once() {
+        let workshop = Workshop::new();
+        workshop.stand_in("go", GO);
+        let said = run(&workshop, "k6").good();
+        assert!(said.contains("installed in"), "{said}");
+        let said = run(&workshop, "k6").good();
+        assert!(said.contains("there already"), "{said}");
+        assert_eq!(workshop.read("path/go.calls"), "called\n");
+        assert_eq!(names(&workshop.path(".tools")), ["bin", "setup.lock"]);
+    }
+
+    #[test]
+    fn a_k6_of_another_version_is_replaced() {
+        let workshop = Workshop::new();
+        workshop.stand_in("go", GO);
+        workshop.write(".tools/bin/k6", "#!/bin/sh\necho k6 v1.7.0\n");
+        let old = workshop.path(".tools/bin/k6");
+        std::fs::set_permissions(&old, std::fs::Permissions::from_mode(0o755)).unwrap();
+        run(&workshop, "k6").good();
+        assert!(workshop.read(".tools/bin/k6").contains("1.8.1"));
+    }
+
+    #[test]
+    fn a_go_that_cannot_reach_the_network_is_quoted_and_leaves_nothing() {
+        let workshop = Workshop::new();
+        workshop.stand_in(
+            "go",
+            "[ \"$1\" = version ] && echo go1.26.8 && exit\necho 'no such host' >&2; exit 1",
+        );
+        let said = run(&workshop, "k6");
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert!(said.err.contains("no such host"), "{said:?}");
+        assert!(said.out.contains("is the network there?"), "{said:?}");
+        assert_eq!(names(&workshop.path(".tools")), ["setup.lock"]);
+    }
+
+    #[test]
+    fn what_an_interrupted_call_left_behind_goes() {
+        let workshop = Workshop::new();
+        workshop.stand_in("go",
+            "[ \"$1\" = version ] && echo go1.26.8 && exit\necho half > \"$GOBIN/k6\"; kill -KILL $PPID",
+        );
+        let said = setup(&workshop, "k6").output().unwrap();
+        assert!(!said.status.success());
+        let left = names(&workshop.path(".tools"));
+        assert!(left[0].starts_with("partial-"), "{left:?}");
+        assert!(!workshop.path(".tools/bin/k6").exists());
+        workshop.stand_in("go", GO);
+        run(&workshop, "k6").good();
+        assert_eq!(names(&workshop.path(".tools")), ["bin", "setup.lock"]);
+    }
+
+    #[test]
+    fn mdbook_is_installed_once() {
+        let workshop = Workshop::new();
+        workshop.stand_in(
+            "cargo",
+            r#"
+            while [ "$1" != --root ]; do shift; done
+            mkdir "$2/bin"
+            printf '#!/bin/sh\necho mdbook v0.5.4\n' > "$2/bin/mdbook"
+            chmod +x "$2/bin/mdbook""#,
+        );
+        assert!(run(&workshop, "mdbook").good().contains("installed in"));
+        assert!(run(&workshop, "mdbook").good().contains("there already"));
+    }
+
+    /// What a `python3` does that makes environments whose `pip` only counts.
+    const PYTHON: &str = r#"
+        [ "$1" = --version ] && echo 'Python 3.11.7' && exit
+        mkdir -p "$3/bin"
+        printf '#!/bin/sh\necho "$*" >> "%s.calls"\n[ ! -e "%s.offline" ]\n' "$0" "$0" > "$3/bin/python"
+        chmod +x "$3/bin/python""#;
+
+    #[test]
+    fn locust_is_installed_again_when_its_requirements_change() {
+        let workshop = Workshop::new();
+        workshop.stand_in("python3", PYTHON);
+        let said = run(&workshop, "locust").good();
+        assert!(said.contains("left out"), "{said}");
+
+        workshop.write("locust/requirements.txt", "locust==2.47.0\n");
+        assert!(run(&workshop, "locust").good().contains("installed in"));
+        assert!(run(&workshop, "locust").good().contains("there already"));
+        workshop.write("tests/browser/requirements.txt", "playwright==1\n");
+        assert!(run(&workshop, "locust").good().contains("installed in"));
+        let calls = workshop.read("path/python3.calls");
+        assert_eq!(calls.lines().count(), 2, "{calls}");
+        assert!(calls.contains("tests/browser/requirements.txt"), "{calls}");
+    }
+
+    #[test]
+    fn a_half_installed_locust_is_not_taken_for_whole() {
+        let workshop = Workshop::new();
+        workshop.stand_in("python3", PYTHON);
+        workshop.write("locust/requirements.txt", "locust==2.47.0\n");
+        workshop.write("path/python3.offline", "");
+        let said = run(&workshop, "locust");
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert!(said.out.contains("is the network there?"), "{said:?}");
+        std::fs::remove_file(workshop.path("path/python3.offline")).unwrap();
+        assert!(run(&workshop, "locust").good().contains("installed in"));
+    }
+}

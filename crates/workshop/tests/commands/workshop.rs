@@ -1,0 +1,150 @@
+//! A workshop with one chapter, small enough to be made for every test.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// What `problem.rs` holds; the exercise starts as the same code.
+pub(crate) const PROBLEM: &str = "//! The problem.\n\nfn answer() -> u32 {\n    1 + 1\n}\n";
+/// What `solution.rs` holds.
+pub(crate) const SOLUTION: &str = "//! The solution.\n\nfn answer() -> u32 {\n    2\n}\n";
+/// What the exercise is shipped as.
+pub(crate) const SHIPPED: &str =
+    "//! Exercise: cure it.\n//!\n//! Think first.\n\nfn answer() -> u32 {\n    1 + 1\n}\n";
+/// The chapter's folder within the workshop.
+pub(crate) const CHAPTER: &str = "chapters/1-small";
+
+/// A workshop of one chapter in a folder that goes with it.
+pub(crate) struct Workshop {
+    folder: TempDir,
+}
+
+impl Workshop {
+    /// Makes one, without a git repository.
+    pub(crate) fn new() -> Self {
+        let workshop = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        workshop.write("Cargo.toml", "[workspace]\n");
+        let chapter_file = include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../chapters/1-mutex-held-across-await/chapter.toml"
+        ));
+        for (name, text) in [
+            ("chapter.toml", chapter_file),
+            ("exercise-intro.md", "Exercise: cure it.\n\nThink first.\n"),
+            ("hints.md", "## One?\n\nLook.\n\n## Two?\n\nAct.\n"),
+            ("src/problem.rs", PROBLEM),
+            ("src/exercise.rs", SHIPPED),
+            ("src/solution.rs", SOLUTION),
+        ] {
+            workshop.write(&format!("{CHAPTER}/{name}"), text);
+        }
+        workshop
+    }
+
+    pub(crate) fn path(&self, within: &str) -> PathBuf {
+        self.folder.path().join(within)
+    }
+
+    pub(crate) fn exercise(&self) -> PathBuf {
+        self.path(CHAPTER).join("src/exercise.rs")
+    }
+
+    pub(crate) fn write(&self, within: &str, text: &str) {
+        let file = self.path(within);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+
+    pub(crate) fn read(&self, within: &str) -> String {
+        std::fs::read_to_string(self.path(within)).unwrap()
+    }
+
+    /// A program made of shell commands, in the folder `path`.
+    #[cfg(unix)]
+    pub(crate) fn stand_in(&self, name: &str, script: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+
+        let within = format!("path/{name}");
+        self.write(&within, &format!("#!/bin/sh\n{script}\n"));
+        let file = self.path(&within);
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        file
+    }
+
+    /// `cargo workshop ARGUMENTS`, ready to be changed before it runs.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_workshop"));
+        command
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env_remove("CI")
+            .env_remove("NO_COLOR");
+        command
+    }
+
+    /// Runs `cargo workshop ARGUMENTS`.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+        Said::from(self.command(arguments).output().unwrap())
+    }
+}
+
+/// What a command printed and how it ended.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Said {
+    /// Asserts the exit code and returns what standard output held.
+    #[track_caller]
+    pub(crate) fn good(self) -> String {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self.out
+    }
+
+    /// Asserts the exit code and that the sentence is one, and returns it.
+    #[track_caller]
+    pub(crate) fn refused(self, code: i32) -> String {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        let sentence = self.err.trim_end();
+        assert!(sentence.starts_with("error: "), "{self:?}");
+        assert_eq!(sentence.lines().count(), 1, "{self:?}");
+        assert!(!sentence.contains("panicked"), "{self:?}");
+        sentence.to_owned()
+    }
+
+    /// Standard output as the JSON that it must be.
+    #[track_caller]
+    pub(crate) fn json(self) -> serde_json::Value {
+        let out = self.good();
+        serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"))
+    }
+}
+
+/// The files in a folder, by name.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .map(|entries| {
+            entries
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect()
+        })
+        .unwrap_or_default();
+    names.sort();
+    names
+}

@@ -1,0 +1,179 @@
+"""What the chapters' Locust scripts share: a user that checks every answer, a measurement that
+begins once all users are there and warm, and thresholds that decide the exit code.
+
+Runs as one process, or as a master with workers; then the thresholds are judged on the master.
+See docs/generator.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import logging
+import random
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import gevent
+from locust import FastHttpUser, events, task
+from locust import __version__ as locust_version
+from locust.runners import WorkerRunner
+
+log = logging.getLogger("workshop")
+
+# The same as k6's, so that one rule holds for both: 99 is a missed threshold.
+THRESHOLD_MISSED = 99
+QUANTILES = (0.0, 0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a cured service keeps to, derived from the time its answer cannot do without."""
+
+    call_s: float
+
+    @property
+    def p95_ms(self) -> float:
+        """Four times the unavoidable: no queue, but room for a busy laptop."""
+        return 4 * self.call_s * 1000
+
+    def per_second(self, users: int, think_s: float) -> float:
+        """Four fifths of what Little's law lets so many users ask for."""
+        return 0.8 * users / (think_s + self.call_s)
+
+
+class ChapterUser(FastHttpUser):
+    """Thinks, asks, and checks the answer. A chapter says what to ask and what to expect."""
+
+    abstract = True
+    host = "http://127.0.0.1:8080"
+    path: ClassVar[str]
+    answer: ClassVar[str]
+    limits: ClassVar[Limits]
+
+    def __init__(self, environment) -> None:
+        # Read by FastHttpUser when it makes its client.
+        self.connection_timeout = self.network_timeout = environment.parsed_options.time_out
+        super().__init__(environment)
+
+    def on_start(self) -> None:
+        # Locust starts users in one batch a second, which would come back as one for ever.
+        gevent.sleep(random.uniform(0, self.wait_time()))
+
+    def wait_time(self) -> float:
+        return self.environment.parsed_options.think
+
+    @task
+    def ask(self) -> None:
+        with self.client.get(self.path, catch_response=True) as response:
+            if response.status_code == 0:
+                response.failure(f"connection: {type(response.error).__name__}")
+            elif response.status_code != 200:
+                response.failure(f"status {response.status_code}")
+            elif response.text != self.answer:
+                response.failure(f"wrong answer: {response.text[:200]}")
+
+
+@events.init_command_line_parser.add_listener
+def add_options(parser) -> None:
+    parser.add_argument(
+        "--think", type=float, default=0.5, help="Seconds a user pauses between an answer and the next request"
+    )
+    parser.add_argument(
+        "--warm-up", type=float, default=2.0, help="Seconds, once all users are there, that are not measured"
+    )
+    parser.add_argument("--time-out", type=float, default=60.0, help="Seconds without an answer that make an error")
+    parser.add_argument(
+        "--summary", metavar="FILE", default="", include_in_web_ui=False, help="Write what was measured to FILE as JSON"
+    )
+    parser.set_defaults(num_users=200, spawn_rate=100, run_time="30s")
+
+
+class Measurement:
+    """Forgets everything up to the steady state, except faults."""
+
+    def __init__(self, environment) -> None:
+        self.environment = environment
+        self.start: float | None = None
+
+    def begin_after_warm_up(self, **_kwargs) -> None:
+        self.start = None
+        gevent.spawn_later(self.environment.parsed_options.warm_up, self.begin)
+
+    def begin(self) -> None:
+        stats = self.environment.stats
+        faults = stats.errors
+        stats.reset_all()
+        # A fault while the users came is a fault.
+        stats.errors = faults
+        self.start = time.time()
+        log.info("all users are there and warm: measuring from now on")
+
+
+@events.init.add_listener
+def prepare(environment, **_kwargs) -> None:
+    measurement = Measurement(environment)
+    environment.events.spawning_complete.add_listener(measurement.begin_after_warm_up)
+    if not isinstance(environment.runner, WorkerRunner):
+        environment.events.quitting.add_listener(lambda **_: judge(environment, measurement))
+
+
+def judge(environment, measurement: Measurement) -> None:
+    """Sets the exit code, and says why."""
+    summary = summarise(environment, measurement)
+    if path := environment.parsed_options.summary:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(summary, file)
+    missed = list(misses(environment, measurement, summary))
+    for line in missed:
+        log.error("threshold missed: %s", line)
+    if missed and environment.runner.cpu_warning_emitted:
+        log.error("Locust itself was at its limit: add workers before blaming the service (docs/generator.md)")
+    environment.process_exit_code = THRESHOLD_MISSED if missed else 0
+
+
+def summarise(environment, measurement: Measurement) -> dict:
+    total = environment.stats.total
+    start = measurement.start or time.time()
+    last = total.last_request_timestamp or start
+    return {
+        "version": locust_version,
+        "seconds": max(last - start, 0.0),
+        "completed": total.num_requests - total.num_failures,
+        "mean_ms": total.avg_response_time,
+        "min_ms": total.min_response_time or 0.0,
+        "max_ms": total.max_response_time,
+        "quantiles": [[q, total.get_response_time_percentile(q)] for q in QUANTILES if total.num_requests],
+        "errors": {cause(error): error.occurrences for error in environment.stats.errors.values()},
+        "per_second": [count for _second, count in sorted(total.num_reqs_per_sec.items())],
+    }
+
+
+def cause(error) -> str:
+    """What `ask` called a failure. Locust keeps it as an exception, workers send its repr."""
+    if not isinstance(error.error, str):
+        return str(error.error)
+    text = error.error.removeprefix("CatchResponseError(").removesuffix(")")
+    return str(ast.literal_eval(text)) if text[:1] in "'\"" and text[-1:] == text[:1] else text
+
+
+def misses(environment, measurement: Measurement, summary: dict):
+    """A sentence for every threshold that was missed."""
+    for cause, count in summary["errors"].items():
+        yield f"{count} requests failed: {cause}"
+    if measurement.start is None:
+        yield "nothing was measured; let the run last longer than its users take to come and warm up"
+    elif not summary["completed"]:
+        yield "no right answer came"
+    if not summary["completed"]:
+        return
+    users = environment.runner.target_user_count or environment.parsed_options.num_users
+    for limits in {user.limits for user in environment.user_classes}:
+        p95 = environment.stats.total.get_response_time_percentile(0.95)
+        if p95 > limits.p95_ms:
+            yield f"95 % of answers within {p95:.0f} ms, not {limits.p95_ms:.0f} ms"
+        wanted = limits.per_second(users, environment.parsed_options.think)
+        rate = summary["completed"] / summary["seconds"] if summary["seconds"] else 0.0
+        if rate < wanted:
+            yield f"{rate:.1f} answers a second, not {wanted:.0f}"
