@@ -9,6 +9,9 @@
 //! of our own. So this module writes the vtable itself. It is the only module of
 //! the crate with unsafe code.
 //!
+//! Its tests, and those of the whole life of a request, run under Miri:
+//! `cargo +nightly miri test -p await-profile --lib`.
+//!
 //! # Why it is sound
 //!
 //! The waker's data is a pointer to a [`Hook`] on the stack of [`poll_hooked`].

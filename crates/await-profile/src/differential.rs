@@ -17,6 +17,9 @@ use crate::flamegraph::FlamegraphError;
 /// requests in flight, and how long was sampled, are not what is compared. Lines in
 /// files are left out, as an edit above a function would otherwise make it another.
 ///
+/// What is gone altogether has no width in `after`. To see it, draw the difference
+/// the other way round too.
+///
 /// [`Profile::folded`]: crate::Profile::folded
 ///
 /// # Errors

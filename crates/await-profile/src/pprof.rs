@@ -202,6 +202,7 @@ mod tests {
     use crate::{AwaitProfiler, ProfileOptions};
 
     #[test]
+    #[cfg_attr(miri, ignore = "needs real stacks")]
     fn functions_routes_and_weights_survive() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()

@@ -172,8 +172,8 @@ impl AwaitProfiler {
         self
     }
 
-    /// Has requests that begin from now on registered, at the cost of some tens
-    /// of nanoseconds each.
+    /// Has requests that begin from now on registered, at the cost of a tenth
+    /// of a microsecond each.
     pub fn arm(&self) {
         self.set_armed(true);
     }

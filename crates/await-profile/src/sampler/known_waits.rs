@@ -93,6 +93,7 @@ async fn settle() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs real stacks")]
 fn shares_are_within_two_points_in_twenty_runs() {
     let mut largest: f64 = 0.0;
     for seed in 0..RUNS {
