@@ -23,11 +23,11 @@ const RECORDED: &[(&str, &[&str])] = &[
     ),
     (
         "generator-bound.md",
-        &["generator_comparison", "--", "published", "3", "10"],
+        &["generator_comparison", "--", "published", "2", "8"],
     ),
     (
         "generator-peak.md",
-        &["generator_comparison", "--", "peak", "5", "4"],
+        &["generator_comparison", "--", "peak", "3", "3"],
     ),
 ];
 
