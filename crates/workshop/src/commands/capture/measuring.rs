@@ -21,6 +21,7 @@ const RECORDED: &[(&str, &[&str])] = &[
         "coordinated-omission.md",
         &["coordinated_omission", "--", "30"],
     ),
+    ("profiling-cost.md", &["profiling_cost", "--", "6", "2"]),
     (
         "generator-bound.md",
         &["generator_comparison", "--", "published", "2", "8"],
@@ -38,6 +39,8 @@ pub(super) fn record(workshop: &Workshop) -> Result<Exit, Problem> {
     let interrupt = ctrl_c::watch();
     compile::chapter(workshop, &workshop.chapter(1)?, &[], &interrupt)?;
     let tools = Tools::of(workshop);
+    // Before the first file changes what git sees.
+    let commit = Commit::checked_out(workshop.root());
     for (name, arguments) in RECORDED {
         let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .current_dir(workshop.root())
@@ -63,7 +66,7 @@ pub(super) fn record(workshop: &Workshop) -> Result<Exit, Problem> {
         }
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
         if !text.contains("at commit") {
-            text.push_str(&provenance(workshop, arguments));
+            text.push_str(&provenance(&commit, arguments));
         }
         files::replace(&folder.join(name), text)?;
         println!("flamegraphs/measuring/{name}: recorded");
@@ -72,12 +75,12 @@ pub(super) fn record(workshop: &Workshop) -> Result<Exit, Problem> {
 }
 
 /// What was run, on which code, when and where.
-fn provenance(workshop: &Workshop, arguments: &[&str]) -> String {
+fn provenance(commit: &Commit, arguments: &[&str]) -> String {
     let date = provenance::now();
     format!(
         "\n*Measured by `cargo run -p evidence --example {}` at commit `{}` on {} (UTC): {}.*\n",
         arguments.join(" "),
-        Commit::checked_out(workshop.root()).in_short(),
+        commit.in_short(),
         date.get(..10).unwrap_or(&date),
         Environment::observe(true, "dev", BTreeMap::new()).in_a_line(),
     )
