@@ -53,6 +53,21 @@ impl Frame {
     }
 }
 
+/// The part of a path that is the same on every machine: the package's folder and what is in it.
+pub(crate) fn portable(file: &str) -> String {
+    let short = short(file);
+    let folder = file
+        .strip_suffix(&short)
+        .and_then(|above| {
+            above
+                .trim_end_matches(['/', '\\'])
+                .rsplit(['/', '\\'])
+                .next()
+        })
+        .filter(|folder| !folder.is_empty());
+    folder.map_or_else(|| short.clone(), |folder| format!("{folder}/{short}"))
+}
+
 /// The part of a path that says which file it is to someone who knows the project.
 fn short(file: &str) -> String {
     let file = file.replace('\\', "/");
@@ -192,6 +207,25 @@ fn claim_macros(frames: &mut [Frame]) {
                 line: None,
                 path: std::mem::take(&mut frame.path),
             };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::portable;
+
+    #[test]
+    fn a_portable_path_does_not_tell_whose_machine_it_is() {
+        for (file, expected) in [
+            ("/home/me/shop/src/cart.rs", "shop/src/cart.rs"),
+            (
+                "/home/me/.cargo/registry/src/index-1/tokio-1.0.0/src/sync/mutex.rs",
+                "tokio-1.0.0/src/sync/mutex.rs",
+            ),
+            ("src/main.rs", "src/main.rs"),
+        ] {
+            assert_eq!(portable(file), expected);
         }
     }
 }

@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use prost::Message;
 
 use crate::fold::Entry;
-use crate::frames::Frames;
+use crate::frames::{Frames, portable};
 use crate::profile::Profile as AwaitProfile;
 
 #[derive(Clone, PartialEq, Message)]
@@ -165,7 +165,8 @@ impl Writer {
 
     fn location(&mut self, entry: &Entry) -> u64 {
         let name = self.string(&entry.function);
-        let filename = self.string(entry.file.as_deref().unwrap_or_default());
+        let file = entry.file.as_deref().map(portable);
+        let filename = self.string(&file.unwrap_or_default());
         let line = entry.line.unwrap_or_default();
         let next = self.functions.len() as u64 + 1;
         let function = *self.functions.entry((name, filename)).or_insert(next);
