@@ -178,6 +178,22 @@ mod profiles {
         first.join().expect("the first profile is not disturbed");
     }
 
+    /// The first sample of a process is special: pprof builds its unwinder then. On a loaded
+    /// server that must not meet an allocation half done.
+    #[test]
+    fn the_first_profile_of_a_loaded_server_does_not_hang_it() {
+        for _ in 0..15 {
+            let server = start("solution");
+            under_load(&server, || {
+                std::thread::sleep(Duration::from_millis(100));
+                ask(
+                    server.admin(),
+                    "/debug/pprof/profile?seconds=0.1&frequency=250",
+                );
+            });
+        }
+    }
+
     /// A sampler that takes a lock in a signal handler deadlocks sooner or later: soak it.
     #[test]
     fn a_hundred_profiles_under_load_leave_the_server_standing() {

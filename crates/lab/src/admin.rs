@@ -57,7 +57,7 @@ impl Admin {
             .build()?;
         let shared = Arc::new(Shared {
             metrics,
-            cpu: CpuProfiler::default(),
+            cpu: CpuProfiler::ready(),
             waits,
         });
         std::thread::Builder::new()

@@ -34,6 +34,13 @@ pub(crate) struct CpuProfiler {
 }
 
 impl CpuProfiler {
+    /// A profiler that is ready to sample a loaded server. Call it before anything else runs: see
+    /// [`sampler::prime`].
+    pub(crate) fn ready() -> Self {
+        sampler::prime();
+        Self::default()
+    }
+
     /// Samples a second of processor time.
     pub(crate) const DEFAULT_FREQUENCY: u16 = 99;
 
@@ -100,6 +107,8 @@ impl CpuProfile {
 #[cfg(not(unix))]
 mod sampler {
     use super::{CpuProfile, Duration, Refusal};
+
+    pub(super) fn prime() {}
 
     pub(super) async fn record(_: Duration, _: u16) -> Result<CpuProfile, Refusal> {
         Err(Refusal::NotHere(

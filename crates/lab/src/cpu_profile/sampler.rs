@@ -6,12 +6,39 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cpu_time::ProcessTime;
+use cpu_time::{ProcessTime, ThreadTime};
 use pprof::protos::Message;
 use pprof::{Frames, ProfilerGuardBuilder, Report, Symbol, UnresolvedReport};
 
 use super::CpuProfile;
 use crate::admin::Refusal;
+
+/// Processor time within which the kernel ticks at least once, even at 100 ticks a second.
+const A_FEW_TICKS: Duration = Duration::from_millis(40);
+
+/// Has a first sample taken now, by a thread that computes and nothing else.
+///
+/// pprof builds its unwinder inside the signal handler of the very first sample, and allocates.
+/// Under load that handler sooner or later interrupts an allocation, whose lock is then waited for
+/// for ever. Called before anything else runs, there is no such lock to interrupt.
+pub(super) fn prime() {
+    let Ok(guard) = ProfilerGuardBuilder::default()
+        .frequency(250)
+        .blocklist(&["libgcc"])
+        .build()
+    else {
+        // The first profile that is asked for will say why.
+        return;
+    };
+    let began = ThreadTime::now();
+    let mut number = 0_u64;
+    while began.elapsed() < A_FEW_TICKS {
+        for _ in 0..10_000 {
+            number = std::hint::black_box(number.wrapping_add(1));
+        }
+    }
+    drop(guard);
+}
 
 pub(super) async fn record(duration: Duration, frequency: u16) -> Result<CpuProfile, Refusal> {
     let guard = ProfilerGuardBuilder::default()
