@@ -53,7 +53,7 @@ pub(super) const TESTS: Check = Check {
     needs: &[],
     // Some tests wait for answers with the clock in hand.
     stands_alone: true,
-    run: |context| context.run(&mut context.cargo(&["test", "--workspace"])),
+    run: |context| context.run(&mut context.cargo(&["test", "--workspace", "--no-fail-fast"])),
 };
 
 pub(super) const UNOPTIMISED: Check = Check {
