@@ -98,7 +98,7 @@ const CHEAT: &[Cheat] = &[
             "    warp::path!(\"read\")",
             "    while clients.try_lock().is_ok() {\n        std::thread::yield_now();\n    }\n    warp::path!(\"read\")",
         )],
-        reason: "start",
+        reason: "listen",
     },
 ];
 
