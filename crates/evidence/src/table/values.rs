@@ -39,6 +39,10 @@ fn named(
     values.bound(record, analysis);
     values.points(analysis);
     values.profiles(record, folded);
+    for count in &record.instructions {
+        let name = format!("{}-instructions", count.variant);
+        values.add(&name, figures::ratio(count.per_round));
+    }
     for published in &record.references {
         let name = format!("published-{}", published.figure);
         values.add(&name, published.value.clone());
