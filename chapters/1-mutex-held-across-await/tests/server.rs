@@ -17,6 +17,7 @@ fn start(variant: &str) -> Server {
         program: Path::new(PROGRAM),
         variant,
         data_seed: 0,
+        arguments: &[],
         processors: &[],
     };
     Server::start(&launch, &Interrupt::new()).expect("the server starts")

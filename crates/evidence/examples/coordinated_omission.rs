@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             program: &folder.join(format!("chapter1{}", std::env::consts::EXE_SUFFIX)),
             variant: "problem",
             data_seed: 0,
+            arguments: &[],
             processors: &[],
         },
         &interrupt,

@@ -81,6 +81,7 @@ fn round(profile: Option<&str>, seconds: u32) -> Result<f64, Box<dyn Error>> {
         program: &folder.join(format!("chapter1{}", std::env::consts::EXE_SUFFIX)),
         variant: "solution",
         data_seed: 0,
+        arguments: &[],
         processors: &placement.server,
     };
     let server = Server::start(&launch, &interrupt)?;

@@ -10,12 +10,17 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{damage::ChapterFileError, setting::Setting};
 use crate::{
-    claim::{Check, Conditions, Effect, Mechanism, NearTheBound, Point},
+    claim::{Check, Conditions, Effect, Mechanism, NearTheBound, Point, Utilised},
     instructions::Counting,
     law::{Inputs, Law, Prediction},
     load::{Arrivals, Exchange, Load, Probe, Writes},
     record::ProfileKind,
 };
+
+/// The counter of calls to the stand-in database.
+pub(crate) const DATABASE_CALLS: &str = "database_calls_total";
+/// The processor time that went into the work itself, in seconds.
+pub(crate) const WORK_CPU: &str = "work_cpu_seconds_total";
 
 /// The whole file. Durations are seconds unless a key says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +56,12 @@ pub struct ChapterFile {
     /// How near the solution comes to the law's bound.
     #[serde(default)]
     pub bound: Option<NearTheBound>,
+    /// How much of its processor time the solution puts into the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utilised: Option<Utilised>,
+    /// Connections over time, as a plot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<SeriesOf>,
     /// Other settings in which law and measurement are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub points: Vec<Point>,
@@ -83,6 +94,14 @@ pub struct ChapterFile {
 pub struct Afterwards {
     /// Path and query of a `GET`.
     pub path: String,
+}
+
+/// Accepted and finished connections over time, of problem and solution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeriesOf {
+    /// The setting: a key of `[settings]`.
+    pub setting: String,
 }
 
 /// A table of variants (rows) and settings (columns), which `capture` measures: more than the one
@@ -227,6 +246,22 @@ impl ChapterFile {
             duration: Duration::from_secs_f64(setting.duration_s),
             time_out: Duration::from_secs_f64(setting.time_out_s),
         }
+    }
+
+    /// The counters on `/metrics` that a round keeps.
+    pub fn metrics(&self) -> Vec<String> {
+        let mut metrics = vec![self.mechanism.metric.clone()];
+        if self.utilised.is_some() {
+            metrics.push(WORK_CPU.to_owned());
+        }
+        metrics
+    }
+
+    /// The counter that every answer must have raised; `None` where an answer needs no call.
+    pub fn calls_metric(&self) -> Option<&str> {
+        let asks_database = self.law.shortest_answer_ms().is_some();
+        let own = self.check.calls.as_deref();
+        own.or_else(|| asks_database.then_some(DATABASE_CALLS))
     }
 
     /// The name of the setting that the mechanism is counted in; the effect's unless it has one.

@@ -91,6 +91,8 @@ pub enum Metric {
     P50Ms,
     /// 99th percentile of the latency in ms: smaller is better.
     P99Ms,
+    /// 99th percentile of the probe's latency in ms, from the scheduled moment: smaller is better.
+    ProbeP99Ms,
 }
 
 impl Metric {
@@ -100,6 +102,7 @@ impl Metric {
             Self::RequestsPerSecond => "requests_per_second",
             Self::P50Ms => "p50_ms",
             Self::P99Ms => "p99_ms",
+            Self::ProbeP99Ms => "probe_p99_ms",
         }
     }
 
@@ -109,6 +112,7 @@ impl Metric {
             Self::RequestsPerSecond => "requests a second",
             Self::P50Ms => "median latency",
             Self::P99Ms => "99th percentile of latency",
+            Self::ProbeP99Ms => "99th percentile of everybody else's latency",
         }
     }
 
@@ -117,14 +121,22 @@ impl Metric {
         match self {
             Self::RequestsPerSecond if value >= 100.0 => figures::count(value.round()),
             Self::RequestsPerSecond => figures::ratio(value),
-            Self::P50Ms | Self::P99Ms => figures::milliseconds(value),
+            Self::P50Ms | Self::P99Ms | Self::ProbeP99Ms => figures::milliseconds(value),
         }
     }
 
     /// Whether its value in this run is a lower limit: a latency of which only
     /// the requests that were answered speak, while more were still waiting.
     pub fn is_at_least(self, outcome: &Outcome) -> bool {
-        self != Self::RequestsPerSecond && outcome.unfinished > outcome.completed
+        match self {
+            Self::RequestsPerSecond => false,
+            Self::P50Ms | Self::P99Ms => outcome.unfinished > outcome.completed,
+            // Those without an answer are the slowest: one in a hundred of them decides.
+            Self::ProbeP99Ms => outcome
+                .probe
+                .as_ref()
+                .is_some_and(|probe| 100 * probe.unfinished > probe.completed),
+        }
     }
 
     /// Its value in one run for people; a lower limit says so.
@@ -150,6 +162,7 @@ impl Metric {
             Self::RequestsPerSecond => Some(outcome.requests_per_second),
             Self::P50Ms => outcome.latency.at(0.5),
             Self::P99Ms => outcome.latency.at(0.99),
+            Self::ProbeP99Ms => outcome.probe.as_ref()?.latency.at(0.99),
         }?;
         (value.is_finite() && value > 0.0).then_some(value)
     }
@@ -160,7 +173,7 @@ impl Metric {
         let (worse, better) = (self.of(worse)?, self.of(better)?);
         Some(match self {
             Self::RequestsPerSecond => better / worse,
-            Self::P50Ms | Self::P99Ms => worse / better,
+            Self::P50Ms | Self::P99Ms | Self::ProbeP99Ms => worse / better,
         })
     }
 }
@@ -211,6 +224,19 @@ pub struct Check {
     pub setting: String,
     /// The ratio, exercise to problem, larger being better.
     pub at_least: f64,
+    /// A counter on `/metrics` that every answer must have raised by one, unless it is the calls to
+    /// the database: an answer without it was got by leaving out the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<String>,
+}
+
+/// How much of the processor time that the solution was given went into the work itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Utilised {
+    /// The claimed share (0 to 1): throughput against the utilisation law's bound for the processor
+    /// time that the server was really given.
+    pub at_least_share: f64,
 }
 
 /// What must be true of the machine and the run before the claim can be judged.

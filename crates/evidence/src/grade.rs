@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    chapter_file::ChapterFile,
+    chapter_file::{ChapterFile, DATABASE_CALLS},
     figures,
     outcome::Outcome,
     verdict::{fault, generator_bound, limit_in_words, throttled, unoptimised},
@@ -43,8 +43,10 @@ pub struct Trial {
 pub struct Observed {
     /// What the generator saw.
     pub outcome: Outcome,
-    /// Calls that reached the database, warm-up included; `None` in a chapter without one.
-    pub database_calls: Option<u64>,
+    /// Calls that an answer cannot do without, warm-up included: to the database, or what else the
+    /// chapter's `[check]` names; `None` in a chapter without such.
+    #[serde(alias = "database_calls")]
+    pub calls: Option<u64>,
     /// Changes that reached the database, warm-up included; `None` in a chapter without one.
     #[serde(default)]
     pub database_records: Option<u64>,
@@ -197,15 +199,16 @@ fn evasion(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
     let exercise = &trial.exercise;
     let outcome = &exercise.outcome;
     let reads = outcome.completed - outcome.writes;
-    // A chapter whose law knows no call has no database to ask.
-    let needs_calls = chapter.law.shortest_answer_ms().is_some();
-    if let Some(calls) = exercise.database_calls.filter(|_| needs_calls)
+    if let (Some(metric), Some(calls)) = (chapter.calls_metric(), exercise.calls)
         && calls < reads
     {
+        let (who, what) = match metric {
+            DATABASE_CALLS => ("the database saw", figures::things(calls, "call")),
+            other => (other, format!("is {}", figures::count(calls as f64))),
+        };
         return Some(format!(
-            "the exercise gave {}, but the database saw {}; every answer needs a call of its own.",
+            "the exercise gave {}, but {who} {what}; every answer needs a call of its own.",
             figures::things(reads, "answer"),
-            figures::things(calls, "call")
         ));
     }
     if let Some(records) = exercise.database_records

@@ -6,14 +6,18 @@
 mod amdahl;
 mod barrier;
 mod little;
+mod set_up;
+mod utilisation;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::{amdahl::Amdahl, barrier::Barrier, little::Little};
+pub use self::{
+    amdahl::Amdahl, barrier::Barrier, little::Little, set_up::SetUp, utilisation::Utilisation,
+};
 use crate::{
     chapter_file::Setting,
-    claim::PROBLEM,
-    record::{ProfileKind, Record},
+    claim::{PROBLEM, SOLUTION},
+    record::{ProfileKind, Purpose, Record},
 };
 
 /// A chapter's law with its parameters: the table `[law.<name>]` of `chapter.toml`.
@@ -26,6 +30,10 @@ pub enum Law {
     Barrier(Barrier),
     /// Amdahl's law: the share of the work that the cure removes bounds the gain.
     Amdahl(Amdahl),
+    /// Set-up against exchange: what is paid for every request instead of once.
+    SetUp(SetUp),
+    /// The utilisation law, and the queue that it fills.
+    Utilisation(Utilisation),
 }
 
 /// What a law says about one setting.
@@ -47,6 +55,8 @@ pub struct Prediction {
 pub struct Inputs {
     /// Share (0 to 1) of the problem's processor time that is spent in the law's frames.
     pub frames_share: Option<f64>,
+    /// Processor time a request of problem and solution in the law's own setting, in seconds.
+    pub cpu_per_request: Option<(f64, f64)>,
 }
 
 impl Inputs {
@@ -56,10 +66,26 @@ impl Inputs {
             .profiles
             .iter()
             .find(|profile| profile.variant == PROBLEM && profile.kind == ProfileKind::Cpu);
+        let cpu = |variant| cpu_per_request(record, Purpose::Law, variant);
         Self {
             frames_share: problem.and_then(|profile| profile.frames_share),
+            cpu_per_request: cpu(PROBLEM).zip(cpu(SOLUTION)),
         }
     }
+}
+
+/// The server's processor time for each answer in seconds, over all rounds of one purpose.
+pub(crate) fn cpu_per_request(record: &Record, purpose: Purpose, variant: &str) -> Option<f64> {
+    let rounds = || {
+        record
+            .rounds_for(purpose)
+            .filter(|round| round.variant == variant)
+    };
+    let seconds: Option<f64> = rounds().map(|round| round.server_cpu_s).sum();
+    let answers: u64 = rounds().map(|round| round.outcome.completed).sum();
+    seconds
+        .filter(|seconds| answers > 0 && *seconds > 0.0)
+        .map(|seconds| seconds / answers as f64)
 }
 
 impl Law {
@@ -69,6 +95,8 @@ impl Law {
             Self::Little(_) => "Little's law",
             Self::Barrier(_) => "The barrier of a fair lock",
             Self::Amdahl(_) => "Amdahl's law",
+            Self::SetUp(_) => "Set-up against exchange",
+            Self::Utilisation(_) => "The utilisation law",
         }
     }
 
@@ -80,6 +108,10 @@ impl Law {
                 Some(law.predicted(setting.users, setting.think(), setting.write_share))
             }
             Self::Amdahl(law) => inputs.frames_share.map(|share| law.predicted(share)),
+            Self::SetUp(_) => inputs
+                .cpu_per_request
+                .map(|(problem, solution)| SetUp::predicted(problem, solution)),
+            Self::Utilisation(law) => Some(law.predicted(setting.users)),
         }
     }
 
@@ -88,7 +120,7 @@ impl Law {
         match self {
             Self::Little(law) => Some(law.call_ms),
             Self::Barrier(law) => Some(law.hold_ms),
-            Self::Amdahl(_) => None,
+            Self::Amdahl(_) | Self::SetUp(_) | Self::Utilisation(_) => None,
         }
     }
 
@@ -96,7 +128,7 @@ impl Law {
     pub fn within(&self) -> Option<f64> {
         match self {
             Self::Amdahl(law) => law.within,
-            Self::Little(_) | Self::Barrier(_) => None,
+            _ => None,
         }
     }
 
@@ -104,7 +136,15 @@ impl Law {
     pub fn frames(&self) -> &[String] {
         match self {
             Self::Amdahl(law) => &law.frames,
-            Self::Little(_) | Self::Barrier(_) => &[],
+            _ => &[],
+        }
+    }
+
+    /// The setting of the rounds that the law predicts from, where it needs some.
+    pub fn setting(&self) -> Option<&str> {
+        match self {
+            Self::SetUp(law) => Some(&law.setting),
+            _ => None,
         }
     }
 }

@@ -76,11 +76,12 @@ impl Bench<'_> {
         seconds: f64,
     ) -> Result<Taken, ProofError> {
         let setting = self.chapter.profile_setting(kind);
-        let mut load = self.chapter.load_of(self.setting(setting)?);
+        let asked = self.setting(setting)?;
+        let mut load = self.chapter.load_of(asked);
         // The load stops when the profile is there, and must not before.
         load.duration = patience(seconds);
         let enough = Interrupt::new();
-        let server = self.start(variant, 0)?;
+        let server = self.start(variant, asked, 0)?;
         std::thread::scope(|scope| {
             let driver = scope.spawn(|| {
                 let settings = generator::Settings {

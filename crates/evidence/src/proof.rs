@@ -3,6 +3,7 @@
 
 mod placement;
 mod plan;
+mod watch;
 
 use std::path::Path;
 use std::time::Duration;
@@ -27,6 +28,8 @@ pub struct Bench<'a> {
     pub program: &'a Path,
     /// Its build with the features that the mechanism is counted with, where it has some.
     pub counted: Option<&'a Path>,
+    /// Arguments for every server, beside those of the setting.
+    pub arguments: &'a [String],
     /// The chapter's claims and loads.
     pub chapter: &'a ChapterFile,
     /// Who runs where.
@@ -141,13 +144,18 @@ impl Bench<'_> {
             .ok_or_else(|| ProofError::NoSetting(name.to_owned()))
     }
 
-    /// Starts a server of `variant` on its processors.
+    /// Starts a server of `variant` on its processors, as `setting` has it.
     ///
     /// # Errors
     ///
     /// When it does not come up.
-    pub fn start(&self, variant: &str, data_seed: u64) -> Result<Server, ServerError> {
-        self.start_program(self.program, variant, data_seed)
+    pub fn start(
+        &self,
+        variant: &str,
+        setting: &Setting,
+        data_seed: u64,
+    ) -> Result<Server, ServerError> {
+        self.start_program(self.program, variant, setting, data_seed)
     }
 
     /// Starts a server of the build that counts the mechanism.
@@ -155,20 +163,28 @@ impl Bench<'_> {
     /// # Errors
     ///
     /// When it does not come up.
-    pub fn start_counted(&self, variant: &str, data_seed: u64) -> Result<Server, ServerError> {
-        self.start_program(self.counted.unwrap_or(self.program), variant, data_seed)
+    pub fn start_counted(
+        &self,
+        variant: &str,
+        setting: &Setting,
+        data_seed: u64,
+    ) -> Result<Server, ServerError> {
+        let program = self.counted.unwrap_or(self.program);
+        self.start_program(program, variant, setting, data_seed)
     }
 
     fn start_program(
         &self,
         program: &Path,
         variant: &str,
+        setting: &Setting,
         data_seed: u64,
     ) -> Result<Server, ServerError> {
         let launch = Launch {
             program,
             variant,
             data_seed,
+            arguments: &[self.arguments, &setting.arguments].concat(),
             processors: &self.placement.server,
         };
         Server::start(&launch, self.interrupt)
@@ -216,9 +232,17 @@ impl Bench<'_> {
         setting: &str,
     ) -> Result<(Round, bool), ProofError> {
         let load = self.chapter.load_of(self.setting(setting)?);
-        self.round_by(purpose, variant, setting, |server| {
-            Ok(self.drive(server, &load)?)
-        })
+        let mut connections = Vec::new();
+        let (mut round, optimised) = self.round_by(purpose, variant, setting, |server| {
+            if purpose != Purpose::Series {
+                return Ok(self.drive(server, &load)?);
+            }
+            let (outcome, seen) = watch::connections(server, || self.drive(server, &load));
+            connections = seen;
+            Ok::<_, ProofError>(outcome?)
+        })?;
+        round.connections = connections;
+        Ok((round, optimised))
     }
 
     /// One fresh server under whatever load `drive` puts on it.
@@ -234,9 +258,11 @@ impl Bench<'_> {
         drive: impl FnOnce(&Server) -> Result<Outcome, E>,
     ) -> Result<(Round, bool), E> {
         let failed = |error: ServerError| E::from(error.into());
+        // The load of the chapter itself is a setting without a name.
+        let asked = self.chapter.setting(setting).unwrap_or(&self.chapter.load);
         let server = match purpose {
-            Purpose::Mechanism => self.start_counted(variant, 0),
-            _ => self.start(variant, 0),
+            Purpose::Mechanism => self.start_counted(variant, asked, 0),
+            _ => self.start(variant, asked, 0),
         }
         .map_err(failed)?;
         let throttled = throttled_so_far();
@@ -244,20 +270,22 @@ impl Bench<'_> {
         let outcome = drive(&server)?;
         let after = server.metrics().map_err(failed)?;
         let cpu = |metrics: &Metrics| metrics.get("process_cpu_seconds");
-        let metric = &self.chapter.mechanism.metric;
+        let reading = |metric: String| after.get(&metric).map(|value| (metric, value));
         let round = Round {
             purpose,
             variant: variant.to_owned(),
             setting: setting.to_owned(),
             outcome,
-            readings: after
-                .get(metric)
-                .map(|reading| (metric.clone(), reading))
+            readings: self
+                .chapter
+                .metrics()
                 .into_iter()
+                .filter_map(reading)
                 .collect(),
             server_cpu_s: cpu(&after).zip(cpu(&before)).map(|(a, b)| a - b),
             throttled_s: throttled_since(throttled),
             wall_s: server.age().as_secs_f64(),
+            connections: Vec::new(),
         };
         Ok((round, server.is_optimised()))
     }

@@ -68,6 +68,10 @@ pub enum Purpose {
     Mechanism,
     /// A cell of the chapter's table.
     Matrix,
+    /// What the law predicts from.
+    Law,
+    /// Connections over time.
+    Series,
 }
 
 /// One server under one load.
@@ -90,13 +94,31 @@ pub struct Round {
     pub throttled_s: Option<f64>,
     /// Start of the server to end of the load, in seconds.
     pub wall_s: f64,
+    /// Connections over time, of rounds that were run for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub connections: Vec<ConnectionsAt>,
+}
+
+/// Connections of a server, counted at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConnectionsAt {
+    /// Seconds since the load began.
+    pub s: f64,
+    /// Accepted so far.
+    pub accepted: u64,
+    /// Ended so far.
+    pub finished: u64,
 }
 
 impl Round {
     /// Whether the verdict rests on it, too. The rounds of other generators and those of the
     /// chapter's table only stand beside it.
     pub fn is_judged(&self) -> bool {
-        !matches!(self.purpose, Purpose::Agreement | Purpose::Matrix)
+        !matches!(
+            self.purpose,
+            Purpose::Agreement | Purpose::Matrix | Purpose::Series
+        )
     }
 }
 

@@ -114,6 +114,10 @@ fn words_for_plot(name: &str) -> (&'static str, &'static str) {
             "Latency by percentile: one line for each round, problem and solution.",
             "Each line is a round. It ends at its rarest answer: a round of 30 answers knows nothing of the slowest in a hundred. Requests that were still waiting when the round ended are not in it.",
         ),
+        "connections" => (
+            "Connections that the server has accepted and not yet ended, over time, problem and solution.",
+            "Where accepting runs ahead of finishing, the line rises to the number of users.",
+        ),
         _ => (
             "Requests a second of every round in the order in which they ran.",
             "Hollow marks are equal servers, measured first: how far apart they lie is the noise.",

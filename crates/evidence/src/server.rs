@@ -27,6 +27,8 @@ pub struct Launch<'a> {
     pub variant: &'a str,
     /// Varies the data, and with it the right answer; 0 is what readers see.
     pub data_seed: u64,
+    /// Further arguments, such as `--tls`.
+    pub arguments: &'a [String],
     /// Processors that the server may use; empty for all. Where the system lets
     /// no process inherit them (macOS, Windows), all are used.
     pub processors: &'a [usize],
@@ -291,6 +293,7 @@ fn spawn(launch: &Launch<'_>) -> std::io::Result<Child> {
         .arg(launch.variant)
         .args(["--port", "0", "--admin-port", "0", "--stop-with-stdin"])
         .args(["--data-seed", &launch.data_seed.to_string()])
+        .args(launch.arguments)
         // A hundred backtraces would push the first panic out of what is kept.
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::piped())

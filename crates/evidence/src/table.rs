@@ -99,6 +99,25 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
             );
         }
     }
+    other_claims(record, analysis, &mut row);
+    let _ = writeln!(
+        text,
+        "\nVerdict: **{}**. {}\n\n{}",
+        analysis.verdict.kind,
+        sentence_case(&analysis.verdict.reason),
+        provenance(record)
+    );
+    text.trim_end().to_owned() + "\n"
+}
+
+/// What the chapter claims beside mechanism and effect, a row each.
+fn other_claims(
+    record: &Record,
+    analysis: &Analysis,
+    row: &mut impl FnMut(&str, &str, &str, &str),
+) {
+    let chapter = &record.chapter;
+    let effect = &analysis.effect;
     if let Some(bound) = &analysis.bound {
         let setting = chapter.setting(&bound.setting).unwrap_or(&chapter.load);
         row(
@@ -118,6 +137,14 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
             ),
         );
     }
+    if let Some(utilised) = &analysis.utilised {
+        row(
+            "of the utilisation law's bound for the processor time given",
+            "",
+            &figures::percent(utilised.share),
+            &format!("claimed: at least {}", figures::percent(utilised.claimed)),
+        );
+    }
     for point in &analysis.points {
         let figure = |value: Option<f64>| value.map_or_else(unknown, |v| effect.metric.text(v));
         row(
@@ -131,14 +158,6 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
             &point_in_words(point),
         );
     }
-    let _ = writeln!(
-        text,
-        "\nVerdict: **{}**. {}\n\n{}",
-        analysis.verdict.kind,
-        sentence_case(&analysis.verdict.reason),
-        provenance(record)
-    );
-    text.trim_end().to_owned() + "\n"
 }
 
 /// Figures published elsewhere, each with what to know about it.

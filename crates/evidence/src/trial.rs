@@ -21,10 +21,11 @@ const FIRST_ANSWER: Duration = Duration::from_secs(10);
 /// of the exercise is not an error: it is what the attempt tells.
 pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Attempt, ProofError> {
     let chapter = bench.chapter;
-    let mut load = chapter.load_of(bench.setting(&chapter.check.setting)?);
+    let setting = bench.setting(&chapter.check.setting)?;
+    let mut load = chapter.load_of(setting);
     let (problem, optimised) = {
         (bench.observer)(Event::Begins(1, 2, PROBLEM));
-        let mut server = bench.start(PROBLEM, data_seed)?;
+        let mut server = bench.start(PROBLEM, setting, data_seed)?;
         load.exchange.answer = right_answer(&server, &load)?;
         let observed = observe(bench, &mut server, &load)?;
         (observed, server.is_optimised())
@@ -34,7 +35,7 @@ pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Attempt, ProofError> {
         problem.outcome.requests_per_second,
     ));
     (bench.observer)(Event::Begins(2, 2, EXERCISE));
-    let mut server = match bench.start(EXERCISE, data_seed) {
+    let mut server = match bench.start(EXERCISE, setting, data_seed) {
         Ok(server) => server,
         Err(ServerError::Ended { words, .. } | ServerError::Hangs { words, .. }) => {
             return Ok(Attempt::DoesNotStart { words });
@@ -60,9 +61,10 @@ pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Attempt, ProofError> {
 /// The exercise's reading of a mechanism that is counted in a round of its own.
 fn counted(bench: &Bench<'_>, load: &Load, data_seed: u64) -> Result<Option<f64>, ProofError> {
     let chapter = bench.chapter;
-    let mut own = chapter.load_of(bench.setting(chapter.mechanism_setting())?);
+    let setting = bench.setting(chapter.mechanism_setting())?;
+    let mut own = chapter.load_of(setting);
     own.exchange.answer.clone_from(&load.exchange.answer);
-    let server = bench.start_counted(EXERCISE, data_seed)?;
+    let server = bench.start_counted(EXERCISE, setting, data_seed)?;
     bench.drive(&server, &own)?;
     let metrics = server.metrics().unwrap_or_default();
     Ok(metrics.get(&chapter.mechanism.metric))
@@ -98,7 +100,10 @@ fn observe(bench: &Bench<'_>, server: &mut Server, load: &Load) -> Result<Observ
         outcome,
         afterwards,
         database_records: metrics.count("database_records_total"),
-        database_calls: metrics.count("database_calls_total"),
+        calls: bench
+            .chapter
+            .calls_metric()
+            .and_then(|metric| metrics.count(metric)),
         mechanism: metrics.get(&bench.chapter.mechanism.metric),
         panics: server.panics(),
         ended: server.has_ended(),

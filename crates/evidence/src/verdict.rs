@@ -8,7 +8,9 @@ mod validity;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::findings::{BoundFinding, EffectFinding, LawFinding, MechanismFinding, PointFinding};
+pub use self::findings::{
+    BoundFinding, EffectFinding, LawFinding, MechanismFinding, PointFinding, UtilisedFinding,
+};
 pub(crate) use self::validity::{fault, generator_bound, throttled, unoptimised};
 use crate::{
     claim::{Bound, Conditions},
@@ -68,6 +70,8 @@ pub struct Analysis {
     pub effect: EffectFinding,
     /// The nearness to the law's bound, where the chapter claims one and it was measured.
     pub bound: Option<BoundFinding>,
+    /// The processor time that went into the work, where the chapter claims a share.
+    pub utilised: Option<UtilisedFinding>,
     /// Other settings of the law.
     pub points: Vec<PointFinding>,
     /// What follows.
@@ -87,6 +91,7 @@ pub fn analyse(record: &Record) -> Analysis {
         mechanism: MechanismFinding::of(record),
         effect,
         bound: BoundFinding::of(record),
+        utilised: UtilisedFinding::of(record),
         points: PointFinding::all(record),
         verdict: Verdict {
             kind: VerdictKind::Invalid,
@@ -171,6 +176,17 @@ fn shortfall(analysis: &Analysis) -> Option<String> {
             figures::percent(bound.share),
             figures::count(bound.bound.round()),
             figures::percent(bound.claimed)
+        ));
+    }
+    if let Some(utilised) = analysis
+        .utilised
+        .as_ref()
+        .filter(|utilised| utilised.share < utilised.claimed)
+    {
+        return Some(format!(
+            "the solution put {} of its processor time into the work; {} was claimed.",
+            figures::percent(utilised.share),
+            figures::percent(utilised.claimed)
         ));
     }
     if let Some(point) = analysis.points.iter().find(|point| !point.holds()) {

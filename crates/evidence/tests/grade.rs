@@ -14,7 +14,7 @@ fn observed(outcome: Outcome, in_flight: f64) -> Observed {
     Observed {
         database_records: None,
         afterwards: None,
-        database_calls: Some(outcome.completed + 3),
+        calls: Some(outcome.completed + 3),
         outcome,
         mechanism: Some(in_flight),
         panics: Vec::new(),
@@ -152,21 +152,13 @@ fn errors_are_named() {
 #[test]
 fn answers_without_calls_are_no_cure() {
     graded(
-        |trial| trial.exercise.database_calls = Some(7_599),
+        |trial| trial.exercise.calls = Some(7_599),
         Failed,
         &["7,600 answers", "7,599 calls"],
     );
-    graded(
-        |trial| trial.exercise.database_calls = Some(0),
-        Failed,
-        &["0 calls"],
-    );
-    graded(
-        |trial| trial.exercise.database_calls = Some(7_600),
-        Passed,
-        &[],
-    );
-    graded(|trial| trial.exercise.database_calls = None, Passed, &[]);
+    graded(|trial| trial.exercise.calls = Some(0), Failed, &["0 calls"]);
+    graded(|trial| trial.exercise.calls = Some(7_600), Passed, &[]);
+    graded(|trial| trial.exercise.calls = None, Passed, &[]);
 }
 
 #[test]

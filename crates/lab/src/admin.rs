@@ -12,9 +12,9 @@ use axum::routing::get;
 use serde::Deserialize;
 use tokio::net::TcpListener;
 
-use crate::counters::Metrics;
 use crate::cpu_profile::{CpuProfile, CpuProfiler};
 use crate::heap_profile;
+use crate::metrics::Metrics;
 use crate::waits::{self, Waits};
 
 /// The longest profile that one request may ask for.

@@ -1,14 +1,13 @@
-//! What a server counts, and its Prometheus text.
+//! What a server counts while it serves.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
-use tokio::runtime::Handle;
+
+use crate::upstream::Counts;
 
 /// Counters that the hot path adds to: each is one relaxed atomic.
 #[derive(Debug, Default)]
@@ -23,6 +22,11 @@ pub(crate) struct Counters {
     database_calls_in_flight_peak: Gauge,
     database_records: Counter,
     database_calls_in_flight_at_record_peak: Gauge,
+    upstream_connections: Counter,
+    upstream_requests: Counter,
+    work_runs: Counter,
+    work_cpu: Counter<f64, AtomicU64>,
+    connections_finished: Counter,
 }
 
 /// Lowers a gauge when what it counts ends, however it ends.
@@ -71,15 +75,50 @@ impl Counters {
             .fetch_max(now, Ordering::Relaxed);
     }
 
+    pub(crate) fn finish_connection(&self) {
+        self.connections_finished.inc();
+    }
+
+    pub(crate) fn note_upstream_connection(&self) {
+        self.upstream_connections.inc();
+    }
+
+    pub(crate) fn note_upstream_request(&self) {
+        self.upstream_requests.inc();
+    }
+
+    pub(crate) fn upstream_counts(&self) -> Counts {
+        Counts {
+            connections: self.upstream_connections.get(),
+            requests: self.upstream_requests.get(),
+        }
+    }
+
+    /// A piece of work took so much processor time.
+    pub(crate) fn note_work(&self, processor_time: Duration) {
+        self.work_runs.inc();
+        self.work_cpu.inc_by(processor_time.as_secs_f64());
+    }
+
     pub(crate) fn count_panic(&self) {
         self.panics.inc();
     }
 
-    fn register(&self, registry: &mut Registry) {
+    pub(crate) fn register(&self, registry: &mut Registry) {
         for (name, help, counter) in [
             ("http_requests", "Requests received", &self.requests),
             ("connections", "Connections accepted", &self.connections),
+            (
+                "connections_finished",
+                "Connections that have ended",
+                &self.connections_finished,
+            ),
             ("panics", "Panics in any thread of the server", &self.panics),
+            (
+                "work_runs",
+                "Pieces of work done by the processor",
+                &self.work_runs,
+            ),
             (
                 "database_calls",
                 "Calls begun on the database",
@@ -122,138 +161,11 @@ impl Counters {
         ] {
             registry.register(name, help, gauge.clone());
         }
-    }
-}
-
-/// What does not change while a server runs.
-#[derive(Debug, Clone)]
-pub(crate) struct BuildFacts {
-    pub(crate) chapter: &'static str,
-    pub(crate) variant: String,
-    pub(crate) optimised: bool,
-}
-
-/// Everything under `/metrics`; gathers what is not counted on the hot path when asked.
-#[derive(Debug)]
-pub(crate) struct Metrics {
-    registry: Registry,
-    runtime: Handle,
-    sampled: Sampled,
-}
-
-/// Figures that the runtime or the system keeps; copied in at every scrape.
-#[derive(Debug, Default)]
-struct Sampled {
-    workers: Gauge,
-    alive_tasks: Gauge,
-    global_queue_depth: Gauge,
-    worker_parks: Gauge,
-    worker_busy: Gauge<f64, AtomicU64>,
-    process_cpu: Gauge<f64, AtomicU64>,
-    #[cfg(feature = "allocations")]
-    allocations_per_request: Gauge<f64, AtomicU64>,
-}
-
-impl Sampled {
-    fn register(&self, registry: &mut Registry) {
-        for (name, help, gauge) in [
-            ("tokio_workers", "Worker threads", &self.workers),
-            (
-                "tokio_alive_tasks",
-                "Tasks spawned and not ended",
-                &self.alive_tasks,
-            ),
-            (
-                "tokio_global_queue_depth",
-                "Tasks waiting in the injection queue",
-                &self.global_queue_depth,
-            ),
-            (
-                "tokio_worker_parks",
-                "Times that workers went to sleep for want of work, all workers",
-                &self.worker_parks,
-            ),
-        ] {
-            registry.register(name, help, gauge.clone());
-        }
-        for (name, help, gauge) in [
-            (
-                "tokio_worker_busy",
-                "Time that workers were not parked, all workers",
-                &self.worker_busy,
-            ),
-            (
-                "process_cpu",
-                "Processor time of the whole process",
-                &self.process_cpu,
-            ),
-        ] {
-            registry.register_with_unit(name, help, Unit::Seconds, gauge.clone());
-        }
-        #[cfg(feature = "allocations")]
-        registry.register(
-            "allocations_per_request",
-            "Heap allocations while a request was handled, on average since the start",
-            self.allocations_per_request.clone(),
+        registry.register_with_unit(
+            "work_cpu",
+            "Processor time of the threads that did it, while they did it",
+            Unit::Seconds,
+            self.work_cpu.clone(),
         );
     }
-}
-
-impl Metrics {
-    /// `runtime` is the service's, not the admin listener's.
-    pub(crate) fn new(counters: &Arc<Counters>, facts: &BuildFacts, runtime: Handle) -> Self {
-        let mut registry = Registry::default();
-        registry.register(
-            "lab",
-            "What runs",
-            Info::new(vec![
-                ("chapter", facts.chapter.to_owned()),
-                ("variant", facts.variant.clone()),
-                ("optimised", facts.optimised.to_string()),
-            ]),
-        );
-        counters.register(&mut registry);
-        let sampled = Sampled::default();
-        sampled.register(&mut registry);
-        Self {
-            registry,
-            runtime,
-            sampled,
-        }
-    }
-
-    /// The Prometheus text of this moment.
-    pub(crate) fn text(&self) -> Result<String, std::fmt::Error> {
-        self.sample();
-        let mut text = String::new();
-        encode(&mut text, &self.registry)?;
-        Ok(text)
-    }
-
-    fn sample(&self) {
-        let runtime = self.runtime.metrics();
-        let workers = runtime.num_workers();
-        let s = &self.sampled;
-        s.workers.set(whole(workers as u64));
-        s.alive_tasks.set(whole(runtime.num_alive_tasks() as u64));
-        s.global_queue_depth
-            .set(whole(runtime.global_queue_depth() as u64));
-        s.worker_parks.set(whole(
-            (0..workers).map(|w| runtime.worker_park_count(w)).sum(),
-        ));
-        s.worker_busy.set(
-            (0..workers)
-                .map(|w| runtime.worker_total_busy_duration(w).as_secs_f64())
-                .sum(),
-        );
-        s.process_cpu
-            .set(cpu_time::ProcessTime::now().as_duration().as_secs_f64());
-        #[cfg(feature = "allocations")]
-        s.allocations_per_request
-            .set(crate::allocations::per_request());
-    }
-}
-
-fn whole(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -29,6 +29,20 @@ pub enum Error {
     /// The admin listener's thread or runtime could not be started.
     #[error("cannot start the admin listener: {0}")]
     Admin(std::io::Error),
+    /// The embedded upstream could not be started.
+    #[error("cannot start the embedded upstream: {0}; name another one with --upstream URL")]
+    Upstream(std::io::Error),
+    /// The upstream that was named cannot be used.
+    #[error("the upstream {url} cannot be used: {reason}; start it, or leave out --upstream")]
+    OutsideUpstream {
+        /// As it was named.
+        url: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A runtime could not be started.
+    #[error("cannot start a runtime: {0}")]
+    Runtime(#[from] std::io::Error),
     /// Standard output is gone, so nobody could learn the addresses.
     #[error("cannot print the addresses: {0}")]
     Announce(std::io::Error),

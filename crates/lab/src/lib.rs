@@ -2,7 +2,8 @@
 //!
 //! [`Lab::start`] reads the command line, raises the limit on open files and binds both
 //! listeners; the chapter builds its variant on the lab's [`Database`]; [`Lab::serve`] answers
-//! requests until Ctrl-C. Meanwhile the admin listener, on a thread of its own so that a stalled
+//! requests until Ctrl-C. Chapters that call a service or compute ask the lab for an [`Upstream`] or for
+//! [`Work`]. Meanwhile the admin listener, on a thread of its own so that a stalled
 //! reactor cannot silence it, serves profiles and counters:
 //!
 //! | path | answer |
@@ -15,7 +16,7 @@
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with `--features heap`) |
 //! | `/metrics` | counters, Prometheus text |
 //!
-//! Read in this order: `options`, `database`, `counters`, `listener`, `admin`.
+//! Read in this order: `options`, `database`, `upstream`, `work`, `counters`, `listener`, `admin`.
 
 mod admin;
 #[cfg(feature = "allocations")]
@@ -26,10 +27,16 @@ mod database;
 mod error;
 mod flamegraph;
 mod heap_profile;
+mod heartbeat;
 mod listener;
+mod metrics;
 mod options;
+mod upstream;
 mod waits;
+mod work;
 
 pub use database::Database;
 pub use error::Error;
 pub use listener::{Lab, WebService};
+pub use upstream::Upstream;
+pub use work::Work;

@@ -16,10 +16,12 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::admin::Admin;
-use crate::counters::{BuildFacts, Counters, Metrics};
+use crate::counters::Counters;
+use crate::metrics::{BuildFacts, Metrics, Sources};
 use crate::options::Options;
+use crate::upstream::Upstream;
 use crate::waits::Waits;
-use crate::{Database, Error};
+use crate::{Database, Error, Work};
 
 /// Connections that the kernel holds for us before `accept`: enough for thousands of users at once.
 const BACKLOG: u32 = 4096;
@@ -56,6 +58,7 @@ pub struct Lab {
     admin: Admin,
     waits: Waits,
     counters: Arc<Counters>,
+    sources: Sources,
 }
 
 impl Lab {
@@ -80,7 +83,9 @@ impl Lab {
             optimised: is_optimised(),
         };
         let waits = Waits::new();
-        let metrics = Metrics::new(&counters, &facts, tokio::runtime::Handle::current());
+        let sources = Sources::default();
+        let runtime = tokio::runtime::Handle::current();
+        let metrics = Metrics::new(&counters, &facts, runtime, sources.clone());
         Ok(Self {
             admin: Admin::start(admin, metrics, waits.clone()).map_err(Error::Admin)?,
             waits,
@@ -88,6 +93,7 @@ impl Lab {
             options,
             facts,
             counters,
+            sources,
         })
     }
 
@@ -107,6 +113,28 @@ impl Lab {
     /// A database whose calls take `round_trip`, counted on `/metrics`.
     pub fn database(&self, round_trip: Duration) -> Database {
         Database::new(round_trip, Arc::clone(&self.counters))
+    }
+
+    /// The service that this one calls, counted on `/metrics`.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started, or the one that the reader names cannot be reached.
+    pub fn upstream(&self) -> Result<Upstream, Error> {
+        let (upstream, counted) = Upstream::start(&self.options, &self.counters)?;
+        // A chapter asks once; asking again would start another.
+        let _ = self.sources.upstream.set(counted);
+        Ok(upstream)
+    }
+
+    /// Work that takes `duration` of a thread's processor time, counted on `/metrics`.
+    pub fn work(&self, duration: Duration) -> Work {
+        Work::calibrated(duration, self.data_seed(), Arc::clone(&self.counters))
+    }
+
+    /// Ticks every millisecond on the current runtime; `/metrics` tells how late it was.
+    pub fn heartbeat(&self) {
+        self.sources.heartbeat.start();
     }
 
     /// Announces both addresses and answers every connection with `service` until Ctrl-C.
@@ -168,8 +196,9 @@ async fn answer<S: WebService>(stream: TcpStream, service: S, counters: Arc<Coun
     // Small answers must not wait for the client's acknowledgement.
     let _ = stream.set_nodelay(true);
     let service = TowerToHyperService::new(service);
+    let of_connection = Arc::clone(&counters);
     let counted = hyper::service::service_fn(move |request| {
-        let counters = Arc::clone(&counters);
+        let counters = Arc::clone(&of_connection);
         let response = hyper::service::Service::call(&service, request);
         #[cfg(feature = "allocations")]
         let response = crate::allocations::Counted::new(response);
@@ -182,6 +211,7 @@ async fn answer<S: WebService>(stream: TcpStream, service: S, counters: Arc<Coun
     let _ = http1::Builder::new()
         .serve_connection(TokioIo::new(stream), counted)
         .await;
+    counters.finish_connection();
 }
 
 fn bind(port: u16, option: &'static str) -> Result<TcpListener, Error> {

@@ -13,6 +13,10 @@ pub(crate) struct Options {
     pub(crate) admin_port: u16,
     /// Varies the chapter's data, see [`crate::Lab::data_seed`].
     pub(crate) data_seed: u64,
+    /// Another upstream than the embedded one, see [`crate::Upstream`].
+    pub(crate) upstream: Option<String>,
+    /// The embedded upstream speaks TLS.
+    pub(crate) tls: bool,
     /// Stop when standard input closes, so that a driver that dies leaves no server behind.
     pub(crate) stop_with_stdin: bool,
 }
@@ -36,6 +40,8 @@ impl Options {
                 .get_one::<u64>("data-seed")
                 .copied()
                 .unwrap_or_default(),
+            upstream: matches.get_one::<String>("upstream").cloned(),
+            tls: matches.get_flag("tls"),
             stop_with_stdin: matches.get_flag("stop-with-stdin"),
         }
     }
@@ -71,6 +77,22 @@ fn command(chapter: &'static str, variants: &'static [&'static str]) -> Command 
                 .help("Vary the data, and with it the right answer")
                 .value_parser(value_parser!(u64).range(..=u64::from(u32::MAX)))
                 .default_value("0"),
+        )
+        // Only some chapters have an upstream; their pages say so.
+        .arg(
+            Arg::new("upstream")
+                .long("upstream")
+                .value_name("URL")
+                .help("Call this upstream instead of the embedded one")
+                .hide(true),
+        )
+        .arg(
+            Arg::new("tls")
+                .long("tls")
+                .help("The embedded upstream speaks TLS")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("upstream")
+                .hide(true),
         )
         .arg(
             Arg::new("stop-with-stdin")

@@ -69,6 +69,7 @@ pub(crate) fn measure(
     let bench = Bench {
         program: &programs.served,
         counted: programs.counted.as_deref(),
+        arguments: &[],
         chapter: &file,
         placement: &placement,
         interrupt,

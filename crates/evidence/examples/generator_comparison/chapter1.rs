@@ -33,6 +33,7 @@ pub(crate) fn compare(
                 program: &program,
                 variant: "solution",
                 data_seed: 0,
+                arguments: &[],
                 processors: &placement.server,
             };
             let server = Server::start(&launch, &Interrupt::new())?;

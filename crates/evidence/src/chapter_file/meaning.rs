@@ -16,7 +16,7 @@ pub(super) fn check(file: &ChapterFile) -> Result {
     for (name, each) in &file.settings {
         setting(file, &format!("settings.{name}"), each)?;
     }
-    law(&file.law)?;
+    law(file)?;
     claims(file)?;
     rounds(file)?;
     for (index, step) in file.steps.iter().enumerate() {
@@ -109,8 +109,10 @@ fn setting(file: &ChapterFile, key: &str, setting: &Setting) -> Result {
     Ok(())
 }
 
-fn law(law: &Law) -> Result {
-    match law {
+fn law(file: &ChapterFile) -> Result {
+    match &file.law {
+        Law::SetUp(set_up) => named(file, "law.set_up.setting", &set_up.setting),
+        Law::Utilisation(utilisation) => positive("law.utilisation.work_ms", utilisation.work_ms),
         Law::Barrier(barrier) => positive("law.barrier.hold_ms", barrier.hold_ms),
         Law::Amdahl(amdahl) => {
             not_empty("law.amdahl.frames", &amdahl.frames.concat())?;
@@ -148,6 +150,12 @@ fn claims(file: &ChapterFile) -> Result {
     }
     if let Some(setting) = &file.mechanism.setting {
         named(file, "mechanism.setting", setting)?;
+    }
+    if let Some(series) = &file.series {
+        named(file, "series.setting", &series.setting)?;
+    }
+    if let Some(utilised) = &file.utilised {
+        share("utilised.at_least_share", utilised.at_least_share)?;
     }
     for (index, point) in file.points.iter().enumerate() {
         named(file, &format!("points.{index}.setting"), &point.setting)?;

@@ -21,6 +21,9 @@ pub struct Setting {
     /// Requests a second of the chapter's `[probe]` beside the load, in an open loop.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub probe_per_second: f64,
+    /// Further arguments for the server, such as `--tls`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
     /// Whether a user keeps its connection.
     #[serde(default = "yes")]
     pub keep_alive: bool,
@@ -73,6 +76,9 @@ impl Setting {
         if self.probe_per_second > 0.0 {
             let rate = figures::count(self.probe_per_second);
             let _ = write!(words, ", {rate} probes a second");
+        }
+        for argument in &self.arguments {
+            let _ = write!(words, ", {argument}");
         }
         words
     }

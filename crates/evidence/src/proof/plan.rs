@@ -33,6 +33,12 @@ pub(super) fn plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
     let equal = std::iter::repeat_n(SOLUTION, 2 * chapter.rounds.equal_pairs as usize);
     let mut steps: Vec<Step<'_>> = equal.map(step(Purpose::Equal, effect)).collect();
     steps.extend(in_turn(chapter.rounds.pairs).map(step(Purpose::Effect, effect)));
+    if let Some(setting) = chapter.law.setting() {
+        steps.extend(in_turn(2).map(step(Purpose::Law, setting)));
+    }
+    if let Some(series) = &chapter.series {
+        steps.extend(in_turn(1).map(step(Purpose::Series, &series.setting)));
+    }
     if let Some(setting) = &chapter.mechanism.setting {
         steps.extend(in_turn(1).map(step(Purpose::Mechanism, setting)));
     }
@@ -70,8 +76,9 @@ pub(super) fn label(step: &Step<'_>) -> String {
     match step.purpose {
         Purpose::Equal => format!("{} against itself", step.variant),
         Purpose::Effect | Purpose::Agreement => step.variant.to_owned(),
+        Purpose::Law => format!("{}, for the law", step.variant),
         Purpose::Mechanism => format!("{}, counted", step.variant),
-        Purpose::Bound | Purpose::Point | Purpose::Matrix => {
+        Purpose::Bound | Purpose::Point | Purpose::Matrix | Purpose::Series => {
             format!("{}, {} setting", step.variant, step.setting)
         }
     }

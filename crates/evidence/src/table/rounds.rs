@@ -96,5 +96,7 @@ pub(crate) fn purpose_in_words(purpose: Purpose) -> &'static str {
         Purpose::Point => "the law elsewhere",
         Purpose::Mechanism => "mechanism",
         Purpose::Matrix => "table",
+        Purpose::Law => "the law's input",
+        Purpose::Series => "connections",
     }
 }

@@ -7,8 +7,10 @@ use super::{median_text, unknown};
 use crate::{
     claim::{Metric, PROBLEM, SOLUTION},
     figures, flamegraph,
-    law::Prediction,
+    law::{Prediction, cpu_per_request},
+    outcome::Probed,
     record::{ProfileKind, Purpose, Record},
+    statistics,
     verdict::Analysis,
 };
 
@@ -38,6 +40,9 @@ fn named(
     values.variants(record);
     values.bound(record, analysis);
     values.points(analysis);
+    if let Some(utilised) = &analysis.utilised {
+        values.add("utilised-share", figures::percent(utilised.share));
+    }
     values.profiles(record, folded);
     for count in &record.instructions {
         let name = format!("{}-instructions", count.variant);
@@ -108,8 +113,37 @@ impl Values {
                 let median = median_text(record, metric, variant);
                 self.add(&format!("{variant}-{name}"), median);
             }
-            let cpu = cpu_per_request(record, variant);
+            let cpu = cpu_per_request(record, Purpose::Effect, variant);
+            let cpu = cpu.map_or_else(unknown, |s| {
+                format!("{} µs", figures::count((s * 1e6).round()))
+            });
             self.add(&format!("{variant}-cpu-per-request"), cpu);
+            self.probe(record, variant);
+        }
+    }
+
+    /// What everybody else waited, from the schedule and as a closed loop would have had it.
+    fn probe(&mut self, record: &Record, variant: &str) {
+        let median = |of: fn(&Probed) -> Option<f64>| {
+            let values: Option<Vec<f64>> = record
+                .rounds_for(Purpose::Effect)
+                .filter(|round| round.variant == variant)
+                .map(|round| of(round.outcome.probe.as_ref()?))
+                .collect();
+            statistics::median_ratio(&values?)
+        };
+        let quantiles: [(&str, fn(&Probed) -> Option<f64>); 3] = [
+            ("p50", |probe| probe.latency.at(0.5)),
+            ("p99", |probe| probe.latency.at(0.99)),
+            ("service-p99", |probe| probe.service_latency.at(0.99)),
+        ];
+        for (name, of) in quantiles {
+            if let Some(ms) = median(of) {
+                self.add(
+                    &format!("{variant}-probe-{name}"),
+                    figures::milliseconds(ms),
+                );
+            }
         }
     }
 
@@ -169,24 +203,4 @@ fn ratio(value: Option<f64>) -> String {
 
 fn count(value: Option<f64>) -> String {
     value.map_or_else(unknown, figures::count)
-}
-
-/// The server's processor time for each answer, over all rounds of the effect.
-fn cpu_per_request(record: &Record, variant: &str) -> String {
-    let rounds = || {
-        record
-            .rounds_for(Purpose::Effect)
-            .filter(|round| round.variant == variant)
-    };
-    let seconds: Option<f64> = rounds().map(|round| round.server_cpu_s).sum();
-    let answers: u64 = rounds().map(|round| round.outcome.completed).sum();
-    match seconds {
-        Some(seconds) if answers > 0 => {
-            format!(
-                "{} µs",
-                figures::count((seconds / answers as f64 * 1e6).round())
-            )
-        }
-        _ => unknown(),
-    }
 }

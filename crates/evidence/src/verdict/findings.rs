@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    chapter_file::WORK_CPU,
     claim::{Bound, Metric, PROBLEM, Point, SOLUTION},
     law::{Inputs, Prediction},
     record::{Purpose, Record, Round},
@@ -269,6 +270,32 @@ impl BoundFinding {
             share: measured / bound,
             claimed: claim.at_least_share,
             problem: median(PROBLEM),
+        })
+    }
+}
+
+/// How much of its processor time the solution put into the work itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UtilisedFinding {
+    /// Throughput against the utilisation law's bound for the processor time that the server was
+    /// given: the smallest share (0 to 1) over the solution's rounds.
+    pub share: f64,
+    /// The claimed share.
+    pub claimed: f64,
+}
+
+impl UtilisedFinding {
+    pub(super) fn of(record: &Record) -> Option<Self> {
+        let claim = record.chapter.utilised.as_ref()?;
+        let shares: Option<Vec<f64>> = record
+            .rounds_for(Purpose::Effect)
+            .filter(|round| round.variant == SOLUTION)
+            .map(|round| Some(round.readings.get(WORK_CPU)? / round.server_cpu_s?))
+            .collect();
+        Some(Self {
+            // A share that nobody knows is none.
+            share: shares?.into_iter().reduce(f64::min)?,
+            claimed: claim.at_least_share,
         })
     }
 }

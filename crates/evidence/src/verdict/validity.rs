@@ -82,6 +82,17 @@ pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
             figures::things(*count, "request")
         ));
     }
+    if let Some(probe) = &outcome.probe
+        && let Some(count) = Some(probe.wrong_answers + probe.errors.values().sum::<u64>())
+        && count > 0
+    {
+        let cause = probe.errors.keys().next();
+        return Some(format!(
+            "{} beside the load failed ({}); everybody else must be answered, too.",
+            figures::things(count, "request"),
+            cause.map_or("a wrong answer", String::as_str)
+        ));
+    }
     if outcome.completed == 0 {
         return Some("nothing was answered, so no ratio can be formed.".to_owned());
     }
@@ -114,7 +125,7 @@ fn strange_load(chapter: &ChapterFile, round: &Round) -> Option<String> {
         Purpose::Bound => chapter.bound.as_ref()?.setting.as_str(),
         Purpose::Mechanism => chapter.mechanism_setting(),
         Purpose::Point => round.setting.as_str(),
-        Purpose::Agreement | Purpose::Matrix => return None,
+        Purpose::Agreement | Purpose::Matrix | Purpose::Law | Purpose::Series => return None,
     };
     let users = round.outcome.generator.users;
     (round.setting != expected || users != setting.users).then(|| {

@@ -70,6 +70,7 @@ pub(crate) fn round(
         variant: variant.to_owned(),
         setting: setting.to_owned(),
         wall_s: outcome.seconds + 0.5,
+        connections: Vec::new(),
         outcome,
         readings: readings.into(),
         server_cpu_s: Some(0.9),

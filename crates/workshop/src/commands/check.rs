@@ -35,6 +35,7 @@ pub(crate) fn run(number: u32, format: Format) -> Result<Exit, Problem> {
             let bench = Bench {
                 program: &programs.served,
                 counted: programs.counted.as_deref(),
+                arguments: &[],
                 chapter: &file,
                 placement: &Placement::apart(),
                 interrupt: &interrupt,

@@ -116,13 +116,14 @@ fn start(
     let bench = Bench {
         program: &program,
         counted: None,
+        arguments: &[],
         chapter: file,
         placement,
         interrupt,
         observer: &|_| {},
     };
     bench
-        .start(&options.variant, 0)
+        .start(&options.variant, &file.load, 0)
         .map_err(|error| Problem::of_run(&error.into(), interrupt))
 }
 

@@ -72,6 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
     let bench = Bench {
         program: &program,
         counted: None,
+        arguments: &[],
         chapter: &file,
         placement: &Placement::apart(),
         interrupt: &interrupt,

@@ -74,6 +74,7 @@ pub(super) fn start(
         program,
         variant,
         data_seed: 0,
+        arguments: &[],
         processors: &[],
     };
     Server::start(&launch, interrupt).or_else(|error| failed(error.to_string()))

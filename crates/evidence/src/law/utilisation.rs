@@ -1,0 +1,59 @@
+//! The utilisation law, and the queue before a busy processor.
+
+use serde::{Deserialize, Serialize};
+
+use super::Prediction;
+use crate::figures;
+
+/// The utilisation law, U = XS (P. J. Denning and J. P. Buzen, "The operational analysis of
+/// queueing network models", ACM Computing Surveys 10(3), 1978): `m` processors give at most X =
+/// m/S answers a second that take `S` of processor time each, wherever the work is done. So moving
+/// the work gains no throughput.
+///
+/// What it gains is everybody else's wait. With `N` users who ask without a pause there are up to
+/// `N` pieces of work in a queue. Where one thread does the work and everything else in the order
+/// of arrival, another request waits for all of them, up to NS. Where the work has threads of its
+/// own, it waits for the scheduler at most, which is not longer than the piece that runs, S. The
+/// prediction is the ratio of the two, N.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Utilisation {
+    /// Processor time of one piece of work, in milliseconds.
+    pub work_ms: f64,
+}
+
+impl Utilisation {
+    pub(super) fn predicted(&self, users: u32) -> Prediction {
+        let ratio = f64::from(users);
+        let queue = ratio * self.work_ms;
+        Prediction {
+            problem: None,
+            solution: None,
+            ratio,
+            sentence: format!(
+                "A processor gives at most {} answers a second of {} each, wherever it works; but \
+                 with {} another request waits up to {} behind their work, or up to {} beside it: \
+                 {} times less.",
+                figures::count((1e3 / self.work_ms).round()),
+                figures::milliseconds(self.work_ms),
+                figures::things(users.into(), "user"),
+                figures::milliseconds(queue),
+                figures::milliseconds(self.work_ms),
+                figures::ratio(ratio)
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ping_waits_behind_everybody() {
+        let predicted = Utilisation { work_ms: 4.0 }.predicted(32);
+        assert!((predicted.ratio - 32.0).abs() < 1e-9);
+        let said = predicted.sentence;
+        assert!(said.contains("250") && said.contains("128 ms"), "{said}");
+    }
+}

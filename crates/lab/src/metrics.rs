@@ -1,0 +1,210 @@
+//! The Prometheus text of a server: its counters, and what the runtime and the system keep.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use tokio::runtime::Handle;
+
+use crate::counters::Counters;
+use crate::heartbeat::Heartbeat;
+use crate::upstream::Counted;
+
+/// What does not change while a server runs.
+#[derive(Debug, Clone)]
+pub(crate) struct BuildFacts {
+    pub(crate) chapter: &'static str,
+    pub(crate) variant: String,
+    pub(crate) optimised: bool,
+}
+
+/// Everything under `/metrics`; gathers what is not counted on the hot path when asked.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    runtime: Handle,
+    sampled: Sampled,
+    sources: Sources,
+}
+
+/// What not every chapter has: set when it asks for it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sources {
+    pub(crate) heartbeat: Heartbeat,
+    pub(crate) upstream: Arc<OnceLock<Counted>>,
+}
+
+/// Figures that the runtime or the system keeps; copied in at every scrape.
+#[derive(Debug, Default)]
+struct Sampled {
+    workers: Gauge,
+    alive_tasks: Gauge,
+    global_queue_depth: Gauge,
+    worker_parks: Gauge,
+    worker_busy: Gauge<f64, AtomicU64>,
+    process_cpu: Gauge<f64, AtomicU64>,
+    reactor_stall_worst: Gauge<f64, AtomicU64>,
+    reactor_stall_p99: Gauge<f64, AtomicU64>,
+    upstream_connections: Gauge,
+    upstream_requests: Gauge,
+    upstream_connections_per_request: Gauge<f64, AtomicU64>,
+    upstream_ports_in_time_wait: Gauge,
+    #[cfg(feature = "allocations")]
+    allocations_per_request: Gauge<f64, AtomicU64>,
+}
+
+impl Sampled {
+    fn register(&self, registry: &mut Registry) {
+        for (name, help, gauge) in [
+            ("tokio_workers", "Worker threads", &self.workers),
+            (
+                "tokio_alive_tasks",
+                "Tasks spawned and not ended",
+                &self.alive_tasks,
+            ),
+            (
+                "tokio_global_queue_depth",
+                "Tasks waiting in the injection queue",
+                &self.global_queue_depth,
+            ),
+            (
+                "tokio_worker_parks",
+                "Times that workers went to sleep for want of work, all workers",
+                &self.worker_parks,
+            ),
+            (
+                "upstream_connections_total",
+                "Connections that the upstream accepted",
+                &self.upstream_connections,
+            ),
+            (
+                "upstream_requests_total",
+                "Requests that the upstream received",
+                &self.upstream_requests,
+            ),
+            (
+                "upstream_ports_in_time_wait",
+                "Local ports held by ended connections to the upstream",
+                &self.upstream_ports_in_time_wait,
+            ),
+        ] {
+            registry.register(name, help, gauge.clone());
+        }
+        for (name, help, gauge) in [
+            (
+                "tokio_worker_busy",
+                "Time that workers were not parked, all workers",
+                &self.worker_busy,
+            ),
+            (
+                "process_cpu",
+                "Processor time of the whole process",
+                &self.process_cpu,
+            ),
+            (
+                "reactor_stall_worst",
+                "Longest lateness of a task that ticks every millisecond",
+                &self.reactor_stall_worst,
+            ),
+            (
+                "reactor_stall_p99",
+                "99th percentile of that lateness",
+                &self.reactor_stall_p99,
+            ),
+        ] {
+            registry.register_with_unit(name, help, Unit::Seconds, gauge.clone());
+        }
+        registry.register(
+            "upstream_connections_per_request",
+            "Connections that the upstream accepted for each request",
+            self.upstream_connections_per_request.clone(),
+        );
+        #[cfg(feature = "allocations")]
+        registry.register(
+            "allocations_per_request",
+            "Heap allocations while a request was handled, on average since the start",
+            self.allocations_per_request.clone(),
+        );
+    }
+}
+
+impl Metrics {
+    /// `runtime` is the service's, not the admin listener's.
+    pub(crate) fn new(
+        counters: &Counters,
+        facts: &BuildFacts,
+        runtime: Handle,
+        sources: Sources,
+    ) -> Self {
+        let mut registry = Registry::default();
+        registry.register(
+            "lab",
+            "What runs",
+            Info::new(vec![
+                ("chapter", facts.chapter.to_owned()),
+                ("variant", facts.variant.clone()),
+                ("optimised", facts.optimised.to_string()),
+            ]),
+        );
+        counters.register(&mut registry);
+        let sampled = Sampled::default();
+        sampled.register(&mut registry);
+        Self {
+            registry,
+            runtime,
+            sampled,
+            sources,
+        }
+    }
+
+    /// The Prometheus text of this moment.
+    pub(crate) fn text(&self) -> Result<String, std::fmt::Error> {
+        self.sample();
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+
+    fn sample(&self) {
+        let runtime = self.runtime.metrics();
+        let workers = runtime.num_workers();
+        let s = &self.sampled;
+        s.workers.set(whole(workers as u64));
+        s.alive_tasks.set(whole(runtime.num_alive_tasks() as u64));
+        s.global_queue_depth
+            .set(whole(runtime.global_queue_depth() as u64));
+        s.worker_parks.set(whole(
+            (0..workers).map(|w| runtime.worker_park_count(w)).sum(),
+        ));
+        s.worker_busy.set(
+            (0..workers)
+                .map(|w| runtime.worker_total_busy_duration(w).as_secs_f64())
+                .sum(),
+        );
+        s.process_cpu
+            .set(cpu_time::ProcessTime::now().as_duration().as_secs_f64());
+        if let Some(stall) = self.sources.heartbeat.stall() {
+            s.reactor_stall_worst.set(stall.worst);
+            s.reactor_stall_p99.set(stall.p99);
+        }
+        if let Some(upstream) = self.sources.upstream.get() {
+            let counts = upstream.now();
+            s.upstream_connections.set(whole(counts.connections));
+            s.upstream_requests.set(whole(counts.requests));
+            s.upstream_connections_per_request
+                .set(counts.connections as f64 / counts.requests.max(1) as f64);
+            s.upstream_ports_in_time_wait
+                .set(whole(upstream.ports_in_time_wait()));
+        }
+        #[cfg(feature = "allocations")]
+        s.allocations_per_request
+            .set(crate::allocations::per_request());
+    }
+}
+
+fn whole(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

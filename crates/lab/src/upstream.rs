@@ -1,0 +1,129 @@
+//! The service that a service calls: embedded, or another one of the reader's.
+
+mod embedded;
+mod outside;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::counters::Counters;
+use crate::error::Error;
+use crate::options::Options;
+
+/// What the chapter's service calls.
+///
+/// Without an option it is embedded: on a thread, a runtime and a port of its own, so that it
+/// neither shares the service's reactor nor finds the ports of an earlier run in `TIME_WAIT`. It
+/// answers every `GET` with `{"status": 200, "msg": "Good Luck!"}`. With `--upstream URL` it is
+/// another server, which tells its counts at `/stub_status` as nginx does.
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    url: String,
+    certificate: Option<Arc<[u8]>>,
+}
+
+impl Upstream {
+    pub(crate) fn start(
+        options: &Options,
+        counters: &Arc<Counters>,
+    ) -> Result<(Self, Counted), Error> {
+        if let Some(url) = &options.upstream {
+            let counted = outside::Outside::new(url)?;
+            let upstream = Self {
+                url: url.clone(),
+                certificate: None,
+            };
+            return Ok((upstream, Counted::Outside(counted)));
+        }
+        let started = embedded::start(options, counters).map_err(Error::Upstream)?;
+        let scheme = if options.tls { "https" } else { "http" };
+        let upstream = Self {
+            // A certificate is made out to a name.
+            url: if options.tls {
+                format!("{scheme}://localhost:{}/", started.address.port())
+            } else {
+                format!("{scheme}://{}/", started.address)
+            },
+            certificate: started.certificate.map(Into::into),
+        };
+        let counted = Counted::Embedded {
+            address: started.address,
+            counters: Arc::clone(counters),
+        };
+        Ok((upstream, counted))
+    }
+
+    /// Where to send requests, with a slash at the end.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The self-signed certificate of an embedded upstream that speaks TLS, in DER.
+    pub fn certificate(&self) -> Option<&[u8]> {
+        self.certificate.as_deref()
+    }
+}
+
+/// Who counts an upstream's connections and requests.
+#[derive(Debug)]
+pub(crate) enum Counted {
+    Embedded {
+        address: SocketAddr,
+        counters: Arc<Counters>,
+    },
+    Outside(outside::Outside),
+}
+
+/// Since the server started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) connections: u64,
+    pub(crate) requests: u64,
+}
+
+impl Counted {
+    pub(crate) fn now(&self) -> Counts {
+        match self {
+            Self::Embedded { counters, .. } => counters.upstream_counts(),
+            Self::Outside(outside) => outside.now(),
+        }
+    }
+
+    /// Local ports that are held in `TIME_WAIT` by connections to the upstream; 0 where the system
+    /// does not tell.
+    pub(crate) fn ports_in_time_wait(&self) -> u64 {
+        let port = match self {
+            Self::Embedded { address, .. } => address.port(),
+            Self::Outside(outside) => outside.port(),
+        };
+        let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
+        in_time_wait(&table, port)
+    }
+}
+
+/// Lines of Linux's `/proc/net/tcp` whose state is `TIME_WAIT` (6) and whose other end is `port`.
+fn in_time_wait(table: &str, port: u16) -> u64 {
+    let other_end = format!(":{port:04X}");
+    let is_meant = |line: &&str| {
+        let mut fields = line.split_whitespace().skip(2);
+        let remote = fields.next().unwrap_or_default();
+        remote.ends_with(&other_end) && fields.next() == Some("06")
+    };
+    table.lines().filter(is_meant).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_wait_is_counted_by_the_other_ends_port() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue\n\
+            0: 0100007F:1F90 00000000:0000 0A 00000000:00000000\n\
+            1: 0100007F:9C40 0100007F:46A1 06 00000000:00000000\n\
+            2: 0100007F:9C41 0100007F:46A1 01 00000000:00000000\n\
+            3: 0100007F:9C42 0100007F:46A2 06 00000000:00000000\n";
+        assert_eq!(in_time_wait(table, 0x46A1), 1);
+        assert_eq!(in_time_wait(table, 80), 0);
+    }
+}

@@ -1,0 +1,182 @@
+//! The embedded upstream: a hyper server on a thread of its own.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+
+use crate::counters::Counters;
+use crate::options::Options;
+
+/// A running upstream.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) address: SocketAddr,
+    /// In DER, where it speaks TLS.
+    pub(super) certificate: Option<Vec<u8>>,
+}
+
+pub(super) fn start(options: &Options, counters: &Arc<Counters>) -> io::Result<Started> {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let tls = options.tls.then(tls::Acceptor::new).transpose()?;
+    let certificate = tls.as_ref().map(tls::Acceptor::certificate);
+    let body = body(options.data_seed);
+    let counters = Arc::clone(counters);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    std::thread::Builder::new()
+        .name("upstream".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                let listener = TcpListener::from_std(listener)?;
+                accept(listener, tls, body, counters).await
+            })
+        })?;
+    Ok(Started {
+        address,
+        certificate,
+    })
+}
+
+/// What is always answered; with a data seed it is another answer.
+fn body(seed: u64) -> Bytes {
+    let message = match seed {
+        0 => "Good Luck!".to_owned(),
+        seed => format!("Good Luck, {seed}!"),
+    };
+    format!("{{\"status\": 200, \"msg\": \"{message}\"}}").into()
+}
+
+async fn accept(
+    listener: TcpListener,
+    tls: Option<tls::Acceptor>,
+    body: Bytes,
+    counters: Arc<Counters>,
+) -> io::Result<()> {
+    loop {
+        let (stream, _) = listener.accept().await?;
+        counters.note_upstream_connection();
+        let _ = stream.set_nodelay(true);
+        let (tls, body, counters) = (tls.clone(), body.clone(), Arc::clone(&counters));
+        tokio::spawn(async move {
+            match tls {
+                None => serve(stream, body, counters).await,
+                Some(tls) => {
+                    // A handshake that fails is the caller's trouble, and it will say so.
+                    if let Ok(stream) = tls.handshake(stream).await {
+                        serve(stream, body, counters).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    body: Bytes,
+    counters: Arc<Counters>,
+) {
+    let answer = service_fn(move |_: Request<Incoming>| {
+        counters.note_upstream_request();
+        let mut response = Response::new(Full::new(body.clone()));
+        let kind = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        async move { Ok::<_, Infallible>(response) }
+    });
+    // A client that hangs up ends its connection and nothing else.
+    let _ = http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), answer)
+        .await;
+}
+
+#[cfg(feature = "tls")]
+mod tls {
+    use std::io;
+    use std::sync::Arc;
+
+    use tokio::net::TcpStream;
+    use tokio_rustls::TlsAcceptor;
+    use tokio_rustls::rustls::ServerConfig;
+    use tokio_rustls::rustls::crypto::ring;
+    use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    use tokio_rustls::server::TlsStream;
+
+    /// TLS with a certificate for `localhost` that was made now and is trusted by nobody else.
+    #[derive(Clone)]
+    pub(super) struct Acceptor {
+        acceptor: TlsAcceptor,
+        certificate: CertificateDer<'static>,
+    }
+
+    impl Acceptor {
+        pub(super) fn new() -> io::Result<Self> {
+            let names = vec!["localhost".to_owned()];
+            let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
+            let certificate = made.cert.der().clone();
+            let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())
+                .map_err(io::Error::other)?;
+            let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .map_err(io::Error::other)?
+                .with_no_client_auth()
+                .with_single_cert(vec![certificate.clone()], key)
+                .map_err(io::Error::other)?;
+            Ok(Self {
+                acceptor: TlsAcceptor::from(Arc::new(config)),
+                certificate,
+            })
+        }
+
+        pub(super) fn certificate(&self) -> Vec<u8> {
+            self.certificate.to_vec()
+        }
+
+        pub(super) async fn handshake(
+            &self,
+            stream: TcpStream,
+        ) -> io::Result<TlsStream<TcpStream>> {
+            self.acceptor.accept(stream).await
+        }
+    }
+}
+
+/// Without the `tls` feature nobody can ask for it.
+#[cfg(not(feature = "tls"))]
+mod tls {
+    use std::io;
+
+    use tokio::net::TcpStream;
+
+    #[derive(Clone)]
+    pub(super) enum Acceptor {}
+
+    impl Acceptor {
+        pub(super) fn new() -> io::Result<Self> {
+            Err(io::Error::other("this chapter's upstream speaks no TLS"))
+        }
+
+        pub(super) fn certificate(&self) -> Vec<u8> {
+            match *self {}
+        }
+
+        #[allow(clippy::unused_async)] // one signature for both
+        pub(super) async fn handshake(&self, _: TcpStream) -> io::Result<TcpStream> {
+            match *self {}
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Work for the processor: a known amount of it, not a sleep.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cpu_time::ThreadTime;
+
+use crate::counters::Counters;
+
+/// Rounds between two looks at the clock while calibrating.
+const BATCH: u64 = 50_000;
+/// Times that the amount is measured; the median counts, since a neighbour can only slow one down.
+const MEASUREMENTS: usize = 9;
+
+/// A piece of work that takes a known processor time, such as a rendering or a checksum would.
+///
+/// It is a fixed number of rounds of arithmetic, calibrated when the server starts, so that it is
+/// the same work whoever else uses the machine. Clones are cheap and count together.
+#[derive(Debug, Clone)]
+pub struct Work {
+    rounds: u64,
+    result: u64,
+    counters: Arc<Counters>,
+}
+
+impl Work {
+    /// Work that takes `duration` of a thread's processor time on this machine.
+    pub(crate) fn calibrated(duration: Duration, seed: u64, counters: Arc<Counters>) -> Self {
+        // The processor may have to raise its clock first.
+        compute(20 * BATCH);
+        let mut seconds: Vec<f64> = (0..MEASUREMENTS)
+            .map(|_| {
+                let began = ThreadTime::now();
+                compute(20 * BATCH);
+                began.elapsed().as_secs_f64()
+            })
+            .collect();
+        seconds.sort_unstable_by(f64::total_cmp);
+        let a_round = seconds[MEASUREMENTS / 2] / (20 * BATCH) as f64;
+        // Some millions; never negative.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let rounds = (duration.as_secs_f64() / a_round) as u64;
+        Self {
+            rounds,
+            result: 4 + seed,
+            counters,
+        }
+    }
+
+    /// Does the work on the calling thread, which is busy meanwhile. The result depends on the data
+    /// seed alone.
+    pub fn run(&self) -> u64 {
+        let began = ThreadTime::now();
+        compute(self.rounds);
+        self.counters.note_work(began.elapsed());
+        self.result
+    }
+}
+
+/// Arithmetic that no compiler can foresee the end of.
+fn compute(rounds: u64) {
+    let mut number = black_box(0x9e37_79b9_7f4a_7c15_u64);
+    for round in 0..rounds {
+        number = number.rotate_left(5).wrapping_mul(0x2545_f491_4f6c_dd1d) ^ round;
+    }
+    black_box(number);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_varies_with_the_seed_only() {
+        let work = |seed| Work::calibrated(Duration::from_micros(50), seed, Arc::default());
+        assert_eq!(work(0).run(), 4);
+        assert_eq!(work(1_000).run(), 1_004);
+    }
+}
