@@ -83,6 +83,7 @@ mod clone_hook;
 mod fold;
 mod frames;
 mod known;
+mod label;
 mod names;
 mod noted;
 mod probe;
@@ -120,6 +121,7 @@ pub use flamegraph::{FlamegraphError, FlamegraphOptions};
 pub use fold::Share;
 pub use frames::Frames;
 pub use hdrhistogram;
+pub use label::Label;
 #[cfg(feature = "tower")]
 pub use layer::{AwaitLayer, AwaitService, MethodAndPath, ResponseFuture, RouteName};
 pub use profile::Profile;

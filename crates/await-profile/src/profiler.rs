@@ -1,11 +1,11 @@
 //! The handle that a service keeps.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::label::Label;
 use crate::profile::Profile;
 use crate::registry::Registry;
 use crate::sampler;
@@ -203,7 +203,7 @@ impl AwaitProfiler {
     ///
     /// Inside a future that is wrapped already this does nothing more: the
     /// outermost wrapper is the one that counts.
-    pub fn wrap<F: Future>(&self, route: impl Into<Cow<'static, str>>, future: F) -> Tracked<F> {
+    pub fn wrap<F: Future>(&self, route: impl Into<Label>, future: F) -> Tracked<F> {
         Tracked::new(self.shared, route.into(), future)
     }
 

@@ -125,23 +125,26 @@ impl<'a> Sampler<'a> {
     /// one that notes wakes. Without this, a request could be woken unnoticed.
     pub(crate) fn settle(&self) {
         let registry = &self.running.shared.registry;
-        let untracked = |slot: &Arc<Slot>| !self.is_tracked(slot);
-        for (woken, slot) in registry
+        let untracked = |slot: &Arc<Slot>| {
+            !self.is_tracked(slot) && slot.not_waiting() != Some(NotWaiting::Gone)
+        };
+        let mut unsettled: Vec<_> = registry
             .each_shard()
             .flatten()
             .filter(untracked)
             .enumerate()
-        {
-            if woken % SETTLE_BATCH == SETTLE_BATCH - 1 {
-                thread::sleep(SETTLE_PAUSE);
-            }
-            slot.wake();
-        }
+            .map(|(woken, slot)| {
+                if woken % SETTLE_BATCH == SETTLE_BATCH - 1 {
+                    thread::sleep(SETTLE_PAUSE);
+                }
+                slot.wake();
+                slot
+            })
+            .collect();
         let deadline = Instant::now() + SETTLE;
-        while Instant::now() < deadline
-            && registry.each_shard().flatten().any(|slot| untracked(&slot))
-        {
+        while !unsettled.is_empty() && Instant::now() < deadline {
             thread::sleep(SETTLE_PAUSE);
+            unsettled.retain(untracked);
         }
     }
 
