@@ -13,7 +13,8 @@ use tower_service::Service;
 use crate::label::Label;
 use crate::layer::{MethodAndPath, RouteName, route_of};
 use crate::probe::{Polled, Probe};
-use crate::profiler::{AwaitProfiler, Shared};
+use crate::profiler::AwaitProfiler;
+use crate::shared::Shared;
 
 impl AwaitProfiler {
     /// A layer that wraps the bodies of responses.

@@ -95,7 +95,12 @@ mod tests {
 
     #[test]
     fn a_name_is_the_same_in_place_and_out_of_it() {
-        for path in ["/", "/read", "/eighteen-letters", "/more-than-will-fit-in-place"] {
+        for path in [
+            "/",
+            "/read",
+            "/eighteen-letters",
+            "/more-than-will-fit-in-place",
+        ] {
             let name = format!("GET {path}");
             assert_eq!(Label::concat(&["GET", " ", path]).as_str(), name);
             assert_eq!(Label::from(name.clone()).as_str(), name);

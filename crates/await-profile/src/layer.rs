@@ -10,7 +10,8 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::label::Label;
-use crate::profiler::{AwaitProfiler, OFF};
+use crate::profiler::AwaitProfiler;
+use crate::shared::OFF;
 use crate::tracked::Tracked;
 
 /// Names the route of a request: the outermost frame of its stacks.

@@ -1,14 +1,14 @@
 //! What is done around every poll of a wrapped future.
 
-use std::sync::{Arc, Weak};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
 use std::time::Instant;
 
 use crate::label::Label;
 use crate::noted::noted_waker;
-use crate::profiler::{OFF, PROFILING, Shared};
 use crate::session::{Answer, answer};
+use crate::shared::{OFF, PROFILING, Shared};
 use crate::slot::{Slot, lock};
 use crate::stack::poll_recorded;
 use crate::turn::{Current, Turn};
@@ -64,7 +64,7 @@ impl Probe {
         Probe::of(Kind::Body, shared, route)
     }
 
-    pub(crate) fn of_child(parent: Current) -> Self {
+    pub(crate) fn of_child(parent: &Current) -> Self {
         Probe::of(
             Kind::Child(Arc::downgrade(&parent.request)),
             parent.shared,

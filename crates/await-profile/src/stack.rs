@@ -62,16 +62,10 @@ pub(crate) fn poll_recorded<R>(
         wakes: Mutex::default(),
     };
     let result = poll_hooked(&recorder, poll);
-    let clones = std::mem::take(&mut *lock(&recorder.clones));
-    let wakes = std::mem::take(&mut *lock(&recorder.wakes));
-    (
-        result,
-        if clones.stacks.is_empty() {
-            wakes
-        } else {
-            clones
-        },
-    )
+    let kept = std::mem::take(&mut *lock(&recorder.clones));
+    let woken = std::mem::take(&mut *lock(&recorder.wakes));
+    let seen = if kept.stacks.is_empty() { woken } else { kept };
+    (result, seen)
 }
 
 fn record(seen: &Mutex<Seen>, outermost: usize) {

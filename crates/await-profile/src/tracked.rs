@@ -8,7 +8,7 @@ use pin_project_lite::pin_project;
 
 use crate::label::Label;
 use crate::probe::{Polled, Probe};
-use crate::profiler::Shared;
+use crate::shared::Shared;
 
 pin_project! {
     /// A future whose waits a profiler can see. Made by

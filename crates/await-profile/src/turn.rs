@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::profiler::Shared;
 use crate::session::{Answer, answer};
+use crate::shared::Shared;
 use crate::slot::{Mark, Slot};
 use crate::stack::Seen;
 
