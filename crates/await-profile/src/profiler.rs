@@ -24,9 +24,10 @@ use crate::tracked::Tracked;
 /// | --- | --- |
 /// | off, as [`new`](Self::new) leaves it | reading one flag for each poll |
 /// | [armed](Self::arm) | also entering and leaving the registry |
-/// | while [`profile`](Self::profile) runs | also one allocation and a few atomic operations for each poll; the chosen ones, a capture of the call stack |
+/// | while [`profile`](Self::profile) runs | also one atomic operation for each wake, and another reference to count; the chosen ones, a capture of the call stack |
 ///
-/// Figures are in the crate's README, and `examples/overhead.rs` measures them.
+/// Figures are in the crate's README. `examples/instructions.rs` and
+/// `examples/overhead.rs` measure them.
 ///
 /// # Why arm it
 ///
