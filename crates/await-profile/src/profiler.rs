@@ -75,7 +75,7 @@ impl AwaitProfiler {
         self
     }
 
-    /// Has requests that begin from now on registered, at the cost of a tenth
+    /// Has requests that begin from now on registered, at the cost of one or two tenths
     /// of a microsecond each.
     pub fn arm(&self) {
         self.set_armed(true);
