@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use await_profile::{AwaitProfiler, FlamegraphOptions, ProfileOptions};
+use await_profile::{AwaitProfiler, FlamegraphOptions, Label, ProfileOptions};
 use axum::Router;
 use axum::extract::{MatchedPath, Path, Query, Request, State};
 use axum::http::{StatusCode, header};
@@ -40,12 +40,9 @@ async fn waits(
 }
 
 /// The route's pattern, so that `/greet/you` and `/greet/me` are one route.
-fn route(request: &Request) -> String {
-    request
-        .extensions()
-        .get::<MatchedPath>()
-        .map_or("(none)", MatchedPath::as_str)
-        .to_owned()
+fn route(request: &Request) -> Label {
+    let route = request.extensions().get::<MatchedPath>();
+    Label::new(route.map_or("(none)", MatchedPath::as_str))
 }
 
 #[tokio::main]

@@ -1,6 +1,5 @@
 //! Response bodies, which go on when the request's future is done.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -11,9 +10,11 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
+use crate::label::Label;
 use crate::layer::{MethodAndPath, RouteName, route_of};
 use crate::probe::{Polled, Probe};
-use crate::profiler::{AwaitProfiler, Shared};
+use crate::profiler::AwaitProfiler;
+use crate::shared::Shared;
 
 impl AwaitProfiler {
     /// A layer that wraps the bodies of responses.
@@ -91,7 +92,7 @@ pin_project! {
     /// Puts the response's body into a [`TrackedBody`].
     #[must_use = "futures do nothing unless polled"]
     pub struct BodyFuture<F> {
-        route: Cow<'static, str>,
+        route: Label,
         shared: &'static Shared,
         #[pin]
         future: F,
@@ -107,7 +108,7 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let response = ready!(this.future.poll(cx))?;
-        let probe = Probe::of_body(this.shared, std::mem::take(this.route));
+        let probe = Probe::of_body(this.shared, std::mem::replace(this.route, Label::from("")));
         Poll::Ready(Ok(response.map(|body| TrackedBody { probe, body })))
     }
 }

@@ -27,7 +27,7 @@ use crate::turn::Current;
 pub fn inherit<F: Future>(future: F) -> Inherited<F> {
     match Current::get() {
         Some(parent) => Inherited::Child {
-            child: Tracked::with_probe(Probe::of_child(parent), future),
+            child: Tracked::with_probe(Probe::of_child(&parent), future),
         },
         None => Inherited::Alone { future },
     }

@@ -1,6 +1,5 @@
 //! The tower layer.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,25 +9,27 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::profiler::{AwaitProfiler, OFF};
+use crate::label::Label;
+use crate::profiler::AwaitProfiler;
+use crate::shared::OFF;
 use crate::tracked::Tracked;
 
 /// Names the route of a request: the outermost frame of its stacks.
 ///
-/// Every function from `&http::Request<B>` to something that makes a string is
-/// one. It is called once for each request while the profiler is on or armed.
-/// Names should be few: after some hundreds, further ones are lumped together.
+/// Every function from `&http::Request<B>` to a [`Label`], or to a string that makes
+/// one, is such a name. It is called once for each request while the profiler is on or
+/// armed. Names should be few: after some hundreds, further ones are lumped together.
 pub trait RouteName<B> {
     /// The name of this request's route.
-    fn route_name(&self, request: &Request<B>) -> Cow<'static, str>;
+    fn route_name(&self, request: &Request<B>) -> Label;
 }
 
 impl<B, F, N> RouteName<B> for F
 where
     F: Fn(&Request<B>) -> N,
-    N: Into<Cow<'static, str>>,
+    N: Into<Label>,
 {
-    fn route_name(&self, request: &Request<B>) -> Cow<'static, str> {
+    fn route_name(&self, request: &Request<B>) -> Label {
         self(request).into()
     }
 }
@@ -38,10 +39,9 @@ where
 pub struct MethodAndPath;
 
 impl<B> RouteName<B> for MethodAndPath {
-    fn route_name(&self, request: &Request<B>) -> Cow<'static, str> {
+    fn route_name(&self, request: &Request<B>) -> Label {
         let (method, path) = (request.method().as_str(), request.uri().path());
-        // As `format!` would, in a third of the time: this is done for every request.
-        [method, " ", path].concat().into()
+        Label::concat(&[method, " ", path])
     }
 }
 
@@ -62,12 +62,13 @@ impl AwaitProfiler {
     /// identifiers in them:
     ///
     /// ```
+    /// use await_profile::Label;
     /// use axum::extract::{MatchedPath, Request};
     ///
     /// # async fn example(profiler: await_profile::AwaitProfiler) {
     /// let layer = profiler.layer_named(|request: &Request| {
     ///     let route = request.extensions().get::<MatchedPath>();
-    ///     route.map_or("(no route)", MatchedPath::as_str).to_owned()
+    ///     Label::new(route.map_or("(no route)", MatchedPath::as_str))
     /// });
     /// let app: axum::Router = axum::Router::new().layer(layer);
     /// # }
@@ -133,9 +134,9 @@ pub(crate) fn route_of<R: RouteName<B>, B>(
     profiler: AwaitProfiler,
     route: &R,
     request: &Request<B>,
-) -> Cow<'static, str> {
+) -> Label {
     if profiler.shared.mode() == OFF {
-        return Cow::Borrowed("(began before the profile)");
+        return "(began before the profile)".into();
     }
     route.route_name(request)
 }

@@ -1,14 +1,14 @@
 //! What is done around every poll of a wrapped future.
 
-use std::borrow::Cow;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
 use std::time::Instant;
 
-use crate::noted::NotedSource;
-use crate::profiler::{OFF, PROFILING, Shared};
+use crate::label::Label;
+use crate::noted::noted_waker;
 use crate::session::{Answer, answer};
+use crate::shared::{OFF, PROFILING, Shared};
 use crate::slot::{Slot, lock};
 use crate::stack::poll_recorded;
 use crate::turn::{Current, Turn};
@@ -30,17 +30,16 @@ pub(crate) enum Polled<T> {
 /// What a wrapped future carries for the profiler.
 pub(crate) struct Probe {
     shared: &'static Shared,
-    route: Cow<'static, str>,
+    route: Label,
     kind: Kind,
     /// It was polled while the profiler was off.
     late: bool,
     /// A body may be polled after its end.
     over: bool,
+    /// The executor's waker is, or was, another than the slot's first.
+    moved: bool,
     slot: Option<Arc<Slot>>,
-    /// Identity of the executor's waker that the slot holds a clone of. As long as
-    /// it does, no other waker can have the same.
-    executor: Option<(usize, usize)>,
-    /// Made from the executor's waker, for use while a profile is taken.
+    /// Passes wakes on to the executor's waker, for use while a profile is taken.
     noted: Option<Waker>,
 }
 
@@ -51,37 +50,37 @@ enum Kind {
         expect(dead_code, reason = "only made by the layer")
     )]
     Body,
-    /// Belongs to the request whose slot this is.
-    Child(Arc<Slot>),
+    /// Belongs to the request whose slot this is, and may outlive it.
+    Child(Weak<Slot>),
 }
 
 impl Probe {
-    pub(crate) fn new(shared: &'static Shared, route: Cow<'static, str>) -> Self {
+    pub(crate) fn new(shared: &'static Shared, route: Label) -> Self {
         Probe::of(Kind::Request, shared, route)
     }
 
     #[cfg(feature = "tower")]
-    pub(crate) fn of_body(shared: &'static Shared, route: Cow<'static, str>) -> Self {
+    pub(crate) fn of_body(shared: &'static Shared, route: Label) -> Self {
         Probe::of(Kind::Body, shared, route)
     }
 
-    pub(crate) fn of_child(parent: Current) -> Self {
+    pub(crate) fn of_child(parent: &Current) -> Self {
         Probe::of(
-            Kind::Child(parent.request),
+            Kind::Child(Arc::downgrade(&parent.request)),
             parent.shared,
-            Cow::Borrowed(""),
+            Label::from(""),
         )
     }
 
-    fn of(kind: Kind, shared: &'static Shared, route: Cow<'static, str>) -> Self {
+    fn of(kind: Kind, shared: &'static Shared, route: Label) -> Self {
         Probe {
             shared,
             route,
             kind,
             late: false,
             over: false,
+            moved: false,
             slot: None,
-            executor: None,
             noted: None,
         }
     }
@@ -102,79 +101,79 @@ impl Probe {
     ) -> T {
         let mode = self.shared.mode();
         if self.slot.is_none() {
-            self.register(mode);
+            self.register(mode, cx.waker());
         }
         let Some(slot) = &self.slot else {
             return poll(cx).into_result();
         };
-        let request = if let Kind::Child(parent) = &self.kind {
-            parent
-        } else {
-            slot
-        };
-        let mut turn = Turn::begin(
-            slot,
-            Current {
-                shared: self.shared,
-                request: request.clone(),
-            },
-        );
-        let executor = identity(cx.waker());
-        if self.executor != Some(executor) {
-            self.noted = None;
+        if self.moved || !slot.first_waker().will_wake(cx.waker()) {
+            self.moved = true;
+            if slot.set_waker(cx.waker()) {
+                self.noted = None;
+            }
         }
+        let noted = (mode == PROFILING).then(|| {
+            let make = || noted_waker(slot, cx.waker());
+            &*self.noted.get_or_insert_with(make)
+        });
+        let generation = noted.map_or(0, |_| self.shared.generation.load(Ordering::Relaxed));
+        let parent = match &self.kind {
+            Kind::Child(parent) => parent.upgrade(),
+            Kind::Request | Kind::Body => None,
+        };
+        let Some(mut turn) = Turn::begin(self.shared, &mut self.slot, parent, generation) else {
+            return poll(cx).into_result();
+        };
 
-        let polled = if mode == PROFILING {
-            slot.set_tracked_in(self.shared.generation.load(Ordering::Relaxed));
-            let source = NotedSource::new(slot, cx.waker(), self.noted.take());
-            let polled = if !turn.is_asked() || turn.woken {
-                turn.answer(Answer::WokenFirst, Vec::new());
-                source.poll(poll)
-            } else {
-                let (polled, seen) = poll_recorded(&source, poll);
+        let polled = match noted {
+            Some(noted) if turn.is_asked() && !turn.woken => {
+                let (polled, seen) = poll_recorded(noted, poll);
                 turn.answer_seen(matches!(polled, Polled::Waiting(_)), seen);
                 polled
-            };
-            self.noted = source.into_noted();
-            polled
-        } else {
-            // Leaves may now keep the executor's own waker, whose wakes are not noted.
-            slot.set_tracked_in(0);
-            turn.answer(Answer::WokenFirst, Vec::new());
-            poll(cx)
+            }
+            Some(noted) => {
+                turn.answer(Answer::WokenFirst, Vec::new());
+                // The same as in earlier polls, so that leaves need not clone it anew.
+                poll(&mut Context::from_waker(noted))
+            }
+            None => {
+                turn.answer(Answer::WokenFirst, Vec::new());
+                poll(cx)
+            }
         };
 
-        if !matches!(polled, Polled::Over(_)) && self.executor != Some(executor) {
-            slot.set_waker(cx.waker());
-            self.executor = Some(executor);
-        }
         match polled {
             Polled::Waiting(_) => turn.end(false),
             Polled::Unasked(_) => turn.end(true),
             Polled::Over(_) => {
                 turn.end_over();
                 self.over = true;
-                self.retire();
+                self.retire(true);
             }
         }
         polled.into_result()
     }
 
     /// Enters the registry, if there is anything to enter.
-    fn register(&mut self, mode: u8) {
+    fn register(&mut self, mode: u8, waker: &Waker) {
         // Within another wrapper, it is that one which counts.
         let is_inner = || !matches!(self.kind, Kind::Child(_)) && Current::is_of(self.shared);
         if mode == OFF || self.over || is_inner() {
             return;
         }
-        let registry = &self.shared.registry;
+        let (registry, route) = (&self.shared.registry, &self.route);
         let timed = mode == PROFILING && !self.late;
         self.slot = Some(match &self.kind {
-            Kind::Request => registry.insert(&self.route, false, timed),
-            Kind::Body => registry.insert(&format!("{} (response body)", self.route), true, false),
+            Kind::Request => registry.insert(route, waker.clone(), false, timed),
+            Kind::Body => {
+                let route = Label::concat(&[route.as_str(), " (response body)"]);
+                registry.insert(&route, waker.clone(), true, false)
+            }
             Kind::Child(parent) => {
-                let child = Arc::new(Slot::child(parent.shard, parent.route));
-                parent.add_child(&child);
+                let child = Arc::new(Slot::child(waker.clone()));
+                if let Some(parent) = parent.upgrade() {
+                    parent.add_child(&child);
+                }
                 child
             }
         });
@@ -183,23 +182,23 @@ impl Probe {
         }
     }
 
-    fn retire(&mut self) {
-        let Some(mut slot) = self.slot.take() else {
+    /// Leaves the registry, if it was entered.
+    fn retire(&mut self, finished: bool) {
+        let Some(slot) = self.slot.take() else {
             return;
         };
-        if !slot.is_child {
-            self.shared.registry.remove(&slot);
-        }
-        // Nobody else knows it: there are no marks, and nothing that could be woken.
-        if Arc::get_mut(&mut slot).is_some() {
-            return;
-        }
-        let marks = slot.retire();
+        self.noted = None;
+        let is_child = slot.is_child;
+        let marks = if is_child {
+            slot.retire()
+        } else {
+            self.shared.registry.remove(slot, finished)
+        };
         if !marks.is_empty() {
             answer(
                 &marks,
                 Instant::now(),
-                slot.is_child,
+                is_child,
                 Answer::Finished,
                 Vec::new(),
             );
@@ -215,17 +214,9 @@ impl<T> Polled<T> {
     }
 }
 
-/// Tells wakers apart. As long as a clone of one is kept, no other has the same.
-fn identity(waker: &Waker) -> (usize, usize) {
-    (
-        waker.data().addr(),
-        std::ptr::from_ref(waker.vtable()).addr(),
-    )
-}
-
 impl Drop for Probe {
     fn drop(&mut self) {
-        self.retire();
+        self.retire(false);
     }
 }
 

@@ -8,9 +8,10 @@ use hdrhistogram::Histogram;
 
 use crate::fold::{Folder, Share};
 use crate::frames::{Frame, Frames, resolve_stack};
-use crate::profiler::{ProfileOptions, Shared};
+use crate::options::ProfileOptions;
 use crate::registry::RouteCount;
 use crate::sampler::{Collected, Sample};
+use crate::shared::Shared;
 use crate::slot::lock;
 use crate::summary::{RouteSummary, Summary};
 use crate::view::own_view;

@@ -1,24 +1,16 @@
 //! The handle that a service keeps.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
 
+use crate::label::Label;
+use crate::options::ProfileOptions;
 use crate::profile::Profile;
-use crate::registry::Registry;
 use crate::sampler;
+use crate::shared::{ARMED, OFF, Running, Shared};
 use crate::slot::lock;
-use crate::symbols::SymbolCache;
 use crate::tracked::Tracked;
-
-/// Nothing is registered.
-pub(crate) const OFF: u8 = 0;
-/// Requests are registered, so that a profile finds those already in flight.
-pub(crate) const ARMED: u8 = 1;
-/// A profile is being taken.
-pub(crate) const PROFILING: u8 = 2;
 
 /// Takes await profiles of the futures that it wraps.
 ///
@@ -32,9 +24,10 @@ pub(crate) const PROFILING: u8 = 2;
 /// | --- | --- |
 /// | off, as [`new`](Self::new) leaves it | reading one flag for each poll |
 /// | [armed](Self::arm) | also entering and leaving the registry |
-/// | while [`profile`](Self::profile) runs | also one allocation and a few atomic operations for each poll; the chosen ones, a capture of the call stack |
+/// | while [`profile`](Self::profile) runs | also one atomic operation for each wake, and another reference to count; the chosen ones, a capture of the call stack |
 ///
-/// Figures are in the crate's README, and `examples/overhead.rs` measures them.
+/// Figures are in the crate's README. `examples/instructions.rs` and
+/// `examples/overhead.rs` measure them.
 ///
 /// # Why arm it
 ///
@@ -49,85 +42,6 @@ pub struct AwaitProfiler {
 
 /// All there are, so that tools which look for leaks find them to be meant.
 static PROFILERS: Mutex<Vec<&'static Shared>> = Mutex::new(Vec::new());
-
-pub(crate) struct Shared {
-    mode: AtomicU8,
-    armed: AtomicBool,
-    busy: AtomicBool,
-    /// Number of the current or last profile; the first is 1.
-    pub(crate) generation: AtomicU32,
-    pub(crate) started: Mutex<Option<Instant>>,
-    pub(crate) registry: Registry,
-    /// Requests that began before the profile and became known during it.
-    pub(crate) late: AtomicU64,
-    /// The time for which they were in flight unseen.
-    pub(crate) late_nanos: AtomicU64,
-    pub(crate) symbols: Mutex<SymbolCache>,
-}
-
-/// How to take a profile.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ProfileOptions {
-    /// How long to sample. Ten seconds unless set.
-    pub duration: Duration,
-    /// The budget: requests looked at in a second, on average.
-    /// [`DEFAULT_RATE`](Self::DEFAULT_RATE) unless set.
-    pub captures_per_second: u32,
-    /// Makes the choice of moments and requests repeatable, for tests.
-    pub seed: Option<u64>,
-    /// The crates to take for the reader's own. Unless set, own code is what was
-    /// compiled from outside cargo's registry and the toolchain.
-    pub own_crates: Option<Vec<String>>,
-}
-
-impl ProfileOptions {
-    /// Two thousand samples in ten seconds: a share is then known to within two
-    /// percentage points with 95 % confidence, for well under one per cent of a
-    /// processor.
-    pub const DEFAULT_RATE: u32 = 200;
-
-    /// The default options with this duration.
-    pub fn lasting(duration: Duration) -> Self {
-        ProfileOptions {
-            duration,
-            ..ProfileOptions::default()
-        }
-    }
-
-    /// Sets the budget in requests looked at a second, at least one.
-    #[must_use]
-    pub fn captures_per_second(mut self, rate: u32) -> Self {
-        self.captures_per_second = rate.max(1);
-        self
-    }
-
-    /// Makes the choice of moments and requests repeatable.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
-    }
-
-    /// Names the crates whose frames are the reader's own, as they are spelled in
-    /// paths (`my_service`).
-    #[must_use]
-    pub fn own_crates(mut self, crates: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.own_crates = Some(crates.into_iter().map(Into::into).collect());
-        self
-    }
-}
-
-impl Default for ProfileOptions {
-    fn default() -> Self {
-        ProfileOptions {
-            duration: Duration::from_secs(10),
-            captures_per_second: Self::DEFAULT_RATE,
-            seed: None,
-            own_crates: None,
-        }
-    }
-}
 
 /// Why no profile was taken.
 #[derive(Debug, thiserror::Error)]
@@ -148,18 +62,7 @@ impl AwaitProfiler {
     /// A profiler that is off.
     #[must_use]
     pub fn new() -> Self {
-        let shared = Shared {
-            mode: AtomicU8::new(OFF),
-            armed: AtomicBool::new(false),
-            busy: AtomicBool::new(false),
-            generation: AtomicU32::new(0),
-            started: Mutex::new(None),
-            registry: Registry::new(),
-            late: AtomicU64::new(0),
-            late_nanos: AtomicU64::new(0),
-            symbols: Mutex::default(),
-        };
-        let shared: &'static Shared = Box::leak(Box::new(shared));
+        let shared: &'static Shared = Box::leak(Box::new(Shared::new()));
         lock(&PROFILERS).push(shared);
         AwaitProfiler { shared }
     }
@@ -172,7 +75,7 @@ impl AwaitProfiler {
         self
     }
 
-    /// Has requests that begin from now on registered, at the cost of a tenth
+    /// Has requests that begin from now on registered, at the cost of one or two tenths
     /// of a microsecond each.
     pub fn arm(&self) {
         self.set_armed(true);
@@ -203,7 +106,7 @@ impl AwaitProfiler {
     ///
     /// Inside a future that is wrapped already this does nothing more: the
     /// outermost wrapper is the one that counts.
-    pub fn wrap<F: Future>(&self, route: impl Into<Cow<'static, str>>, future: F) -> Tracked<F> {
+    pub fn wrap<F: Future>(&self, route: impl Into<Label>, future: F) -> Tracked<F> {
         Tracked::new(self.shared, route.into(), future)
     }
 
@@ -256,58 +159,5 @@ impl fmt::Debug for AwaitProfiler {
             .field("mode", &mode)
             .field("in_flight", &self.in_flight())
             .finish()
-    }
-}
-
-impl Shared {
-    #[inline]
-    pub(crate) fn mode(&self) -> u8 {
-        self.mode.load(Ordering::Relaxed)
-    }
-}
-
-/// The right to take a profile; given back when dropped, by a panic too.
-pub(crate) struct Running {
-    pub(crate) shared: &'static Shared,
-}
-
-impl Running {
-    pub(crate) fn start(shared: &'static Shared) -> Result<Self, ProfileError> {
-        if shared.busy.swap(true, Ordering::Acquire) {
-            return Err(ProfileError::Busy);
-        }
-        Ok(Running { shared })
-    }
-
-    /// From here on polls are noted. Returns the profile's number.
-    pub(crate) fn switch_on(&self) -> u32 {
-        let shared = self.shared;
-        shared.registry.reset_routes();
-        shared.late.store(0, Ordering::Relaxed);
-        shared.late_nanos.store(0, Ordering::Relaxed);
-        *lock(&shared.started) = Some(Instant::now());
-        let generation = shared
-            .generation
-            .load(Ordering::Relaxed)
-            .wrapping_add(1)
-            .max(1);
-        shared.generation.store(generation, Ordering::Relaxed);
-        shared.mode.store(PROFILING, Ordering::Release);
-        generation
-    }
-
-    /// Back to off or armed.
-    pub(crate) fn switch_off(&self) {
-        let armed = self.shared.armed.load(Ordering::Relaxed);
-        self.shared
-            .mode
-            .store(if armed { ARMED } else { OFF }, Ordering::Release);
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.switch_off();
-        self.shared.busy.store(false, Ordering::Release);
     }
 }

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use crate::slot::{Registration, Slot, lock};
+use crate::label::Label;
+use crate::slot::{Mark, Registration, Slot, lock};
 
 /// Enough that two threads seldom meet in one.
 const SHARDS: usize = 32;
@@ -14,6 +16,9 @@ const SHARDS: usize = 32;
 const MAX_ROUTES: usize = 256;
 /// A clock costs as much as all the rest of registering.
 const TIMED_EVERY: u32 = 16;
+/// Slots that a shard keeps for further requests: making and freeing one costs more
+/// than all the rest of registering. These take a tenth of a megabyte.
+const MAX_FREE: usize = 1024;
 const OTHER_ROUTES: &str = "(other routes)";
 
 /// What is counted of a route while a profile is taken.
@@ -33,6 +38,8 @@ struct Shard {
     routes: Vec<RouteCount>,
     by_name: HashMap<Arc<str>, usize>,
     inserted: u32,
+    /// Slots that nobody knows, for further requests.
+    free: Vec<Arc<Slot>>,
 }
 
 /// On cache lines of its own, as most processors fetch them in pairs.
@@ -56,41 +63,61 @@ impl Registry {
         }
     }
 
-    /// Registers a request. `timed` if its time may be measured, which
-    /// is done for one in sixteen.
-    pub(crate) fn insert(&self, label: &str, is_body: bool, timed: bool) -> Arc<Slot> {
+    /// Registers a request. `waker` is that of its first poll; `timed` if its time may
+    /// be measured, which is done for one in sixteen.
+    pub(crate) fn insert(
+        &self,
+        label: &Label,
+        waker: Waker,
+        is_body: bool,
+        timed: bool,
+    ) -> Arc<Slot> {
         let home = home_shard();
         let padded = &self.shards[home];
         let mut shard = lock(&padded.shard);
         let route = shard.route(label);
         shard.inserted = shard.inserted.wrapping_add(1);
         let began = (timed && shard.inserted.is_multiple_of(TIMED_EVERY)).then(Instant::now);
-        let slot = Arc::new(Slot::new(&Registration {
+        let registration = Registration {
             shard: home,
             route,
             is_body,
             is_child: false,
             began,
-        }));
+        };
+        let slot = shard.slot(Slot::new(waker, &registration));
         slot.place.store(shard.slots.len(), Ordering::Relaxed);
         shard.slots.push(slot.clone());
         padded.len.store(shard.slots.len(), Ordering::Relaxed);
         slot
     }
 
-    /// Forgets a request, and counts it to its route.
-    pub(crate) fn remove(&self, slot: &Slot) {
+    /// Forgets a request, and counts it to its route as finished or as dropped.
+    /// Returns the marks that nobody will answer.
+    pub(crate) fn remove(&self, mut slot: Arc<Slot>, finished: bool) -> Vec<Mark> {
         let padded = &self.shards[slot.shard];
         let mut shard = lock(&padded.shard);
         let place = slot.place.load(Ordering::Relaxed);
-        let removed = shard.slots.swap_remove(place);
+        // Not the last reference, which is the caller's.
+        shard.slots.swap_remove(place);
         if let Some(moved) = shard.slots.get(place) {
             moved.place.store(place, Ordering::Relaxed);
         }
         padded.len.store(shard.slots.len(), Ordering::Relaxed);
-        shard.routes[slot.route].count(slot);
+        shard.routes[slot.route].count(&slot, finished);
+        let Some(own) = Arc::get_mut(&mut slot) else {
+            // The sampler looks at it, or someone keeps its waker.
+            drop(shard);
+            return slot.retire();
+        };
+        let (waker, rare) = own.empty();
+        if shard.free.len() < MAX_FREE {
+            shard.free.push(slot);
+        }
+        // What was in it may own the task that we are in: drop it outside the lock.
         drop(shard);
-        drop(removed);
+        drop(waker);
+        rare.map_or_else(Vec::new, |rare| rare.marks)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -164,21 +191,33 @@ impl Registry {
 }
 
 impl Shard {
-    fn route(&mut self, label: &str) -> usize {
+    fn slot(&mut self, slot: Slot) -> Arc<Slot> {
+        if let Some(mut free) = self.free.pop()
+            && let Some(place) = Arc::get_mut(&mut free)
+        {
+            *place = slot;
+            return free;
+        }
+        Arc::new(slot)
+    }
+
+    fn route(&mut self, label: &Label) -> usize {
         // Often the same as the last time, or one of a few.
+        let bytes = label.as_bytes();
         if let Some(route) = self
             .routes
             .iter()
             .take(4)
-            .position(|route| *route.name == *label)
+            .position(|route| route.name.as_bytes() == bytes)
         {
             return route;
         }
+        let label = label.as_str();
         if let Some(&route) = self.by_name.get(label) {
             return route;
         }
         if self.routes.len() >= MAX_ROUTES && label != OTHER_ROUTES {
-            return self.route(OTHER_ROUTES);
+            return self.route(&OTHER_ROUTES.into());
         }
         let name: Arc<str> = label.into();
         self.routes.push(RouteCount::new(name.clone()));
@@ -198,11 +237,11 @@ impl RouteCount {
         }
     }
 
-    fn count(&mut self, slot: &Slot) {
+    fn count(&mut self, slot: &Slot, finished: bool) {
         if slot.is_body {
             return;
         }
-        if !slot.is_finished() {
+        if !finished {
             self.dropped += 1;
             return;
         }

@@ -12,21 +12,21 @@
 //! next poll, which the sampler causes. If it is woken, or gone, before that
 //! poll, the sample is counted as what it is; nothing is replaced by another try.
 
-use std::collections::HashMap;
+mod collected;
+mod settle;
+
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::options::ProfileOptions;
 use crate::profile::Profile;
-use crate::profiler::{ProfileOptions, Running};
-use crate::session::{Answer, RawStack, Session};
+use crate::session::{Answer, Session};
+use crate::shared::Running;
 use crate::slot::{Mark, NotWaiting, Slot};
 
-/// How long requests already in flight are given to show that they are waiting.
-const SETTLE: Duration = Duration::from_millis(200);
-/// How many of them are woken at once, and how long the others then wait.
-const SETTLE_BATCH: usize = 256;
-const SETTLE_PAUSE: Duration = Duration::from_millis(1);
+pub(crate) use collected::{Collected, Sample, SeenAs, StackId};
+
 /// How long the last samples have for being answered.
 const GRACE: Duration = Duration::from_millis(500);
 /// The sampler looks at least this often whether it is still wanted.
@@ -36,49 +36,6 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 /// Moments missed in excess of this are given up rather than made up for.
 const MAX_BACKLOG: u32 = 64;
-
-/// Index of a stack among the distinct ones.
-pub(crate) type StackId = u32;
-
-/// One moment, and what was learned of the request that was chosen.
-#[derive(Debug)]
-pub(crate) struct Sample {
-    /// Requests in flight at that moment.
-    pub(crate) in_flight: u32,
-    pub(crate) route: Arc<str>,
-    pub(crate) seen: SeenAs,
-    /// Stacks of the child that was chosen with it.
-    pub(crate) child: Vec<StackId>,
-}
-
-/// The state in which a sample found its request.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum SeenAs {
-    Waiting(Vec<StackId>),
-    Unregistered,
-    Unasked,
-    Ready,
-    Running,
-    WokenFirst,
-    Finished,
-    /// It waited, and its executor did not poll it before the profile ended.
-    Unanswered,
-}
-
-/// Everything a profile is made from, with addresses still unresolved.
-#[derive(Default)]
-pub(crate) struct Collected {
-    pub(crate) samples: Vec<Sample>,
-    /// Moments at which nothing was in flight.
-    pub(crate) idle: u64,
-    /// Moments given up because the sampler itself got no processor.
-    pub(crate) missed: u64,
-    pub(crate) stacks: Vec<RawStack>,
-    ids: HashMap<RawStack, StackId>,
-    pub(crate) delays: Vec<Duration>,
-    pub(crate) costs: Vec<Duration>,
-    pub(crate) elapsed: Duration,
-}
 
 pub(crate) struct Sampler<'a> {
     running: &'a Running,
@@ -118,30 +75,6 @@ impl<'a> Sampler<'a> {
             random: seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
             collected: Collected::default(),
             unanswered: 0,
-        }
-    }
-
-    /// Has every request in flight polled once, so that from then on its waker is
-    /// one that notes wakes. Without this, a request could be woken unnoticed.
-    pub(crate) fn settle(&self) {
-        let registry = &self.running.shared.registry;
-        let untracked = |slot: &Arc<Slot>| !self.is_tracked(slot);
-        for (woken, slot) in registry
-            .each_shard()
-            .flatten()
-            .filter(untracked)
-            .enumerate()
-        {
-            if woken % SETTLE_BATCH == SETTLE_BATCH - 1 {
-                thread::sleep(SETTLE_PAUSE);
-            }
-            slot.wake();
-        }
-        let deadline = Instant::now() + SETTLE;
-        while Instant::now() < deadline
-            && registry.each_shard().flatten().any(|slot| untracked(&slot))
-        {
-            thread::sleep(SETTLE_PAUSE);
         }
     }
 
@@ -277,7 +210,7 @@ impl<'a> Sampler<'a> {
         let deadline = Instant::now() + GRACE;
         self.gather();
         while self.unanswered > 0 && Instant::now() < deadline {
-            thread::sleep(SETTLE_PAUSE);
+            thread::sleep(SHORTEST_SLEEP);
             self.gather();
         }
     }
@@ -288,19 +221,9 @@ impl<'a> Sampler<'a> {
     }
 }
 
-impl Collected {
-    fn intern(&mut self, stack: RawStack) -> StackId {
-        if let Some(&id) = self.ids.get(&stack) {
-            return id;
-        }
-        let id = u32::try_from(self.stacks.len()).unwrap_or(u32::MAX);
-        self.stacks.push(stack.clone());
-        self.ids.insert(stack, id);
-        id
-    }
-}
-
 #[cfg(test)]
 mod known_waits;
 #[cfg(test)]
 mod random_lives;
+#[cfg(test)]
+mod wakers;

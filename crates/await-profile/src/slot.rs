@@ -1,6 +1,6 @@
 //! One request in flight, as the sampler sees it.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
@@ -47,9 +47,10 @@ pub(crate) enum NotWaiting {
     Gone,
 }
 
-/// What a request shares with the sampler.
+/// What a request shares with the sampler. One is made for every request, so it is
+/// kept small.
 pub(crate) struct Slot {
-    /// The bits above. Everything else is reached through locks; the bits decide
+    /// The bits above. Everything else is reached through a lock; the bits decide
     /// who may go where.
     state: AtomicU8,
     /// The profile during which the last poll was made, and with our own waker,
@@ -57,7 +58,7 @@ pub(crate) struct Slot {
     tracked_in: AtomicU32,
     /// Where in its shard it stands; written under the shard's lock.
     pub(crate) place: AtomicUsize,
-    /// A child inherits its request's place in the registry and has none itself.
+    /// A child has its request's place in the registry and none itself.
     pub(crate) is_child: bool,
     pub(crate) shard: usize,
     /// Index into the shard's routes.
@@ -65,15 +66,22 @@ pub(crate) struct Slot {
     pub(crate) is_body: bool,
     /// Only known of requests that began while a profile was being taken.
     pub(crate) began: Option<Instant>,
-    /// Set when the future ran to its end rather than being dropped before.
-    finished: AtomicBool,
-    /// The executor's waker of the last poll.
-    waker: Mutex<Option<Waker>>,
-    marks: Mutex<Vec<Mark>>,
-    children: Mutex<Vec<Weak<Slot>>>,
+    /// The executor's waker of the first poll.
+    first_waker: Waker,
+    rare: Mutex<Option<Box<Rare>>>,
+}
+
+/// What most requests never have.
+#[derive(Default)]
+pub(crate) struct Rare {
+    pub(crate) marks: Vec<Mark>,
+    children: Vec<Weak<Slot>>,
+    /// The executor's waker of the last poll, if it is not that of the first.
+    waker: Option<Waker>,
 }
 
 /// What [`Slot::new`] needs to know.
+#[derive(Default)]
 pub(crate) struct Registration {
     pub(crate) shard: usize,
     pub(crate) route: usize,
@@ -83,7 +91,7 @@ pub(crate) struct Registration {
 }
 
 impl Slot {
-    pub(crate) fn new(registration: &Registration) -> Self {
+    pub(crate) fn new(first_waker: Waker, registration: &Registration) -> Self {
         let Registration {
             shard,
             route,
@@ -101,22 +109,26 @@ impl Slot {
             route,
             is_body,
             began,
-            finished: AtomicBool::new(false),
-            waker: Mutex::new(None),
-            marks: Mutex::new(Vec::new()),
-            children: Mutex::new(Vec::new()),
+            first_waker,
+            rare: Mutex::new(None),
         }
     }
 
     /// What belongs to a request and is polled elsewhere.
-    pub(crate) fn child(shard: usize, route: usize) -> Self {
-        Slot::new(&Registration {
-            shard,
-            route,
-            is_body: false,
+    pub(crate) fn child(first_waker: Waker) -> Self {
+        let registration = Registration {
             is_child: true,
-            began: None,
-        })
+            ..Registration::default()
+        };
+        Slot::new(first_waker, &registration)
+    }
+
+    /// Takes out what may own something else, so that a slot which nobody knows can be
+    /// kept for another request.
+    pub(crate) fn empty(&mut self) -> (Waker, Option<Box<Rare>>) {
+        let waker = std::mem::replace(&mut self.first_waker, Waker::noop().clone());
+        let rare = self.rare.get_mut().unwrap_or_else(PoisonError::into_inner);
+        (waker, rare.take())
     }
 
     /// Starts a poll. Returns the marks that are to be answered by it, and
@@ -126,7 +138,7 @@ impl Slot {
         let marks = if before & MARKED == 0 {
             Vec::new()
         } else {
-            std::mem::take(&mut *lock(&self.marks))
+            self.take_marks()
         };
         (marks, before & WOKEN != 0)
     }
@@ -140,21 +152,14 @@ impl Slot {
             });
     }
 
+    /// To be called after [`begin_poll`](Self::begin_poll): whoever sees the profile's
+    /// number must not see the state of an earlier poll, whose wakes were not noted.
     pub(crate) fn set_tracked_in(&self, generation: u32) {
-        self.tracked_in.store(generation, Ordering::Relaxed);
+        self.tracked_in.store(generation, Ordering::Release);
     }
 
     pub(crate) fn is_tracked_in(&self, generation: u32) -> bool {
-        self.tracked_in.load(Ordering::Relaxed) == generation
-    }
-
-    /// The future ran to its end.
-    pub(crate) fn set_finished(&self) {
-        self.finished.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_finished(&self) -> bool {
-        self.finished.load(Ordering::Relaxed)
+        self.tracked_in.load(Ordering::Acquire) == generation
     }
 
     /// Ends a poll that did not finish the future.
@@ -169,10 +174,13 @@ impl Slot {
     /// Notes that the future is over. Returns the marks nobody will answer.
     pub(crate) fn retire(&self) -> Vec<Mark> {
         self.state.fetch_or(GONE, Ordering::AcqRel);
-        // The waker may own the task that we are in: drop it outside the lock.
-        let waker = lock(&self.waker).take();
-        drop(waker);
-        std::mem::take(&mut *lock(&self.marks))
+        self.take_marks()
+    }
+
+    fn take_marks(&self) -> Vec<Mark> {
+        let mut rare = lock(&self.rare);
+        rare.as_mut()
+            .map_or_else(Vec::new, |rare| std::mem::take(&mut rare.marks))
     }
 
     /// Asks the request to answer `mark` at its next poll, if it is waiting now.
@@ -183,13 +191,13 @@ impl Slot {
         let bits = MARKED | if probe { PROBED } else { 0 };
         // The lock is held across the change of state, so that a poll which sees
         // `MARKED` finds the mark.
-        let mut marks = lock(&self.marks);
+        let mut rare = lock(&self.rare);
         self.state
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
                 not_waiting(state).is_none().then_some(state | bits)
             })
             .map_err(|state| not_waiting(state).unwrap_or(NotWaiting::Gone))?;
-        marks.push(mark);
+        rare.get_or_insert_default().marks.push(mark);
         Ok(())
     }
 
@@ -198,22 +206,41 @@ impl Slot {
         not_waiting(self.state.load(Ordering::Acquire))
     }
 
+    /// The executor's waker of the first poll.
+    pub(crate) fn first_waker(&self) -> &Waker {
+        &self.first_waker
+    }
+
+    /// Keeps the executor's waker for the sampler. Whether it is another than before.
+    /// As long as it is kept, no other waker can be taken for it.
+    pub(crate) fn set_waker(&self, waker: &Waker) -> bool {
+        let mut rare = lock(&self.rare);
+        let kept = &mut rare.get_or_insert_default().waker;
+        if kept.as_ref().unwrap_or(&self.first_waker).will_wake(waker) {
+            return false;
+        }
+        let old = kept.replace(waker.clone());
+        // It may own the task that we are in: drop it outside the lock.
+        drop(rare);
+        drop(old);
+        true
+    }
+
     /// Has the executor poll the request, without it counting as woken.
     pub(crate) fn wake(&self) {
-        let waker = lock(&self.waker).clone();
-        if let Some(waker) = waker {
-            waker.wake();
+        // No wake under the lock, for what it does is not known.
+        let waker = lock(&self.rare)
+            .as_ref()
+            .and_then(|rare| rare.waker.clone());
+        match waker {
+            Some(waker) => waker.wake(),
+            None => self.first_waker.wake_by_ref(),
         }
     }
 
-    /// Keeps the executor's waker for the sampler.
-    pub(crate) fn set_waker(&self, waker: &Waker) {
-        let old = lock(&self.waker).replace(waker.clone());
-        drop(old);
-    }
-
     pub(crate) fn add_child(&self, child: &Arc<Slot>) {
-        let mut children = lock(&self.children);
+        let mut rare = lock(&self.rare);
+        let children = &mut rare.get_or_insert_default().children;
         // Amortised: at most one sweep for each doubling.
         if children.len() == children.capacity() {
             children.retain(|child| child.strong_count() > 0);
@@ -223,13 +250,19 @@ impl Slot {
 
     /// A child in flight, each with the same probability.
     pub(crate) fn any_child(&self, random: &mut fastrand::Rng) -> Option<Arc<Slot>> {
-        let mut children = lock(&self.children);
+        // Dropped after the lock: theirs may be the last waker of a task.
+        let mut over = Vec::new();
+        let mut rare = lock(&self.rare);
+        let children = &mut rare.as_mut()?.children;
         while !children.is_empty() {
             let chosen = random.usize(..children.len());
             match children[chosen].upgrade() {
                 Some(child) if child.not_waiting() != Some(NotWaiting::Gone) => return Some(child),
-                _ => children.swap_remove(chosen),
-            };
+                gone => {
+                    children.swap_remove(chosen);
+                    over.extend(gone);
+                }
+            }
         }
         None
     }

@@ -7,7 +7,6 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use crate::clone_hook::{Observer, poll_hooked};
-use crate::noted::NotedSource;
 use crate::session::RawStack;
 use crate::slot::lock;
 
@@ -24,7 +23,8 @@ pub(crate) struct Seen {
 }
 
 struct Recorder<'a> {
-    source: &'a NotedSource<'a>,
+    /// What is given away instead.
+    waker: &'a Waker,
     /// Address of a local of the frame that polls: stacks end there.
     outermost: usize,
     /// Behind locks because another thread may clone the waker too.
@@ -35,42 +35,37 @@ struct Recorder<'a> {
 impl Observer for Recorder<'_> {
     fn clone_waker(&self) -> Waker {
         record(&self.clones, self.outermost);
-        self.source.waker().clone()
+        self.waker.clone()
     }
 
     fn wake(&self) {
         record(&self.wakes, self.outermost);
-        self.source.waker().wake_by_ref();
+        self.waker.wake_by_ref();
     }
 }
 
-/// Polls with a waker that records the stack of whoever keeps it.
+/// Polls with a waker that records the stack of whoever keeps it, which is a clone of
+/// `waker` then.
 ///
 /// A future that wakes itself and returns pending keeps no waker. It is recorded
 /// where it woke itself, if nothing else was recorded.
 #[inline(never)]
 pub(crate) fn poll_recorded<R>(
-    source: &NotedSource<'_>,
+    waker: &Waker,
     poll: impl FnOnce(&mut Context<'_>) -> R,
 ) -> (R, Seen) {
     let local = 0u8;
     let recorder = Recorder {
-        source,
+        waker,
         outermost: (&raw const *black_box(&local)).addr(),
         clones: Mutex::default(),
         wakes: Mutex::default(),
     };
     let result = poll_hooked(&recorder, poll);
-    let clones = std::mem::take(&mut *lock(&recorder.clones));
-    let wakes = std::mem::take(&mut *lock(&recorder.wakes));
-    (
-        result,
-        if clones.stacks.is_empty() {
-            wakes
-        } else {
-            clones
-        },
-    )
+    let kept = std::mem::take(&mut *lock(&recorder.clones));
+    let woken = std::mem::take(&mut *lock(&recorder.wakes));
+    let seen = if kept.stacks.is_empty() { woken } else { kept };
+    (result, seen)
 }
 
 fn record(seen: &Mutex<Seen>, outermost: usize) {

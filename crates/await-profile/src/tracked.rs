@@ -1,14 +1,14 @@
 //! The wrapper around a request's future.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
+use crate::label::Label;
 use crate::probe::{Polled, Probe};
-use crate::profiler::Shared;
+use crate::shared::Shared;
 
 pin_project! {
     /// A future whose waits a profiler can see. Made by
@@ -24,7 +24,7 @@ pin_project! {
 }
 
 impl<F> Tracked<F> {
-    pub(crate) fn new(shared: &'static Shared, route: Cow<'static, str>, future: F) -> Self {
+    pub(crate) fn new(shared: &'static Shared, route: Label, future: F) -> Self {
         Tracked {
             probe: Probe::new(shared, route),
             future,

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::profiler::Shared;
 use crate::session::{Answer, answer};
+use crate::shared::Shared;
 use crate::slot::{Mark, Slot};
 use crate::stack::Seen;
 
@@ -38,7 +38,10 @@ impl Current {
 
 /// One poll. Dropped by a panic in it, it still leaves the slot as it should be.
 pub(crate) struct Turn<'a> {
-    slot: &'a Slot,
+    /// Where the slot belongs. That of a request is the thread's current one meanwhile,
+    /// which costs less than another reference to it.
+    home: &'a mut Option<Arc<Slot>>,
+    is_child: bool,
     marks: Vec<Mark>,
     /// When it began, if a sample waits for it.
     began: Option<Instant>,
@@ -49,18 +52,31 @@ pub(crate) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    pub(crate) fn begin(slot: &'a Slot, current: Current) -> Self {
+    /// Begins a poll of what has the slot in `home`, with a waker that notes wakes if
+    /// a `generation` of profiles is given, otherwise 0. None if there is no slot.
+    pub(crate) fn begin(
+        shared: &'static Shared,
+        home: &'a mut Option<Arc<Slot>>,
+        parent: Option<Arc<Slot>>,
+        generation: u32,
+    ) -> Option<Self> {
+        let slot = home.as_ref()?;
         let (marks, woken) = slot.begin_poll();
+        slot.set_tracked_in(generation);
+        let is_child = slot.is_child;
+        let request = parent.or_else(|| home.take())?;
+        let current = Current { shared, request };
         let outer = CURRENT.with_borrow_mut(|inner| inner.replace(current));
         let began = (!marks.is_empty()).then(Instant::now);
-        Turn {
-            slot,
+        Some(Turn {
+            home,
+            is_child,
             marks,
             began,
             outer,
             ended: false,
             woken,
-        }
+        })
     }
 
     /// Whether a sample waits for this poll.
@@ -70,7 +86,7 @@ impl<'a> Turn<'a> {
 
     pub(crate) fn answer(&mut self, with: Answer, costs: Vec<Duration>) {
         if let Some(began) = self.began.take() {
-            answer(&self.marks, began, self.slot.is_child, with, costs);
+            answer(&self.marks, began, self.is_child, with, costs);
             self.marks.clear();
         }
     }
@@ -87,26 +103,38 @@ impl<'a> Turn<'a> {
     /// The future goes on. `unasked` if it is a body that gave a piece.
     pub(crate) fn end(mut self, unasked: bool) {
         self.ended = true;
-        self.slot.end_poll(unasked);
+        if let Some(slot) = self.give_back() {
+            slot.end_poll(unasked);
+        }
     }
 
     /// The future is over.
     pub(crate) fn end_over(mut self) {
         self.ended = true;
-        self.slot.set_finished();
+        self.give_back();
+    }
+
+    /// Makes current what was before. The slot is where it belongs again.
+    fn give_back(&mut self) -> Option<&Slot> {
+        let outer = self.outer.take();
+        let ours = CURRENT.with_borrow_mut(|current| std::mem::replace(current, outer));
+        // Outside the borrow, for a child's may be the last that holds its request.
+        if self.home.is_none() {
+            *self.home = ours.map(|ours| ours.request);
+        }
+        self.home.as_deref()
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        let outer = self.outer.take();
-        let ours = CURRENT.with_borrow_mut(|current| std::mem::replace(current, outer));
-        // Outside the borrow, for it may be the last that holds a request.
-        drop(ours);
-        if !self.ended {
-            // The poll panicked.
-            self.answer(Answer::Finished, Vec::new());
-            self.slot.end_poll(false);
+        if self.ended {
+            return;
+        }
+        // The poll panicked.
+        self.answer(Answer::Finished, Vec::new());
+        if let Some(slot) = self.give_back() {
+            slot.end_poll(false);
         }
     }
 }

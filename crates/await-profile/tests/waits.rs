@@ -5,74 +5,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use await_profile::{AwaitProfiler, Frames, Profile, ProfileOptions};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::runtime::{Builder, Runtime};
+use await_profile::Frames;
 use tokio::sync::{Mutex, Notify, RwLock, Semaphore, broadcast, mpsc, oneshot, watch};
 use tokio::time::sleep;
 
-fn runtimes() -> [Runtime; 2] {
-    [
-        Builder::new_current_thread().enable_all().build().unwrap(),
-        Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .unwrap(),
-    ]
-}
-
-/// Profiles requests that all wait where `request` leaves them, for ever.
-fn profile_of<F>(request: impl Fn() -> F) -> Vec<Profile>
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    runtimes()
-        .into_iter()
-        .map(|runtime| {
-            let profiler = AwaitProfiler::new().armed();
-            runtime.block_on(async {
-                for _ in 0..20 {
-                    tokio::spawn(profiler.wrap("GET /", request()));
-                }
-                profiler.profile(brief()).await.unwrap()
-            })
-        })
-        .collect()
-}
-
-fn brief() -> ProfileOptions {
-    ProfileOptions::lasting(Duration::from_millis(100)).captures_per_second(1000)
-}
-
-/// Asserts that every sample that was a wait, was one in `handler`, at a line, for
-/// `primitive`. On a busy machine some requests are still on their way there.
-#[track_caller]
-fn assert_waits(profiles: &[Profile], handler: &str, primitive: &str) {
-    for profile in profiles {
-        let samples = profile.summary().samples;
-        assert!(samples.waiting > 10, "{samples:?}");
-        let shares = profile.shares(Frames::Own);
-        let places = shares
-            .iter()
-            .filter(|share| !share.frames[1].starts_with('('));
-        let waiting: f64 = places.clone().map(|share| share.share).sum();
-        let right: f64 = places
-            .filter(|share| {
-                share.frames[0] == "GET /"
-                    && share.frames[1].starts_with(&format!("waits::{handler} (tests/waits.rs:"))
-                    && share.frames.last().is_some_and(|leaf| leaf == primitive)
-            })
-            .map(|share| share.share)
-            .sum();
-        assert!(
-            right > 0.95 * waiting,
-            "{right} of {waiting} in {primitive}:\n{}\n{}",
-            profile.folded(Frames::Own),
-            profile.folded(Frames::All)
-        );
-    }
-}
+mod profiled;
+use profiled::{assert_waits, profile_of};
 
 async fn locks(mutex: Arc<Mutex<HashMap<u32, u32>>>) {
     mutex.lock().await.insert(1, 2);
@@ -250,57 +188,6 @@ async fn ticks() {
 #[test]
 fn an_interval() {
     assert_waits(&profile_of(ticks), "ticks", "tokio::time::Interval::tick");
-}
-
-async fn accepts() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    listener.accept().await.unwrap();
-}
-
-#[test]
-fn a_listener() {
-    assert_waits(
-        &profile_of(accepts),
-        "accepts",
-        "tokio::net::TcpListener::accept",
-    );
-}
-
-async fn reads_socket() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut client = tokio::net::TcpStream::connect(listener.local_addr().unwrap())
-        .await
-        .unwrap();
-    client.read_u8().await.unwrap();
-}
-
-#[test]
-fn a_socket_read() {
-    assert_waits(
-        &profile_of(reads_socket),
-        "reads_socket",
-        "tokio::net::TcpStream::poll_read",
-    );
-}
-
-async fn writes_socket() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut client = tokio::net::TcpStream::connect(listener.local_addr().unwrap())
-        .await
-        .unwrap();
-    let _server = listener.accept().await.unwrap();
-    loop {
-        client.write_all(&[0; 8192]).await.unwrap();
-    }
-}
-
-#[test]
-fn a_socket_write() {
-    assert_waits(
-        &profile_of(writes_socket),
-        "writes_socket",
-        "tokio::net::TcpStream::poll_write",
-    );
 }
 
 async fn joins_task() {

@@ -13,7 +13,7 @@ use tokio::task::{LocalSet, spawn_local, yield_now};
 use tokio::time::{advance, sleep};
 
 use super::Sampler;
-use crate::{AwaitProfiler, Frames, Profile, ProfileOptions, profiler::Running};
+use crate::{AwaitProfiler, Frames, Profile, ProfileOptions, shared::Running};
 
 const RUNS: u64 = 20;
 const REQUESTS: u64 = 100;

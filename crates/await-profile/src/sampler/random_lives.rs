@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use super::Sampler;
-use crate::profiler::Running;
+use crate::shared::Running;
 use crate::slot::lock;
 use crate::{AwaitProfiler, Profile, ProfileOptions, Tracked, inherit};
 
@@ -17,8 +17,8 @@ const STEPS: usize = if cfg!(miri) { 60 } else { 400 };
 
 /// An executor's waker that counts.
 #[derive(Default)]
-struct Task {
-    wakes: AtomicUsize,
+pub(super) struct Task {
+    pub(super) wakes: AtomicUsize,
 }
 
 impl Wake for Task {
@@ -28,7 +28,7 @@ impl Wake for Task {
 }
 
 /// Wakers that futures have given away.
-type Kept = Arc<Mutex<Vec<Waker>>>;
+pub(super) type Kept = Arc<Mutex<Vec<Waker>>>;
 
 struct Chaos {
     random: fastrand::Rng,
@@ -232,56 +232,4 @@ fn every_sample_is_accounted_for_whatever_futures_do() {
         );
     }
     std::panic::set_hook(hook);
-}
-
-/// A future that gives its waker away each time it is polled.
-struct Gives(Kept);
-
-impl Future for Gives {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        lock(&self.0).push(cx.waker().clone());
-        Poll::Pending
-    }
-}
-
-#[test]
-fn no_wake_is_lost() {
-    let profiler = AwaitProfiler::new();
-    let running = Running::start(profiler.shared).unwrap();
-    let (kept, task) = (Kept::default(), Arc::new(Task::default()));
-    let waker = Waker::from(task.clone());
-    let mut future = Box::pin(profiler.wrap("GET /", Gives(kept.clone())));
-    let mut poll = || {
-        assert!(
-            future
-                .as_mut()
-                .poll(&mut Context::from_waker(&waker))
-                .is_pending()
-        );
-    };
-    let wake_all = |expected| {
-        let wakers = std::mem::take(&mut *lock(&kept));
-        assert!(!wakers.is_empty());
-        wakers.into_iter().for_each(Waker::wake);
-        assert_eq!(task.wakes.swap(0, Ordering::Relaxed), expected);
-    };
-    poll();
-    wake_all(1);
-    profiler.arm();
-    poll();
-    wake_all(1);
-    let mut sampler = Sampler::start(&running, Some(1));
-    poll();
-    // Chosen: the sampler wakes it, then the poll is recorded, then it is woken.
-    sampler.sample_once();
-    assert_eq!(task.wakes.swap(0, Ordering::Relaxed), 1);
-    poll();
-    wake_all(2);
-    sampler.gather();
-    assert_eq!(sampler.collected.stacks.len(), 1);
-    running.switch_off();
-    poll();
-    wake_all(1);
 }
