@@ -7,13 +7,14 @@ The same script ends with exit code 99 on the problem and 0 on the solution. Wit
 --write-share 0 it passes on both: that is the lesson.
 """
 
-from common import ChapterUser, Limits, Write
+from common import ChapterUser, Exchange, Limits
 
 
 class Subscriber(ChapterUser):
+    users = 400
     path = "/read"
     answer = "6"
-    write = Write(path="/subscribe", body="87-89-34 snakes", answer="subscribed")
+    write = Exchange(path="/subscribe", body="87-89-34 snakes", answer="subscribed")
     write_share = 0.05
     # The database call that no read can do without takes 50 ms.
     limits = Limits(call_s=0.05)
