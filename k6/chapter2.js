@@ -10,6 +10,7 @@ import { ask, load } from './common.js';
 
 const chapter = {
   users: 400,
+  think: 0.5,
   path: '/read',
   answer: '6',
   write: { path: '/subscribe', body: '87-89-34 snakes', answer: 'subscribed' },

@@ -12,6 +12,7 @@ from common import ChapterUser, Exchange, Limits
 
 class Subscriber(ChapterUser):
     users = 400
+    think = 0.5
     path = "/read"
     answer = "6"
     write = Exchange(path="/subscribe", body="87-89-34 snakes", answer="subscribed")
