@@ -1,0 +1,73 @@
+//! Exercise: let writes come and go while requests wait for the database.
+//!
+//! An `RwLock` lets all readers in at once, until somebody asks to write. Tokio's
+//! lock is fair: the writer waits for the readers inside, and every reader who
+//! comes later waits for the writer. So the writer waits for as long as a reader
+//! stays, and with the writer all the others.
+//!
+//! Change the code below so that no write has to wait for a database call. All
+//! requests must be answered as before, every read must still call the database,
+//! and every write must still be made and recorded.
+//!
+//!     cargo workshop check 2       is it cured?
+//!     cargo workshop hint 2        the next hint
+//!     cargo workshop solution 2    one way to do it, as a diff
+//!     cargo workshop reset 2       start over (your file is kept aside)
+
+use std::sync::Arc;
+
+use lab::Database;
+use tokio::sync::RwLock;
+use warp::http::StatusCode;
+
+use crate::clients::Clients;
+use crate::service::Service;
+
+/// The clients behind a lock that lets many read or one write, and the database.
+#[derive(Clone)]
+pub(crate) struct Directory {
+    clients: Arc<RwLock<Clients>>,
+    database: Database,
+}
+
+impl Directory {
+    /// Starts with these clients.
+    pub(crate) fn new(clients: Clients, database: Database) -> Self {
+        let clients = Arc::new(RwLock::new(clients));
+        Self { clients, database }
+    }
+}
+
+impl Service for Directory {
+    // ANCHOR: read
+    async fn read(self) -> String {
+        let clients = self.clients.read().await;
+        let ids: Vec<String> = clients
+            .values()
+            .map(|client| client.id.to_string())
+            .collect();
+
+        self.database.call().await;
+
+        let sum: u64 = ids.iter().filter_map(|id| id.parse::<u64>().ok()).sum();
+        sum.to_string()
+    }
+    // ANCHOR_END: read
+
+    // ANCHOR: subscribe
+    async fn subscribe(self, client: String, topic: String) -> Result<(), StatusCode> {
+        let mut clients = self.clients.write().await;
+        let client = clients.get_mut(&client).ok_or(StatusCode::NOT_FOUND)?;
+        client.subscribe(topic);
+        // While the guard lives, so that the log has the order of the writes.
+        self.database.record();
+        Ok(())
+    }
+    // ANCHOR_END: subscribe
+
+    async fn topics(self, client: String) -> Result<String, StatusCode> {
+        let clients = self.clients.read().await;
+        let client = clients.get(&client).ok_or(StatusCode::NOT_FOUND)?;
+        Ok(client.topics())
+    }
+}

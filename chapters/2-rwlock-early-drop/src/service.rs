@@ -1,0 +1,65 @@
+//! What every variant does, and the routes by which it is asked.
+
+use warp::filters::BoxedFilter;
+use warp::http::StatusCode;
+use warp::hyper::body::Bytes;
+use warp::reply::Response;
+use warp::{Filter, Reply};
+
+// ANCHOR: service
+/// What the routes ask for. The variants differ in the lock that they take, and in how long they
+/// keep it.
+pub(crate) trait Service: Clone + Send + Sync + 'static {
+    /// Asks the database, then answers the sum of all clients' ids.
+    fn read(self) -> impl Future<Output = String> + Send;
+
+    /// Adds a topic to a client, and has the database record it.
+    fn subscribe(
+        self,
+        client: String,
+        topic: String,
+    ) -> impl Future<Output = Result<(), StatusCode>> + Send;
+
+    /// A client's topics.
+    fn topics(self, client: String) -> impl Future<Output = Result<String, StatusCode>> + Send;
+}
+// ANCHOR_END: service
+
+// ANCHOR: routes
+/// `GET /read`, `POST /subscribe` and `GET /topics/{client}`, the same for all variants.
+pub(crate) fn routes<S: Service>(service: S) -> BoxedFilter<(Response,)> {
+    let service = warp::any().map(move || service.clone());
+
+    let read = warp::path!("read")
+        .and(warp::get())
+        .and(service.clone())
+        .then(S::read);
+    let subscribe = warp::path!("subscribe")
+        .and(warp::post())
+        .and(service.clone())
+        .and(warp::body::bytes())
+        .then(subscribe);
+    let topics = warp::path!("topics" / String)
+        .and(warp::get())
+        .and(service)
+        .then(|client, service: S| service.topics(client));
+
+    read.or(subscribe)
+        .or(topics)
+        .map(Reply::into_response)
+        .boxed()
+}
+// ANCHOR_END: routes
+
+async fn subscribe<S: Service>(service: S, body: Bytes) -> Result<&'static str, StatusCode> {
+    let (client, topic) = client_and_topic(&body).ok_or(StatusCode::BAD_REQUEST)?;
+    service.subscribe(client, topic).await?;
+    Ok("subscribed")
+}
+
+/// The two words of `87-89-34 snakes`.
+fn client_and_topic(body: &[u8]) -> Option<(String, String)> {
+    let (client, topic) = str::from_utf8(body).ok()?.split_once(' ')?;
+    let is_word = !topic.is_empty() && topic.chars().all(char::is_alphanumeric);
+    is_word.then(|| (client.to_owned(), topic.to_owned()))
+}
