@@ -228,6 +228,10 @@ pub struct Check {
     /// the database: an answer without it was got by leaving out the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<String>,
+    /// Whether the data seed is put at the end of the body of writes, so that what they leave behind
+    /// cannot be foreseen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vary_writes: bool,
 }
 
 /// How much of the processor time that the solution was given went into the work itself.

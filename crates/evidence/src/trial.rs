@@ -23,6 +23,14 @@ pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Attempt, ProofError> {
     let chapter = bench.chapter;
     let setting = bench.setting(&chapter.check.setting)?;
     let mut load = chapter.load_of(setting);
+    if let Some(body) = load
+        .writes
+        .as_mut()
+        .and_then(|writes| writes.exchange.body.as_mut())
+        .filter(|_| chapter.check.vary_writes)
+    {
+        body.push_str(&data_seed.to_string());
+    }
     let (problem, optimised) = {
         (bench.observer)(Event::Begins(1, 2, PROBLEM));
         let mut server = bench.start(PROBLEM, setting, data_seed)?;

@@ -132,17 +132,14 @@ impl Values {
                 .collect();
             statistics::median_ratio(&values?)
         };
-        let quantiles: [(&str, fn(&Probed) -> Option<f64>); 3] = [
-            ("p50", |probe| probe.latency.at(0.5)),
-            ("p99", |probe| probe.latency.at(0.99)),
-            ("service-p99", |probe| probe.service_latency.at(0.99)),
-        ];
-        for (name, of) in quantiles {
-            if let Some(ms) = median(of) {
-                self.add(
-                    &format!("{variant}-probe-{name}"),
-                    figures::milliseconds(ms),
-                );
+        for (name, ms) in [
+            ("p50", median(|probe| probe.latency.at(0.5))),
+            ("p99", median(|probe| probe.latency.at(0.99))),
+            ("service-p99", median(|probe| probe.service_latency.at(0.99))),
+        ] {
+            if let Some(ms) = ms {
+                let name = format!("{variant}-probe-{name}");
+                self.add(&name, figures::milliseconds(ms));
             }
         }
     }

@@ -8,6 +8,10 @@ use super::check::Failure;
 use super::context::Context;
 
 /// A clone in the state folder. Dropping it removes it.
+///
+/// It shares what the workshop has compiled, and cargo takes a file in both for the same one: it
+/// goes by its time. So the chapters' servers that were compiled here are removed as well, lest the
+/// reader's next `check` grades a check's edit.
 pub(super) struct Scratch<'a> {
     context: &'a Context<'a>,
     folder: PathBuf,
@@ -63,6 +67,12 @@ impl<'a> Scratch<'a> {
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
+        let mut clean = self.cargo(&["clean", "--quiet"]);
+        for chapter in &self.context.chapters {
+            clean.args(["--package", &chapter.package()]);
+        }
+        // Without a clone of this name cargo has nothing to look into, and nothing was compiled.
+        let _ = clean.status();
         remove(&self.folder);
     }
 }
