@@ -3,6 +3,8 @@
 //
 // All settings come from the outside, in seconds where they are times:
 //   -e HOST=http://127.0.0.1:8080 -e USERS=200 -e THINK=0.5 -e WARM_UP=2 -e DURATION=28 -e TIME_OUT=60
+// and, in chapters that write, -e WRITE_SHARE=0.05. Users, think time and share of writes are the
+// chapter's unless they are given.
 
 import exec from 'k6/execution';
 import http from 'k6/http';
@@ -10,16 +12,9 @@ import { sleep } from 'k6';
 import { Counter, Trend } from 'k6/metrics';
 
 const HOST = __ENV.HOST || 'http://127.0.0.1:8080';
-const USERS = number('USERS', 200);
-const THINK = number('THINK', 0.5);
 const WARM_UP = number('WARM_UP', 2);
 const DURATION = number('DURATION', 28);
 const TIME_OUT = number('TIME_OUT', 60);
-
-// Users come evenly over a think time, and not faster than k6 can start them.
-const RAMP = Math.max(THINK, USERS / 2000);
-const STEADY_MS = (RAMP + WARM_UP) * 1000;
-const END_MS = STEADY_MS + DURATION * 1000;
 
 // Only what was answered in the steady state.
 const rightAnswers = new Counter('right_answers');
@@ -43,23 +38,43 @@ function number(name, otherwise) {
   return value;
 }
 
+// The load of a chapter with what was given from the outside.
+function setting(chapter) {
+  const users = number('USERS', chapter.users || 200);
+  const think = number('THINK', chapter.think === undefined ? 0.5 : chapter.think);
+  // Users come evenly over a think time, and not faster than k6 can start them.
+  const ramp = Math.max(think, users / 2000);
+  const steadyMs = (ramp + WARM_UP) * 1000;
+  return {
+    users,
+    think,
+    ramp,
+    steadyMs,
+    endMs: steadyMs + DURATION * 1000,
+    writeShare: chapter.write ? number('WRITE_SHARE', chapter.writeShare || 0) : 0,
+  };
+}
+
 // The options of a chapter: its load, and what a cured service keeps to.
 export function load(chapter) {
+  const { users, think, endMs } = setting(chapter);
+  // Four fifths of what Little's law lets so many users ask for.
+  const answers = Math.floor((0.8 * users * DURATION) / (think + chapter.callSeconds));
+  // Four times the unavoidable: no queue, but room for a busy laptop.
+  const p95Ms = chapter.p95Ms || 4 * chapter.callSeconds * 1000;
   return {
     scenarios: {
       chapter: {
         executor: 'constant-vus',
-        vus: USERS,
-        duration: `${END_MS}ms`,
+        vus: users,
+        duration: `${endMs}ms`,
         // A request without an answer at the end is neither right nor a fault.
         gracefulStop: '0s',
       },
     },
     thresholds: {
-      // Four fifths of what Little's law lets so many users ask for.
-      right_answers: [`count>=${Math.floor((0.8 * USERS * DURATION) / (THINK + chapter.callSeconds))}`],
-      // Four times the unavoidable: no queue, but room for a busy laptop.
-      answer_latency: [`p(95)<${4 * chapter.callSeconds * 1000}`],
+      right_answers: [`count>=${answers}`],
+      answer_latency: [`p(95)<${p95Ms}`],
       wrong_answers: ['count==0'],
       failed_connection: ['count==0'],
       failed_time_out: ['count==0'],
@@ -71,21 +86,36 @@ export function load(chapter) {
   };
 }
 
-let come = false;
+let own;
 
 // One request of one user, and the pause after it.
 export function ask(chapter) {
-  if (!come) {
-    come = true;
-    sleep((RAMP * (exec.vu.idInTest - 1)) / USERS);
+  if (!own) {
+    own = setting(chapter);
+    sleep((own.ramp * (exec.vu.idInTest - 1)) / own.users);
   }
-  const response = http.get(HOST + chapter.path, { timeout: `${TIME_OUT}s` });
+  const { think, steadyMs, endMs, writeShare } = own;
+  const isWrite = Math.random() < writeShare;
+  const exchange = isWrite ? chapter.write : chapter;
+  const response = send(exchange);
   const elapsed = Date.now() - exec.scenario.startTime;
-  if (isRight(response, chapter.answer) && elapsed >= STEADY_MS && elapsed < END_MS) {
+  if (isRight(response, exchange.answer) && elapsed >= steadyMs && elapsed < endMs) {
     rightAnswers.add(1);
-    answerLatency.add(response.timings.duration);
+    if (!isWrite) {
+      answerLatency.add(response.timings.duration);
+    }
   }
-  sleep(THINK);
+  sleep(think);
+}
+
+// A `POST` where there is a body, else a `GET`.
+function send({ path, body }) {
+  const parameters = { timeout: `${TIME_OUT}s` };
+  if (body === undefined) {
+    return http.get(HOST + path, parameters);
+  }
+  parameters.headers = { 'Content-Type': /^[{[]/.test(body) ? 'application/json' : 'text/plain; charset=utf-8' };
+  return http.post(HOST + path, body, parameters);
 }
 
 function isRight(response, answer) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use evidence::generator::{self, Settings};
 use evidence::interrupt::Interrupt;
-use evidence::load::{Arrivals, Exchange, Load};
+use evidence::load::{Exchange, Load};
 use evidence::outcome::Outcome;
 use evidence::server::{Launch, Server, get};
 
@@ -25,20 +25,8 @@ fn start(variant: &str, data_seed: u64) -> Server {
 /// A second of twenty users who never pause.
 fn load(server: &Server) -> Outcome {
     let load = Load {
-        exchange: Exchange {
-            method: "GET".to_owned(),
-            path: "/read".to_owned(),
-            body: None,
-            answer: "6".to_owned(),
-        },
-        users: USERS,
-        arrivals: Arrivals::Closed {
-            think: Duration::ZERO,
-        },
-        keep_alive: true,
         warm_up: Duration::from_millis(200),
-        duration: Duration::from_secs(1),
-        time_out: Duration::from_secs(30),
+        ..Load::closed(Exchange::get("/read", "6"), USERS)
     };
     let settings = Settings {
         processors: &[],

@@ -80,20 +80,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// One connection, so that a request waits for the answer before it.
 fn load(seconds: u64) -> Load {
     Load {
-        exchange: Exchange {
-            method: "GET".to_owned(),
-            path: "/read".to_owned(),
-            body: None,
-            answer: "6".to_owned(),
-        },
-        users: 1,
         arrivals: Arrivals::Open {
             per_second: DUE_PER_SECOND,
         },
-        keep_alive: true,
-        warm_up: Duration::ZERO,
         duration: Duration::from_secs(seconds),
-        time_out: Duration::from_secs(60),
+        ..Load::closed(Exchange::get("/read", "6"), 1)
     }
 }
 

@@ -74,7 +74,7 @@ pub struct Compared {
 ///
 /// When a server or a generator fails, a tool is missing, or on Ctrl-C.
 pub fn measure(bench: &Bench<'_>, external: &External<'_>) -> Result<Vec<Round>, AgreementError> {
-    let load = bench.chapter.load.load(&bench.chapter.exchange);
+    let load = bench.chapter.load_of(&bench.chapter.load);
     let settings = |program, script| drivers::Settings {
         program,
         script,

@@ -5,7 +5,7 @@
 //!   (`VARIANT.KIND.pb.gz`) may stand beside them; nothing is derived from those.
 //! - everything else is derived from them, byte for byte the same on any
 //!   machine: Markdown (`table.md`, `rounds.md`, `environment.md`,
-//!   `published.md`, `agreement.md`, `values.md`), flamegraphs
+//!   `published.md`, `agreement.md`, `matrix.md`, `values.md`), flamegraphs
 //!   (`VARIANT.KIND.svg`, `diff.KIND.svg`) and `plots/*.svg`.
 
 mod error;
@@ -112,6 +112,7 @@ impl Capture {
         add("environment.md", table::environment(record));
         add("published.md", table::published(record));
         add("agreement.md", table::agreement(record));
+        add("matrix.md", table::matrix(record));
         add("values.md", table::values(record, &analysis, &self.folded));
         for (name, svg) in self.plots()? {
             add(&format!("plots/{name}.svg"), svg);
@@ -193,6 +194,25 @@ impl Capture {
             .find(|profile| profile.variant == variant && profile.kind == kind)
     }
 
+    /// The record's shares of frames are those of the stacks beside it.
+    fn verify_shares(&self, folder: &Path) -> Result<(), CaptureError> {
+        let frames = self.record.chapter.law.frames();
+        for profile in &self.record.profiles {
+            let Some(share) = profile.frames_share else {
+                continue;
+            };
+            let there = flamegraph::share_with(self.stacks(profile), frames)
+                .map_err(|error| stacks_error(profile, error))?;
+            if there.is_none_or(|there| (there - share).abs() > 1e-9) {
+                return Err(CaptureError::Stale {
+                    path: folder.join(RECORD),
+                    difference: Difference::Differs,
+                });
+            }
+        }
+        Ok(())
+    }
+
     fn stacks(&self, profile: &Profile) -> &str {
         self.folded
             .get(&profile.folded_name())
@@ -215,7 +235,9 @@ pub fn derive(folder: &Path) -> Result<(), CaptureError> {
 ///
 /// Names the first file that is missing, differs, or is left over.
 pub fn verify(folder: &Path) -> Result<(), CaptureError> {
-    let derived = Capture::read(folder)?.derived()?;
+    let capture = Capture::read(folder)?;
+    capture.verify_shares(folder)?;
+    let derived = capture.derived()?;
     let stale = |name: &str, difference| CaptureError::Stale {
         path: folder.join(name),
         difference,

@@ -2,16 +2,17 @@
 
 mod damage;
 mod meaning;
+mod setting;
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::damage::ChapterFileError;
+pub use self::{damage::ChapterFileError, setting::Setting};
 use crate::{
-    claim::{Check, Conditions, Effect, Mechanism, NearTheBound},
-    law::{Law, Prediction},
-    load::{Arrivals, Exchange, Load},
+    claim::{Check, Conditions, Effect, Mechanism, NearTheBound, Point},
+    law::{Inputs, Law, Prediction},
+    load::{Arrivals, Exchange, Load, Probe, Writes},
     record::ProfileKind,
 };
 
@@ -29,6 +30,15 @@ pub struct ChapterFile {
     pub minutes: u32,
     /// The request and its right answer.
     pub exchange: Exchange,
+    /// The other request, of settings with a `write_share`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<Exchange>,
+    /// The request of everybody else, of settings with a `probe_per_second`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Exchange>,
+    /// What the server is asked once after the load when an exercise is graded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub afterwards: Option<Afterwards>,
     /// What all three generators send unless told otherwise.
     pub load: Setting,
     /// What the cure can gain.
@@ -40,6 +50,12 @@ pub struct ChapterFile {
     /// How near the solution comes to the law's bound.
     #[serde(default)]
     pub bound: Option<NearTheBound>,
+    /// Other settings in which law and measurement are compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub points: Vec<Point>,
+    /// The chapter's table of variants and settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matrix: Option<Matrix>,
     /// What the learner's edit must reach.
     pub check: Check,
     /// When a run can be judged at all.
@@ -56,61 +72,26 @@ pub struct ChapterFile {
     pub reference: Vec<Reference>,
 }
 
-/// Users and times: with the chapter's [`Exchange`], a [`Load`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A question whose answer shows what the load has left behind. It has no answer here: the
+/// problem's is the right one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Setting {
-    /// Simultaneous users.
-    pub users: u32,
-    /// Pause between an answer and the user's next request, in seconds.
-    #[serde(default)]
-    pub think_s: f64,
-    /// Whether a user keeps its connection.
-    #[serde(default = "yes")]
-    pub keep_alive: bool,
-    /// Loaded but not recorded, in seconds.
-    pub warm_up_s: f64,
-    /// Recorded, in seconds.
-    pub duration_s: f64,
-    /// A request without an answer for so many seconds is an error. The
-    /// problem's users wait for `users` calls one after another: allow that.
-    #[serde(default = "minute")]
-    pub time_out_s: f64,
+pub struct Afterwards {
+    /// Path and query of a `GET`.
+    pub path: String,
 }
 
-fn yes() -> bool {
-    true
-}
-
-fn minute() -> f64 {
-    60.0
-}
-
-impl Setting {
-    /// The load that this setting makes of `exchange`.
-    pub fn load(&self, exchange: &Exchange) -> Load {
-        Load {
-            exchange: exchange.clone(),
-            users: self.users,
-            arrivals: Arrivals::Closed {
-                think: self.think(),
-            },
-            keep_alive: self.keep_alive,
-            warm_up: Duration::from_secs_f64(self.warm_up_s),
-            duration: Duration::from_secs_f64(self.duration_s),
-            time_out: Duration::from_secs_f64(self.time_out_s),
-        }
-    }
-
-    /// The pause between an answer and the user's next request.
-    pub fn think(&self) -> Duration {
-        Duration::from_secs_f64(self.think_s)
-    }
-
-    /// Warm-up and recorded time together, in seconds.
-    pub fn whole_s(&self) -> f64 {
-        self.warm_up_s + self.duration_s
-    }
+/// A table of variants (rows) and settings (columns), which `capture` measures: more than the one
+/// comparison that the chapter claims.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Matrix {
+    /// What its figures are, for the table's first cell.
+    pub title: String,
+    /// The rows.
+    pub variants: Vec<String>,
+    /// The columns: keys of `[settings]`.
+    pub settings: Vec<String>,
 }
 
 /// How many rounds a proof takes, and how long its profiles last.
@@ -123,12 +104,24 @@ pub struct Rounds {
     pub pairs: u32,
     /// Seconds of CPU profile of each variant, under the effect's load.
     pub cpu_profile_s: f64,
+    /// Its samples a second of processor time; at most what the kernel's tick gives, often 250.
+    #[serde(default = "samples_a_second", skip_serializing_if = "is_usual")]
+    pub cpu_profile_hz: u32,
     /// Seconds of await profile of each variant.
     pub await_profile_s: f64,
     /// The setting of the await profiles; the effect's unless it is named. A load that saturates
     /// the processors would mix waiting for them into the picture.
     #[serde(default)]
     pub await_profile_setting: Option<String>,
+}
+
+fn samples_a_second() -> u32 {
+    99
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_usual(value: &u32) -> bool {
+    *value == samples_a_second()
 }
 
 /// One commit of the step-by-step branch.
@@ -197,6 +190,46 @@ impl ChapterFile {
         self.setting(&self.effect.setting).unwrap_or(&self.load)
     }
 
+    /// The load that a setting makes of the chapter's requests.
+    pub fn load_of(&self, setting: &Setting) -> Load {
+        let writes = self.write.clone().filter(|_| setting.write_share > 0.0);
+        let probe = self
+            .probe
+            .clone()
+            .filter(|_| setting.probe_per_second > 0.0);
+        Load {
+            exchange: self.exchange.clone(),
+            writes: writes.map(|exchange| Writes {
+                exchange,
+                share: setting.write_share,
+            }),
+            probe: probe.map(|exchange| Probe {
+                exchange,
+                per_second: setting.probe_per_second,
+            }),
+            users: setting.users,
+            arrivals: Arrivals::Closed {
+                think: setting.think(),
+            },
+            keep_alive: setting.keep_alive,
+            warm_up: Duration::from_secs_f64(setting.warm_up_s),
+            duration: Duration::from_secs_f64(setting.duration_s),
+            time_out: Duration::from_secs_f64(setting.time_out_s),
+        }
+    }
+
+    /// The name of the setting that the mechanism is counted in; the effect's unless it has one.
+    pub fn mechanism_setting(&self) -> &str {
+        let own = self.mechanism.setting.as_deref();
+        own.unwrap_or(&self.effect.setting)
+    }
+
+    /// Simultaneous users while the mechanism is counted.
+    pub fn mechanism_users(&self) -> u32 {
+        self.setting(self.mechanism_setting())
+            .map_or(self.load.users, |setting| setting.users)
+    }
+
     /// The name of the setting that profiles of this kind are taken in.
     pub fn profile_setting(&self, kind: ProfileKind) -> &str {
         match (kind, &self.rounds.await_profile_setting) {
@@ -206,20 +239,26 @@ impl ChapterFile {
     }
 
     /// What the law predicts in the named setting.
-    pub fn prediction(&self, setting: &str) -> Option<Prediction> {
-        let setting = self.setting(setting)?;
-        Some(self.law.predicted(setting.users, setting.think()))
+    pub fn prediction(&self, setting: &str, inputs: Inputs) -> Option<Prediction> {
+        self.law.predicted(self.setting(setting)?, inputs)
     }
 
     /// Seconds of load that a whole proof takes, without starts and drawing.
     pub fn planned_s(&self) -> f64 {
         let whole = |name: &str| self.setting(name).map_or(0.0, Setting::whole_s);
         let warm_up = self.effect_setting().warm_up_s;
-        f64::from(2 * (self.rounds.equal_pairs + self.rounds.pairs)) * whole(&self.effect.setting)
+        let both = |name: &str| 2.0 * whole(name);
+        f64::from(self.rounds.equal_pairs + self.rounds.pairs) * both(&self.effect.setting)
             + self
                 .bound
                 .as_ref()
-                .map_or(0.0, |bound| 2.0 * whole(&bound.setting))
+                .map_or(0.0, |bound| both(&bound.setting))
+            + self.mechanism.setting.as_deref().map_or(0.0, both)
+            + self
+                .points
+                .iter()
+                .map(|point| f64::from(Point::PAIRS) * both(&point.setting))
+                .sum::<f64>()
             + 2.0 * (2.0 * warm_up + self.rounds.cpu_profile_s + self.rounds.await_profile_s)
     }
 }

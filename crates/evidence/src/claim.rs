@@ -24,6 +24,13 @@ pub struct Mechanism {
     pub problem: Bound,
     /// What the solution's count must satisfy, and the exercise's when it is checked.
     pub solution: Bound,
+    /// The setting of rounds of its own, on a build with `features`; without it the count is taken
+    /// in the effect's rounds. For counts that would slow the server down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<String>,
+    /// Cargo features of the build that counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<String>,
 }
 
 /// A limit on a count: `{ at_most = 1 }`.
@@ -178,6 +185,22 @@ pub struct NearTheBound {
     pub setting: String,
     /// The claimed share (0 to 1) of the law's bound on requests a second.
     pub at_least_share: f64,
+}
+
+/// Another setting in which problem and solution are compared, law and measurement side by side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Point {
+    /// The setting: a key of `[settings]`.
+    pub setting: String,
+    /// The ratio that is claimed there, solution to problem; without it the point is only shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+}
+
+impl Point {
+    /// Pairs of rounds at each point, problem and solution in turn (ABBA).
+    pub const PAIRS: u32 = 2;
 }
 
 /// What the learner's edit must reach for `check` to pass it.

@@ -146,17 +146,19 @@ pub fn total(folded: &str) -> Result<u64, FlamegraphError> {
     stacks(folded).try_fold(0_u64, |sum, stack| Ok(sum.saturating_add(stack?.1)))
 }
 
-/// The share (0 to 1) of samples whose stack has a frame that contains `part`.
+/// The share (0 to 1) of samples whose stack has a frame that contains one of `parts`; `None`
+/// without a sample.
 ///
 /// # Errors
 ///
 /// When a line has no count.
-pub fn share_with(folded: &str, part: &str) -> Result<Option<f64>, FlamegraphError> {
+pub fn share_with(folded: &str, parts: &[impl AsRef<str>]) -> Result<Option<f64>, FlamegraphError> {
+    let is_meant = |frame: &str| parts.iter().any(|part| frame.contains(part.as_ref()));
     let (mut with, mut all) = (0_u64, 0_u64);
     for stack in stacks(folded) {
         let (frames, count) = stack?;
         all = all.saturating_add(count);
-        if frames.split(';').any(|frame| frame.contains(part)) {
+        if frames.split(';').any(is_meant) {
             with = with.saturating_add(count);
         }
     }

@@ -45,6 +45,12 @@ pub struct Observed {
     pub outcome: Outcome,
     /// Calls that reached the database, warm-up included; `None` in a chapter without one.
     pub database_calls: Option<u64>,
+    /// Changes that reached the database, warm-up included; `None` in a chapter without one.
+    #[serde(default)]
+    pub database_records: Option<u64>,
+    /// The answer to the chapter's question after the load, where it has one.
+    #[serde(default)]
+    pub afterwards: Option<String>,
     /// The reading of the chapter's mechanism.
     pub mechanism: Option<f64>,
     /// The server's panics, as it printed them.
@@ -118,7 +124,7 @@ fn grade_trial(chapter: &ChapterFile, trial: &Trial) -> Grade {
             detail: None,
         };
     }
-    if let Some(reason) = evasion(chapter, exercise) {
+    if let Some(reason) = evasion(chapter, trial) {
         return Grade::failed(reason, None);
     }
     measured(chapter, trial)
@@ -187,15 +193,40 @@ fn strange_load(chapter: &ChapterFile, side: &Observed) -> Option<String> {
 }
 
 /// A gain got by leaving out the work.
-fn evasion(chapter: &ChapterFile, exercise: &Observed) -> Option<String> {
+fn evasion(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
+    let exercise = &trial.exercise;
     let outcome = &exercise.outcome;
-    if let Some(calls) = exercise.database_calls
-        && calls < outcome.completed
+    let reads = outcome.completed - outcome.writes;
+    // A chapter whose law knows no call has no database to ask.
+    let needs_calls = chapter.law.shortest_answer_ms().is_some();
+    if let Some(calls) = exercise.database_calls.filter(|_| needs_calls)
+        && calls < reads
     {
         return Some(format!(
             "the exercise gave {}, but the database saw {}; every answer needs a call of its own.",
-            figures::things(outcome.completed, "answer"),
+            figures::things(reads, "answer"),
             figures::things(calls, "call")
+        ));
+    }
+    if let Some(records) = exercise.database_records
+        && records < outcome.writes
+    {
+        return Some(format!(
+            "the exercise accepted {}, but the database recorded {}; every write needs a record.",
+            figures::things(outcome.writes, "write"),
+            figures::count(records as f64)
+        ));
+    }
+    if let (Some(question), Some(left), Some(right)) = (
+        &chapter.afterwards,
+        &exercise.afterwards,
+        &trial.problem.afterwards,
+    ) && left != right
+    {
+        return Some(format!(
+            "after the load the exercise answers {left:?} to {}, where the problem answers {right:?}; \
+             writes must not get lost.",
+            question.path
         ));
     }
     let call = chapter.law.shortest_answer_ms()?;
@@ -213,7 +244,11 @@ fn evasion(chapter: &ChapterFile, exercise: &Observed) -> Option<String> {
 /// Mechanism, then effect.
 fn measured(chapter: &ChapterFile, trial: &Trial) -> Grade {
     let claim = &chapter.mechanism;
-    let users = users(chapter);
+    let users = if claim.setting.is_some() {
+        chapter.mechanism_users()
+    } else {
+        users(chapter)
+    };
     let Some(reading) = trial.exercise.mechanism.filter(|reading| !reading.is_nan()) else {
         return Grade {
             kind: GradeKind::Invalid,

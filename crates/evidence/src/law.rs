@@ -1,11 +1,20 @@
-//! The one-line laws by which a chapter predicts, before anything is measured,
-//! what its cure can gain.
+//! The one-line laws by which a chapter predicts what its cure can gain.
+//!
+//! Most predict from the chapter's own figures before anything is measured. Some need one thing
+//! that the problem itself tells, such as a share of its CPU profile: those are [`Inputs`].
 
-use std::time::Duration;
+mod amdahl;
+mod barrier;
+mod little;
 
 use serde::{Deserialize, Serialize};
 
-use crate::figures;
+pub use self::{amdahl::Amdahl, barrier::Barrier, little::Little};
+use crate::{
+    chapter_file::Setting,
+    claim::PROBLEM,
+    record::{ProfileKind, Record},
+};
 
 /// A chapter's law with its parameters: the table `[law.<name>]` of `chapter.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,19 +22,44 @@ use crate::figures;
 pub enum Law {
     /// Little's law: calls in flight bound the throughput.
     Little(Little),
+    /// Every write waits for the readers before it: writes bound the throughput.
+    Barrier(Barrier),
+    /// Amdahl's law: the share of the work that the cure removes bounds the gain.
+    Amdahl(Amdahl),
 }
 
-/// What a law says about one setting, in requests a second.
+/// What a law says about one setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
-    /// Most that the problem can answer, in requests a second.
-    pub problem: f64,
-    /// Most that the solution can answer, in requests a second.
-    pub solution: f64,
-    /// `solution / problem`.
+    /// Most that the problem can answer, in requests a second; `None` where the law speaks of the
+    /// gain alone.
+    pub problem: Option<f64>,
+    /// Most that the solution can answer, in requests a second; `None` as above.
+    pub solution: Option<f64>,
+    /// How many times as many the solution answers.
     pub ratio: f64,
     /// The prediction in one sentence, figures included.
     pub sentence: String,
+}
+
+/// What a law reads off the problem's own run.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Inputs {
+    /// Share (0 to 1) of the problem's processor time that is spent in the law's frames.
+    pub frames_share: Option<f64>,
+}
+
+impl Inputs {
+    /// What a record's profiles tell.
+    pub fn of(record: &Record) -> Self {
+        let problem = record
+            .profiles
+            .iter()
+            .find(|profile| profile.variant == PROBLEM && profile.kind == ProfileKind::Cpu);
+        Self {
+            frames_share: problem.and_then(|profile| profile.frames_share),
+        }
+    }
 }
 
 impl Law {
@@ -33,13 +67,19 @@ impl Law {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Little(_) => "Little's law",
+            Self::Barrier(_) => "The barrier of a fair lock",
+            Self::Amdahl(_) => "Amdahl's law",
         }
     }
 
-    /// What the law predicts for `users` who pause for `think` after each answer.
-    pub fn predicted(&self, users: u32, think: Duration) -> Prediction {
+    /// What the law predicts in `setting`; `None` while an input that it needs is unknown.
+    pub fn predicted(&self, setting: &Setting, inputs: Inputs) -> Option<Prediction> {
         match self {
-            Self::Little(law) => law.predicted(users, think),
+            Self::Little(law) => Some(law.predicted(setting.users, setting.think())),
+            Self::Barrier(law) => {
+                Some(law.predicted(setting.users, setting.think(), setting.write_share))
+            }
+            Self::Amdahl(law) => inputs.frames_share.map(|share| law.predicted(share)),
         }
     }
 
@@ -47,95 +87,24 @@ impl Law {
     pub fn shortest_answer_ms(&self) -> Option<f64> {
         match self {
             Self::Little(law) => Some(law.call_ms),
-        }
-    }
-}
-
-/// Little's law, L = λW (J. D. C. Little, "A proof for the queuing formula
-/// L = λW", Operations Research 9(3), 1961), solved for the throughput λ.
-///
-/// With at most `c` calls of length `W` in flight, λ ≤ c/W. With `N` users who
-/// think for `Z`, λ ≤ N/(Z + W) (the response time law; P. J. Denning and
-/// J. P. Buzen, "The operational analysis of queueing network models", ACM
-/// Computing Surveys 10(3), 1978). The smaller of the two holds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Little {
-    /// How long one call takes, in milliseconds.
-    pub call_ms: f64,
-    /// Calls that the problem lets be in flight at once.
-    pub problem_in_flight: u32,
-}
-
-impl Little {
-    fn predicted(&self, users: u32, think: Duration) -> Prediction {
-        let call = self.call_ms / 1e3;
-        let free = f64::from(users) / (think.as_secs_f64() + call);
-        let limited = (f64::from(self.problem_in_flight) / call).min(free);
-        let ratio = free / limited;
-        let calls = if self.problem_in_flight == 1 {
-            "one call".to_owned()
-        } else {
-            format!("{} calls", self.problem_in_flight)
-        };
-        Prediction {
-            problem: limited,
-            solution: free,
-            ratio,
-            sentence: format!(
-                "With {calls} of {} ms in flight at a time, at most {} requests a second are \
-                 answered; with none held back, {} get up to {}: {} times as many.",
-                figures::count(self.call_ms),
-                figures::count(limited.round()),
-                figures::things(users.into(), "user"),
-                figures::count(free.round()),
-                figures::ratio(ratio)
-            ),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn held_lock() -> Law {
-        Law::Little(Little {
-            call_ms: 50.0,
-            problem_in_flight: 1,
-        })
-    }
-
-    #[track_caller]
-    fn close(a: f64, b: f64) {
-        assert!((a - b).abs() < 1e-6 * b.abs(), "{a} is not {b}");
-    }
-
-    #[test]
-    fn a_held_lock_passes_twenty_a_second_whatever_the_users() {
-        for users in [1, 200, 3_000] {
-            let predicted = held_lock().predicted(users, Duration::ZERO);
-            close(predicted.problem, 20.0);
-            close(predicted.ratio, f64::from(users));
+            Self::Barrier(law) => Some(law.hold_ms),
+            Self::Amdahl(_) => None,
         }
     }
 
-    #[test]
-    fn the_published_setting_is_bounded_by_5454_a_second() {
-        let predicted = held_lock().predicted(3_000, Duration::from_millis(500));
-        close(predicted.solution, 3_000.0 / 0.55);
-        close(predicted.problem, 20.0);
-        assert!(
-            predicted.sentence.contains("5,455"),
-            "{}",
-            predicted.sentence
-        );
+    /// How far (as a share) measurement and prediction may lie apart, where the chapter says so.
+    pub fn within(&self) -> Option<f64> {
+        match self {
+            Self::Amdahl(law) => law.within,
+            Self::Little(_) | Self::Barrier(_) => None,
+        }
     }
 
-    #[test]
-    fn users_who_think_long_do_not_meet_the_limit() {
-        let predicted = held_lock().predicted(2, Duration::from_secs(1));
-        close(predicted.problem, 2.0 / 1.05);
-        close(predicted.ratio, 1.0);
+    /// The frames of a CPU profile whose share the law needs.
+    pub fn frames(&self) -> &[String] {
+        match self {
+            Self::Amdahl(law) => &law.frames,
+            Self::Little(_) | Self::Barrier(_) => &[],
+        }
     }
 }

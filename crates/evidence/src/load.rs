@@ -21,8 +21,39 @@ pub struct Exchange {
     pub answer: String,
 }
 
+impl Exchange {
+    /// `GET path`, which must answer `answer`.
+    pub fn get(path: &str, answer: &str) -> Self {
+        Self {
+            method: get(),
+            path: path.to_owned(),
+            body: None,
+            answer: answer.to_owned(),
+        }
+    }
+}
+
 fn get() -> String {
     "GET".to_owned()
+}
+
+/// Writes that users mix in among their requests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Writes {
+    /// What a write sends.
+    pub exchange: Exchange,
+    /// Share (0 to 1) of all requests that are writes. They lie evenly among the requests, of each
+    /// user and of all, and are the same in every run.
+    pub share: f64,
+}
+
+/// A second, paced request beside the load: how does everybody else fare?
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Probe {
+    /// What is asked.
+    pub exchange: Exchange,
+    /// Requests a second, in an open loop: latency counts from the scheduled moment.
+    pub per_second: f64,
 }
 
 /// When a user sends the next request.
@@ -49,6 +80,12 @@ pub enum Arrivals {
 pub struct Load {
     /// What each user sends.
     pub exchange: Exchange,
+    /// Writes among it, if any.
+    #[serde(default)]
+    pub writes: Option<Writes>,
+    /// What is asked beside it, if anything.
+    #[serde(default)]
+    pub probe: Option<Probe>,
     /// Simultaneous users, each with a connection of its own.
     pub users: u32,
     /// Closed or open loop.
@@ -61,4 +98,24 @@ pub struct Load {
     pub duration: Duration,
     /// A request without an answer for this long is an error.
     pub time_out: Duration,
+}
+
+impl Load {
+    /// A second of `users` who ask again at once, each on a connection of its own that it keeps.
+    /// The place to start from: `Load { duration, ..Load::closed(exchange, 20) }`.
+    pub fn closed(exchange: Exchange, users: u32) -> Self {
+        Self {
+            exchange,
+            writes: None,
+            probe: None,
+            users,
+            arrivals: Arrivals::Closed {
+                think: Duration::ZERO,
+            },
+            keep_alive: true,
+            warm_up: Duration::ZERO,
+            duration: Duration::from_secs(1),
+            time_out: Duration::from_secs(60),
+        }
+    }
 }

@@ -93,6 +93,9 @@ pub struct Outcome {
     pub seconds: f64,
     /// Right answers within the recorded span.
     pub completed: u64,
+    /// How many of those were to writes; their latencies are not among those below.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub writes: u64,
     /// Right answers a second. Within one gap between answers of `completed / seconds`: the
     /// embedded generator measures from the last answer before the span to the last within it,
     /// so that 20 answers a second read as 20 in a span that holds 29 or 30.
@@ -115,6 +118,32 @@ pub struct Outcome {
     pub service_latency: Option<Latency>,
     /// Right answers in each second of the recorded span.
     pub per_second: Vec<u64>,
+    /// What the load's probe saw, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Probed>,
+}
+
+/// What was seen of the requests beside the load, paced in an open loop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Probed {
+    /// Right answers within the recorded span.
+    pub completed: u64,
+    /// Failed requests by cause, as in [`Outcome::errors`].
+    pub errors: BTreeMap<String, u64>,
+    /// Answers with a wrong body.
+    pub wrong_answers: u64,
+    /// Requests that were due and had no answer yet when the load ended.
+    pub unfinished: u64,
+    /// Latencies from the scheduled moment.
+    pub latency: Latency,
+    /// The same answers timed from the moment each request was really sent.
+    pub service_latency: Latency,
+}
+
+// serde hands a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Outcome {

@@ -31,6 +31,19 @@ impl ProfileData {
     }
 }
 
+/// Servers that are started for one CPU profile at most, see [`Taken::hid`].
+const MOST_STARTS: u32 = 3;
+
+struct Taken {
+    data: ProfileData,
+    /// Whether less than a quarter of the samples came that the processor time used called for.
+    ///
+    /// Samples fall on the kernel's ticks. A service that works in short bursts after its timers
+    /// can keep step with the ticks, and then runs between them for as long as it lives. A fresh
+    /// server starts at another phase.
+    hid: bool,
+}
+
 impl Bench<'_> {
     /// A profile of one variant, in the chapter's setting for this kind.
     ///
@@ -43,8 +56,27 @@ impl Bench<'_> {
         kind: ProfileKind,
         seconds: f64,
     ) -> Result<ProfileData, ProofError> {
+        let mut taken = self.profile_once(variant, kind, seconds)?;
+        for _ in 1..MOST_STARTS {
+            if !taken.hid {
+                break;
+            }
+            let again = self.profile_once(variant, kind, seconds)?;
+            if again.data.profile.samples > taken.data.profile.samples {
+                taken = again;
+            }
+        }
+        Ok(taken.data)
+    }
+
+    fn profile_once(
+        &self,
+        variant: &str,
+        kind: ProfileKind,
+        seconds: f64,
+    ) -> Result<Taken, ProofError> {
         let setting = self.chapter.profile_setting(kind);
-        let mut load = self.setting(setting)?.load(&self.chapter.exchange);
+        let mut load = self.chapter.load_of(self.setting(setting)?);
         // The load stops when the profile is there, and must not before.
         load.duration = patience(seconds);
         let enough = Interrupt::new();
@@ -59,13 +91,24 @@ impl Bench<'_> {
                 generator::run(server.service(), &load, &settings)
             });
             self.sleep(generator::ramp(&load) + load.warm_up);
+            let before = processor_time(&server);
             let profile = self.take(&server, variant, setting, kind, seconds);
+            let used = processor_time(&server) - before;
+            let profile = profile.map(|data| Taken {
+                hid: kind == ProfileKind::Cpu && self.is_hidden(&data, used),
+                data,
+            });
             enough.set();
             match driver.join() {
                 Ok(Err(GeneratorError::Interrupted) | Ok(_)) | Err(_) => profile,
                 Ok(Err(error)) => Err(error.into()),
             }
         })
+    }
+
+    fn is_hidden(&self, data: &ProfileData, processor_s: f64) -> bool {
+        let due = processor_s * f64::from(self.chapter.rounds.cpu_profile_hz);
+        4.0 * (data.profile.samples as f64) < due
     }
 
     /// Sleeps, but not on after Ctrl-C.
@@ -87,9 +130,13 @@ impl Bench<'_> {
         if self.interrupt.is_set() {
             return Err(ServerError::Interrupted.into());
         }
+        let hz = self.chapter.rounds.cpu_profile_hz;
         let (folded, formats) = match kind {
-            ProfileKind::Cpu => formats(server, "/debug/pprof/profile", "/debug/pprof", seconds)?,
-            ProfileKind::Await => formats(server, "/debug/await", "/debug/await", seconds)?,
+            ProfileKind::Cpu => {
+                let take = format!("/debug/pprof/profile?frequency={hz}&");
+                formats(server, &take, "/debug/pprof", seconds)?
+            }
+            ProfileKind::Await => formats(server, "/debug/await?", "/debug/await", seconds)?,
             ProfileKind::Heap => heap(server, variant, seconds)?,
         };
         // The lab says how much longer processors stood idle; pictures add that themselves.
@@ -99,9 +146,9 @@ impl Bench<'_> {
             .filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok())
             .sum();
         let unit = match kind {
-            ProfileKind::Cpu => "1/99 s of processor time",
-            ProfileKind::Await => "a microsecond that a request spent in flight",
-            ProfileKind::Heap => "an allocation",
+            ProfileKind::Cpu => format!("1/{hz} s of processor time"),
+            ProfileKind::Await => "a microsecond that a request spent in flight".to_owned(),
+            ProfileKind::Heap => "an allocation".to_owned(),
         };
         Ok(ProfileData {
             profile: Profile {
@@ -111,11 +158,23 @@ impl Bench<'_> {
                 seconds,
                 samples,
                 capacity: (kind == ProfileKind::Cpu).then_some(samples + idle),
-                unit: unit.to_owned(),
+                frames_share: self.frames_share(kind, &folded),
+                unit,
             },
             folded,
             formats,
         })
+    }
+}
+
+impl Bench<'_> {
+    /// What the chapter's law wants to know of a CPU profile.
+    fn frames_share(&self, kind: ProfileKind, folded: &str) -> Option<f64> {
+        let frames = self.chapter.law.frames();
+        if kind != ProfileKind::Cpu || frames.is_empty() {
+            return None;
+        }
+        flamegraph::share_with(folded, frames).ok().flatten()
     }
 }
 
@@ -140,7 +199,7 @@ type Formats = (String, Vec<(&'static str, Vec<u8>)>);
 /// Takes a profile, and asks for it again in the other formats.
 fn formats(server: &Server, take: &str, again: &str, seconds: f64) -> Result<Formats, ServerError> {
     let folded = server.ask(
-        &format!("{take}?seconds={seconds}&format=folded&idle=true"),
+        &format!("{take}seconds={seconds}&format=folded&idle=true"),
         patience(seconds),
     )?;
     let ask = |format: &str| {
@@ -162,6 +221,12 @@ fn heap(server: &Server, variant: &str, seconds: f64) -> Result<Formats, ServerE
         reason: format!("what it answered is not a heap profile: {error}"),
     })?;
     Ok((profile.folded, vec![("json", json)]))
+}
+
+/// Processor time that the server has used up to now, in seconds; none is told, none is missed.
+fn processor_time(server: &Server) -> f64 {
+    let metrics = server.metrics().unwrap_or_default();
+    metrics.get("process_cpu_seconds").unwrap_or_default()
 }
 
 /// Resolving symbols takes seconds the first time.

@@ -1,61 +1,32 @@
 //! The order of a proof: equal servers first, then problem and solution in
 //! turn, then the law's bound, then the profiles in rounds of their own.
 
+mod placement;
+mod plan;
+
 use std::path::Path;
 use std::time::Duration;
 
+pub use self::placement::Placement;
+use self::plan::{Step, in_turn, label, matrix_plan, plan};
 use crate::chapter_file::{ChapterFile, Setting};
-use crate::claim::{PROBLEM, SOLUTION};
 use crate::environment::quota::throttled_so_far;
 use crate::generator::{self, GeneratorError, Progress};
 use crate::interrupt::Interrupt;
 use crate::load::Load;
 use crate::metrics::Metrics;
 use crate::outcome::Outcome;
-use crate::processors;
 use crate::profiling::ProfileData;
 use crate::record::{ProfileKind, Purpose, Round};
 use crate::server::{Launch, Server, ServerError};
-use crate::statistics::{self, Side};
-
-/// Who runs where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placement {
-    /// Processors of the server.
-    pub server: Vec<usize>,
-    /// Processors of the generator, a thread each.
-    pub generator: Vec<usize>,
-}
-
-impl Placement {
-    /// Server and generator apart, where there are two processors or more: half
-    /// each, but no more than four for the generator. Empty lists, which pin
-    /// nothing, where there is one or the system does not tell.
-    pub fn apart() -> Self {
-        Self::of(&processors::available())
-    }
-
-    fn of(available: &[usize]) -> Self {
-        if available.len() < 2 {
-            return Self {
-                server: Vec::new(),
-                generator: Vec::new(),
-            };
-        }
-        let generator = (available.len() / 2).min(4);
-        let (server, generator) = available.split_at(available.len() - generator);
-        Self {
-            server: server.to_vec(),
-            generator: generator.to_vec(),
-        }
-    }
-}
 
 /// Everything that a run on servers needs to know.
 #[derive(Clone)]
 pub struct Bench<'a> {
     /// The chapter's compiled binary.
     pub program: &'a Path,
+    /// Its build with the features that the mechanism is counted with, where it has some.
+    pub counted: Option<&'a Path>,
     /// The chapter's claims and loads.
     pub chapter: &'a ChapterFile,
     /// Who runs where.
@@ -114,36 +85,15 @@ pub struct Proof {
     pub optimised: bool,
 }
 
-struct Step<'a> {
-    purpose: Purpose,
-    variant: &'static str,
-    setting: &'a str,
-}
-
-fn in_turn(pairs: u32) -> impl Iterator<Item = &'static str> {
-    statistics::abba(pairs).map(|side| match side {
-        Side::Problem => PROBLEM,
-        Side::Solution => SOLUTION,
-    })
-}
-
-/// The rounds of a whole proof, in order.
-fn plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
-    let effect = chapter.effect.setting.as_str();
-    let step = |purpose, setting| {
-        move |variant| Step {
-            purpose,
-            variant,
-            setting,
-        }
-    };
-    let equal = std::iter::repeat_n(SOLUTION, 2 * chapter.rounds.equal_pairs as usize);
-    let mut steps: Vec<Step<'_>> = equal.map(step(Purpose::Equal, effect)).collect();
-    steps.extend(in_turn(chapter.rounds.pairs).map(step(Purpose::Effect, effect)));
-    if let Some(bound) = &chapter.bound {
-        steps.extend(in_turn(1).map(step(Purpose::Bound, bound.setting.as_str())));
-    }
-    steps
+/// Measures the chapter's table; nothing for a chapter without one.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn matrix(bench: &Bench<'_>) -> Result<Vec<Round>, ProofError> {
+    let steps = matrix_plan(bench.chapter);
+    let total = steps.len();
+    Ok(bench.rounds(&steps, total)?.0)
 }
 
 /// Runs a whole proof.
@@ -155,19 +105,12 @@ pub fn run(bench: &Bench<'_>) -> Result<Proof, ProofError> {
     let steps = plan(bench.chapter);
     let profiles: Vec<&'static str> = in_turn(1).collect();
     let total = steps.len() + profiles.len();
+    let (rounds, optimised) = bench.rounds(&steps, total)?;
     let mut proof = Proof {
-        rounds: Vec::new(),
+        rounds,
         profiles: Vec::new(),
-        optimised: true,
+        optimised,
     };
-    for (number, step) in steps.iter().enumerate() {
-        let label = label(step);
-        (bench.observer)(Event::Begins(number + 1, total, &label));
-        let (round, optimised) = bench.round(step.purpose, step.variant, step.setting)?;
-        (bench.observer)(Event::Measured(&label, round.outcome.requests_per_second));
-        proof.optimised &= optimised;
-        proof.rounds.push(round);
-    }
     for (number, variant) in profiles.into_iter().enumerate() {
         let label = format!("profiles of the {variant}");
         (bench.observer)(Event::Begins(steps.len() + number + 1, total, &label));
@@ -184,14 +127,6 @@ pub fn run(bench: &Bench<'_>) -> Result<Proof, ProofError> {
         }
     }
     Ok(proof)
-}
-
-fn label(step: &Step<'_>) -> String {
-    match step.purpose {
-        Purpose::Equal => format!("{} against itself", step.variant),
-        Purpose::Effect | Purpose::Agreement => step.variant.to_owned(),
-        Purpose::Bound => format!("{}, {} setting", step.variant, step.setting),
-    }
 }
 
 impl Bench<'_> {
@@ -212,8 +147,26 @@ impl Bench<'_> {
     ///
     /// When it does not come up.
     pub fn start(&self, variant: &str, data_seed: u64) -> Result<Server, ServerError> {
+        self.start_program(self.program, variant, data_seed)
+    }
+
+    /// Starts a server of the build that counts the mechanism.
+    ///
+    /// # Errors
+    ///
+    /// When it does not come up.
+    pub fn start_counted(&self, variant: &str, data_seed: u64) -> Result<Server, ServerError> {
+        self.start_program(self.counted.unwrap_or(self.program), variant, data_seed)
+    }
+
+    fn start_program(
+        &self,
+        program: &Path,
+        variant: &str,
+        data_seed: u64,
+    ) -> Result<Server, ServerError> {
         let launch = Launch {
-            program: self.program,
+            program,
             variant,
             data_seed,
             processors: &self.placement.server,
@@ -236,6 +189,21 @@ impl Bench<'_> {
         generator::run(server.service(), load, &settings)
     }
 
+    /// One round after the other; also whether every server was an optimised build.
+    fn rounds(&self, steps: &[Step<'_>], total: usize) -> Result<(Vec<Round>, bool), ProofError> {
+        let mut rounds = Vec::new();
+        let mut all_optimised = true;
+        for (number, step) in steps.iter().enumerate() {
+            let label = label(step);
+            (self.observer)(Event::Begins(number + 1, total, &label));
+            let (round, optimised) = self.round(step.purpose, step.variant, step.setting)?;
+            (self.observer)(Event::Measured(&label, round.outcome.requests_per_second));
+            all_optimised &= optimised;
+            rounds.push(round);
+        }
+        Ok((rounds, all_optimised))
+    }
+
     /// One fresh server under one load; also whether it was an optimised build.
     ///
     /// # Errors
@@ -247,7 +215,7 @@ impl Bench<'_> {
         variant: &str,
         setting: &str,
     ) -> Result<(Round, bool), ProofError> {
-        let load = self.setting(setting)?.load(&self.chapter.exchange);
+        let load = self.chapter.load_of(self.setting(setting)?);
         self.round_by(purpose, variant, setting, |server| {
             Ok(self.drive(server, &load)?)
         })
@@ -266,7 +234,11 @@ impl Bench<'_> {
         drive: impl FnOnce(&Server) -> Result<Outcome, E>,
     ) -> Result<(Round, bool), E> {
         let failed = |error: ServerError| E::from(error.into());
-        let server = self.start(variant, 0).map_err(failed)?;
+        let server = match purpose {
+            Purpose::Mechanism => self.start_counted(variant, 0),
+            _ => self.start(variant, 0),
+        }
+        .map_err(failed)?;
         let throttled = throttled_so_far();
         let before = server.metrics().map_err(failed)?;
         let outcome = drive(&server)?;
@@ -295,25 +267,4 @@ impl Bench<'_> {
 pub(crate) fn throttled_since(before: Option<Duration>) -> Option<f64> {
     let so_far = throttled_so_far()?.checked_sub(before?)?;
     Some(so_far.as_secs_f64())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn server_and_generator_never_share_a_processor() {
-        for count in 2..32 {
-            let available: Vec<usize> = (0..count).collect();
-            let placement = Placement::of(&available);
-            assert!(!placement.server.is_empty() && !placement.generator.is_empty());
-            assert!(
-                placement
-                    .server
-                    .iter()
-                    .all(|p| !placement.generator.contains(p))
-            );
-        }
-        assert!(Placement::of(&[0]).server.is_empty());
-    }
 }

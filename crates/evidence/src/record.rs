@@ -58,6 +58,12 @@ pub enum Purpose {
     Bound,
     /// The same load by another generator: do the instruments agree?
     Agreement,
+    /// One of a pair (ABBA) in another setting of the law.
+    Point,
+    /// The mechanism's own round, on a build that counts.
+    Mechanism,
+    /// A cell of the chapter's table.
+    Matrix,
 }
 
 /// One server under one load.
@@ -80,6 +86,14 @@ pub struct Round {
     pub throttled_s: Option<f64>,
     /// Start of the server to end of the load, in seconds.
     pub wall_s: f64,
+}
+
+impl Round {
+    /// Whether the verdict rests on it, too. The rounds of other generators and those of the
+    /// chapter's table only stand beside it.
+    pub fn is_judged(&self) -> bool {
+        !matches!(self.purpose, Purpose::Agreement | Purpose::Matrix)
+    }
 }
 
 /// Which instrument drew a profile.
@@ -122,6 +136,10 @@ pub struct Profile {
     /// Samples that fully busy processors would have given, by the processor time used; the rest is
     /// drawn as `[idle]`.
     pub capacity: Option<u64>,
+    /// Share (0 to 1) of the samples that have one of the law's frames on their stack; CPU profiles
+    /// of chapters whose law asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames_share: Option<f64>,
     /// The processor time of a sample, a call, or whatever one sample stands for, as a phrase.
     pub unit: String,
 }

@@ -58,6 +58,7 @@ pub fn html(capture: &Capture) -> Result<String, CaptureError> {
                 }
                 main {
                     (sections::claim(capture, &analysis))
+                    (sections::matrix(record))
                     (plots(capture)?)
                     (flamegraphs(capture)?)
                     (sections::rounds(record))

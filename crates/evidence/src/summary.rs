@@ -13,7 +13,7 @@ use crate::{
     outcome::GeneratorKind,
     record::{Purpose, Record},
     reference::Published,
-    verdict::{Analysis, BoundFinding, VerdictKind},
+    verdict::{Analysis, BoundFinding, PointFinding, VerdictKind},
 };
 
 /// One chapter's proof for scripts. Keys are stable; new ones may come.
@@ -39,6 +39,8 @@ pub struct Summary {
     pub environment: Environment,
     /// How near the solution came to the law's bound.
     pub bound: Option<BoundFinding>,
+    /// Other settings of the law.
+    pub points: Vec<PointFinding>,
     /// The loads, by name.
     pub settings: BTreeMap<String, Setting>,
     /// Figures published elsewhere.
@@ -52,8 +54,9 @@ pub struct Summary {
 pub struct LawSummary {
     /// Its name.
     pub name: String,
-    /// Solution to problem, as it predicts in the effect's setting.
-    pub predicted_ratio: f64,
+    /// Solution to problem, as it predicts in the effect's setting; `None` without the profile that
+    /// it needs.
+    pub predicted_ratio: Option<f64>,
 }
 
 /// The mechanism in short.
@@ -110,7 +113,10 @@ impl Summary {
             reason: analysis.verdict.reason.clone(),
             law: LawSummary {
                 name: chapter.law.name().to_owned(),
-                predicted_ratio: analysis.prediction.ratio,
+                predicted_ratio: analysis
+                    .prediction
+                    .as_ref()
+                    .map(|prediction| prediction.ratio),
             },
             mechanism: MechanismSummary {
                 name: mechanism.name.clone(),
@@ -129,6 +135,7 @@ impl Summary {
             generator: GeneratorSummary::of(record),
             environment: record.environment.clone(),
             bound: analysis.bound.clone(),
+            points: analysis.points.clone(),
             settings: chapter.settings.clone(),
             reference: record.references.clone(),
             report,
@@ -139,10 +146,11 @@ impl Summary {
 impl GeneratorSummary {
     fn of(record: &Record) -> Self {
         let judged = || {
+            // Where the mechanism is counted in rounds of its own, few users may be enough.
             record
                 .rounds
                 .iter()
-                .filter(|round| round.purpose != Purpose::Agreement)
+                .filter(|round| round.is_judged() && round.purpose != Purpose::Mechanism)
         };
         let shares = judged().filter_map(|round| round.outcome.generator.cpu_share);
         Self {

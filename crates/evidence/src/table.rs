@@ -1,6 +1,7 @@
 //! A capture in Markdown, for the book to include: no measured number is typed by hand.
 
 mod environment;
+mod matrix;
 mod rounds;
 mod values;
 
@@ -8,16 +9,19 @@ use std::fmt::Write as _;
 
 pub use self::{
     environment::environment,
+    matrix::matrix,
     rounds::{agreement, rounds},
     values::values,
 };
-pub(crate) use self::{environment::environment_rows, rounds::purpose_in_words};
+pub(crate) use self::{
+    environment::environment_rows, matrix::cells as matrix_cells, rounds::purpose_in_words,
+};
 use crate::{
     claim::{Metric, PROBLEM, SOLUTION},
     figures,
     record::{Purpose, Record},
     statistics,
-    verdict::{Analysis, limit_in_words},
+    verdict::{Analysis, PointFinding, limit_in_words},
 };
 
 /// Where the figures come from, in one line below each table.
@@ -50,16 +54,23 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
     } else {
         "no pause".to_owned()
     };
-    let prediction = &analysis.prediction;
-    row(
-        &format!(
-            "{}: at most, requests a second ({users}, {pause})",
-            chapter.law.name()
+    let bound =
+        |value: Option<f64>| value.map_or_else(String::new, |value| figures::count(value.round()));
+    let law = chapter.law.name();
+    match &analysis.prediction {
+        Some(prediction) if prediction.problem.is_some() => row(
+            &format!("{law}: at most, requests a second ({users}, {pause})"),
+            &bound(prediction.problem),
+            &bound(prediction.solution),
+            &law_in_words(analysis),
         ),
-        &figures::count(prediction.problem.round()),
-        &figures::count(prediction.solution.round()),
-        &format!("predicts {} times", figures::ratio(prediction.ratio)),
-    );
+        _ => row(
+            &format!("{law} ({users}, {pause})"),
+            "",
+            "",
+            &law_in_words(analysis),
+        ),
+    }
     let reading = |value: Option<f64>| value.map_or_else(unknown, figures::count);
     let claim = &chapter.mechanism;
     row(
@@ -68,8 +79,8 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
         &reading(mechanism.solution),
         &format!(
             "claimed: {}, {}",
-            limit_in_words(claim.problem, setting.users),
-            limit_in_words(claim.solution, setting.users)
+            limit_in_words(claim.problem, chapter.mechanism_users()),
+            limit_in_words(claim.solution, chapter.mechanism_users())
         ),
     );
     row(
@@ -107,6 +118,19 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
             ),
         );
     }
+    for point in &analysis.points {
+        let figure = |value: Option<f64>| value.map_or_else(unknown, |v| effect.metric.text(v));
+        row(
+            &format!(
+                "{} in the setting `{}`",
+                effect.metric.label(),
+                point.setting
+            ),
+            &figure(point.problem),
+            &figure(point.solution),
+            &point_in_words(point),
+        );
+    }
     let _ = writeln!(
         text,
         "\nVerdict: **{}**. {}\n\n{}",
@@ -131,6 +155,36 @@ pub fn published(record: &Record) -> String {
         );
     }
     text
+}
+
+/// What the law predicts, and how far the measured gain is from it where the chapter claims that.
+pub(crate) fn law_in_words(analysis: &Analysis) -> String {
+    let Some(prediction) = &analysis.prediction else {
+        return "no prediction".to_owned();
+    };
+    let predicted = format!("predicts {} times", figures::ratio(prediction.ratio));
+    match &analysis.law {
+        Some(law) if law.within.is_some() => format!(
+            "{predicted}; {} was measured, {} apart",
+            figures::ratio(law.measured),
+            figures::percent(law.off.abs())
+        ),
+        _ => predicted,
+    }
+}
+
+/// The gain at a point beside what the law predicts for it.
+pub(crate) fn point_in_words(point: &PointFinding) -> String {
+    let measured = point
+        .ratio
+        .map_or_else(|| "no ratio".to_owned(), figures::gain);
+    let predicted = point.prediction.as_ref().map_or_else(String::new, |law| {
+        format!(", predicted {}", figures::ratio(law.ratio))
+    });
+    let claimed = point.claimed.map_or_else(String::new, |claimed| {
+        format!(", claimed {}", figures::ratio(claimed))
+    });
+    format!("{measured}{predicted}{claimed}")
 }
 
 /// The ratio with its interval, and the noise beside it.

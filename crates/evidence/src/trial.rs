@@ -20,9 +20,8 @@ const FIRST_ANSWER: Duration = Duration::from_secs(10);
 /// When the problem's server or the generator fails, or on Ctrl-C. A failure
 /// of the exercise is not an error: it is what the attempt tells.
 pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Attempt, ProofError> {
-    let mut load = bench
-        .setting(&bench.chapter.check.setting)?
-        .load(&bench.chapter.exchange);
+    let chapter = bench.chapter;
+    let mut load = chapter.load_of(bench.setting(&chapter.check.setting)?);
     let (problem, optimised) = {
         (bench.observer)(Event::Begins(1, 2, PROBLEM));
         let mut server = bench.start(PROBLEM, data_seed)?;
@@ -42,11 +41,15 @@ pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Attempt, ProofError> {
         }
         Err(other) => return Err(other.into()),
     };
-    let exercise = observe(bench, &mut server, &load)?;
+    let mut exercise = observe(bench, &mut server, &load)?;
     (bench.observer)(Event::Measured(
         EXERCISE,
         exercise.outcome.requests_per_second,
     ));
+    if chapter.mechanism.setting.is_some() && !exercise.ended {
+        drop(server);
+        exercise.mechanism = counted(bench, &load, data_seed)?;
+    }
     Ok(Attempt::Ran(Box::new(Trial {
         exercise,
         problem,
@@ -54,25 +57,47 @@ pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Attempt, ProofError> {
     })))
 }
 
+/// The exercise's reading of a mechanism that is counted in a round of its own.
+fn counted(bench: &Bench<'_>, load: &Load, data_seed: u64) -> Result<Option<f64>, ProofError> {
+    let chapter = bench.chapter;
+    let mut own = chapter.load_of(bench.setting(chapter.mechanism_setting())?);
+    own.exchange.answer.clone_from(&load.exchange.answer);
+    let server = bench.start_counted(EXERCISE, data_seed)?;
+    bench.drive(&server, &own)?;
+    let metrics = server.metrics().unwrap_or_default();
+    Ok(metrics.get(&chapter.mechanism.metric))
+}
+
 /// What the problem, which is correct if slow, answers.
 fn right_answer(server: &Server, load: &Load) -> Result<String, ProofError> {
     let path = &load.exchange.path;
-    let body =
-        server::get(server.service(), path, FIRST_ANSWER).map_err(|reason| ServerError::Admin {
-            variant: PROBLEM.to_owned(),
-            path: path.clone(),
-            reason,
-        })?;
+    let body = answer(server, path).map_err(|reason| ServerError::Admin {
+        variant: PROBLEM.to_owned(),
+        path: path.clone(),
+        reason,
+    })?;
+    Ok(body)
+}
+
+fn answer(server: &Server, path: &str) -> Result<String, String> {
+    let body = server::get(server.service(), path, FIRST_ANSWER)?;
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
 fn observe(bench: &Bench<'_>, server: &mut Server, load: &Load) -> Result<Observed, ProofError> {
     let throttled = throttled_so_far();
     let outcome = bench.drive(server, load)?;
+    let afterwards = bench
+        .chapter
+        .afterwards
+        .as_ref()
+        .map(|question| answer(server, &question.path).unwrap_or_else(|refusal| refusal));
     // A server that ended under load has no counters any more.
     let metrics = server.metrics().unwrap_or_default();
     Ok(Observed {
         outcome,
+        afterwards,
+        database_records: metrics.count("database_records_total"),
         database_calls: metrics.count("database_calls_total"),
         mechanism: metrics.get(&bench.chapter.mechanism.metric),
         panics: server.panics(),

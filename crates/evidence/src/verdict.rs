@@ -8,13 +8,13 @@ mod validity;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::findings::{BoundFinding, EffectFinding, MechanismFinding};
+pub use self::findings::{BoundFinding, EffectFinding, LawFinding, MechanismFinding, PointFinding};
 pub(crate) use self::validity::{fault, generator_bound, throttled, unoptimised};
 use crate::{
     claim::{Bound, Conditions},
     environment::Environment,
     figures,
-    law::Prediction,
+    law::{Inputs, Prediction},
     record::Record,
 };
 
@@ -58,14 +58,18 @@ pub struct Verdict {
 /// Everything that a record shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
-    /// What the law predicted in the effect's setting.
-    pub prediction: Prediction,
+    /// What the law predicted in the effect's setting; `None` if a profile that it needs is missing.
+    pub prediction: Option<Prediction>,
+    /// Prediction and measurement side by side.
+    pub law: Option<LawFinding>,
     /// The mechanism.
     pub mechanism: MechanismFinding,
     /// The effect.
     pub effect: EffectFinding,
     /// The nearness to the law's bound, where the chapter claims one and it was measured.
     pub bound: Option<BoundFinding>,
+    /// Other settings of the law.
+    pub points: Vec<PointFinding>,
     /// What follows.
     pub verdict: Verdict,
 }
@@ -73,33 +77,36 @@ pub struct Analysis {
 /// Computes the figures of a record and judges them.
 pub fn analyse(record: &Record) -> Analysis {
     let chapter = &record.chapter;
-    let setting = chapter.effect_setting();
-    let prediction = chapter.law.predicted(setting.users, setting.think());
-    let mechanism = MechanismFinding::of(record);
+    let prediction = chapter
+        .law
+        .predicted(chapter.effect_setting(), Inputs::of(record));
     let effect = EffectFinding::of(record);
-    let bound = BoundFinding::of(record);
-    let verdict = judge(record, &mechanism, &effect, bound.as_ref());
-    Analysis {
+    let mut analysis = Analysis {
+        law: LawFinding::of(record, prediction.as_ref(), &effect),
         prediction,
-        mechanism,
+        mechanism: MechanismFinding::of(record),
         effect,
-        bound,
-        verdict,
-    }
+        bound: BoundFinding::of(record),
+        points: PointFinding::all(record),
+        verdict: Verdict {
+            kind: VerdictKind::Invalid,
+            reason: String::new(),
+        },
+    };
+    analysis.verdict = judge(record, &analysis);
+    analysis
 }
 
 /// The first of these that applies: the run says nothing (invalid); the count
 /// contradicts the claim (refuted); the machine cannot show it, or no gain is
 /// to be seen (not shown); the gain is smaller than claimed (refuted), or may
 /// be (not shown); otherwise proved.
-fn judge(
-    record: &Record,
-    mechanism: &MechanismFinding,
-    effect: &EffectFinding,
-    bound: Option<&BoundFinding>,
-) -> Verdict {
+fn judge(record: &Record, analysis: &Analysis) -> Verdict {
+    let Analysis {
+        mechanism, effect, ..
+    } = analysis;
     let verdict = |kind, reason| Verdict { kind, reason };
-    if let Some(cause) = validity::cause_against(record, mechanism, effect) {
+    if let Some(cause) = validity::cause_against(record, analysis) {
         return verdict(VerdictKind::Invalid, cause);
     }
     if let Some(contradiction) = contradiction(record, mechanism) {
@@ -139,14 +146,8 @@ fn judge(
         );
         return verdict(VerdictKind::NotShown, reason);
     }
-    let is_near = |bound: &BoundFinding| bound.share >= bound.claimed;
-    if let Some(bound) = bound.filter(|bound| !is_near(bound)) {
-        let reason = format!(
-            "{measured}, but the solution reached {} of the law's bound of {} a second; {} was claimed.",
-            figures::percent(bound.share),
-            figures::count(bound.bound.round()),
-            figures::percent(bound.claimed)
-        );
+    if let Some(shortfall) = shortfall(analysis) {
+        let reason = format!("{measured}, but {shortfall}");
         return verdict(VerdictKind::NotShown, reason);
     }
     let reason = format!(
@@ -158,10 +159,41 @@ fn judge(
     verdict(VerdictKind::Proved, reason)
 }
 
+/// What else the chapter claims and the run does not show.
+fn shortfall(analysis: &Analysis) -> Option<String> {
+    if let Some(bound) = analysis
+        .bound
+        .as_ref()
+        .filter(|bound| bound.share < bound.claimed)
+    {
+        return Some(format!(
+            "the solution reached {} of the law's bound of {} a second; {} was claimed.",
+            figures::percent(bound.share),
+            figures::count(bound.bound.round()),
+            figures::percent(bound.claimed)
+        ));
+    }
+    if let Some(point) = analysis.points.iter().find(|point| !point.holds()) {
+        return Some(format!(
+            "in the setting `{}` a pair gave {}; at least {} times was claimed.",
+            point.setting,
+            figures::gain(point.smallest.unwrap_or(f64::NAN)),
+            figures::ratio(point.claimed.unwrap_or(f64::NAN))
+        ));
+    }
+    let law = analysis.law.as_ref().filter(|law| !law.holds())?;
+    Some(format!(
+        "the law predicted {} times, which is {} off; {} was claimed.",
+        figures::ratio(law.predicted),
+        figures::percent(law.off.abs()),
+        figures::percent(law.within.unwrap_or(0.0))
+    ))
+}
+
 /// The sentence about a count that breaks its limit.
 fn contradiction(record: &Record, mechanism: &MechanismFinding) -> Option<String> {
     let claim = &record.chapter.mechanism;
-    let users = record.chapter.effect_setting().users;
+    let users = record.chapter.mechanism_users();
     let (variant, reading, bound) = if !mechanism.problem_holds {
         ("problem", mechanism.problem?, claim.problem)
     } else if !mechanism.solution_holds {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use evidence::chapter_file::{ChapterFile, ChapterFileError};
+use evidence::law::Inputs;
 
 const CHAPTER_1: &str = include_str!("../../../chapters/1-mutex-held-across-await/chapter.toml");
 
@@ -33,14 +34,15 @@ fn line_of(text: &str, part: &str) -> Option<usize> {
 fn chapter_1_says_what_the_book_says() {
     let file = parse(CHAPTER_1).unwrap();
     assert_eq!((file.chapter, file.package.as_str()), (1, "chapter1"));
-    let saturated = file.prediction("saturated").unwrap();
+    let saturated = file.prediction("saturated", Inputs::default()).unwrap();
     assert!((saturated.ratio - 1_000.0).abs() < 1e-6);
-    let published = file.prediction("published").unwrap();
-    assert!((published.solution - 5_454.5).abs() < 0.1);
-    let load = file.settings["published"].load(&file.exchange);
+    let published = file.prediction("published", Inputs::default()).unwrap();
+    assert!((published.solution.unwrap() - 5_454.5).abs() < 0.1);
+    let load = file.load_of(&file.settings["published"]);
     assert_eq!(load.users, 3_000);
     assert_eq!(load.warm_up, Duration::from_secs_f64(1.5));
-    assert!(file.check.at_least <= file.prediction("check").unwrap().ratio / 2.0);
+    let check = file.prediction("check", Inputs::default()).unwrap();
+    assert!(file.check.at_least <= check.ratio / 2.0);
 }
 
 #[test]

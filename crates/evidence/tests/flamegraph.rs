@@ -102,8 +102,11 @@ fn frame_names_with_spaces_and_brackets_survive() {
 #[test]
 fn shares_are_read_off_the_stacks() {
     assert_eq!(flamegraph::total(WAITING).unwrap(), 1_000);
-    assert_eq!(flamegraph::share_with(WAITING, "lock").unwrap(), Some(0.98));
-    assert_eq!(flamegraph::share_with("", "lock").unwrap(), None);
+    assert_eq!(
+        flamegraph::share_with(WAITING, &["lock"]).unwrap(),
+        Some(0.98)
+    );
+    assert_eq!(flamegraph::share_with("", &["lock"]).unwrap(), None);
     let leaf = flamegraph::most_frequent_leaf(WAITING).unwrap();
     assert_eq!(leaf, Some(("Mutex::lock".to_owned(), 0.98)));
     assert_eq!(flamegraph::most_frequent_leaf("a 0\n").unwrap(), None);
@@ -118,6 +121,7 @@ fn a_capture_says_how_busy_the_processors_were() {
         seconds: 3.0,
         samples: 9,
         capacity: Some(750),
+        frames_share: None,
         unit: "4 ms of processor time".into(),
     };
     let picture = Picture::of(&profile);

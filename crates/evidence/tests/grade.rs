@@ -12,6 +12,8 @@ use self::GradeKind::{Failed, Invalid, Passed};
 
 fn observed(outcome: Outcome, in_flight: f64) -> Observed {
     Observed {
+        database_records: None,
+        afterwards: None,
         database_calls: Some(outcome.completed + 3),
         outcome,
         mechanism: Some(in_flight),

@@ -1,7 +1,7 @@
 //! What a server counts, and its Prometheus text.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -21,6 +21,8 @@ pub(crate) struct Counters {
     database_calls: Counter,
     database_calls_in_flight: Gauge,
     database_calls_in_flight_peak: Gauge,
+    database_records: Counter,
+    database_calls_in_flight_at_record_peak: Gauge,
 }
 
 /// Lowers a gauge when what it counts ends, however it ends.
@@ -60,8 +62,66 @@ impl Counters {
         call
     }
 
+    /// A change was queued for the database.
+    pub(crate) fn note_record(&self) {
+        self.database_records.inc();
+        let now = self.database_calls_in_flight.get();
+        self.database_calls_in_flight_at_record_peak
+            .inner()
+            .fetch_max(now, Ordering::Relaxed);
+    }
+
     pub(crate) fn count_panic(&self) {
         self.panics.inc();
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        for (name, help, counter) in [
+            ("http_requests", "Requests received", &self.requests),
+            ("connections", "Connections accepted", &self.connections),
+            ("panics", "Panics in any thread of the server", &self.panics),
+            (
+                "database_calls",
+                "Calls begun on the database",
+                &self.database_calls,
+            ),
+            (
+                "database_records",
+                "Changes queued for the database",
+                &self.database_records,
+            ),
+        ] {
+            registry.register(name, help, counter.clone());
+        }
+        for (name, help, gauge) in [
+            (
+                "http_requests_in_flight",
+                "Requests received and not yet answered",
+                &self.requests_in_flight,
+            ),
+            (
+                "connections_open",
+                "Connections accepted and not yet closed",
+                &self.connections_open,
+            ),
+            (
+                "database_calls_in_flight",
+                "Calls inside the database now",
+                &self.database_calls_in_flight,
+            ),
+            (
+                "database_calls_in_flight_peak",
+                "Most calls inside the database at once since the start",
+                &self.database_calls_in_flight_peak,
+            ),
+            (
+                "database_calls_in_flight_at_record_peak",
+                "Most calls inside the database at the moment of a change since the start",
+                &self.database_calls_in_flight_at_record_peak,
+            ),
+        ] {
+            registry.register(name, help, gauge.clone());
+        }
     }
 }
 
@@ -88,8 +148,55 @@ struct Sampled {
     alive_tasks: Gauge,
     global_queue_depth: Gauge,
     worker_parks: Gauge,
-    worker_busy: Gauge<f64, std::sync::atomic::AtomicU64>,
-    process_cpu: Gauge<f64, std::sync::atomic::AtomicU64>,
+    worker_busy: Gauge<f64, AtomicU64>,
+    process_cpu: Gauge<f64, AtomicU64>,
+    #[cfg(feature = "allocations")]
+    allocations_per_request: Gauge<f64, AtomicU64>,
+}
+
+impl Sampled {
+    fn register(&self, registry: &mut Registry) {
+        for (name, help, gauge) in [
+            ("tokio_workers", "Worker threads", &self.workers),
+            (
+                "tokio_alive_tasks",
+                "Tasks spawned and not ended",
+                &self.alive_tasks,
+            ),
+            (
+                "tokio_global_queue_depth",
+                "Tasks waiting in the injection queue",
+                &self.global_queue_depth,
+            ),
+            (
+                "tokio_worker_parks",
+                "Times that workers went to sleep for want of work, all workers",
+                &self.worker_parks,
+            ),
+        ] {
+            registry.register(name, help, gauge.clone());
+        }
+        for (name, help, gauge) in [
+            (
+                "tokio_worker_busy",
+                "Time that workers were not parked, all workers",
+                &self.worker_busy,
+            ),
+            (
+                "process_cpu",
+                "Processor time of the whole process",
+                &self.process_cpu,
+            ),
+        ] {
+            registry.register_with_unit(name, help, Unit::Seconds, gauge.clone());
+        }
+        #[cfg(feature = "allocations")]
+        registry.register(
+            "allocations_per_request",
+            "Heap allocations while a request was handled, on average since the start",
+            self.allocations_per_request.clone(),
+        );
+    }
 }
 
 impl Metrics {
@@ -105,69 +212,9 @@ impl Metrics {
                 ("optimised", facts.optimised.to_string()),
             ]),
         );
-        let c = counters;
-        registry.register("http_requests", "Requests received", c.requests.clone());
-        registry.register(
-            "http_requests_in_flight",
-            "Requests received and not yet answered",
-            c.requests_in_flight.clone(),
-        );
-        registry.register("connections", "Connections accepted", c.connections.clone());
-        registry.register(
-            "connections_open",
-            "Connections accepted and not yet closed",
-            c.connections_open.clone(),
-        );
-        registry.register(
-            "panics",
-            "Panics in any thread of the server",
-            c.panics.clone(),
-        );
-        registry.register(
-            "database_calls",
-            "Calls begun on the database",
-            c.database_calls.clone(),
-        );
-        registry.register(
-            "database_calls_in_flight",
-            "Calls inside the database now",
-            c.database_calls_in_flight.clone(),
-        );
-        registry.register(
-            "database_calls_in_flight_peak",
-            "Most calls inside the database at once since the start",
-            c.database_calls_in_flight_peak.clone(),
-        );
+        counters.register(&mut registry);
         let sampled = Sampled::default();
-        let s = &sampled;
-        registry.register("tokio_workers", "Worker threads", s.workers.clone());
-        registry.register(
-            "tokio_alive_tasks",
-            "Tasks spawned and not ended",
-            s.alive_tasks.clone(),
-        );
-        registry.register(
-            "tokio_global_queue_depth",
-            "Tasks waiting in the injection queue",
-            s.global_queue_depth.clone(),
-        );
-        registry.register(
-            "tokio_worker_parks",
-            "Times that workers went to sleep for want of work, all workers",
-            s.worker_parks.clone(),
-        );
-        registry.register_with_unit(
-            "tokio_worker_busy",
-            "Time that workers were not parked, all workers",
-            Unit::Seconds,
-            s.worker_busy.clone(),
-        );
-        registry.register_with_unit(
-            "process_cpu",
-            "Processor time of the whole process",
-            Unit::Seconds,
-            s.process_cpu.clone(),
-        );
+        sampled.register(&mut registry);
         Self {
             registry,
             runtime,
@@ -201,6 +248,9 @@ impl Metrics {
         );
         s.process_cpu
             .set(cpu_time::ProcessTime::now().as_duration().as_secs_f64());
+        #[cfg(feature = "allocations")]
+        s.allocations_per_request
+            .set(crate::allocations::per_request());
     }
 }
 

@@ -30,4 +30,12 @@ impl Database {
         let _call = self.counters.enter_database();
         tokio::time::sleep(self.round_trip).await;
     }
+
+    /// Queues a change to be written, in the order of these calls. Does not wait.
+    ///
+    /// What it counts is how many calls were under way at that moment: where a change and a call
+    /// exclude each other, there are none.
+    pub fn record(&self) {
+        self.counters.note_record();
+    }
 }

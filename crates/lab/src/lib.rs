@@ -18,7 +18,8 @@
 //! Read in this order: `options`, `database`, `counters`, `listener`, `admin`.
 
 mod admin;
-
+#[cfg(feature = "allocations")]
+mod allocations;
 mod counters;
 mod cpu_profile;
 mod database;
@@ -31,4 +32,4 @@ mod waits;
 
 pub use database::Database;
 pub use error::Error;
-pub use listener::Lab;
+pub use listener::{Lab, WebService};

@@ -24,6 +24,29 @@ use crate::{Database, Error};
 /// Connections that the kernel holds for us before `accept`: enough for thousands of users at once.
 const BACKLOG: u32 = 4096;
 
+/// What the lab serves: a tower service that answers HTTP requests and never fails. axum's router
+/// and warp's service are such.
+pub trait WebService:
+    Service<Request<Incoming>, Response = Response<Self::Body>, Error = Infallible, Future: Send>
+    + Clone
+    + Send
+    + 'static
+{
+    /// The body of its answers.
+    type Body: Body<Data: Send, Error: Into<BoxError>> + Send + 'static;
+}
+
+impl<S, B> WebService for S
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send>,
+    S: Clone + Send + 'static,
+    B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
+{
+    type Body = B;
+}
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
 /// A chapter's server before it serves: both ports are bound, nothing is answered yet.
 #[derive(Debug)]
 pub struct Lab {
@@ -91,15 +114,7 @@ impl Lab {
     /// # Errors
     ///
     /// When standard output is closed before the addresses are printed.
-    pub async fn serve<S, B>(self, service: S) -> Result<(), Error>
-    where
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-        S: Clone + Send + 'static,
-        S::Future: Send,
-        B: Body + Send + 'static,
-        B::Data: Send,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
+    pub async fn serve<S: WebService>(self, service: S) -> Result<(), Error> {
         self.announce().map_err(Error::Announce)?;
         let service = self.waits.profiler().layer().layer(service);
         if self.options.stop_with_stdin {
@@ -111,15 +126,7 @@ impl Lab {
         }
     }
 
-    async fn accept<S, B>(&self, service: S)
-    where
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-        S: Clone + Send + 'static,
-        S::Future: Send,
-        B: Body + Send + 'static,
-        B::Data: Send,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
+    async fn accept<S: WebService>(&self, service: S) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
@@ -156,15 +163,7 @@ impl Lab {
     }
 }
 
-async fn answer<S, B>(stream: TcpStream, service: S, counters: Arc<Counters>)
-where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-    S: Clone + Send + 'static,
-    S::Future: Send,
-    B: Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+async fn answer<S: WebService>(stream: TcpStream, service: S, counters: Arc<Counters>) {
     let _connection = counters.enter_connection();
     // Small answers must not wait for the client's acknowledgement.
     let _ = stream.set_nodelay(true);
@@ -172,6 +171,8 @@ where
     let counted = hyper::service::service_fn(move |request| {
         let counters = Arc::clone(&counters);
         let response = hyper::service::Service::call(&service, request);
+        #[cfg(feature = "allocations")]
+        let response = crate::allocations::Counted::new(response);
         async move {
             let _request = counters.enter_request();
             response.await

@@ -33,6 +33,9 @@ pub(crate) enum Command {
         /// Also by k6 and Locust: do the three agree?
         #[arg(long)]
         all_generators: bool,
+        /// Also the chapter's table of all variants
+        #[arg(long)]
+        matrix: bool,
     },
     /// Grade your exercise.rs
     Check {
@@ -68,6 +71,13 @@ pub(crate) enum Command {
         /// Seconds that a user thinks between an answer and the next request [default: the chapter's]
         #[arg(long, value_name = "SECONDS")]
         think: Option<f64>,
+        /// Open loop: this many requests a second on a schedule, whatever the answers do; --think
+        /// then means nothing, and only the embedded generator can do it
+        #[arg(long, value_name = "PER SECOND")]
+        rate: Option<f64>,
+        /// Share of the requests that write, such as 0.05 [default: the chapter's]
+        #[arg(long, value_name = "SHARE")]
+        write_share: Option<f64>,
         /// Seconds of recorded load
         #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
         seconds: f64,

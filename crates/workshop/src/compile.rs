@@ -57,6 +57,47 @@ struct Target {
     name: String,
 }
 
+/// The chapter's server as readers run it, and its build that counts the mechanism where that
+/// takes features of its own.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    pub(crate) served: PathBuf,
+    pub(crate) counted: Option<PathBuf>,
+}
+
+/// Builds all servers that a proof or a check of the chapter needs.
+pub(crate) fn programs(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    features: &[String],
+    interrupt: &Interrupt,
+) -> Result<Programs, CompileError> {
+    let counted = if features.is_empty() {
+        None
+    } else {
+        let names: Vec<&str> = features.iter().map(String::as_str).collect();
+        let built = self::chapter(workshop, chapter, &names, interrupt)?;
+        // The next build puts another program in this one's place.
+        let kept = built.with_file_name(format!(
+            "{}-{}{}",
+            chapter.package(),
+            features.join("-"),
+            std::env::consts::EXE_SUFFIX
+        ));
+        std::fs::copy(&built, &kept).map_err(|e| {
+            CompileError::Cargo(Problem::bad(format!(
+                "{} cannot be written ({e}); free some space",
+                kept.display()
+            )))
+        })?;
+        Some(kept)
+    };
+    Ok(Programs {
+        served: self::chapter(workshop, chapter, &[], interrupt)?,
+        counted,
+    })
+}
+
 /// Builds the chapter's server; `features` as on cargo's command line.
 pub(crate) fn chapter(
     workshop: &Workshop,

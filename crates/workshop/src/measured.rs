@@ -29,6 +29,8 @@ pub(crate) struct Order {
     pub(crate) seed: u64,
     /// Also by k6 and Locust.
     pub(crate) all_generators: bool,
+    /// Also the chapter's table of variants.
+    pub(crate) matrix: bool,
 }
 
 /// A measured chapter.
@@ -50,7 +52,7 @@ pub(crate) fn measure(
     let file = chapter.file()?;
     let references = published(workshop, &file)?;
     let digest = provenance::digest(&chapter.file_text()?);
-    let program = compile::chapter(workshop, chapter, &[], interrupt)?;
+    let programs = compile::programs(workshop, chapter, &file.mechanism.features, interrupt)?;
     let started = provenance::now();
     let terminal = Terminal::new();
     terminal.say(&format!(
@@ -61,7 +63,8 @@ pub(crate) fn measure(
     ));
     let placement = Placement::apart();
     let bench = Bench {
-        program: &program,
+        program: &programs.served,
+        counted: programs.counted.as_deref(),
         chapter: &file,
         placement: &placement,
         interrupt,
@@ -72,6 +75,10 @@ pub(crate) fn measure(
         profiles,
         optimised,
     } = proof::run(&bench).map_err(|error| Problem::of_run(&error, interrupt))?;
+    if order.matrix {
+        let cells = proof::matrix(&bench).map_err(|error| Problem::of_run(&error, interrupt))?;
+        rounds.extend(cells);
+    }
     if order.all_generators {
         rounds.extend(by_all_generators(workshop, chapter, &bench)?);
     }

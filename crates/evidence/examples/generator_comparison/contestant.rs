@@ -39,18 +39,10 @@ pub(crate) struct Result {
 
 pub(crate) fn load(users: u32, think: Duration, warm_up: Duration, duration: Duration) -> Load {
     Load {
-        exchange: Exchange {
-            method: "GET".to_owned(),
-            path: "/read".to_owned(),
-            body: None,
-            answer: "6".to_owned(),
-        },
-        users,
         arrivals: Arrivals::Closed { think },
-        keep_alive: true,
         warm_up,
         duration,
-        time_out: Duration::from_secs(60),
+        ..Load::closed(Exchange::get("/read", "6"), users)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a `chapter.toml` may not say although it parses.
 
 use super::{ChapterFile, Setting, damage::Nonsense};
-use crate::{claim::Bound, law::Law};
+use crate::{claim::Bound, law::Law, load::Exchange};
 
 type Result = std::result::Result<(), Nonsense>;
 
@@ -11,10 +11,10 @@ pub(super) fn check(file: &ChapterFile) -> Result {
     positive("minutes", f64::from(file.minutes))?;
     not_empty("package", &file.package)?;
     not_empty("title", &file.title)?;
-    exchange(file)?;
-    setting("load", &file.load)?;
+    exchanges(file)?;
+    setting(file, "load", &file.load)?;
     for (name, each) in &file.settings {
-        setting(&format!("settings.{name}"), each)?;
+        setting(file, &format!("settings.{name}"), each)?;
     }
     law(&file.law)?;
     claims(file)?;
@@ -27,37 +27,98 @@ pub(super) fn check(file: &ChapterFile) -> Result {
     Ok(())
 }
 
-fn exchange(file: &ChapterFile) -> Result {
-    let exchange = &file.exchange;
-    if !exchange.path.starts_with('/') {
-        return wrong(
-            "exchange.path",
-            format!("the path `{}` does not start with `/`", exchange.path),
-            format!("write `/{}`", exchange.path),
-        );
+fn exchanges(file: &ChapterFile) -> Result {
+    exchange("exchange", &file.exchange)?;
+    for (key, other) in [("write", &file.write), ("probe", &file.probe)] {
+        if let Some(other) = other {
+            exchange(key, other)?;
+        }
     }
+    file.afterwards
+        .as_ref()
+        .map_or(Ok(()), |question| path("afterwards.path", &question.path))
+}
+
+fn exchange(key: &str, exchange: &Exchange) -> Result {
+    path(&format!("{key}.path"), &exchange.path)?;
     if exchange.method.is_empty() || !exchange.method.bytes().all(|b| b.is_ascii_uppercase()) {
         return wrong(
-            "exchange.method",
+            &format!("{key}.method"),
             format!("`{}` is not an HTTP method", exchange.method),
             "write it in upper case, such as `GET`",
         );
     }
-    not_empty("exchange.answer", &exchange.answer)
+    not_empty(&format!("{key}.answer"), &exchange.answer)
 }
 
-fn setting(key: &str, setting: &Setting) -> Result {
+fn path(key: &str, path: &str) -> Result {
+    if path.starts_with('/') {
+        return Ok(());
+    }
+    wrong(
+        key,
+        format!("the path `{path}` does not start with `/`"),
+        format!("write `/{path}`"),
+    )
+}
+
+fn setting(file: &ChapterFile, key: &str, setting: &Setting) -> Result {
     positive(&format!("{key}.users"), f64::from(setting.users))?;
     seconds(&format!("{key}.think_s"), setting.think_s)?;
     seconds(&format!("{key}.warm_up_s"), setting.warm_up_s)?;
     seconds(&format!("{key}.duration_s"), setting.duration_s)?;
     seconds(&format!("{key}.time_out_s"), setting.time_out_s)?;
     positive(&format!("{key}.duration_s"), setting.duration_s)?;
-    positive(&format!("{key}.time_out_s"), setting.time_out_s)
+    positive(&format!("{key}.time_out_s"), setting.time_out_s)?;
+    if !(0.0..1.0).contains(&setting.write_share) {
+        return wrong(
+            &format!("{key}.write_share"),
+            format!("{} is not a share of writes", setting.write_share),
+            "write 0 or more, below 1",
+        );
+    }
+    if !(0.0..=100_000.0).contains(&setting.probe_per_second) {
+        return wrong(
+            &format!("{key}.probe_per_second"),
+            format!("{} is not a rate", setting.probe_per_second),
+            "write a number between 0 and 100000",
+        );
+    }
+    for (part, value, table, there) in [
+        (
+            "write_share",
+            setting.write_share,
+            "write",
+            file.write.is_some(),
+        ),
+        (
+            "probe_per_second",
+            setting.probe_per_second,
+            "probe",
+            file.probe.is_some(),
+        ),
+    ] {
+        if value > 0.0 && !there {
+            return wrong(
+                &format!("{key}.{part}"),
+                format!("there is no [{table}] that says what to send"),
+                format!("add [{table}] with method, path and answer"),
+            );
+        }
+    }
+    Ok(())
 }
 
 fn law(law: &Law) -> Result {
     match law {
+        Law::Barrier(barrier) => positive("law.barrier.hold_ms", barrier.hold_ms),
+        Law::Amdahl(amdahl) => {
+            not_empty("law.amdahl.frames", &amdahl.frames.concat())?;
+            not_empty("law.amdahl.removes", &amdahl.removes)?;
+            amdahl
+                .within
+                .map_or(Ok(()), |within| share("law.amdahl.within", within))
+        }
         Law::Little(little) => {
             positive("law.little.call_ms", little.call_ms)?;
             positive(
@@ -79,6 +140,22 @@ fn claims(file: &ChapterFile) -> Result {
     named(file, "check.setting", &file.check.setting)?;
     if let Some(setting) = &file.rounds.await_profile_setting {
         named(file, "rounds.await_profile_setting", setting)?;
+    }
+    if let Some(setting) = &file.mechanism.setting {
+        named(file, "mechanism.setting", setting)?;
+    }
+    for (index, point) in file.points.iter().enumerate() {
+        named(file, &format!("points.{index}.setting"), &point.setting)?;
+        if let Some(ratio) = point.at_least {
+            more_than_one(&format!("points.{index}.at_least"), ratio)?;
+        }
+    }
+    if let Some(matrix) = &file.matrix {
+        not_empty("matrix.title", &matrix.title)?;
+        not_empty("matrix.variants", &matrix.variants.concat())?;
+        for setting in &matrix.settings {
+            named(file, "matrix.settings", setting)?;
+        }
     }
     if let Some(near) = &file.bound {
         named(file, "bound.setting", &near.setting)?;
@@ -111,6 +188,13 @@ fn rounds(file: &ChapterFile) -> Result {
     )?;
     seconds("rounds.cpu_profile_s", rounds.cpu_profile_s)?;
     seconds("rounds.await_profile_s", rounds.await_profile_s)?;
+    if !(1..=1000).contains(&rounds.cpu_profile_hz) {
+        return wrong(
+            "rounds.cpu_profile_hz",
+            format!("{} samples a second cannot be taken", rounds.cpu_profile_hz),
+            "write a number from 1 to 1000",
+        );
+    }
     if rounds.pairs < file.conditions.pairs_at_least {
         return wrong(
             "rounds.pairs",

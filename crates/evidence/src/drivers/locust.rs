@@ -58,6 +58,7 @@ pub fn run(
             .args(["--spawn-rate", &spawn_rate.to_string()])
             .args(["--run-time", &format!("{}s", whole.as_secs())])
             .args(["--think", &think.as_secs_f64().to_string()])
+            .args(["--write-share", &super::write_share(load)])
             .args(["--warm-up", &warm_up.as_secs_f64().to_string()])
             .args(["--time-out", &load.time_out.as_secs_f64().to_string()])
             .arg("--summary")
@@ -114,6 +115,8 @@ fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
             .next()
             .map(|cause| cause[WRONG.len()..].to_owned()),
         unfinished: 0,
+        writes: 0,
+        probe: None,
         latency: Latency {
             mean_ms: summary.mean_ms,
             min_ms: summary.min_ms,

@@ -102,8 +102,20 @@ pub enum DriverError {
     Interrupted,
 }
 
+/// The share of writes of a load, as both tools' scripts take it.
+fn write_share(load: &Load) -> String {
+    let share = load.writes.as_ref().map_or(0.0, |writes| writes.share);
+    share.to_string()
+}
+
 /// The think time of a load, if `tool` can send it.
 fn think(tool: &'static str, load: &Load) -> Result<Duration, DriverError> {
+    if load.probe.is_some() {
+        return Err(DriverError::Load {
+            tool,
+            what: "the workshop's scripts have no second, paced request",
+        });
+    }
     match load.arrivals {
         Arrivals::Closed { think } => Ok(think),
         Arrivals::Open { .. } => Err(DriverError::Load {

@@ -13,6 +13,7 @@ mod alarm;
 mod answer;
 mod connection;
 mod failure;
+mod group;
 mod patience;
 mod rate;
 mod record;
@@ -30,8 +31,9 @@ use thiserror::Error;
 
 use crate::interrupt::Interrupt;
 use crate::load::{Arrivals, Load};
-use crate::outcome::{GeneratorFacts, GeneratorKind, Outcome};
+use crate::outcome::{GeneratorFacts, GeneratorKind, Outcome, Probed};
 use crate::processors::{FileLimit, PinError, allow_open_files};
+use group::Seen;
 use worker::{Report, Shared, Timeline};
 
 /// How a run is carried out, apart from the load itself.
@@ -110,8 +112,8 @@ pub fn run(
     settings: &Settings<'_>,
 ) -> Result<Outcome, GeneratorError> {
     check(load)?;
-    // Beside the connections: standard streams, event queues, timers, and some to spare.
-    allow_open_files(u64::from(load.users) + 64)?;
+    // Beside the connections: the probe's, standard streams, event queues, and some to spare.
+    allow_open_files(u64::from(load.users) + 128)?;
     TcpStream::connect_timeout(&target, Duration::from_secs(5))
         .map_err(|reason| GeneratorError::Unreachable { target, reason })?;
 
@@ -149,16 +151,24 @@ fn check(load: &Load) -> Result<(), GeneratorError> {
     if load.time_out.is_zero() {
         return Err(GeneratorError::Load("its time-out is zero"));
     }
-    if !load.exchange.path.starts_with('/') {
-        return Err(GeneratorError::Load("its path does not start with /"));
+    let writes = load.writes.as_ref().map(|writes| &writes.exchange);
+    let probe = load.probe.as_ref().map(|probe| &probe.exchange);
+    for exchange in [Some(&load.exchange), writes, probe].into_iter().flatten() {
+        if !exchange.path.starts_with('/') {
+            return Err(GeneratorError::Load("its path does not start with /"));
+        }
+        if exchange.method == "HEAD" {
+            return Err(GeneratorError::Load("HEAD has no body to check"));
+        }
     }
-    if load.exchange.method == "HEAD" {
-        return Err(GeneratorError::Load("HEAD has no body to check"));
-    }
-    if let Arrivals::Open { per_second } = load.arrivals
-        && !(per_second.is_finite() && per_second > 0.0)
-    {
-        return Err(GeneratorError::Load("its rate is not above zero"));
+    let rate = match load.arrivals {
+        Arrivals::Open { per_second } => Some(per_second),
+        Arrivals::Closed { .. } => None,
+    };
+    for rate in [rate, load.probe.as_ref().map(|probe| probe.per_second)] {
+        if rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
+            return Err(GeneratorError::Load("its rate is not above zero"));
+        }
     }
     Ok(())
 }
@@ -235,13 +245,13 @@ fn outcome(load: &Load, reports: Vec<Report>) -> Result<Outcome, GeneratorError>
     };
     let cpu_share = busiest(|report| report.cost.used);
     let waited_share = busiest(|report| report.cost.waited);
-    let unsent: u64 = reports.iter().map(|report| report.unsent).sum();
-    let mut records = reports.into_iter().map(|report| report.record);
-    let mut all = records
-        .next()
-        .ok_or_else(|| GeneratorError::Thread("none was started".to_owned()))?;
-    records.for_each(|record| all.merge(record));
+    let (users, probes): (Vec<Seen>, Vec<Option<Seen>>) = reports
+        .into_iter()
+        .map(|report| (report.users, report.probe))
+        .unzip();
+    let all = merged(users).ok_or_else(|| GeneratorError::Thread("none was started".to_owned()))?;
     let seconds = load.duration.as_secs_f64();
+    let record = &all.record;
     Ok(Outcome {
         generator: GeneratorFacts {
             name: GeneratorKind::Embedded,
@@ -252,14 +262,35 @@ fn outcome(load: &Load, reports: Vec<Report>) -> Result<Outcome, GeneratorError>
             open_loop: matches!(load.arrivals, Arrivals::Open { .. }),
         },
         seconds,
-        completed: all.completions.count,
-        requests_per_second: all.completions.per_second(seconds),
-        errors: all.errors(),
-        wrong_answers: all.wrong_answers,
-        unfinished: all.in_flight + unsent,
-        latency: all.latency(),
-        service_latency: all.service_latency(),
-        per_second: all.per_second,
-        first_wrong_answer: all.first_wrong_answer,
+        completed: record.completions.count,
+        writes: record.writes,
+        requests_per_second: record.completions.per_second(seconds),
+        errors: record.errors(),
+        wrong_answers: record.wrong_answers,
+        unfinished: all.unfinished(),
+        latency: record.latency(),
+        service_latency: record.service_latency(),
+        per_second: record.per_second.clone(),
+        first_wrong_answer: record.first_wrong_answer.clone(),
+        probe: merged(probes.into_iter().flatten()).map(|seen| probed(&seen)),
     })
+}
+
+fn merged(parts: impl IntoIterator<Item = Seen>) -> Option<Seen> {
+    parts.into_iter().reduce(|mut all, part| {
+        all.merge(part);
+        all
+    })
+}
+
+fn probed(seen: &Seen) -> Probed {
+    let record = &seen.record;
+    Probed {
+        completed: record.completions.count,
+        errors: record.errors(),
+        wrong_answers: record.wrong_answers,
+        unfinished: seen.unfinished(),
+        latency: record.latency(),
+        service_latency: record.service_latency().unwrap_or_default(),
+    }
 }

@@ -19,6 +19,8 @@ pub(super) struct Record {
     service: Option<Histogram<u64>>,
     pub(super) completions: Completions,
     pub(super) per_second: Vec<u64>,
+    /// Right answers to writes, which are among the completions.
+    pub(super) writes: u64,
     failures: HashMap<Failure, u64>,
     pub(super) wrong_answers: u64,
     pub(super) first_wrong_answer: Option<String>,
@@ -46,6 +48,7 @@ impl Record {
             service: open_loop.then(histogram).transpose()?,
             completions: Completions::new(),
             per_second: vec![0; usize::try_from(seconds).unwrap_or(0)],
+            writes: 0,
             failures: HashMap::new(),
             wrong_answers: 0,
             first_wrong_answer: None,
@@ -55,14 +58,30 @@ impl Record {
 
     /// A right answer now, wanted at `due` and asked for at `sent`.
     pub(super) fn right(&mut self, due: Instant, sent: Instant) {
+        let Some(now) = self.completed() else { return };
+        self.latency.saturating_record(nanoseconds(now - due));
+        if let Some(service) = &mut self.service {
+            service.saturating_record(nanoseconds(now - sent));
+        }
+    }
+
+    /// A right answer to a write: it counts as an answer, and its latency is not a reader's.
+    pub(super) fn right_write(&mut self) {
+        if self.completed().is_some() {
+            self.writes += 1;
+        }
+    }
+
+    /// Counts a right answer; the moment, if it lies within the span.
+    fn completed(&mut self) -> Option<Instant> {
         let now = Instant::now();
         if now < self.start {
             let before = (self.start - now).as_secs_f64();
             self.completions.note_before(-before);
-            return;
+            return None;
         }
         if now >= self.end {
-            return;
+            return None;
         }
         let moment = now - self.start;
         self.completions.note(moment.as_secs_f64());
@@ -70,10 +89,7 @@ impl Record {
         if let Some(count) = self.per_second.get_mut(second) {
             *count += 1;
         }
-        self.latency.saturating_record(nanoseconds(now - due));
-        if let Some(service) = &mut self.service {
-            service.saturating_record(nanoseconds(now - sent));
-        }
+        Some(now)
     }
 
     /// An answer with status 200 and a body that is not the one expected.
@@ -104,6 +120,7 @@ impl Record {
         for (mine, others) in self.per_second.iter_mut().zip(other.per_second) {
             *mine += others;
         }
+        self.writes += other.writes;
         for (failure, count) in other.failures {
             *self.failures.entry(failure).or_default() += count;
         }

@@ -2,13 +2,12 @@
 
 use std::net::SocketAddr;
 
-use crate::load::Load;
+use crate::load::Exchange;
 
-/// The request of `load` to `target`, head and body.
-pub(super) fn bytes(target: SocketAddr, load: &Load) -> Vec<u8> {
-    let exchange = &load.exchange;
+/// The request of `exchange` to `target`, head and body.
+pub(super) fn bytes(target: SocketAddr, exchange: &Exchange, keep_alive: bool) -> Vec<u8> {
     let body = exchange.body.as_deref().unwrap_or_default();
-    let close = if load.keep_alive {
+    let close = if keep_alive {
         ""
     } else {
         "connection: close\r\n"
@@ -32,30 +31,16 @@ pub(super) fn bytes(target: SocketAddr, load: &Load) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::load::{Arrivals, Exchange};
 
     fn text(method: &str, body: Option<&str>, keep_alive: bool) -> String {
-        let load = Load {
-            exchange: Exchange {
-                method: method.to_owned(),
-                path: "/read?n=1".to_owned(),
-                body: body.map(str::to_owned),
-                answer: String::new(),
-            },
-            users: 1,
-            arrivals: Arrivals::Closed {
-                think: Duration::ZERO,
-            },
-            keep_alive,
-            warm_up: Duration::ZERO,
-            duration: Duration::from_secs(1),
-            time_out: Duration::from_secs(1),
+        let exchange = Exchange {
+            method: method.to_owned(),
+            body: body.map(str::to_owned),
+            ..Exchange::get("/read?n=1", "")
         };
         let target = "127.0.0.1:8080".parse().expect("an address");
-        String::from_utf8(bytes(target, &load)).expect("text")
+        String::from_utf8(bytes(target, &exchange, keep_alive)).expect("text")
     }
 
     #[test]

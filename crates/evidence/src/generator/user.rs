@@ -14,12 +14,22 @@ use super::schedule::Schedule;
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) target: SocketAddr,
-    pub(super) request: Vec<u8>,
-    pub(super) answer: Vec<u8>,
+    pub(super) ask: Ask,
+    pub(super) write: Option<(Ask, f64)>,
     pub(super) keep_alive: bool,
     pub(super) time_out: Duration,
     pub(super) record: RefCell<Record>,
 }
+
+/// A request and the answer that is right.
+#[derive(Debug)]
+pub(super) struct Ask {
+    pub(super) request: Vec<u8>,
+    pub(super) answer: Vec<u8>,
+}
+
+/// The golden ratio.
+const GOLDEN: f64 = 1.618_033_988_749_895;
 
 /// Between two attempts at a server that refuses or drops connections: without it a dead server
 /// would be asked as fast as the processor allows.
@@ -29,11 +39,13 @@ struct User<'s> {
     script: &'s Script,
     connection: Connection,
     patience: Patience,
+    /// Rises by the share of writes with every request; a write is due when it passes 1.
+    writes_due: f64,
 }
 
 /// A user of the closed loop: think, ask, wait for the answer, and again.
-pub(super) async fn closed_loop(script: &Script, first: Instant, think: Duration) {
-    let mut user = User::start(script, first).await;
+pub(super) async fn closed_loop(script: &Script, number: u32, first: Instant, think: Duration) {
+    let mut user = User::start(script, number, first).await;
     loop {
         let sent = Instant::now();
         let pause = match user.ask(sent, sent).await {
@@ -47,8 +59,8 @@ pub(super) async fn closed_loop(script: &Script, first: Instant, think: Duration
 }
 
 /// A user of the open loop: takes up the next request of the schedule whenever it is free.
-pub(super) async fn open_loop(script: &Script, first: Instant, schedule: &Schedule) {
-    let mut user = User::start(script, first).await;
+pub(super) async fn open_loop(script: &Script, number: u32, first: Instant, schedule: &Schedule) {
+    let mut user = User::start(script, number, first).await;
     loop {
         let due = schedule.next().await;
         let _ = user.ask(due, Instant::now()).await;
@@ -58,12 +70,15 @@ pub(super) async fn open_loop(script: &Script, first: Instant, schedule: &Schedu
 impl<'s> User<'s> {
     /// Comes at `first`, and connects then if connections are kept: opening them is not part of
     /// the first requests' latencies.
-    async fn start(script: &'s Script, first: Instant) -> Self {
+    async fn start(script: &'s Script, number: u32, first: Instant) -> Self {
         tokio::time::sleep_until(first.into()).await;
         let mut user = Self {
             script,
             connection: Connection::new(script.target, script.keep_alive),
             patience: Patience::new(script.time_out),
+            // Multiples of the golden ratio lie evenly: users who are neighbours in a queue do
+            // not write together, and every round has the same writes.
+            writes_due: (f64::from(number) * GOLDEN).fract(),
         };
         if script.keep_alive {
             let opened = user
@@ -81,8 +96,15 @@ impl<'s> User<'s> {
     /// One request and its answer, recorded.
     async fn ask(&mut self, due: Instant, sent: Instant) -> Result<(), Failure> {
         let script = self.script;
+        let write = script.write.as_ref().and_then(|(ask, share)| {
+            self.writes_due += share;
+            let is_due = self.writes_due >= 1.0;
+            self.writes_due -= f64::from(u8::from(is_due));
+            is_due.then_some(ask)
+        });
+        let ask = write.unwrap_or(&script.ask);
         script.record.borrow_mut().in_flight += 1;
-        let exchange = self.connection.exchange(&script.request);
+        let exchange = self.connection.exchange(&ask.request);
         let answered = self.patience.for_answer(sent, exchange).await;
         let mut record = script.record.borrow_mut();
         record.in_flight -= 1;
@@ -94,10 +116,12 @@ impl<'s> User<'s> {
             }
             Ok(answer) => {
                 let body = self.connection.body(&answer);
-                if body == script.answer {
-                    record.right(due, sent);
-                } else {
+                if body != ask.answer {
                     record.wrong(body);
+                } else if write.is_some() {
+                    record.right_write();
+                } else {
+                    record.right(due, sent);
                 }
                 Ok(())
             }

@@ -1,21 +1,18 @@
 //! One generator thread: its users on a runtime of their own, and what running them cost.
 
-use std::cell::RefCell;
 use std::io;
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
 use tokio::runtime::{Builder, LocalOptions};
 
-use super::record::Record;
-use super::schedule::Schedule;
-use super::user::{self, Script};
-use super::{GeneratorError, request};
+use super::GeneratorError;
+use super::group::{Group, Seen};
+use super::user::Script;
 use crate::interrupt::Interrupt;
-use crate::load::{Arrivals, Load};
+use crate::load::Load;
 use crate::processors;
 
 /// When the parts of a load begin and end; the same for every thread.
@@ -49,9 +46,9 @@ pub(super) struct Shared<'r> {
 /// What one thread has to tell.
 #[derive(Debug)]
 pub(super) struct Report {
-    pub(super) record: Record,
-    /// Requests of the schedule that no user was free to send.
-    pub(super) unsent: u64,
+    pub(super) users: Seen,
+    /// What the probe saw, where the load has one.
+    pub(super) probe: Option<Seen>,
     pub(super) cost: Cost,
 }
 
@@ -79,80 +76,33 @@ pub(super) fn run(
     let Timeline {
         record_from, end, ..
     } = shared.timeline;
-    let schedule = match load.arrivals {
-        Arrivals::Closed { .. } => None,
-        Arrivals::Open { per_second } => {
-            // The threads take turns: each has its share of the rate, one step after the other.
-            let turn = Duration::from_secs_f64(index as f64 / per_second);
-            let share = per_second / shared.threads as f64;
-            Some(Rc::new(Schedule::new(
-                shared.timeline.all_here + turn,
-                share,
-            )))
-        }
-    };
-    let record = Record::new(record_from, end, load.time_out, schedule.is_some())
-        .map_err(|error| GeneratorError::Thread(error.to_string()))?;
-    let script = Rc::new(Script {
-        target: shared.target,
-        request: request::bytes(shared.target, load),
-        answer: load.exchange.answer.clone().into_bytes(),
-        keep_alive: load.keep_alive,
-        time_out: load.time_out,
-        record: RefCell::new(record),
-    });
+    let users = Group::of_load(shared, index)?;
+    let probe = load
+        .probe
+        .as_ref()
+        .map(|probe| Group::of_probe(shared, index, probe))
+        .transpose()?;
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())
         .map_err(|error| thread_error(&error))?;
     let cost = runtime.block_on(async {
-        spawn_users(shared, index, &script, schedule.as_ref());
-        if let Some(schedule) = schedule.clone() {
-            tokio::task::spawn_local(async move { schedule.keep().await });
+        users.spawn(shared, index);
+        if let Some(probe) = &probe {
+            probe.spawn(shared, index);
         }
-        watch_until(shared, index, &script, record_from).await?;
+        watch_until(shared, index, &users.script, record_from).await?;
         let before = Spent::now();
-        watch_until(shared, index, &script, end).await?;
+        watch_until(shared, index, &users.script, end).await?;
         Ok::<_, GeneratorError>(before.until_now())
     })?;
-    let unsent = schedule.map_or(0, |schedule| schedule.waiting());
     // Drops every user in the middle of what it does: requests under way stay counted as such.
     drop(runtime);
-    let script = Rc::into_inner(script)
-        .ok_or_else(|| GeneratorError::Thread("a user outlived its runtime".to_owned()))?;
     Ok(Report {
-        record: script.record.into_inner(),
-        unsent,
+        users: users.into_seen()?,
+        probe: probe.map(Group::into_seen).transpose()?,
         cost,
     })
-}
-
-fn spawn_users(
-    shared: &Shared<'_>,
-    index: usize,
-    script: &Rc<Script>,
-    schedule: Option<&Rc<Schedule>>,
-) {
-    let users = shared.load.users;
-    let ramp = shared.timeline.all_here - shared.timeline.begin;
-    for number in (0..users).skip(index).step_by(shared.threads) {
-        let first = shared.timeline.begin + ramp.mul_f64(f64::from(number) / f64::from(users));
-        let script = Rc::clone(script);
-        match (shared.load.arrivals, schedule) {
-            (Arrivals::Open { .. }, Some(schedule)) => {
-                let schedule = Rc::clone(schedule);
-                tokio::task::spawn_local(async move {
-                    user::open_loop(&script, first, &schedule).await;
-                });
-            }
-            (Arrivals::Closed { think }, _) => {
-                tokio::task::spawn_local(async move {
-                    user::closed_loop(&script, first, think).await;
-                });
-            }
-            (Arrivals::Open { .. }, None) => {}
-        }
-    }
 }
 
 /// Lets the users run until `moment`.

@@ -16,30 +16,33 @@ use crate::{
 pub(super) fn claim(capture: &Capture, analysis: &Analysis) -> Markup {
     let record = &capture.record;
     let chapter = &record.chapter;
-    let setting = chapter.effect_setting();
     let (mechanism, effect) = (&analysis.mechanism, &analysis.effect);
     let rate = |value: f64| Metric::RequestsPerSecond.text(value);
     let count = |value: Option<f64>| value.map_or_else(unknown, figures::count);
+    let prediction = analysis.prediction.as_ref();
+    let bounds = prediction.and_then(|prediction| prediction.problem.zip(prediction.solution));
+    let bound_text =
+        |bound: Option<f64>| bound.map_or_else(String::new, |bound| figures::count(bound.round()));
     html! {
         section aria-labelledby="claim" {
             h2 #claim { "Predicted and measured" }
-            p { (analysis.prediction.sentence) }
+            @if let Some(prediction) = &analysis.prediction { p { (prediction.sentence) } }
             div.scroll.claim tabindex="0" role="region" aria-label="Predicted and measured" {
                 table {
                     thead { tr { th scope="col" {} th.number scope="col" { "problem" } th.number scope="col" { "solution" } th scope="col" {} } }
                     tbody {
                         tr {
-                            th scope="row" { "Law: " (chapter.law.name()) ", requests a second at most" }
-                            td.number { (figures::count(analysis.prediction.problem)) }
-                            td.number { (figures::count(analysis.prediction.solution)) }
-                            td.remark { "predicts " (figures::ratio(analysis.prediction.ratio)) " times" }
+                            th scope="row" { "Law: " (chapter.law.name()) @if bounds.is_some() { ", requests a second at most" } }
+                            td.number { (bound_text(bounds.map(|(problem, _)| problem))) }
+                            td.number { (bound_text(bounds.map(|(_, solution)| solution))) }
+                            td.remark { (table::law_in_words(analysis)) }
                         }
                         tr {
                             th scope="row" { "Mechanism: " (mechanism.name) }
                             td.number { (count(mechanism.problem)) }
                             td.number { (count(mechanism.solution)) }
-                            td.remark { "claimed: " (limit_in_words(chapter.mechanism.problem, setting.users)) ", "
-                                (limit_in_words(chapter.mechanism.solution, setting.users)) }
+                            td.remark { "claimed: " (limit_in_words(chapter.mechanism.problem, chapter.mechanism_users())) ", "
+                                (limit_in_words(chapter.mechanism.solution, chapter.mechanism_users())) }
                         }
                         tr {
                             th scope="row" { "Effect: " (effect.metric.label()) }
@@ -56,6 +59,14 @@ pub(super) fn claim(capture: &Capture, analysis: &Analysis) -> Markup {
                                     }
                                     td.remark {}
                                 }
+                            }
+                        }
+                        @for point in &analysis.points {
+                            tr {
+                                th scope="row" { (table::sentence_case(effect.metric.label())) " in the setting \"" (point.setting) "\"" }
+                                td.number { (point.problem.map_or_else(unknown, |v| effect.metric.text(v))) }
+                                td.number { (point.solution.map_or_else(unknown, |v| effect.metric.text(v))) }
+                                td.remark { (table::point_in_words(point)) }
                             }
                         }
                         @if let Some(bound) = &analysis.bound {
@@ -81,11 +92,37 @@ fn settings(record: &Record) -> Markup {
             "Settings: "
             @for (index, (name, setting)) in record.chapter.settings.iter().enumerate() {
                 @if index > 0 { "; " }
-                (name) ", " (figures::things(setting.users.into(), "user"))
-                @if setting.think_s > 0.0 { " who pause for " (figures::count(setting.think_s)) " s" }
-                @else { " without a pause" }
+                (name) ", " (setting.in_words())
             }
             ". Closed loop: a user waits for the answer before asking again."
+        }
+    }
+}
+
+/// The chapter's table, where it was measured.
+pub(super) fn matrix(record: &Record) -> Markup {
+    let cells = table::matrix_cells(record);
+    html! {
+        @if let Some(cells) = cells {
+            section aria-labelledby="matrix" {
+                h2 #matrix { "All variants" }
+                div.scroll tabindex="0" role="region" aria-label="All variants" {
+                    table {
+                        thead { tr {
+                            th scope="col" { (cells.title) }
+                            @for column in &cells.columns { th.number scope="col" { (column) } }
+                        } }
+                        tbody {
+                            @for (variant, figures) in &cells.rows {
+                                tr {
+                                    th scope="row" { (variant) }
+                                    @for figure in figures { td.number { (figure) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }

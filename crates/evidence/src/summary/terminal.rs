@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Summary;
-use crate::figures;
+use crate::{figures, table::point_in_words};
 
 const WIDTH: usize = 80;
 const LABEL: usize = 12;
@@ -27,7 +27,9 @@ impl Summary {
             &format!(
                 "{} predicts {} times.",
                 self.law.name,
-                figures::ratio(self.law.predicted_ratio)
+                self.law
+                    .predicted_ratio
+                    .map_or_else(unknown, figures::ratio)
             ),
         );
         row(
@@ -58,6 +60,12 @@ impl Summary {
                     self.law.name,
                     bound.setting
                 ),
+            );
+        }
+        for point in &self.points {
+            row(
+                "Elsewhere",
+                &format!("{}: {}.", point.setting, point_in_words(point)),
             );
         }
         let share = self.generator.cpu_share.map_or_else(

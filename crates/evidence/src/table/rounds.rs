@@ -93,5 +93,8 @@ pub(crate) fn purpose_in_words(purpose: Purpose) -> &'static str {
         Purpose::Effect => "effect (ABBA)",
         Purpose::Bound => "the law's bound",
         Purpose::Agreement => "agreement",
+        Purpose::Point => "the law elsewhere",
+        Purpose::Mechanism => "mechanism",
+        Purpose::Matrix => "table",
     }
 }

@@ -56,16 +56,26 @@ fn named(
         figures::count(chapter.effect_setting().users.into()),
     );
 
-    add("predicted-ratio", figures::ratio(analysis.prediction.ratio));
+    let prediction = analysis.prediction.as_ref();
+    add(
+        "predicted-ratio",
+        ratio(prediction.map(|prediction| prediction.ratio)),
+    );
     add(
         "predicted-problem",
-        figures::count(analysis.prediction.problem),
+        count(prediction.and_then(|prediction| prediction.problem)),
     );
     add(
         "predicted-solution",
-        figures::count(analysis.prediction.solution),
+        count(prediction.and_then(|prediction| prediction.solution)),
     );
-    add("prediction", analysis.prediction.sentence.clone());
+    add(
+        "prediction",
+        prediction.map_or_else(unknown, |prediction| prediction.sentence.clone()),
+    );
+    if let Some(law) = &analysis.law {
+        add("law-off", figures::percent(law.off.abs()));
+    }
 
     add("mechanism-problem", count(mechanism.problem));
     add("mechanism-solution", count(mechanism.solution));
@@ -106,6 +116,15 @@ fn named(
             add("bound-think", figures::count(setting.think_s));
         }
     }
+    for point in &analysis.points {
+        let stem = format!("point-{}", point.setting.replace('_', "-"));
+        let rate = |value: Option<f64>| value.map_or_else(unknown, |v| effect.metric.text(v));
+        add(&stem, ratio(point.ratio));
+        add(&format!("{stem}-problem"), rate(point.problem));
+        add(&format!("{stem}-solution"), rate(point.solution));
+        let predicted = point.prediction.as_ref().map(|prediction| prediction.ratio);
+        add(&format!("{stem}-predicted"), ratio(predicted));
+    }
     for profile in &record.profiles {
         let stem = format!("{}-{}", profile.variant, profile.kind.key());
         add(
@@ -115,6 +134,9 @@ fn named(
         if let (ProfileKind::Cpu, Some(capacity)) = (profile.kind, profile.capacity) {
             let busy = (profile.samples as f64 / capacity.max(1) as f64).min(1.0);
             add(&format!("{stem}-busy"), figures::percent(busy));
+        }
+        if let Some(share) = profile.frames_share {
+            add(&format!("{stem}-share"), figures::percent(share));
         }
         let stacks = folded
             .get(&profile.folded_name())

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    claim::{Bound, Metric, PROBLEM, SOLUTION},
+    claim::{Bound, Metric, PROBLEM, Point, SOLUTION},
+    law::{Inputs, Prediction},
     record::{Purpose, Record, Round},
     statistics,
 };
@@ -26,12 +27,17 @@ pub struct MechanismFinding {
 impl MechanismFinding {
     pub(super) fn of(record: &Record) -> Self {
         let claim = &record.chapter.mechanism;
-        let users = record.chapter.effect_setting().users;
+        let users = record.chapter.mechanism_users();
+        let purpose = if claim.setting.is_some() {
+            Purpose::Mechanism
+        } else {
+            Purpose::Effect
+        };
         // A missing reading is as telling as one that is not a number: none.
         let worst = |variant: &str, bound: Bound| {
             bound.worst(
                 record
-                    .rounds_for(Purpose::Effect)
+                    .rounds_for(purpose)
                     .filter(|round| round.variant == variant)
                     .map(|round| *round.readings.get(&claim.metric).unwrap_or(&f64::NAN)),
             )
@@ -78,14 +84,7 @@ impl EffectFinding {
             .map(|pair| ratio_of_pair(claim.metric, pair[0], pair[1]))
             .collect();
         let whole: Option<Vec<f64>> = pairs.iter().copied().collect();
-        let of_variant = |variant: &str| {
-            let values: Option<Vec<f64>> = rounds
-                .iter()
-                .filter(|round| round.variant == variant)
-                .map(|round| claim.metric.of(&round.outcome))
-                .collect();
-            statistics::median_ratio(&values?)
-        };
+        let of_variant = |variant: &str| median_of(claim.metric, &rounds, variant);
         Self {
             metric: claim.metric,
             claimed: claim.at_least,
@@ -136,6 +135,103 @@ fn noise_floor(record: &Record, metric: Metric) -> Option<f64> {
     statistics::noise_floor(&ratios?)
 }
 
+/// The law against the measured gain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LawFinding {
+    /// The predicted ratio.
+    pub predicted: f64,
+    /// The measured ratio.
+    pub measured: f64,
+    /// How far the measured one is from the predicted one, as a share of it.
+    pub off: f64,
+    /// How far it may be, where the chapter claims it.
+    pub within: Option<f64>,
+}
+
+impl LawFinding {
+    pub(super) fn of(
+        record: &Record,
+        prediction: Option<&Prediction>,
+        effect: &EffectFinding,
+    ) -> Option<Self> {
+        let (predicted, measured) = (prediction?.ratio, effect.ratio?);
+        Some(Self {
+            predicted,
+            measured,
+            off: measured / predicted - 1.0,
+            within: record.chapter.law.within(),
+        })
+    }
+
+    /// Whether both lie as near as the chapter claims; so they do where it claims nothing.
+    pub fn holds(&self) -> bool {
+        self.within.is_none_or(|within| self.off.abs() <= within)
+    }
+}
+
+/// Problem and solution in another setting of the law.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PointFinding {
+    /// The setting, a key of the chapter's `[settings]`.
+    pub setting: String,
+    /// What the law predicts there.
+    pub prediction: Option<Prediction>,
+    /// The claimed ratio, where one is claimed.
+    pub claimed: Option<f64>,
+    /// What the problem gave: the median of its rounds, in the effect's metric.
+    pub problem: Option<f64>,
+    /// What the solution gave: the median of its rounds, in the effect's metric.
+    pub solution: Option<f64>,
+    /// The median of the pairs' ratios.
+    pub ratio: Option<f64>,
+    /// The smallest of the pairs' ratios: with so few pairs, the one that a claim rests on.
+    pub smallest: Option<f64>,
+}
+
+impl PointFinding {
+    pub(super) fn all(record: &Record) -> Vec<Self> {
+        let metric = record.chapter.effect.metric;
+        let of = |point: &Point| {
+            let rounds: Vec<&Round> = record
+                .rounds_for(Purpose::Point)
+                .filter(|round| round.setting == point.setting)
+                .collect();
+            let ratios: Option<Vec<f64>> = rounds
+                .chunks_exact(2)
+                .map(|pair| ratio_of_pair(metric, pair[0], pair[1]))
+                .collect();
+            Self {
+                setting: point.setting.clone(),
+                prediction: record
+                    .chapter
+                    .prediction(&point.setting, Inputs::of(record)),
+                claimed: point.at_least,
+                problem: median_of(metric, &rounds, PROBLEM),
+                solution: median_of(metric, &rounds, SOLUTION),
+                ratio: ratios.as_deref().and_then(statistics::median_ratio),
+                smallest: ratios.and_then(|ratios| ratios.into_iter().reduce(f64::min)),
+            }
+        };
+        record.chapter.points.iter().map(of).collect()
+    }
+
+    /// Whether every pair reached the claim; so they do where nothing is claimed.
+    pub fn holds(&self) -> bool {
+        let claimed = self.claimed.unwrap_or(0.0);
+        self.smallest.is_some_and(|ratio| ratio >= claimed)
+    }
+}
+
+/// The median of a variant's rounds; `None` if one of them has no figure.
+fn median_of(metric: Metric, rounds: &[&Round], variant: &str) -> Option<f64> {
+    let values: Option<Vec<f64>> = rounds
+        .iter()
+        .filter(|round| round.variant == variant)
+        .map(|round| metric.of(&round.outcome))
+        .collect();
+    statistics::median_ratio(&values?)
+}
+
 /// How near the solution came to the law.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BoundFinding {
@@ -156,15 +252,15 @@ pub struct BoundFinding {
 impl BoundFinding {
     pub(super) fn of(record: &Record) -> Option<Self> {
         let claim = record.chapter.bound.as_ref()?;
-        let bound = record.chapter.prediction(&claim.setting)?.solution;
-        let median = |variant: &str| {
-            let rates: Option<Vec<f64>> = record
-                .rounds_for(Purpose::Bound)
-                .filter(|round| round.setting == claim.setting && round.variant == variant)
-                .map(|round| Metric::RequestsPerSecond.of(&round.outcome))
-                .collect();
-            statistics::median_ratio(&rates?)
-        };
+        let prediction = record
+            .chapter
+            .prediction(&claim.setting, Inputs::of(record));
+        let bound = prediction?.solution?;
+        let rounds: Vec<&Round> = record
+            .rounds_for(Purpose::Bound)
+            .filter(|round| round.setting == claim.setting)
+            .collect();
+        let median = |variant: &str| median_of(Metric::RequestsPerSecond, &rounds, variant);
         let measured = median(SOLUTION)?;
         Some(Self {
             setting: claim.setting.clone(),

@@ -1,21 +1,21 @@
 //! What makes a run say nothing about the claim, whatever its figures.
 
-use super::{EffectFinding, MechanismFinding};
+use super::{Analysis, EffectFinding, MechanismFinding};
 use crate::{
     chapter_file::{ChapterFile, Setting},
     claim::{PROBLEM, SOLUTION},
     figures,
+    law::Inputs,
     outcome::{GeneratorFacts, Outcome},
     record::{Purpose, Record, Round},
 };
 
 /// The first cause against a run, in one sentence that names the round and the
 /// remedy; `None` for a run that may be judged.
-pub(super) fn cause_against(
-    record: &Record,
-    mechanism: &MechanismFinding,
-    effect: &EffectFinding,
-) -> Option<String> {
+pub(super) fn cause_against(record: &Record, analysis: &Analysis) -> Option<String> {
+    let Analysis {
+        mechanism, effect, ..
+    } = analysis;
     if !record.environment.optimised {
         return Some(unoptimised());
     }
@@ -30,25 +30,24 @@ pub(super) fn cause_against(
             .rounds
             .iter()
             .enumerate()
-            .filter(|(_, round)| round.purpose != Purpose::Agreement)
+            .filter(|(_, round)| round.is_judged())
             .map(|(index, round)| (format!("round {} ({})", index + 1, round.variant), round))
     };
     // Faults of the server before those of the instrument: a wrong answer
     // explains a strange figure better than the other way round.
-    let causes: [fn(&ChapterFile, &Round) -> Option<String>; 5] = [
+    let causes: [fn(&Record, &Round) -> Option<String>; 5] = [
         |_, round| fault(&round.outcome),
-        strange_load,
+        |record, round| strange_load(&record.chapter, round),
         |_, round| throttled(round.throttled_s, round.wall_s),
         |_, round| generator_bound(&round.outcome.generator),
         beyond_the_law,
     ];
     causes
         .iter()
-        .find_map(|cause| {
-            judged().find_map(|(name, round)| Some((name, cause(&record.chapter, round)?)))
-        })
+        .find_map(|cause| judged().find_map(|(name, round)| Some((name, cause(record, round)?))))
         .map(|(name, cause)| format!("{name}: {cause}"))
         .or_else(|| too_few(record, effect))
+        .or_else(|| unpredicted(analysis))
         .or_else(|| uncounted(record, mechanism))
         .or_else(|| too_noisy(effect))
 }
@@ -111,12 +110,14 @@ fn strange_load(chapter: &ChapterFile, round: &Round) -> Option<String> {
         ));
     };
     let expected = match round.purpose {
-        Purpose::Effect | Purpose::Equal => &chapter.effect.setting,
-        Purpose::Bound => &chapter.bound.as_ref()?.setting,
-        Purpose::Agreement => return None,
+        Purpose::Effect | Purpose::Equal => chapter.effect.setting.as_str(),
+        Purpose::Bound => chapter.bound.as_ref()?.setting.as_str(),
+        Purpose::Mechanism => chapter.mechanism_setting(),
+        Purpose::Point => round.setting.as_str(),
+        Purpose::Agreement | Purpose::Matrix => return None,
     };
     let users = round.outcome.generator.users;
-    (round.setting != *expected || users != setting.users).then(|| {
+    (round.setting != expected || users != setting.users).then(|| {
         format!(
             "it ran {} in the setting `{}`, but the claim is about {} in `{expected}`.",
             figures::things(users.into(), "user"),
@@ -154,12 +155,13 @@ pub(crate) fn generator_bound(generator: &GeneratorFacts) -> Option<String> {
 }
 
 /// More answers than the law allows: then something was not what it seemed.
-fn beyond_the_law(chapter: &ChapterFile, round: &Round) -> Option<String> {
+fn beyond_the_law(record: &Record, round: &Round) -> Option<String> {
+    let chapter = &record.chapter;
     let setting = chapter.setting(&round.setting)?;
-    let prediction = chapter.law.predicted(setting.users, setting.think());
+    let prediction = chapter.law.predicted(setting, Inputs::of(record))?;
     let bound = match round.variant.as_str() {
-        PROBLEM => prediction.problem,
-        SOLUTION => prediction.solution,
+        PROBLEM => prediction.problem?,
+        SOLUTION => prediction.solution?,
         _ => return None,
     };
     let measured = round.outcome.requests_per_second;
@@ -202,6 +204,15 @@ fn too_few(record: &Record, effect: &EffectFinding) -> Option<String> {
             "too few rounds: none measured the solution in the setting `{}`.",
             claim.setting
         )
+    })
+}
+
+/// A law that needs something of the run which is not there.
+fn unpredicted(analysis: &Analysis) -> Option<String> {
+    analysis.prediction.is_none().then(|| {
+        "the problem's CPU profile, from which the law predicts, has no samples; CPU profiles need \
+         a Unix system."
+            .to_owned()
     })
 }
 

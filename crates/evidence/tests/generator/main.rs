@@ -10,28 +10,18 @@ use std::time::{Duration, Instant};
 
 use evidence::generator::{GeneratorError, Settings, run};
 use evidence::interrupt::Interrupt;
-use evidence::load::{Arrivals, Exchange, Load};
+use evidence::load::{Arrivals, Exchange, Load, Probe, Writes};
 use evidence::outcome::Outcome;
 use evidence::processors;
-use server::{Reaction, Server, ok};
+use server::{Reaction, Server, answer, ok};
 
 /// `users` who ask for `/read` without a pause for half a second.
 fn load(users: u32) -> Load {
     Load {
-        exchange: Exchange {
-            method: "GET".to_owned(),
-            path: "/read".to_owned(),
-            body: None,
-            answer: "6".to_owned(),
-        },
-        users,
-        arrivals: Arrivals::Closed {
-            think: Duration::ZERO,
-        },
-        keep_alive: true,
         warm_up: Duration::from_millis(100),
         duration: Duration::from_millis(500),
         time_out: Duration::from_secs(10),
+        ..Load::closed(Exchange::get("/read", "6"), users)
     }
 }
 
@@ -229,4 +219,51 @@ fn what_cannot_be_sent_is_said_in_a_sentence() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn writes_have_their_share_and_leave_the_latencies_alone() {
+    let server = Server::start(|_, text| {
+        if text.starts_with("POST /subscribe ") {
+            ok("subscribed")
+        } else {
+            Reaction::Late(Duration::from_millis(20), answer("200 OK", "6"))
+        }
+    });
+    let mut load = load(20);
+    load.writes = Some(Writes {
+        exchange: Exchange {
+            method: "POST".to_owned(),
+            body: Some("87-89-34 snakes".to_owned()),
+            ..Exchange::get("/subscribe", "subscribed")
+        },
+        share: 0.25,
+    });
+    let outcome = send(server.address, &load);
+    assert_eq!(outcome.wrong_answers, 0, "{:?}", outcome.first_wrong_answer);
+    let share = outcome.writes as f64 / outcome.completed as f64;
+    assert!((share - 0.25).abs() < 0.05, "{share} of writes");
+    assert!(outcome.latency.min_ms >= 20.0, "{:?}", outcome.latency);
+}
+
+#[test]
+fn a_probe_keeps_its_pace_beside_a_slow_load() {
+    let server = Server::start(|_, text| {
+        if text.starts_with("GET /ping ") {
+            ok("pong")
+        } else {
+            Reaction::Late(Duration::from_millis(100), answer("200 OK", "6"))
+        }
+    });
+    let mut load = load(4);
+    load.duration = Duration::from_secs(1);
+    load.probe = Some(Probe {
+        exchange: Exchange::get("/ping", "pong"),
+        per_second: 100.0,
+    });
+    let outcome = send(server.address, &load);
+    let probe = outcome.probe.expect("the load has a probe");
+    assert!(probe.errors.is_empty(), "{:?}", probe.errors);
+    assert!((20..=110).contains(&probe.completed), "{}", probe.completed);
+    assert!(outcome.latency.min_ms >= 100.0, "its own requests only");
 }

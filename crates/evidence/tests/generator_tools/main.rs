@@ -28,20 +28,12 @@ const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4A
 
 fn load() -> Load {
     Load {
-        exchange: Exchange {
-            method: "GET".to_owned(),
-            path: "/read".to_owned(),
-            body: None,
-            answer: "6".to_owned(),
-        },
-        users: 200,
         arrivals: Arrivals::Closed {
             think: Duration::from_millis(500),
         },
-        keep_alive: true,
         warm_up: Duration::from_secs(1),
         duration: Duration::from_secs(5),
-        time_out: Duration::from_secs(60),
+        ..Load::closed(Exchange::get("/read", "6"), 200)
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) fn outcome(users: u32, completed: u64, seconds: f64, ms: f64) -> Outc
         wrong_answers: 0,
         first_wrong_answer: None,
         unfinished: u64::from(users) - 1,
+        writes: 0,
+        probe: None,
         service_latency: None,
         latency: Latency {
             mean_ms: ms * 1.02,
@@ -176,6 +178,7 @@ pub(crate) fn profile(
         seconds: 3.0,
         samples,
         capacity,
+        frames_share: None,
         unit: match kind {
             ProfileKind::Cpu => "4 ms of processor time",
             ProfileKind::Await => "a request seen waiting",

@@ -67,7 +67,7 @@ fn a_run_as_it_should_go_is_proved() {
         (0.0..0.05).contains(&effect.noise_floor.unwrap()),
         "{effect:?}"
     );
-    assert!((analysis.prediction.ratio - 1_000.0).abs() < 1e-6);
+    assert!((analysis.prediction.unwrap().ratio - 1_000.0).abs() < 1e-6);
     let bound = analysis.bound.unwrap();
     assert!((0.95..1.0).contains(&bound.share), "{bound:?}");
 }

@@ -55,6 +55,7 @@ fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), Problem> {
         command: format!("cargo workshop capture {}", chapter.number),
         seed: 1,
         all_generators: true,
+        matrix: true,
     };
     let measured = measure(workshop, chapter, &order, &interrupt)?;
     measured.capture.write(&folder).map_err(Problem::bad)?;

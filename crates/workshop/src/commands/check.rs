@@ -28,11 +28,13 @@ pub(crate) fn run(number: u32, format: Format) -> Result<Exit, Problem> {
     let chapter = workshop.chapter(number)?;
     let file = chapter.file()?;
     let interrupt = ctrl_c::watch();
-    let attempt = match compile::chapter(&workshop, &chapter, &[], &interrupt) {
-        Ok(program) => {
+    let attempt = match compile::programs(&workshop, &chapter, &file.mechanism.features, &interrupt)
+    {
+        Ok(programs) => {
             let terminal = Terminal::new();
             let bench = Bench {
-                program: &program,
+                program: &programs.served,
+                counted: programs.counted.as_deref(),
                 chapter: &file,
                 placement: &Placement::apart(),
                 interrupt: &interrupt,

@@ -7,6 +7,7 @@ use evidence::chapter_file::{ChapterFile, Setting};
 use evidence::drivers::{self, DriverError, k6, locust};
 use evidence::generator;
 use evidence::interrupt::Interrupt;
+use evidence::load::Arrivals;
 use evidence::outcome::Outcome;
 use evidence::proof::{Bench, Event, Placement};
 use evidence::server::Server;
@@ -26,6 +27,8 @@ pub(crate) struct Options {
     pub(crate) variant: String,
     pub(crate) users: Option<u32>,
     pub(crate) think: Option<f64>,
+    pub(crate) rate: Option<f64>,
+    pub(crate) write_share: Option<f64>,
     pub(crate) seconds: f64,
     pub(crate) host: Option<String>,
     pub(crate) format: Format,
@@ -49,7 +52,10 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
     let terminal = Terminal::new();
     terminal.show(Event::Begins(1, 1, &options.variant));
     let show = |progress| terminal.show(Event::Runs(progress));
-    let load = setting.load(&file.exchange);
+    let mut load = file.load_of(&setting);
+    if let Some(per_second) = options.rate {
+        load.arrivals = Arrivals::Open { per_second };
+    }
     let outcome = match options.with {
         With::Embedded => {
             let settings = generator::Settings {
@@ -109,6 +115,7 @@ fn start(
     let program = compile::chapter(workshop, chapter, &[], interrupt)?;
     let bench = Bench {
         program: &program,
+        counted: None,
         chapter: file,
         placement,
         interrupt,
@@ -123,7 +130,27 @@ fn setting(options: &Options, file: &ChapterFile) -> Result<Setting, Problem> {
     let mut setting = file.load.clone();
     setting.users = options.users.unwrap_or(setting.users);
     setting.think_s = options.think.unwrap_or(setting.think_s);
+    setting.write_share = options.write_share.unwrap_or(setting.write_share);
     setting.duration_s = options.seconds;
+    if options
+        .rate
+        .is_some_and(|rate| !(rate > 0.0 && rate <= 1e6))
+    {
+        return Err(Problem::usage(
+            "--rate must be requests a second, above 0 and at most 1000000",
+        ));
+    }
+    if setting.write_share > 0.0 && file.write.is_none() {
+        return Err(Problem::usage(format!(
+            "chapter {} has no writes: leave out --write-share",
+            options.chapter
+        )));
+    }
+    if !(0.0..1.0).contains(&setting.write_share) {
+        return Err(Problem::usage(
+            "--write-share must be a share such as 0.05, below 1",
+        ));
+    }
     if setting.users == 0 {
         return Err(Problem::usage("--users must be 1 or more"));
     }

@@ -71,6 +71,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
     ));
     let bench = Bench {
         program: &program,
+        counted: None,
         chapter: &file,
         placement: &Placement::apart(),
         interrupt: &interrupt,

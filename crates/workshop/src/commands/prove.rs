@@ -22,6 +22,7 @@ pub(crate) struct Options {
     pub(crate) seed: u64,
     pub(crate) report: Option<PathBuf>,
     pub(crate) all_generators: bool,
+    pub(crate) matrix: bool,
     pub(crate) format: Format,
 }
 
@@ -60,6 +61,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
             command: command(options, chapter.number),
             seed: options.seed,
             all_generators: options.all_generators,
+            matrix: options.matrix,
         };
         let measured = measure(&workshop, chapter, &order, &interrupt)?;
         let folder = folder.join(chapter.package());
@@ -93,11 +95,12 @@ fn command(options: &Options, number: u32) -> String {
     } else {
         ""
     };
+    let matrix = if options.matrix { " --matrix" } else { "" };
     let seed = match options.seed {
         1 => String::new(),
         seed => format!(" --seed {seed}"),
     };
-    format!("cargo workshop prove {number}{seed}{generators}")
+    format!("cargo workshop prove {number}{seed}{matrix}{generators}")
 }
 
 /// Report, record and profiles; yields the report's path.
