@@ -8,6 +8,8 @@
 import { ask, load } from './common.js';
 
 const chapter = {
+  users: 200,
+  think: 0.5,
   path: '/read',
   answer: '6',
   // The database call that no answer can do without takes 50 ms.

@@ -40,8 +40,8 @@ function number(name, otherwise) {
 
 // The load of a chapter with what was given from the outside.
 function setting(chapter) {
-  const users = number('USERS', chapter.users || 200);
-  const think = number('THINK', chapter.think === undefined ? 0.5 : chapter.think);
+  const users = number('USERS', chapter.users);
+  const think = number('THINK', chapter.think);
   // Users come evenly over a think time, and not faster than k6 can start them.
   const ramp = Math.max(think, users / 2000);
   const steadyMs = (ramp + WARM_UP) * 1000;

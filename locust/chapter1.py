@@ -10,6 +10,8 @@ from common import ChapterUser, Limits
 
 
 class Reader(ChapterUser):
+    users = 200
+    think = 0.5
     path = "/read"
     answer = "6"
     # The database call that no answer can do without takes 50 ms.

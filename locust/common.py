@@ -69,8 +69,8 @@ class ChapterUser(FastHttpUser):
     write: ClassVar[Exchange | None] = None
     write_share: ClassVar[float] = 0.0
     # The load unless it is given from the outside.
-    users: ClassVar[int] = 200
-    think: ClassVar[float] = 0.5
+    users: ClassVar[int]
+    think: ClassVar[float]
     limits: ClassVar[Limits]
 
     def __init__(self, environment) -> None:
@@ -139,7 +139,7 @@ def add_options(parser) -> None:
         "--summary", metavar="FILE", default="", include_in_web_ui=False, help="Write what was measured to FILE as JSON"
     )
     # The chapter's script has been read by now.
-    chapter = next(iter(ChapterUser.__subclasses__()), ChapterUser)
+    (chapter,) = ChapterUser.__subclasses__()
     parser.set_defaults(num_users=chapter.users, spawn_rate=100, run_time="30s")
 
 

@@ -118,13 +118,18 @@ pub fn name(kind: GeneratorKind) -> &'static str {
     }
 }
 
-/// Compares every round with the embedded generator's; empty without one.
+/// Compares every round of this kind with the embedded generator's; empty without one.
 pub fn compare(rounds: &[Round]) -> Vec<Compared> {
-    let outcomes: Vec<&Outcome> = rounds
+    let outcomes = rounds
         .iter()
         .filter(|round| round.purpose == Purpose::Agreement)
-        .map(|round| &round.outcome)
-        .collect();
+        .map(|round| &round.outcome);
+    compare_outcomes(outcomes)
+}
+
+/// Compares every outcome of the same load with the embedded generator's; empty without one.
+pub fn compare_outcomes<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Vec<Compared> {
+    let outcomes: Vec<&Outcome> = outcomes.into_iter().collect();
     let Some(own) = outcomes
         .iter()
         .find(|outcome| outcome.generator.name == GeneratorKind::Embedded)

@@ -2,10 +2,11 @@
 //!
 //! - `capture.json`, the [`Record`], and `VARIANT.KIND.folded`, the stacks of
 //!   its profiles: what was measured. Profiles in pprof's format
-//!   (`VARIANT.KIND.pb.gz`) may stand beside them; nothing is derived from those.
+//!   (`VARIANT.KIND.pb.gz`) and dhat's (`VARIANT.heap.json`) may stand beside them; nothing is derived from those.
 //! - everything else is derived from them, byte for byte the same on any
 //!   machine: Markdown (`table.md`, `rounds.md`, `environment.md`,
-//!   `published.md`, `agreement.md`, `matrix.md`, `values.md`), flamegraphs
+//!   `published.md`, `agreement.md`, `matrix.md`,
+//!   `instructions.md`, `values.md`), flamegraphs
 //!   (`VARIANT.KIND.svg`, `diff.KIND.svg`) and `plots/*.svg`.
 
 mod error;
@@ -18,6 +19,7 @@ use crate::{
     claim::{PROBLEM, SOLUTION},
     figures,
     flamegraph::{self, Picture},
+    instructions,
     plots::{self, PlotError},
     record::{Profile, ProfileKind, Purpose, Record, Round},
     table,
@@ -113,6 +115,7 @@ impl Capture {
         add("published.md", table::published(record));
         add("agreement.md", table::agreement(record));
         add("matrix.md", table::matrix(record));
+        add("instructions.md", instructions::table(record));
         add("values.md", table::values(record, &analysis, &self.folded));
         for (name, svg) in self.plots()? {
             add(&format!("plots/{name}.svg"), svg);

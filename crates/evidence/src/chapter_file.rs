@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{damage::ChapterFileError, setting::Setting};
 use crate::{
     claim::{Check, Conditions, Effect, Mechanism, NearTheBound, Point},
+    instructions::Counting,
     law::{Inputs, Law, Prediction},
     load::{Arrivals, Exchange, Load, Probe, Writes},
     record::ProfileKind,
@@ -56,6 +57,9 @@ pub struct ChapterFile {
     /// The chapter's table of variants and settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<Matrix>,
+    /// Instructions to count when a capture is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<Counting>,
     /// What the learner's edit must reach.
     pub check: Check,
     /// When a run can be judged at all.
@@ -109,6 +113,13 @@ pub struct Rounds {
     pub cpu_profile_hz: u32,
     /// Seconds of await profile of each variant.
     pub await_profile_s: f64,
+    /// Seconds of heap profile of each variant when a capture is recorded; none without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heap_profile_s: Option<f64>,
+    /// The setting of the heap profiles; the effect's unless it is named. dhat makes every
+    /// allocation some microseconds longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heap_profile_setting: Option<String>,
     /// The setting of the await profiles; the effect's unless it is named. A load that saturates
     /// the processors would mix waiting for them into the picture.
     #[serde(default)]
@@ -232,10 +243,12 @@ impl ChapterFile {
 
     /// The name of the setting that profiles of this kind are taken in.
     pub fn profile_setting(&self, kind: ProfileKind) -> &str {
-        match (kind, &self.rounds.await_profile_setting) {
-            (ProfileKind::Await, Some(setting)) => setting,
-            _ => &self.effect.setting,
-        }
+        let own = match kind {
+            ProfileKind::Await => &self.rounds.await_profile_setting,
+            ProfileKind::Heap => &self.rounds.heap_profile_setting,
+            ProfileKind::Cpu => &None,
+        };
+        own.as_ref().unwrap_or(&self.effect.setting)
     }
 
     /// What the law predicts in the named setting.

@@ -1,6 +1,7 @@
 //! What a heap profile of dhat's says, besides what its own viewer shows.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 /// The part of dhat's JSON (format version 2) that is read here.
 #[derive(Debug, Deserialize)]
@@ -61,6 +62,49 @@ impl HeapProfile {
     }
 }
 
+/// dhat's JSON without what belongs to the machine that wrote it: the command, the process's number
+/// and the folders that the sources were in. dhat's viewer opens it all the same.
+///
+/// # Errors
+///
+/// When it is not JSON.
+pub fn portable(json: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
+    let mut file: Value = serde_json::from_slice(json)?;
+    if let Some(command) = file["cmd"].as_str() {
+        let program = command.split_whitespace().next().unwrap_or_default();
+        let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
+        file["cmd"] = name.into();
+    }
+    file["pid"] = 0.into();
+    if let Some(frames) = file["ftbl"].as_array_mut() {
+        for frame in frames {
+            if let Some(text) = frame.as_str() {
+                *frame = portable_frame(text).into();
+            }
+        }
+    }
+    serde_json::to_vec(&file)
+}
+
+/// A frame with its source relative to the registry, the toolchain or the workshop.
+fn portable_frame(frame: &str) -> String {
+    let Some((name, place)) = frame.rsplit_once(" (") else {
+        return frame.to_owned();
+    };
+    let parts: Vec<&str> = place.split(['/', '\\']).collect();
+    let after = |marker: &str, skip: usize| {
+        let at = parts.iter().position(|part| *part == marker)?;
+        parts.get(at + skip..)
+    };
+    let kept = after("registry", 3)
+        .or_else(|| after("rustc", 2))
+        .or_else(|| after("chapters", 0))
+        .or_else(|| after("crates", 0))
+        .or_else(|| parts.get(parts.len().saturating_sub(1)..))
+        .unwrap_or_default();
+    format!("{name} ({}", kept.join("/"))
+}
+
 /// `0x55d0: warp::server::run (src/server.rs:12:3)` without address and place.
 fn name(frame: &str) -> &str {
     let named = frame.split_once(": ").map_or(frame, |(_, rest)| rest);
@@ -78,5 +122,26 @@ mod tests {
         let profile = HeapProfile::read(json).expect("dhat's JSON");
         assert_eq!(profile.folded, "main;<T as U>::grow 2\n");
         assert_eq!((profile.blocks, profile.bytes), (2, 64));
+    }
+
+    #[test]
+    fn a_profile_does_not_name_the_machine_that_it_comes_from() {
+        let json = br#"{"cmd":"/home/me/workshop/target/debug/chapter3 problem --port 0","pid":77,
+            "pps":[],"ftbl":["[root]",
+            "0x1: alloc (/rustc/59807616/library/alloc/src/alloc.rs:1:2)",
+            "0x2: fold (/home/me/workshop/chapters/3-clone/src/problem.rs:3:4)",
+            "0x3: run (/home/me/.cargo/registry/src/index-1/warp-0.4.0/src/server.rs:5:6)",
+            "0x4: main (/home/me/x.c:7)"]}"#;
+        let text = String::from_utf8(portable(json).expect("JSON")).expect("text");
+        assert!(!text.contains("/home"), "{text}");
+        for kept in [
+            "(library/alloc/src/alloc.rs:1:2)",
+            "(chapters/3-clone/src/problem.rs:3:4)",
+            "(warp-0.4.0/src/server.rs:5:6)",
+            "(x.c:7)",
+            "\"cmd\":\"chapter3\"",
+        ] {
+            assert!(text.contains(kept), "{kept} is not in {text}");
+        }
     }
 }

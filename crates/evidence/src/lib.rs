@@ -12,6 +12,7 @@ pub mod flamegraph;
 pub mod generator;
 pub mod grade;
 pub mod heap;
+pub mod instructions;
 pub mod interrupt;
 pub mod law;
 pub mod load;

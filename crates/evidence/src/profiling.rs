@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::flamegraph;
 use crate::generator::{self, GeneratorError};
-use crate::heap::HeapProfile;
+use crate::heap::{self, HeapProfile};
 use crate::interrupt::Interrupt;
 use crate::proof::{Bench, ProofError};
 use crate::record::{Profile, ProfileKind};
@@ -137,7 +137,7 @@ impl Bench<'_> {
                 formats(server, &take, "/debug/pprof", seconds)?
             }
             ProfileKind::Await => formats(server, "/debug/await?", "/debug/await", seconds)?,
-            ProfileKind::Heap => heap(server, variant, seconds)?,
+            ProfileKind::Heap => heap_formats(server, variant, seconds)?,
         };
         // The lab says how much longer processors stood idle; pictures add that themselves.
         let (idle, folded) = idle_apart(&folded);
@@ -212,14 +212,16 @@ fn formats(server: &Server, take: &str, again: &str, seconds: f64) -> Result<For
     ))
 }
 
-fn heap(server: &Server, variant: &str, seconds: f64) -> Result<Formats, ServerError> {
+fn heap_formats(server: &Server, variant: &str, seconds: f64) -> Result<Formats, ServerError> {
     let path = format!("/debug/heap?seconds={seconds}");
     let json = server.ask(&path, patience(seconds))?;
-    let profile = HeapProfile::read(&json).map_err(|error| ServerError::Admin {
+    let strange = |error: serde_json::Error| ServerError::Admin {
         variant: variant.to_owned(),
-        path,
+        path: path.clone(),
         reason: format!("what it answered is not a heap profile: {error}"),
-    })?;
+    };
+    let json = heap::portable(&json).map_err(strange)?;
+    let profile = HeapProfile::read(&json).map_err(strange)?;
     Ok((profile.folded, vec![("json", json)]))
 }
 

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    chapter_file::ChapterFile, environment::Environment, outcome::Outcome, reference::Published,
+    chapter_file::ChapterFile, environment::Environment, instructions::Instructions,
+    outcome::Outcome, reference::Published,
 };
 
 /// One proof run of one chapter.
@@ -35,6 +36,9 @@ pub struct Record {
     pub rounds: Vec<Round>,
     /// Profiles taken beside the rounds.
     pub profiles: Vec<Profile>,
+    /// Instructions counted beside them, where the chapter asks for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<Instructions>,
 }
 
 /// The commit that was measured.

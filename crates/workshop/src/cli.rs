@@ -141,6 +141,9 @@ pub(crate) enum Command {
         /// Only the checks whose name contains this
         #[arg(value_name = "NAME")]
         filter: Option<String>,
+        /// Only these chapters, where a check goes through all
+        #[arg(long = "chapter", value_name = "CHAPTER")]
+        chapters: Vec<u32>,
         /// List the checks
         #[arg(long)]
         list: bool,

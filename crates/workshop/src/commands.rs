@@ -30,7 +30,11 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
         Some(Command::Solution { chapter }) => solution::run(chapter),
         Some(Command::Reset { chapter }) => reset::run(chapter),
         Some(Command::Doctor { output }) => doctor::run(output.format),
-        Some(Command::Test { filter, list }) => test::run(filter.as_deref(), list),
+        Some(Command::Test {
+            filter,
+            chapters,
+            list,
+        }) => test::run(filter.as_deref(), &chapters, list),
         Some(Command::Setup { tools }) => setup::run(&tools),
         Some(Command::Steps { output }) => steps::run(output.format),
         Some(Command::Completions { shell }) => completions::run(shell),

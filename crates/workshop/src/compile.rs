@@ -105,13 +105,45 @@ pub(crate) fn chapter(
     features: &[&str],
     interrupt: &Interrupt,
 ) -> Result<PathBuf, CompileError> {
+    let features = features.join(",");
+    let built = build(
+        workshop,
+        chapter,
+        &["--features", &features],
+        &chapter.package(),
+    )?;
+    if interrupt.is_set() {
+        return Err(CompileError::Cargo(Problem::new(
+            Exit::Interrupted,
+            "interrupted",
+        )));
+    }
+    Ok(built)
+}
+
+/// Builds an example of the chapter's package.
+pub(crate) fn example(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    name: &str,
+) -> Result<PathBuf, CompileError> {
+    build(workshop, chapter, &["--example", name], name)
+}
+
+/// The executable that `cargo build` with these arguments makes of the target of this name.
+fn build(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    arguments: &[&str],
+    target: &str,
+) -> Result<PathBuf, CompileError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let failed = |what: String| CompileError::Cargo(Problem::bad(what));
     let mut child = Command::new(&cargo)
         .current_dir(workshop.root())
         .args(["build", "--message-format=json"])
         .args(["--package", &chapter.package()])
-        .args(["--features", &features.join(",")])
+        .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -135,21 +167,15 @@ pub(crate) fn chapter(
                 words.push_str(&message.rendered.unwrap_or_default());
             }
             Ok(Message::Made {
-                target,
+                target: made,
                 executable: Some(file),
-            }) if target.name == chapter.package() => binary = Some(file),
+            }) if made.name == target => binary = Some(file),
             _ => {}
         }
     }
     let status = child
         .wait()
         .map_err(|e| failed(format!("cargo was lost: {e}")))?;
-    if interrupt.is_set() {
-        return Err(CompileError::Cargo(Problem::new(
-            Exit::Interrupted,
-            "interrupted",
-        )));
-    }
     match binary {
         Some(binary) if status.success() => Ok(binary),
         _ if !words.is_empty() => Err(CompileError::Refused(words)),

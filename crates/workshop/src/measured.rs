@@ -1,6 +1,8 @@
 //! One chapter measured on this machine: servers, rounds, profiles, and the
 //! record that everything shown is derived from.
 
+mod counts;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -31,6 +33,8 @@ pub(crate) struct Order {
     pub(crate) all_generators: bool,
     /// Also the chapter's table of variants.
     pub(crate) matrix: bool,
+    /// Also heap profiles and instructions, where the chapter has them.
+    pub(crate) counts: bool,
 }
 
 /// A measured chapter.
@@ -38,8 +42,8 @@ pub(crate) struct Order {
 pub(crate) struct Measured {
     /// Record and folded stacks.
     pub(crate) capture: Capture,
-    /// Profiles in pprof's format, by file name.
-    pub(crate) pprof: Vec<(String, Vec<u8>)>,
+    /// Profiles for other people's viewers, in pprof's or dhat's format, by file name.
+    pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 
 /// Measures one chapter.
@@ -72,7 +76,7 @@ pub(crate) fn measure(
     };
     let Proof {
         mut rounds,
-        profiles,
+        mut profiles,
         optimised,
     } = proof::run(&bench).map_err(|error| Problem::of_run(&error, interrupt))?;
     if order.matrix {
@@ -81,6 +85,11 @@ pub(crate) fn measure(
     }
     if order.all_generators {
         rounds.extend(by_all_generators(workshop, chapter, &bench)?);
+    }
+    let mut instructions = Vec::new();
+    if order.counts {
+        profiles.extend(counts::heap_profiles(workshop, chapter, &bench)?);
+        instructions = counts::instructions(workshop, chapter, &file, &terminal)?;
     }
     drop(terminal);
     let record = Record {
@@ -95,9 +104,10 @@ pub(crate) fn measure(
         references,
         rounds,
         profiles: profiles.iter().map(|data| data.profile.clone()).collect(),
+        instructions,
     };
     Ok(Measured {
-        pprof: profiles.iter().filter_map(pprof).collect(),
+        files: profiles.iter().filter_map(viewer_file).collect(),
         capture: Capture {
             record,
             folded: profiles
@@ -108,10 +118,13 @@ pub(crate) fn measure(
     })
 }
 
-fn pprof(data: &ProfileData) -> Option<(String, Vec<u8>)> {
-    let (_, bytes) = data.formats.iter().find(|(format, _)| *format == "pb.gz")?;
+fn viewer_file(data: &ProfileData) -> Option<(String, Vec<u8>)> {
+    let (format, bytes) = data
+        .formats
+        .iter()
+        .find(|(format, _)| matches!(*format, "pb.gz" | "json"))?;
     let profile = &data.profile;
-    let name = format!("{}.{}.pb.gz", profile.variant, profile.kind.key());
+    let name = format!("{}.{}.{format}", profile.variant, profile.kind.key());
     Some((name, bytes.clone()))
 }
 

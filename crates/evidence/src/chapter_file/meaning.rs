@@ -138,8 +138,13 @@ fn claims(file: &ChapterFile) -> Result {
     more_than_one("check.at_least", file.check.at_least)?;
     named(file, "effect.setting", &file.effect.setting)?;
     named(file, "check.setting", &file.check.setting)?;
-    if let Some(setting) = &file.rounds.await_profile_setting {
-        named(file, "rounds.await_profile_setting", setting)?;
+    for (key, setting) in [
+        ("await_profile_setting", &file.rounds.await_profile_setting),
+        ("heap_profile_setting", &file.rounds.heap_profile_setting),
+    ] {
+        if let Some(setting) = setting {
+            named(file, &format!("rounds.{key}"), setting)?;
+        }
     }
     if let Some(setting) = &file.mechanism.setting {
         named(file, "mechanism.setting", setting)?;
@@ -188,6 +193,9 @@ fn rounds(file: &ChapterFile) -> Result {
     )?;
     seconds("rounds.cpu_profile_s", rounds.cpu_profile_s)?;
     seconds("rounds.await_profile_s", rounds.await_profile_s)?;
+    if let Some(heap) = rounds.heap_profile_s {
+        seconds("rounds.heap_profile_s", heap)?;
+    }
     if !(1..=1000).contains(&rounds.cpu_profile_hz) {
         return wrong(
             "rounds.cpu_profile_hz",

@@ -69,17 +69,16 @@ impl Group {
             let share = f64::from(number) / f64::from(self.users);
             let first = shared.timeline.begin + ramp.mul_f64(share);
             let script = Rc::clone(&self.script);
-            match self.schedule.clone() {
-                Some(schedule) => tokio::task::spawn_local(async move {
+            if let Some(schedule) = self.schedule.clone() {
+                tokio::task::spawn_local(async move {
                     user::open_loop(&script, number, first, &schedule).await;
-                }),
-                None => {
-                    let think = self.think;
-                    tokio::task::spawn_local(async move {
-                        user::closed_loop(&script, number, first, think).await;
-                    })
-                }
-            };
+                });
+            } else {
+                let think = self.think;
+                tokio::task::spawn_local(async move {
+                    user::closed_loop(&script, number, first, think).await;
+                });
+            }
         }
         if let Some(schedule) = self.schedule.clone() {
             tokio::task::spawn_local(async move { schedule.keep().await });

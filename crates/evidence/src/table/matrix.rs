@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::{provenance, unknown};
 use crate::{
+    chapter_file::Setting,
     figures,
     record::{Purpose, Record},
     statistics,
@@ -28,7 +29,7 @@ pub(crate) fn cells(record: &Record) -> Option<Cells> {
     let matrix = chapter.matrix.as_ref()?;
     let heading = |name: &String| {
         let setting = chapter.setting(name);
-        setting.map_or_else(|| name.clone(), |setting| setting.in_words())
+        setting.map_or_else(|| name.clone(), Setting::in_words)
     };
     let first = matrix.variants.first()?;
     let row = |variant: &String| {

@@ -7,6 +7,7 @@ use super::{median_text, unknown};
 use crate::{
     claim::{Metric, PROBLEM, SOLUTION},
     figures, flamegraph,
+    law::Prediction,
     record::{ProfileKind, Purpose, Record},
     verdict::Analysis,
 };
@@ -30,132 +31,144 @@ fn named(
     analysis: &Analysis,
     folded: &BTreeMap<String, String>,
 ) -> Vec<(String, String)> {
-    let mut values = Vec::new();
-    let mut add = |name: &str, value: String| values.push((name.to_owned(), value));
-    let chapter = &record.chapter;
-    let (effect, mechanism) = (&analysis.effect, &analysis.mechanism);
-    let ratio = |value: Option<f64>| value.map_or_else(unknown, figures::ratio);
-    let count = |value: Option<f64>| value.map_or_else(unknown, figures::count);
-    let rate = |value: f64| Metric::RequestsPerSecond.text(value);
-
-    add("verdict", analysis.verdict.kind.to_string());
-    add("reason", analysis.verdict.reason.clone());
-    add("command", format!("`{}`", record.command));
-    add(
-        "date",
-        record
-            .started
-            .get(..10)
-            .unwrap_or(&record.started)
-            .to_owned(),
-    );
-    add("commit", format!("`{}`", record.commit.in_short()));
-    add("machine", record.environment.in_a_line());
-    add(
-        "users",
-        figures::count(chapter.effect_setting().users.into()),
-    );
-
-    let prediction = analysis.prediction.as_ref();
-    add(
-        "predicted-ratio",
-        ratio(prediction.map(|prediction| prediction.ratio)),
-    );
-    add(
-        "predicted-problem",
-        count(prediction.and_then(|prediction| prediction.problem)),
-    );
-    add(
-        "predicted-solution",
-        count(prediction.and_then(|prediction| prediction.solution)),
-    );
-    add(
-        "prediction",
-        prediction.map_or_else(unknown, |prediction| prediction.sentence.clone()),
-    );
-    if let Some(law) = &analysis.law {
-        add("law-off", figures::percent(law.off.abs()));
-    }
-
-    add("mechanism-problem", count(mechanism.problem));
-    add("mechanism-solution", count(mechanism.solution));
-
-    add("effect", ratio(effect.ratio));
-    add("effect-low", ratio(effect.interval.map(|(low, _)| low)));
-    add("effect-high", ratio(effect.interval.map(|(_, high)| high)));
-    add("claimed", figures::ratio(effect.claimed));
-    add(
-        "noise-floor",
-        effect.noise_floor.map_or_else(unknown, figures::percent),
-    );
-    add("pairs", effect.pairs.len().to_string());
-
-    for variant in [PROBLEM, SOLUTION] {
-        for (name, metric) in [
-            ("requests-per-second", Metric::RequestsPerSecond),
-            ("p50", Metric::P50Ms),
-            ("p99", Metric::P99Ms),
-        ] {
-            add(
-                &format!("{variant}-{name}"),
-                median_text(record, metric, variant),
-            );
-        }
-        add(
-            &format!("{variant}-cpu-per-request"),
-            cpu_per_request(record, variant),
-        );
-    }
-    if let Some(bound) = &analysis.bound {
-        add("bound", figures::count(bound.bound.round()));
-        add("bound-measured", rate(bound.measured));
-        add("bound-share", figures::percent(bound.share));
-        add("bound-problem", bound.problem.map_or_else(unknown, rate));
-        if let Some(setting) = chapter.setting(&bound.setting) {
-            add("bound-users", figures::count(setting.users.into()));
-            add("bound-think", figures::count(setting.think_s));
-        }
-    }
-    for point in &analysis.points {
-        let stem = format!("point-{}", point.setting.replace('_', "-"));
-        let rate = |value: Option<f64>| value.map_or_else(unknown, |v| effect.metric.text(v));
-        add(&stem, ratio(point.ratio));
-        add(&format!("{stem}-problem"), rate(point.problem));
-        add(&format!("{stem}-solution"), rate(point.solution));
-        let predicted = point.prediction.as_ref().map(|prediction| prediction.ratio);
-        add(&format!("{stem}-predicted"), ratio(predicted));
-    }
-    for profile in &record.profiles {
-        let stem = format!("{}-{}", profile.variant, profile.kind.key());
-        add(
-            &format!("{stem}-samples"),
-            figures::count(profile.samples as f64),
-        );
-        if let (ProfileKind::Cpu, Some(capacity)) = (profile.kind, profile.capacity) {
-            let busy = (profile.samples as f64 / capacity.max(1) as f64).min(1.0);
-            add(&format!("{stem}-busy"), figures::percent(busy));
-        }
-        if let Some(share) = profile.frames_share {
-            add(&format!("{stem}-share"), figures::percent(share));
-        }
-        let stacks = folded
-            .get(&profile.folded_name())
-            .map_or("", String::as_str);
-        if let Ok(Some((leaf, share))) = flamegraph::most_frequent_leaf(stacks) {
-            add(
-                &format!("{stem}-top"),
-                format!("`{}`", leaf.replace('`', "'")),
-            );
-            add(&format!("{stem}-top-share"), figures::percent(share));
-        }
+    let mut values = Values(Vec::new());
+    values.run(record, analysis);
+    values.law(analysis);
+    values.claims(analysis);
+    values.variants(record);
+    values.bound(record, analysis);
+    values.points(analysis);
+    values.profiles(record, folded);
+    for count in &record.instructions {
+        let name = format!("{}-instructions", count.variant);
+        values.add(&name, figures::ratio(count.per_round));
     }
     for published in &record.references {
-        add(
-            &format!("published-{}", published.figure),
-            published.value.clone(),
-        );
+        let name = format!("published-{}", published.figure);
+        values.add(&name, published.value.clone());
     }
-    values
+    values.0
+}
+
+/// Names and figures, in the order of the file.
+struct Values(Vec<(String, String)>);
+
+impl Values {
+    fn add(&mut self, name: &str, value: String) {
+        self.0.push((name.to_owned(), value));
+    }
+
+    /// What was run, where, and what it shows.
+    fn run(&mut self, record: &Record, analysis: &Analysis) {
+        self.add("verdict", analysis.verdict.kind.to_string());
+        self.add("reason", analysis.verdict.reason.clone());
+        self.add("command", format!("`{}`", record.command));
+        let date = record.started.get(..10).unwrap_or(&record.started);
+        self.add("date", date.to_owned());
+        self.add("commit", format!("`{}`", record.commit.in_short()));
+        self.add("machine", record.environment.in_a_line());
+        let users = record.chapter.effect_setting().users;
+        self.add("users", figures::count(users.into()));
+    }
+
+    fn law(&mut self, analysis: &Analysis) {
+        let prediction = analysis.prediction.as_ref();
+        let bound = |of: fn(&Prediction) -> Option<f64>| count(prediction.and_then(of));
+        self.add("predicted-ratio", ratio(prediction.map(|law| law.ratio)));
+        self.add("predicted-problem", bound(|law| law.problem));
+        self.add("predicted-solution", bound(|law| law.solution));
+        let sentence = prediction.map_or_else(unknown, |law| law.sentence.clone());
+        self.add("prediction", sentence);
+        if let Some(law) = &analysis.law {
+            self.add("law-off", figures::percent(law.off.abs()));
+        }
+    }
+
+    fn claims(&mut self, analysis: &Analysis) {
+        let (effect, mechanism) = (&analysis.effect, &analysis.mechanism);
+        self.add("mechanism-problem", count(mechanism.problem));
+        self.add("mechanism-solution", count(mechanism.solution));
+        self.add("effect", ratio(effect.ratio));
+        self.add("effect-low", ratio(effect.interval.map(|(low, _)| low)));
+        self.add("effect-high", ratio(effect.interval.map(|(_, high)| high)));
+        self.add("claimed", figures::ratio(effect.claimed));
+        let floor = effect.noise_floor.map_or_else(unknown, figures::percent);
+        self.add("noise-floor", floor);
+        self.add("pairs", effect.pairs.len().to_string());
+    }
+
+    /// Medians of both variants in the effect's setting.
+    fn variants(&mut self, record: &Record) {
+        for variant in [PROBLEM, SOLUTION] {
+            for (name, metric) in [
+                ("requests-per-second", Metric::RequestsPerSecond),
+                ("p50", Metric::P50Ms),
+                ("p99", Metric::P99Ms),
+            ] {
+                let median = median_text(record, metric, variant);
+                self.add(&format!("{variant}-{name}"), median);
+            }
+            let cpu = cpu_per_request(record, variant);
+            self.add(&format!("{variant}-cpu-per-request"), cpu);
+        }
+    }
+
+    fn bound(&mut self, record: &Record, analysis: &Analysis) {
+        let Some(bound) = &analysis.bound else { return };
+        let rate = |value: f64| Metric::RequestsPerSecond.text(value);
+        self.add("bound", figures::count(bound.bound.round()));
+        self.add("bound-measured", rate(bound.measured));
+        self.add("bound-share", figures::percent(bound.share));
+        self.add("bound-problem", bound.problem.map_or_else(unknown, rate));
+        if let Some(setting) = record.chapter.setting(&bound.setting) {
+            self.add("bound-users", figures::count(setting.users.into()));
+            self.add("bound-think", figures::count(setting.think_s));
+        }
+    }
+
+    fn points(&mut self, analysis: &Analysis) {
+        let metric = analysis.effect.metric;
+        let rate = |value: Option<f64>| value.map_or_else(unknown, |v| metric.text(v));
+        for point in &analysis.points {
+            let stem = format!("point-{}", point.setting.replace('_', "-"));
+            self.add(&stem, ratio(point.ratio));
+            self.add(&format!("{stem}-problem"), rate(point.problem));
+            self.add(&format!("{stem}-solution"), rate(point.solution));
+            let predicted = point.prediction.as_ref().map(|law| law.ratio);
+            self.add(&format!("{stem}-predicted"), ratio(predicted));
+        }
+    }
+
+    fn profiles(&mut self, record: &Record, folded: &BTreeMap<String, String>) {
+        for profile in &record.profiles {
+            let stem = format!("{}-{}", profile.variant, profile.kind.key());
+            let samples = figures::count(profile.samples as f64);
+            self.add(&format!("{stem}-samples"), samples);
+            if let (ProfileKind::Cpu, Some(capacity)) = (profile.kind, profile.capacity) {
+                let busy = (profile.samples as f64 / capacity.max(1) as f64).min(1.0);
+                self.add(&format!("{stem}-busy"), figures::percent(busy));
+            }
+            if let Some(share) = profile.frames_share {
+                self.add(&format!("{stem}-share"), figures::percent(share));
+            }
+            let stacks = folded
+                .get(&profile.folded_name())
+                .map_or("", String::as_str);
+            if let Ok(Some((leaf, share))) = flamegraph::most_frequent_leaf(stacks) {
+                let leaf = format!("`{}`", leaf.replace('`', "'"));
+                self.add(&format!("{stem}-top"), leaf);
+                self.add(&format!("{stem}-top-share"), figures::percent(share));
+            }
+        }
+    }
+}
+
+fn ratio(value: Option<f64>) -> String {
+    value.map_or_else(unknown, figures::ratio)
+}
+
+fn count(value: Option<f64>) -> String {
+    value.map_or_else(unknown, figures::count)
 }
 
 /// The server's processor time for each answer, over all rounds of the effect.

@@ -47,23 +47,53 @@ fn scripts_default_to_the_chapters_load() {
     let read = |script: &str| fs::read_to_string(workshop().join(script)).unwrap();
     let (k6, locust) = (read("k6/common.js"), read("locust/common.py"));
     for chapter in chapters() {
-        let load = &chapter.load;
-        for line in [
-            format!("number('USERS', {});", load.users),
-            format!("number('THINK', {});", load.think_s),
-            format!("number('WARM_UP', {});", load.warm_up_s),
-        ] {
-            assert!(k6.contains(&line), "k6/common.js does not say {line}");
+        let (number, load) = (chapter.chapter, &chapter.load);
+        let mut settings = vec![
+            ("users", "users", load.users.to_string()),
+            ("think", "think", load.think_s.to_string()),
+        ];
+        if load.write_share > 0.0 {
+            settings.push(("writeShare", "write_share", load.write_share.to_string()));
         }
-        for line in [
-            format!("num_users={},", load.users),
-            format!("\"--think\", type=float, default={:?},", load.think_s),
-            format!("\"--warm-up\", type=float, default={:?},", load.warm_up_s),
-        ] {
-            assert!(
-                locust.contains(&line),
-                "locust/common.py does not say {line}"
+        for (in_k6, in_locust, value) in settings {
+            says(
+                &format!("k6/chapter{number}.js"),
+                &format!("{in_k6}: {value},"),
+            );
+            says(
+                &format!("locust/chapter{number}.py"),
+                &format!("{in_locust} = {value}\n"),
+            );
+        }
+        let warm_up = load.warm_up_s;
+        assert!(k6.contains(&format!("number('WARM_UP', {warm_up});")));
+        assert!(locust.contains(&format!("\"--warm-up\", type=float, default={warm_up:?},")));
+    }
+}
+
+#[test]
+fn scripts_write_what_the_chapter_writes() {
+    for chapter in chapters() {
+        let Some(write) = &chapter.write else {
+            continue;
+        };
+        let number = chapter.chapter;
+        for value in [Some(&write.path), write.body.as_ref(), Some(&write.answer)]
+            .into_iter()
+            .flatten()
+        {
+            says(&format!("k6/chapter{number}.js"), &format!("'{value}'"));
+            says(
+                &format!("locust/chapter{number}.py"),
+                &format!("\"{value}\""),
             );
         }
     }
+}
+
+#[track_caller]
+fn says(script: &str, words: &str) {
+    let text = fs::read_to_string(workshop().join(script))
+        .unwrap_or_else(|error| panic!("{script}: {error}"));
+    assert!(text.contains(words), "{script} does not say {words}");
 }

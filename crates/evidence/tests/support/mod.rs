@@ -156,6 +156,7 @@ pub(crate) fn record() -> Record {
         references: reference::look_up(FIGURES, "seed-figures.toml", &chapter.reference).unwrap(),
         chapter,
         rounds,
+        instructions: Vec::new(),
         profiles: vec![
             profile(PROBLEM, ProfileKind::Cpu, 9, Some(750)),
             profile(PROBLEM, ProfileKind::Await, 20_000, None),

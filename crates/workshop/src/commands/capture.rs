@@ -56,10 +56,11 @@ fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), Problem> {
         seed: 1,
         all_generators: true,
         matrix: true,
+        counts: true,
     };
     let measured = measure(workshop, chapter, &order, &interrupt)?;
     measured.capture.write(&folder).map_err(Problem::bad)?;
-    for (name, bytes) in &measured.pprof {
+    for (name, bytes) in &measured.files {
         files::replace(&folder.join(name), bytes)?;
     }
     difference::write(workshop, chapter)?;

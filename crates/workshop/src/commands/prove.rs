@@ -62,6 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
             seed: options.seed,
             all_generators: options.all_generators,
             matrix: options.matrix,
+            counts: false,
         };
         let measured = measure(&workshop, chapter, &order, &interrupt)?;
         let folder = folder.join(chapter.package());
@@ -108,7 +109,7 @@ fn write(folder: &Path, measured: &Measured) -> Result<PathBuf, Problem> {
     let html = report::html(&measured.capture)
         .map_err(|e| Problem::bad(format!("the report cannot be drawn: {e}")))?;
     measured.capture.write(folder).map_err(Problem::bad)?;
-    for (name, bytes) in &measured.pprof {
+    for (name, bytes) in &measured.files {
         files::replace(&folder.join(name), bytes)?;
     }
     let report = folder.join("report.html");

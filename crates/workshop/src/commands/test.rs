@@ -51,7 +51,7 @@ const CHECKS: &[Check] = &[
 ];
 
 /// Runs the checks whose name contains `filter`, or lists them.
-pub(crate) fn run(filter: Option<&str>, list: bool) -> Result<Exit, Problem> {
+pub(crate) fn run(filter: Option<&str>, chapters: &[u32], list: bool) -> Result<Exit, Problem> {
     let chosen: Vec<&Check> = CHECKS
         .iter()
         .filter(|check| filter.is_none_or(|part| check.name.contains(part)))
@@ -70,7 +70,8 @@ pub(crate) fn run(filter: Option<&str>, list: bool) -> Result<Exit, Problem> {
     }
     let workshop = Workshop::find()?;
     let interrupt = ctrl_c::watch();
-    let context = Context::new(&workshop, &interrupt)?;
+    let chapters = workshop.chosen(chapters)?;
+    let context = Context::new(&workshop, &interrupt, filter.is_some(), chapters)?;
     // Tools are built while nothing measures: from the start to the first check that needs one.
     let mut setup = chosen
         .iter()

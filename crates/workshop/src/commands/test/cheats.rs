@@ -1,9 +1,12 @@
 //! Edits that do not cure the exercise: none may pass, and each must be told why.
 
+use serde::Deserialize;
+
 use super::check::{Check, Failure, Need, failed};
 use super::claims::Grade;
 use super::context::Context;
 use super::scratch::Scratch;
+use crate::chapters::Chapter;
 use crate::exercise;
 
 pub(super) const CHEATS: Check = Check {
@@ -13,101 +16,63 @@ pub(super) const CHEATS: Check = Check {
     stands_alone: true,
     run: |context| {
         let scratch = Scratch::clone(context, "cheats", &["--depth", "1"])?;
-        CHEAT
-            .iter()
-            .try_for_each(|cheat| cheat.fails(context, &scratch))
+        for chapter in &context.chapters {
+            for cheat in cheats(chapter)? {
+                cheat.fails(context, &scratch, chapter)?;
+            }
+            // The next chapter's checks must find this one's as it was.
+            context.run(&mut scratch.own(&["reset", &chapter.number.to_string()]))?;
+        }
+        Ok(())
     },
 };
 
-/// An edit of the problem, and what the grade must say of it.
-struct Cheat {
-    name: &'static str,
-    /// What is replaced by what.
-    edits: &'static [(&'static str, &'static str)],
-    /// A part of the reason.
-    reason: &'static str,
+/// The file of a chapter's cheats, in its folder.
+const FILE: &str = "cheats.toml";
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cheats {
+    cheats: Vec<Cheat>,
 }
 
-const CALL: &str = "database.call().await;";
-/// The guard in a block of its own, as in a cure.
-const EARLY: (&str, &str) = (
-    "let clients = clients.lock().await;\n    let ids: Vec<String> = clients",
-    "let ids: Vec<String> = clients.lock().await",
-);
+/// An edit of the problem, and what the grade must say of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cheat {
+    name: String,
+    edits: Vec<Edit>,
+    /// A part of the reason, in lower case.
+    reason: String,
+}
 
-const CHEAT: &[Cheat] = &[
-    Cheat {
-        name: "does not compile",
-        edits: &[(CALL, "let nothing: u32 = \"one\";")],
-        reason: "compile",
-    },
-    Cheat {
-        name: "panics",
-        edits: &[(CALL, "assert!(ids.is_empty(), \"no such client\");")],
-        reason: "panic",
-    },
-    Cheat {
-        name: "locks what it has locked",
-        edits: &[(
-            "let clients = clients.lock().await;",
-            "let _held = clients.clone().lock_owned().await;\n    let clients = clients.lock().await;",
-        )],
-        reason: "answered nothing",
-    },
-    Cheat {
-        name: "answers what it has learnt by heart",
-        edits: &[
-            EARLY,
-            (
-                "Ok(sum.to_string())",
-                "let _ = sum;\n    Ok(\"6\".to_owned())",
-            ),
-        ],
-        reason: "wrong",
-    },
-    Cheat {
-        name: "does not ask the database",
-        edits: &[
-            EARLY,
-            (
-                CALL,
-                "let _ = database;\n    tokio::time::sleep(std::time::Duration::from_millis(50)).await;",
-            ),
-        ],
-        reason: "database",
-    },
-    Cheat {
-        name: "does not wait for the database",
-        edits: &[
-            EARLY,
-            (CALL, "tokio::spawn(async move { database.call().await });"),
-        ],
-        reason: "50",
-    },
-    Cheat {
-        name: "ends the server",
-        edits: &[(
-            CALL,
-            "if !ids.is_empty() {\n        std::process::exit(3);\n    }\n    database.call().await;",
-        )],
-        reason: "ended",
-    },
-    Cheat {
-        name: "never starts",
-        edits: &[(
-            "    warp::path!(\"read\")",
-            "    while clients.try_lock().is_ok() {\n        std::thread::yield_now();\n    }\n    warp::path!(\"read\")",
-        )],
-        reason: "listen",
-    },
-];
+/// What is replaced by what.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    old: String,
+    new: String,
+}
+
+fn cheats(chapter: &Chapter) -> Result<Vec<Cheat>, Failure> {
+    let file = chapter.folder.join(FILE);
+    let text = std::fs::read_to_string(&file)
+        .or_else(|error| failed(format!("{} cannot be read: {error}", file.display())))?;
+    let cheats: Cheats = toml::from_str(&text)
+        .or_else(|error| failed(format!("{} is not understood: {error}", file.display())))?;
+    Ok(cheats.cheats)
+}
 
 impl Cheat {
-    fn fails(&self, context: &Context<'_>, scratch: &Scratch<'_>) -> Result<(), Failure> {
-        let chapter = context.workshop.chapter(1)?;
+    fn fails(
+        &self,
+        context: &Context<'_>,
+        scratch: &Scratch<'_>,
+        chapter: &Chapter,
+    ) -> Result<(), Failure> {
         let mut code = exercise::read(&chapter.source("problem"))?;
-        for (old, new) in self.edits {
-            if !code.contains(old) {
+        for Edit { old, new } in &self.edits {
+            if !code.contains(old.as_str()) {
                 return failed(format!(
                     "`{}`: problem.rs has no `{old}` any more",
                     self.name
@@ -118,7 +83,8 @@ impl Cheat {
         let file = scratch.path(&context.workshop.shown(&chapter.source("exercise")));
         std::fs::write(&file, code)
             .or_else(|error| failed(format!("the exercise cannot be written: {error}")))?;
-        let check = &mut scratch.own(&["check", "1", "--format", "json"]);
+        let number = chapter.number.to_string();
+        let check = &mut scratch.own(&["check", &number, "--format", "json"]);
         let (code, said) = context.output(check)?;
         let grade: Grade = match serde_json::from_str(&said) {
             Ok(grade) => grade,
@@ -130,7 +96,7 @@ impl Cheat {
             }
         };
         context.note(&format!("{}: {} {}", self.name, grade.kind, grade.reason))?;
-        let told = grade.reason.to_lowercase().contains(self.reason);
+        let told = grade.reason.to_lowercase().contains(&self.reason);
         if grade.kind == "failed" && code == Some(1) && told {
             Ok(())
         } else {

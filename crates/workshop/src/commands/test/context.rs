@@ -11,7 +11,7 @@ use evidence::interrupt::Interrupt;
 
 use super::check::{Failure, failed};
 use super::running::{InBackground, Running};
-use crate::chapters::Workshop;
+use crate::chapters::{Chapter, Workshop};
 use crate::exit::{Exit, Problem};
 use crate::tools::Tools;
 
@@ -20,6 +20,10 @@ pub(super) struct Context<'a> {
     pub(super) workshop: &'a Workshop,
     pub(super) tools: Tools,
     pub(super) interrupt: &'a Interrupt,
+    /// Whether checks were asked for by name: then the long ones take their time.
+    pub(super) by_name: bool,
+    /// The chapters that checks go through.
+    pub(super) chapters: Vec<Chapter>,
     /// In CI a tool that is missing is a failure, not a reason to skip.
     pub(super) in_ci: bool,
     /// `.workshop/test`: logs, and what checks write.
@@ -30,7 +34,12 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(workshop: &'a Workshop, interrupt: &'a Interrupt) -> Result<Self, Problem> {
+    pub(super) fn new(
+        workshop: &'a Workshop,
+        interrupt: &'a Interrupt,
+        by_name: bool,
+        chapters: Vec<Chapter>,
+    ) -> Result<Self, Problem> {
         let folder = workshop.state().join("test");
         let refused = |error: std::io::Error| {
             Problem::bad(format!(
@@ -54,6 +63,8 @@ impl<'a> Context<'a> {
             workshop,
             tools: Tools::of(workshop),
             interrupt,
+            by_name,
+            chapters,
             in_ci: std::env::var("CI").is_ok_and(|ci| !matches!(ci.as_str(), "" | "0" | "false")),
             log: RefCell::new(folder.join("log")),
             folder,

@@ -6,8 +6,9 @@ use crate::exit::Problem;
 use crate::hints;
 
 /// What is in a chapter's own folder.
-const IN_FOLDER: [&str; 7] = [
+const IN_FOLDER: [&str; 8] = [
     "chapter.toml",
+    "cheats.toml",
     "exercise-intro.md",
     "hints.md",
     "src/main.rs",

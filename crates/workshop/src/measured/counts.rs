@@ -1,0 +1,94 @@
+//! What noise cannot touch, and what takes a build or a tool of its own: allocations and
+//! instructions.
+
+use std::process::{Command, Stdio};
+
+use evidence::chapter_file::ChapterFile;
+use evidence::claim::{PROBLEM, SOLUTION};
+use evidence::instructions::{Instructions, per_round};
+use evidence::profiling::ProfileData;
+use evidence::proof::Bench;
+use evidence::record::ProfileKind;
+
+use crate::chapters::{Chapter, Workshop};
+use crate::compile;
+use crate::exit::Problem;
+use crate::terminal::Terminal;
+use crate::tools;
+
+/// Heap profiles of problem and solution; none for a chapter that asks for none.
+pub(super) fn heap_profiles(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    bench: &Bench<'_>,
+) -> Result<Vec<ProfileData>, Problem> {
+    let Some(seconds) = bench.chapter.rounds.heap_profile_s else {
+        return Ok(Vec::new());
+    };
+    let features = ["heap".to_owned()];
+    let programs = compile::programs(workshop, chapter, &features, bench.interrupt)?;
+    let bench = Bench {
+        program: programs.counted.as_deref().unwrap_or(&programs.served),
+        ..bench.clone()
+    };
+    [PROBLEM, SOLUTION]
+        .into_iter()
+        .map(|variant| {
+            bench
+                .profile(variant, ProfileKind::Heap, seconds)
+                .map_err(|error| Problem::of_run(&error, bench.interrupt))
+        })
+        .collect()
+}
+
+/// Instructions of the variants that the chapter names, by valgrind's callgrind.
+pub(super) fn instructions(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    file: &ChapterFile,
+    terminal: &Terminal,
+) -> Result<Vec<Instructions>, Problem> {
+    let Some(counting) = &file.instructions else {
+        return Ok(Vec::new());
+    };
+    let Some(valgrind) = tools::on_path("valgrind") else {
+        return Err(Problem::bad(
+            "valgrind is not installed, and this capture counts instructions with it: \
+             https://valgrind.org, or `apt install valgrind`",
+        ));
+    };
+    let example = compile::example(workshop, chapter, &counting.example)?;
+    let run = |variant: &str, rounds: u32| {
+        Command::new(&valgrind)
+            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+            .arg(&example)
+            .args([variant, &rounds.to_string()])
+            .stdin(Stdio::null())
+            .output()
+            .map(|output| String::from_utf8_lossy(&output.stderr).into_owned())
+            .map_err(|e| Problem::bad(format!("valgrind cannot be run: {e}")))
+    };
+    counting
+        .variants
+        .iter()
+        .map(|variant| {
+            let shorter = run(variant, counting.rounds)?;
+            let longer = run(variant, 2 * counting.rounds)?;
+            let counted = per_round(&shorter, &longer, counting.rounds).ok_or_else(|| {
+                Problem::bad(format!(
+                    "callgrind counted nothing of `{} {variant}`; it said: {}",
+                    counting.example,
+                    shorter.lines().last().unwrap_or_default()
+                ))
+            })?;
+            terminal.say(&format!(
+                "        instructions of the {variant}: {counted:.1} a {}",
+                counting.unit
+            ));
+            Ok(Instructions {
+                variant: variant.clone(),
+                per_round: counted,
+            })
+        })
+        .collect()
+}
