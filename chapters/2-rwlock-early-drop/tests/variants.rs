@@ -27,6 +27,7 @@ fn start(variant: &str, data_seed: u64) -> Server {
         program: Path::new(env!("CARGO_BIN_EXE_chapter2")),
         variant,
         data_seed,
+        arguments: &[],
         processors: &[],
     };
     Server::start(&launch, &Interrupt::new()).expect("the server starts")

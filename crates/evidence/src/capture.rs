@@ -200,8 +200,8 @@ impl Capture {
                 ..Picture::of(after)
             };
             let svg = flamegraph::draw_difference(
-                (self.stacks(before), before.idle()),
-                (self.stacks(after), after.idle()),
+                (&self.comparable_stacks(before), before.idle()),
+                (&self.comparable_stacks(after), after.idle()),
                 &picture,
             )
             .map_err(|error| stacks_error(after, error))?;
@@ -235,6 +235,15 @@ impl Capture {
             }
         }
         Ok(())
+    }
+
+    /// The stacks with the same names for the same functions of different variants, which are in
+    /// modules of their own: `chapter1::problem::read` and `chapter1::solution::read`.
+    fn comparable_stacks(&self, profile: &Profile) -> String {
+        let package = &self.record.chapter.package;
+        let module = format!("{package}::{}::", profile.variant);
+        self.stacks(profile)
+            .replace(&module, &format!("{package}::VARIANT::"))
     }
 
     fn stacks(&self, profile: &Profile) -> &str {

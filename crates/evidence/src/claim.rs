@@ -224,6 +224,9 @@ pub struct Check {
     pub setting: String,
     /// The ratio, exercise to problem, larger being better.
     pub at_least: f64,
+    /// A ratio that no cure can reach: beyond it the work was left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
     /// A counter on `/metrics` that every answer must have raised by one, unless it is the calls to
     /// the database: an answer without it was got by leaving out the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -275,6 +275,18 @@ fn measured(chapter: &ChapterFile, trial: &Trial) -> Grade {
             detail: None,
         };
     };
+    if let Some(most) = chapter.check.at_most.filter(|most| ratio > *most) {
+        return Grade::failed(
+            format!(
+                "{}: {}, where no honest cure can give more than {} times; do all the work for every \
+                 request: every round of it, and no answer kept from another request.",
+                metric.label(),
+                figures::gain(ratio),
+                figures::ratio(most)
+            ),
+            None,
+        );
+    }
     let needed = chapter.check.at_least;
     let is_enough = ratio >= needed;
     if !is_enough {

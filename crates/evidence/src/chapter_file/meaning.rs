@@ -138,6 +138,9 @@ fn claims(file: &ChapterFile) -> Result {
     bound("mechanism.solution", file.mechanism.solution)?;
     more_than_one("effect.at_least", file.effect.at_least)?;
     more_than_one("check.at_least", file.check.at_least)?;
+    if let Some(most) = file.check.at_most {
+        more_than_one("check.at_most", most)?;
+    }
     named(file, "effect.setting", &file.effect.setting)?;
     named(file, "check.setting", &file.check.setting)?;
     for (key, setting) in [

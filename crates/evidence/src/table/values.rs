@@ -135,7 +135,10 @@ impl Values {
         for (name, ms) in [
             ("p50", median(|probe| probe.latency.at(0.5))),
             ("p99", median(|probe| probe.latency.at(0.99))),
-            ("service-p99", median(|probe| probe.service_latency.at(0.99))),
+            (
+                "service-p99",
+                median(|probe| probe.service_latency.at(0.99)),
+            ),
         ] {
             if let Some(ms) = ms {
                 let name = format!("{variant}-probe-{name}");

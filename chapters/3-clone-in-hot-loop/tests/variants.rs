@@ -1,0 +1,45 @@
+//! What a reader relies on: all variants answer alike, whatever the data.
+
+use std::path::Path;
+use std::time::Duration;
+
+use evidence::interrupt::Interrupt;
+use evidence::server::{Launch, Server, get};
+
+const VARIANTS: [&str; 4] = ["problem", "exercise", "solution", "parse-once"];
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn start(variant: &str, data_seed: u64) -> Server {
+    let launch = Launch {
+        program: Path::new(env!("CARGO_BIN_EXE_chapter3")),
+        variant,
+        data_seed,
+        arguments: &[],
+        processors: &[],
+    };
+    Server::start(&launch, &Interrupt::new()).expect("the server starts")
+}
+
+#[test]
+fn all_variants_answer_alike() {
+    for (data_seed, answer) in [(0, "6000000"), (5, "21000000")] {
+        for variant in VARIANTS {
+            let server = start(variant, data_seed);
+            let body = get(server.service(), "/cpu", PATIENCE);
+            assert_eq!(body.as_deref(), Ok(answer.as_bytes()), "{variant}");
+            let elsewhere = get(server.service(), "/gpu", PATIENCE);
+            assert!(elsewhere.expect_err("no such path").starts_with("404"));
+        }
+    }
+}
+
+#[test]
+fn every_seed_the_grader_may_choose_has_one_answer() {
+    for data_seed in [1, 999, 123_456, 1_000_000] {
+        let answers = VARIANTS.map(|variant| {
+            let server = start(variant, data_seed);
+            get(server.service(), "/cpu", PATIENCE).expect("an answer")
+        });
+        assert!(answers.iter().all(|answer| *answer == answers[0]));
+    }
+}

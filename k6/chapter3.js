@@ -1,0 +1,26 @@
+// Chapter 3: a clone in a hot loop.
+//
+//   k6 run k6/chapter3.js
+//   k6 run -e HOST=http://127.0.0.1:8080 -e USERS=10 -e THINK=0.4 k6/chapter3.js
+//
+// The same script ends with exit code 99 on the problem and 0 on the solution.
+
+import { ask, load } from './common.js';
+
+const chapter = {
+  path: '/cpu',
+  answer: '6000000',
+  // Few users, with pauses: a processor that borrows has time to spare, one that clones has not.
+  users: 10,
+  think: 0.4,
+  // A million rounds that only read take about 8 ms.
+  callSeconds: 0.008,
+  // A processor half as fast keeps to this, one twice as fast does not if it clones.
+  p95Ms: 30,
+};
+
+export const options = load(chapter);
+
+export default function () {
+  ask(chapter);
+}

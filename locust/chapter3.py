@@ -1,0 +1,20 @@
+"""Chapter 3: a clone in a hot loop.
+
+    locust -f locust/chapter3.py --host http://127.0.0.1:8080                  (web page)
+    locust -f locust/chapter3.py --host http://127.0.0.1:8080 -u 10 -r 100 -t 30s --headless --think 0.4
+
+The same script ends with exit code 99 on the problem and 0 on the solution.
+"""
+
+from common import ChapterUser, Limits
+
+
+class Reader(ChapterUser):
+    path = "/cpu"
+    answer = "6000000"
+    # Few users, with pauses: a processor that borrows has time to spare, one that clones has not.
+    users = 10
+    think = 0.4
+    # A million rounds that only read take about 8 ms. A processor half as fast keeps to 30 ms, one
+    # twice as fast does not if it clones.
+    limits = Limits(call_s=0.008, within_ms=30)
