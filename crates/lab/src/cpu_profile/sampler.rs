@@ -40,12 +40,13 @@ pub(super) fn prime() {
     drop(guard);
 }
 
-/// Samples of a slice of the profile, at most. pprof counts a stack by its functions and keeps the
-/// address of the first sample alone; with many samples to a count, all that is inlined into a
-/// function would be told by the luck of that draw.
-const SAMPLES_OF_A_SLICE: f64 = 2.0;
+/// Samples of a slice of the profile, about. pprof counts a stack by its functions and keeps the
+/// address of the first sample alone, so that what is inlined into a function is told by the luck of
+/// one draw: a draw a slice is fairer. Fewer samples would cost more, since each slice begins with
+/// some milliseconds of clearing up.
+const SAMPLES_OF_A_SLICE: f64 = 50.0;
 /// How often the sampler looks whether a slice is full.
-const LOOK: Duration = Duration::from_millis(2);
+const LOOK: Duration = Duration::from_millis(20);
 
 pub(super) async fn record(duration: Duration, frequency: u16) -> Result<CpuProfile, Refusal> {
     let began = Instant::now();
@@ -61,7 +62,7 @@ pub(super) async fn record(duration: Duration, frequency: u16) -> Result<CpuProf
         .map_err(failed)?
 }
 
-/// Samples until the process has used the processor time of a few of them, or until `end`. By the
+/// Samples until the process has used the processor time of a slice, or until `end`. By the
 /// processor's time, because the timer of the samples counts it too and begins anew in each slice.
 async fn slice(end: Instant, frequency: u16) -> Result<UnresolvedReport, Refusal> {
     let guard = ProfilerGuardBuilder::default()
