@@ -116,9 +116,10 @@ pub(crate) enum Command {
         /// Measure and write nothing: fail if what is derived differs from what is there
         #[arg(long, conflicts_with = "derive")]
         verify: bool,
-        /// Instead: what the book says of the load generators themselves
-        #[arg(long, conflicts_with_all = ["derive", "verify", "chapters"])]
-        measuring: bool,
+        /// Instead: what the book says of the instruments themselves; all of it, or one file
+        #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
+        #[arg(conflicts_with_all = ["derive", "verify", "chapters"])]
+        measuring: Option<String>,
     },
     /// Write a branch a chapter, a commit a step, for reading with git
     Steps {

@@ -16,14 +16,14 @@ pub(crate) struct Options {
     pub(crate) chapters: Vec<u32>,
     pub(crate) derive: bool,
     pub(crate) verify: bool,
-    pub(crate) measuring: bool,
+    pub(crate) measuring: Option<String>,
 }
 
 /// Records, derives again, or verifies.
 pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
     let workshop = Workshop::find()?;
-    if options.measuring {
-        return measuring::record(&workshop);
+    if let Some(file) = &options.measuring {
+        return measuring::record(&workshop, file);
     }
     let chapters = workshop.chosen(&options.chapters)?;
     for chapter in &chapters {

@@ -21,7 +21,7 @@ const RECORDED: &[(&str, &[&str])] = &[
         "coordinated-omission.md",
         &["coordinated_omission", "--", "30"],
     ),
-    ("profiling-cost.md", &["profiling_cost", "--", "6", "2"]),
+    ("profiling-cost.md", &["profiling_cost", "--", "16", "2"]),
     (
         "generator-bound.md",
         &["generator_comparison", "--", "published", "2", "8"],
@@ -32,8 +32,19 @@ const RECORDED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Runs each example and keeps what it printed.
-pub(super) fn record(workshop: &Workshop) -> Result<Exit, Problem> {
+/// Runs each example, or the one that `file` is made by, and keeps what it printed.
+pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, Problem> {
+    let chosen: Vec<_> = RECORDED
+        .iter()
+        .filter(|(name, _)| name.starts_with(file))
+        .collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = RECORDED.iter().map(|(name, _)| *name).collect();
+        return Err(Problem::usage(format!(
+            "nothing makes `{file}`; there is: {}",
+            names.join(", ")
+        )));
+    }
     let folder = workshop.root().join("flamegraphs/measuring");
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
@@ -41,7 +52,7 @@ pub(super) fn record(workshop: &Workshop) -> Result<Exit, Problem> {
     let tools = Tools::of(workshop);
     // Before the first file changes what git sees.
     let commit = Commit::checked_out(workshop.root());
-    for (name, arguments) in RECORDED {
+    for (name, arguments) in chosen {
         let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .current_dir(workshop.root())
             .args(["run", "--quiet", "--package", "evidence", "--example"])
