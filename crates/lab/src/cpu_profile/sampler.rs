@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cpu_time::{ProcessTime, ThreadTime};
 use pprof::protos::Message;
@@ -40,51 +40,30 @@ pub(super) fn prime() {
     drop(guard);
 }
 
-/// Samples of a slice of the profile, about. pprof counts a stack by its functions and keeps the
-/// address of the first sample alone, so that what is inlined into a function is told by the luck of
-/// one draw: a draw a slice is fairer. Fewer samples would cost more, since each slice begins with
-/// some milliseconds of clearing up.
-const SAMPLES_OF_A_SLICE: f64 = 50.0;
-/// How often the sampler looks whether a slice is full.
-const LOOK: Duration = Duration::from_millis(20);
-
 pub(super) async fn record(duration: Duration, frequency: u16) -> Result<CpuProfile, Refusal> {
-    let began = Instant::now();
-    let before = ProcessTime::now();
-    let mut slices = Vec::new();
-    while began.elapsed() < duration {
-        slices.push(slice(began + duration, frequency).await?);
-    }
-    let processor_time = before.elapsed();
-    // Symbols take processor time: on another thread, so that the counters stay in reach.
-    tokio::task::spawn_blocking(move || finish(slices, duration, frequency, processor_time))
-        .await
-        .map_err(failed)?
-}
-
-/// Samples until the process has used the processor time of a slice, or until `end`. By the
-/// processor's time, because the timer of the samples counts it too and begins anew in each slice.
-async fn slice(end: Instant, frequency: u16) -> Result<UnresolvedReport, Refusal> {
     let guard = ProfilerGuardBuilder::default()
         .frequency(i32::from(frequency))
         .blocklist(&["libgcc"])
         .build()
         .map_err(failed)?;
-    let enough = Duration::from_secs_f64(SAMPLES_OF_A_SLICE / f64::from(frequency));
     let before = ProcessTime::now();
-    while before.elapsed() < enough && Instant::now() < end {
-        tokio::time::sleep(LOOK.min(end.saturating_duration_since(Instant::now()))).await;
-    }
-    guard.report().build_unresolved().map_err(failed)
+    tokio::time::sleep(duration).await;
+    let processor_time = before.elapsed();
+    let addresses = guard.report().build_unresolved().map_err(failed)?;
+    drop(guard);
+    // Symbols take processor time: on another thread, so that the counters stay in reach.
+    tokio::task::spawn_blocking(move || finish(addresses, duration, frequency, processor_time))
+        .await
+        .map_err(failed)?
 }
 
 fn finish(
-    slices: Vec<UnresolvedReport>,
+    addresses: UnresolvedReport,
     duration: Duration,
     frequency: u16,
     processor_time: Duration,
 ) -> Result<CpuProfile, Refusal> {
-    let report = resolved(slices).ok_or_else(|| failed("it had no time to sample"))?;
+    let report = resolved(addresses);
     let stacks = folded(&report);
     let busy: u64 = stacks.iter().map(|(_, samples)| samples).sum();
     let processors = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
@@ -106,17 +85,15 @@ fn finish(
     })
 }
 
-/// Names every address once; `None` without a slice. pprof's own `build` looks each frame of each stack up anew, which
+/// Names every address once. pprof's own `build` looks each frame of each stack up anew, which
 /// takes a saturated server a minute for a few hundred stacks.
-fn resolved(slices: Vec<UnresolvedReport>) -> Option<Report> {
+///
+/// pprof counts a stack by its functions and keeps the addresses of its first sample. So what is
+/// inlined into a function is told by that one sample; what is called is told by all.
+fn resolved(addresses: UnresolvedReport) -> Report {
     let mut known: HashMap<usize, Vec<Symbol>> = HashMap::new();
     let mut data = HashMap::new();
-    let timings = slices.iter().map(|slice| slice.timing.clone());
-    let timing = timings.reduce(|mut all, slice| {
-        all.duration += slice.duration;
-        all
-    })?;
-    for (stack, samples) in slices.into_iter().flat_map(|slice| slice.data) {
+    for (stack, samples) in addresses.data {
         let frames = stack
             .frames
             .iter()
@@ -141,7 +118,10 @@ fn resolved(slices: Vec<UnresolvedReport>) -> Option<Report> {
         };
         *data.entry(frames).or_insert(0) += samples;
     }
-    Some(Report { data, timing })
+    Report {
+        data,
+        timing: addresses.timing,
+    }
 }
 
 /// The functions at an address, innermost first: several where one is inlined into another.
