@@ -1,22 +1,21 @@
 //! A chapter's server as a child process: started, asked, and never left behind.
 
-use std::collections::VecDeque;
+mod last_words;
+
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use self::last_words::{LastWords, panics_in};
 use crate::interrupt::Interrupt;
 use crate::metrics::Metrics;
 use crate::processors;
 
 /// A server that says nothing for so long after its start hangs.
 const START_TIME_OUT: Duration = Duration::from_secs(15);
-/// Lines of the server's standard error that are kept for messages.
-const LAST_WORDS: usize = 40;
 
 /// What to start.
 #[derive(Debug, Clone)]
@@ -336,48 +335,6 @@ fn lines_of(output: Option<impl Read + Send + 'static>) -> Receiver<String> {
     receiver
 }
 
-/// The end of a standard error, kept while the process runs.
-#[derive(Debug, Clone)]
-struct LastWords(Arc<Mutex<VecDeque<String>>>);
-
-impl LastWords {
-    fn of(output: Option<impl Read + Send + 'static>) -> Self {
-        let words = Self(Arc::default());
-        let kept = words.clone();
-        std::thread::spawn(move || {
-            for line in output.into_iter().flat_map(|o| BufReader::new(o).lines()) {
-                let Ok(line) = line else { break };
-                let mut lines = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
-                if lines.len() == LAST_WORDS {
-                    lines.pop_front();
-                }
-                lines.push_back(line);
-            }
-        });
-        words
-    }
-
-    fn text(&self) -> String {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        lines.join("\n")
-    }
-}
-
-/// Rust prints `thread 'x' (id) panicked at file:line:column:` and the message on the next line.
-fn panics_in(words: &str) -> Vec<String> {
-    let lines: Vec<&str> = words.lines().collect();
-    let mut panics: Vec<String> = lines
-        .windows(2)
-        .filter_map(|pair| {
-            let (_, place) = pair[0].split_once(" panicked at ")?;
-            Some(format!("{} {}", place, pair[1]))
-        })
-        .collect();
-    panics.dedup();
-    panics
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,13 +346,5 @@ mod tests {
         let ports: Vec<u16> = addresses(line).iter().map(SocketAddr::port).collect();
         assert_eq!(ports, [8080, 6060]);
         assert!(addresses("warming up").is_empty());
-    }
-
-    #[test]
-    fn a_panic_is_told_with_its_place_once() {
-        let said = "thread 'main' (7) panicked at src/exercise.rs:30:5:\nno such client\n\
-                    note: run with RUST_BACKTRACE=1";
-        let twice = format!("{said}\n{said}");
-        assert_eq!(panics_in(&twice), ["src/exercise.rs:30:5: no such client"]);
     }
 }
