@@ -3,7 +3,8 @@
 //
 // All settings come from the outside, in seconds where they are times:
 //   -e HOST=http://127.0.0.1:8080 -e USERS=200 -e THINK=0.5 -e WARM_UP=2 -e DURATION=28 -e TIME_OUT=60
-// and, in chapters that write, -e WRITE_SHARE=0.05. Users, think time and share of writes are the
+// and, in chapters that write, -e WRITE_SHARE=0.05, and in those with a second, paced request,
+// -e PROBE_PER_SECOND=100, where 0 leaves it out. Users, think time and share of writes are the
 // chapter's unless they are given.
 
 import exec from 'k6/execution';
@@ -19,6 +20,8 @@ const TIME_OUT = number('TIME_OUT', 60);
 // Only what was answered in the steady state.
 const rightAnswers = new Counter('right_answers');
 const answerLatency = new Trend('answer_latency', true);
+// Of everybody else: the second, paced request of chapters that have one.
+const probeLatency = new Trend('probe_latency', true);
 // Faults count from the first request on.
 const wrongAnswers = new Counter('wrong_answers');
 const faults = {
@@ -51,30 +54,45 @@ function setting(chapter) {
     ramp,
     steadyMs,
     endMs: steadyMs + DURATION * 1000,
+    probePerSecond: chapter.probe ? number('PROBE_PER_SECOND', chapter.probe.perSecond) : 0,
     writeShare: chapter.write ? number('WRITE_SHARE', chapter.writeShare || 0) : 0,
   };
 }
 
 // The options of a chapter: its load, and what a cured service keeps to.
 export function load(chapter) {
-  const { users, think, endMs } = setting(chapter);
+  const { users, think, endMs, probePerSecond } = setting(chapter);
   // Four fifths of what Little's law lets so many users ask for.
   const answers = Math.floor((0.8 * users * DURATION) / (think + chapter.callSeconds));
   // Four times the unavoidable: no queue, but room for a busy laptop.
   const p95Ms = chapter.p95Ms || 4 * chapter.callSeconds * 1000;
-  return {
-    scenarios: {
-      chapter: {
-        executor: 'constant-vus',
-        vus: users,
-        duration: `${endMs}ms`,
-        // A request without an answer at the end is neither right nor a fault.
-        gracefulStop: '0s',
-      },
+  const scenarios = {
+    chapter: {
+      executor: 'constant-vus',
+      vus: users,
+      duration: `${endMs}ms`,
+      // A request without an answer at the end is neither right nor a fault.
+      gracefulStop: '0s',
     },
+  };
+  if (probePerSecond > 0) {
+    // An open loop: it keeps its pace whatever the answers do.
+    scenarios.probe = {
+      executor: 'constant-arrival-rate',
+      exec: 'probe',
+      rate: probePerSecond,
+      timeUnit: '1s',
+      duration: `${endMs}ms`,
+      preAllocatedVUs: 64,
+      gracefulStop: '0s',
+    };
+  }
+  return {
+    scenarios,
     thresholds: {
-      right_answers: [`count>=${answers}`],
+      right_answers: [`count>=${chapter.answersAtLeast === undefined ? answers : chapter.answersAtLeast}`],
       answer_latency: [`p(95)<${p95Ms}`],
+      ...(probePerSecond > 0 ? { probe_latency: [`p(99)<${chapter.probe.p99Ms}`] } : {}),
       wrong_answers: ['count==0'],
       failed_connection: ['count==0'],
       failed_time_out: ['count==0'],
@@ -106,6 +124,16 @@ export function ask(chapter) {
     }
   }
   sleep(think);
+}
+
+// One request of everybody else.
+export function askProbe(chapter) {
+  const { steadyMs, endMs } = setting(chapter);
+  const response = send(chapter.probe);
+  const elapsed = Date.now() - exec.scenario.startTime;
+  if (isRight(response, chapter.probe.answer) && elapsed >= steadyMs && elapsed < endMs) {
+    probeLatency.add(response.timings.duration);
+  }
 }
 
 // A `POST` where there is a body, else a `GET`.

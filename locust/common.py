@@ -8,6 +8,7 @@ See docs/generator.md.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import json
 import logging
 import random
@@ -16,16 +17,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import gevent
+from geventhttpclient import HTTPClient
+from geventhttpclient.url import URL
 from locust import FastHttpUser, events, task
 from locust import __version__ as locust_version
-from locust.runners import WorkerRunner
+from locust.exception import CatchResponseError
+from locust.runners import MasterRunner, WorkerRunner
 
 log = logging.getLogger("workshop")
 
 # The same as k6's, so that one rule holds for both: 99 is a missed threshold.
 THRESHOLD_MISSED = 99
-# The names under which Locust keeps the two kinds of requests apart.
-READS, WRITES = "reads", "writes"
+# The names under which Locust keeps the kinds of requests apart.
+READS, WRITES, PROBES = "reads", "writes", "probes"
 QUANTILES = (0.0, 0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0)
 
 
@@ -56,6 +60,17 @@ class Exchange:
     body: str | None = None
 
 
+@dataclass(frozen=True)
+class Probe:
+    """A `GET` of everybody else, paced in an open loop beside the users, and what it keeps to."""
+
+    path: str
+    answer: str
+    per_second: float
+    # 99 of 100 are answered within so many milliseconds.
+    within_ms: float
+
+
 class ChapterUser(FastHttpUser):
     """Thinks, asks, and checks the answer. A chapter says what to ask and what to expect."""
 
@@ -68,6 +83,7 @@ class ChapterUser(FastHttpUser):
     # The other request, and its share of all.
     write: ClassVar[Exchange | None] = None
     write_share: ClassVar[float] = 0.0
+    probe: ClassVar[Probe | None] = None
     # The load unless it is given from the outside.
     users: ClassVar[int]
     think: ClassVar[float]
@@ -132,6 +148,12 @@ def add_options(parser) -> None:
         "--write-share", type=float, default=None, help="Share of the requests that write (default: the chapter's)"
     )
     parser.add_argument(
+        "--probe-per-second",
+        type=float,
+        default=None,
+        help="Requests of everybody else a second, 0 for none (default: the chapter's)",
+    )
+    parser.add_argument(
         "--warm-up", type=float, default=2.0, help="Seconds, once all users are there, that are not measured"
     )
     parser.add_argument("--time-out", type=float, default=60.0, help="Seconds without an answer that make an error")
@@ -164,8 +186,56 @@ class Measurement:
         log.info("all users are there and warm: measuring from now on")
 
 
+def probe_of(environment) -> Probe | None:
+    """The chapter's probe, unless it has none or is to send none."""
+    probe = environment.user_classes[0].probe
+    given = environment.parsed_options.probe_per_second
+    if probe is None or given is None:
+        return probe
+    return dataclasses.replace(probe, per_second=given) if given > 0 else None
+
+
+def send_probes(environment, probe: Probe) -> None:
+    """Sends on a schedule, whatever the answers do. A latency counts from the scheduled moment."""
+    client = HTTPClient.from_url(URL(environment.host), concurrency=64)
+    begin = time.perf_counter()
+
+    def ask(due: float) -> None:
+        fault = None
+        try:
+            response = client.get(probe.path)
+            text = response.read().decode()
+            if response.status_code != 200:
+                fault = CatchResponseError(f"status {response.status_code}")
+            elif text != probe.answer:
+                fault = CatchResponseError(f"wrong answer: {text[:200]}")
+        except Exception as error:  # noqa: BLE001, whatever it is, it is no answer
+            fault = CatchResponseError(f"connection: {type(error).__name__}")
+        environment.events.request.fire(
+            request_type="GET",
+            name=PROBES,
+            response_time=(time.perf_counter() - due) * 1000,
+            response_length=0,
+            exception=fault,
+            context={},
+        )
+
+    number = 0
+    while True:
+        due = begin + number / probe.per_second
+        gevent.sleep(max(0.0, due - time.perf_counter()))
+        gevent.spawn(ask, due)
+        number += 1
+
+
 @events.init.add_listener
 def prepare(environment, **_kwargs) -> None:
+    # A master sends nothing itself.
+    if (probe := probe_of(environment)) and not isinstance(environment.runner, MasterRunner):
+        sender = []
+        start = lambda **_: sender.append(gevent.spawn(send_probes, environment, probe))  # noqa: E731
+        environment.events.test_start.add_listener(start)
+        environment.events.test_stopping.add_listener(lambda **_: gevent.killall(sender))
     measurement = Measurement(environment)
     environment.events.spawning_complete.add_listener(measurement.begin_after_warm_up)
     if not isinstance(environment.runner, WorkerRunner):
@@ -189,12 +259,13 @@ def judge(environment, measurement: Measurement) -> None:
 def summarise(environment, measurement: Measurement) -> dict:
     total = environment.stats.total
     reads = reads_of(environment)
+    probes = environment.stats.get(PROBES, "GET")
     start = measurement.start or time.time()
     last = total.last_request_timestamp or start
     return {
         "version": locust_version,
         "seconds": max(last - start, 0.0),
-        "completed": total.num_requests - total.num_failures,
+        "completed": total.num_requests - total.num_failures - probes.num_requests + probes.num_failures,
         "mean_ms": reads.avg_response_time,
         "min_ms": reads.min_response_time or 0.0,
         "max_ms": reads.max_response_time,
@@ -228,6 +299,10 @@ def misses(environment, measurement: Measurement, summary: dict):
         yield "no right answer came"
     if not summary["completed"]:
         return
+    if probe := probe_of(environment):
+        p99 = environment.stats.get(PROBES, "GET").get_response_time_percentile(0.99)
+        if p99 > probe.within_ms:
+            yield f"99 % of everybody else's answers within {p99:.0f} ms, not {probe.within_ms:.0f} ms"
     users = environment.runner.target_user_count or environment.parsed_options.num_users
     for limits in {user.limits for user in environment.user_classes}:
         p95 = reads_of(environment).get_response_time_percentile(0.95)

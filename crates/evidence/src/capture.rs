@@ -6,7 +6,7 @@
 //! - everything else is derived from them, byte for byte the same on any
 //!   machine: Markdown (`table.md`, `rounds.md`, `environment.md`,
 //!   `published.md`, `agreement.md`, `matrix.md`,
-//!   `instructions.md`, `values.md`), flamegraphs
+//!   `yardsticks.md`, `instructions.md`, `values.md`), flamegraphs
 //!   (`VARIANT.KIND.svg`, `diff.KIND.svg`) and `plots/*.svg`.
 
 mod error;
@@ -115,6 +115,7 @@ impl Capture {
         add("published.md", table::published(record));
         add("agreement.md", table::agreement(record));
         add("matrix.md", table::matrix(record));
+        add("yardsticks.md", table::yardsticks(record));
         add("instructions.md", instructions::table(record));
         add("values.md", table::values(record, &analysis, &self.folded));
         for (name, svg) in self.plots()? {

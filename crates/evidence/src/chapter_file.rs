@@ -65,6 +65,9 @@ pub struct ChapterFile {
     /// Other settings in which law and measurement are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub points: Vec<Point>,
+    /// Other programs that do the same work, measured beside the solution when a capture is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yardsticks: Option<Yardsticks>,
     /// The chapter's table of variants and settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<Matrix>,
@@ -94,6 +97,21 @@ pub struct ChapterFile {
 pub struct Afterwards {
     /// Path and query of a `GET`.
     pub path: String,
+}
+
+/// Other programs that do what the chapter's service does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Yardsticks {
+    /// The setting: a key of `[settings]`.
+    pub setting: String,
+    /// Folder of a Go program within the chapter's: it takes `-port` and `-upstream`, and prints a
+    /// line with its address.
+    pub go: String,
+    /// Where nginx, by the chapter's `nginx.conf`, answers as the upstream.
+    pub nginx_upstream: String,
+    /// Where the same nginx answers as a proxy before it.
+    pub nginx_proxy: String,
 }
 
 /// Accepted and finished connections over time, of problem and solution.

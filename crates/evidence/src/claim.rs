@@ -170,11 +170,15 @@ impl Metric {
     /// How many times better `better` is than `worse`, larger being better
     /// whatever the metric; `None` when either has no value.
     pub fn ratio(self, worse: &Outcome, better: &Outcome) -> Option<f64> {
-        let (worse, better) = (self.of(worse)?, self.of(better)?);
-        Some(match self {
+        Some(self.gain(self.of(worse)?, self.of(better)?))
+    }
+
+    /// How many times better the value `better` is than `worse`, larger being better.
+    pub fn gain(self, worse: f64, better: f64) -> f64 {
+        match self {
             Self::RequestsPerSecond => better / worse,
             Self::P50Ms | Self::P99Ms | Self::ProbeP99Ms => worse / better,
-        })
+        }
     }
 }
 

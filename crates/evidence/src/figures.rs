@@ -8,7 +8,13 @@ pub fn ratio(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => grouped(value),
         size if size >= 9.995 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
+        size if size >= 0.0995 || size == 0.0 => format!("{value:.2}"),
+        size => {
+            // Two digits that carry meaning, wherever they begin.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small, positive
+            let decimals = (1.0 - size.log10().floor()).min(9.0) as usize;
+            format!("{value:.decimals$}")
+        }
     }
 }
 
@@ -105,10 +111,13 @@ mod tests {
 
     #[test]
     fn counts_stay_whole() {
-        let written: Vec<_> = [0.0, 1.0, 1_000.0, 1_234_567.0, 0.051, 0.5]
+        let written: Vec<_> = [0.0, 1.0, 1_000.0, 1_234_567.0, 0.051, 0.5, 0.004_13]
             .map(count)
             .into();
-        assert_eq!(written, ["0", "1", "1,000", "1,234,567", "0.05", "0.5"]);
+        assert_eq!(
+            written,
+            ["0", "1", "1,000", "1,234,567", "0.051", "0.5", "0.0041"]
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod placement;
 mod plan;
 mod watch;
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -196,13 +197,22 @@ impl Bench<'_> {
     ///
     /// When no load can be made, or on Ctrl-C.
     pub fn drive(&self, server: &Server, load: &Load) -> Result<Outcome, GeneratorError> {
+        self.drive_at(server.service(), load)
+    }
+
+    /// Puts `load` on whatever answers at `target`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Bench::drive`].
+    pub fn drive_at(&self, target: SocketAddr, load: &Load) -> Result<Outcome, GeneratorError> {
         let progress = |now: Progress| (self.observer)(Event::Runs(now));
         let settings = generator::Settings {
             processors: &self.placement.generator,
             interrupt: self.interrupt,
             progress: Some(&progress),
         };
-        generator::run(server.service(), load, &settings)
+        generator::run(target, load, &settings)
     }
 
     /// One round after the other; also whether every server was an optimised build.

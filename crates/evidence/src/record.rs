@@ -72,6 +72,8 @@ pub enum Purpose {
     Law,
     /// Connections over time.
     Series,
+    /// Another program that does the same work, beside the solution.
+    Yardstick,
 }
 
 /// One server under one load.
@@ -117,7 +119,7 @@ impl Round {
     pub fn is_judged(&self) -> bool {
         !matches!(
             self.purpose,
-            Purpose::Agreement | Purpose::Matrix | Purpose::Series
+            Purpose::Agreement | Purpose::Matrix | Purpose::Series | Purpose::Yardstick
         )
     }
 }

@@ -4,6 +4,7 @@ mod environment;
 mod matrix;
 mod rounds;
 mod values;
+mod yardsticks;
 
 use std::fmt::Write as _;
 
@@ -12,6 +13,7 @@ pub use self::{
     matrix::matrix,
     rounds::{agreement, rounds},
     values::values,
+    yardsticks::yardsticks,
 };
 pub(crate) use self::{
     environment::environment_rows, matrix::cells as matrix_cells, rounds::purpose_in_words,

@@ -36,6 +36,9 @@ pub(crate) enum Command {
         /// Also the chapter's table of all variants
         #[arg(long)]
         matrix: bool,
+        /// What the services of chapter 4 call
+        #[arg(long, value_enum, default_value_t = UpstreamOf::Embedded)]
+        upstream: UpstreamOf,
     },
     /// Grade your exercise.rs
     Check {
@@ -171,6 +174,14 @@ pub(crate) enum With {
     Embedded,
     K6,
     Locust,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UpstreamOf {
+    /// The lab's own
+    Embedded,
+    /// nginx, with the configuration in the chapter's folder
+    Nginx,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

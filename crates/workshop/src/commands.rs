@@ -57,12 +57,14 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
             report,
             all_generators,
             matrix,
+            upstream,
         }) => prove::run(&prove::Options {
             chapters,
             seed,
             report,
             all_generators,
             matrix,
+            upstream,
             format: output.format,
         }),
         Some(Command::Profile {

@@ -2,6 +2,8 @@
 //! record that everything shown is derived from.
 
 mod counts;
+pub(crate) mod outside;
+mod yardsticks;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,7 +18,9 @@ use evidence::proof::{self, Bench, Placement, Proof};
 use evidence::record::{Commit, Record};
 use evidence::{provenance, reference};
 
+use self::outside::Nginx;
 use crate::chapters::{Chapter, Workshop};
+use crate::cli::UpstreamOf;
 use crate::compile;
 use crate::exit::{Exit, Problem};
 use crate::terminal::Terminal;
@@ -33,8 +37,10 @@ pub(crate) struct Order {
     pub(crate) all_generators: bool,
     /// Also the chapter's table of variants.
     pub(crate) matrix: bool,
-    /// Also heap profiles and instructions, where the chapter has them.
+    /// Also heap profiles, instructions and yardsticks, where the chapter has them.
     pub(crate) counts: bool,
+    /// Where the services' upstream is, unless it is the embedded one.
+    pub(crate) upstream: UpstreamOf,
 }
 
 /// A measured chapter.
@@ -66,10 +72,18 @@ pub(crate) fn measure(
         file.planned_s()
     ));
     let placement = Placement::apart();
+    let (_nginx, arguments) = match order.upstream {
+        UpstreamOf::Embedded => (None, Vec::new()),
+        UpstreamOf::Nginx => {
+            let nginx = Nginx::start(chapter, &file)?;
+            let arguments = vec!["--upstream".to_owned(), nginx.upstream()];
+            (Some(nginx), arguments)
+        }
+    };
     let bench = Bench {
         program: &programs.served,
         counted: programs.counted.as_deref(),
-        arguments: &[],
+        arguments: &arguments,
         chapter: &file,
         placement: &placement,
         interrupt,
@@ -91,6 +105,7 @@ pub(crate) fn measure(
     if order.counts {
         profiles.extend(counts::heap_profiles(workshop, chapter, &bench)?);
         instructions = counts::instructions(workshop, chapter, &file, &terminal)?;
+        rounds.extend(yardsticks::measure(chapter, &bench)?);
     }
     drop(terminal);
     let record = Record {

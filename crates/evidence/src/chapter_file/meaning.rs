@@ -157,6 +157,9 @@ fn claims(file: &ChapterFile) -> Result {
     if let Some(series) = &file.series {
         named(file, "series.setting", &series.setting)?;
     }
+    if let Some(yardsticks) = &file.yardsticks {
+        named(file, "yardsticks.setting", &yardsticks.setting)?;
+    }
     if let Some(utilised) = &file.utilised {
         share("utilised.at_least_share", utilised.at_least_share)?;
     }

@@ -59,6 +59,7 @@ pub fn run(
             .args(["--run-time", &format!("{}s", whole.as_secs())])
             .args(["--think", &think.as_secs_f64().to_string()])
             .args(["--write-share", &super::write_share(load)])
+            .args(["--probe-per-second", &super::probe_per_second(load)])
             .args(["--warm-up", &warm_up.as_secs_f64().to_string()])
             .args(["--time-out", &load.time_out.as_secs_f64().to_string()])
             .arg("--summary")

@@ -108,14 +108,15 @@ fn write_share(load: &Load) -> String {
     share.to_string()
 }
 
+/// The probes a second of a load, as both tools' scripts take them. What they saw of them stays in
+/// their thresholds.
+fn probe_per_second(load: &Load) -> String {
+    let rate = load.probe.as_ref().map_or(0.0, |probe| probe.per_second);
+    rate.to_string()
+}
+
 /// The think time of a load, if `tool` can send it.
 fn think(tool: &'static str, load: &Load) -> Result<Duration, DriverError> {
-    if load.probe.is_some() {
-        return Err(DriverError::Load {
-            tool,
-            what: "the workshop's scripts have no second, paced request",
-        });
-    }
     match load.arrivals {
         Arrivals::Closed { think } => Ok(think),
         Arrivals::Open { .. } => Err(DriverError::Load {

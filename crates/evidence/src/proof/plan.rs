@@ -78,7 +78,11 @@ pub(super) fn label(step: &Step<'_>) -> String {
         Purpose::Effect | Purpose::Agreement => step.variant.to_owned(),
         Purpose::Law => format!("{}, for the law", step.variant),
         Purpose::Mechanism => format!("{}, counted", step.variant),
-        Purpose::Bound | Purpose::Point | Purpose::Matrix | Purpose::Series => {
+        Purpose::Bound
+        | Purpose::Point
+        | Purpose::Matrix
+        | Purpose::Series
+        | Purpose::Yardstick => {
             format!("{}, {} setting", step.variant, step.setting)
         }
     }

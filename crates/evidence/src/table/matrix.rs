@@ -21,7 +21,7 @@ pub(crate) struct Cells {
     pub(crate) rows: Vec<(String, Vec<String>)>,
 }
 
-/// Every cell the median of its rounds, with how many times the first row's figure it is; `None`
+/// Every cell the median of its rounds, with how many times better than the first row it is; `None`
 /// for a chapter without a table, or where it was not measured.
 pub(crate) fn cells(record: &Record) -> Option<Cells> {
     record.rounds_for(Purpose::Matrix).next()?;
@@ -37,8 +37,9 @@ pub(crate) fn cells(record: &Record) -> Option<Cells> {
             let value = median(record, variant, setting);
             let text = value.map_or_else(unknown, |v| chapter.effect.metric.text(v));
             match value.zip(median(record, first, setting)) {
-                Some((value, first_value)) if variant != first => {
-                    format!("{text} ({}x)", figures::ratio(value / first_value))
+                Some((value, of_first)) if variant != first => {
+                    let gain = chapter.effect.metric.gain(of_first, value);
+                    format!("{text} ({}x)", figures::ratio(gain))
                 }
                 _ => text,
             }

@@ -98,5 +98,6 @@ pub(crate) fn purpose_in_words(purpose: Purpose) -> &'static str {
         Purpose::Matrix => "table",
         Purpose::Law => "the law's input",
         Purpose::Series => "connections",
+        Purpose::Yardstick => "yardstick",
     }
 }

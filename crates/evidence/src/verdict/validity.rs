@@ -125,7 +125,7 @@ fn strange_load(chapter: &ChapterFile, round: &Round) -> Option<String> {
         Purpose::Bound => chapter.bound.as_ref()?.setting.as_str(),
         Purpose::Mechanism => chapter.mechanism_setting(),
         Purpose::Point => round.setting.as_str(),
-        Purpose::Agreement | Purpose::Matrix | Purpose::Law | Purpose::Series => return None,
+        _ => return None,
     };
     let users = round.outcome.generator.users;
     (round.setting != expected || users != setting.users).then(|| {

@@ -72,6 +72,24 @@ fn scripts_default_to_the_chapters_load() {
 }
 
 #[test]
+fn scripts_probe_what_the_chapter_probes() {
+    for chapter in chapters() {
+        let Some(probe) = &chapter.probe else {
+            continue;
+        };
+        let (number, rate) = (chapter.chapter, chapter.load.probe_per_second);
+        for (script, quote, key) in [
+            (format!("k6/chapter{number}.js"), '\'', "perSecond: "),
+            (format!("locust/chapter{number}.py"), '"', "per_second="),
+        ] {
+            says(&script, &format!("{quote}{}{quote}", probe.path));
+            says(&script, &format!("{quote}{}{quote}", probe.answer));
+            says(&script, &format!("{key}{rate},"));
+        }
+    }
+}
+
+#[test]
 fn scripts_write_what_the_chapter_writes() {
     for chapter in chapters() {
         let Some(write) = &chapter.write else {

@@ -6,6 +6,7 @@ mod measuring;
 use evidence::capture;
 
 use crate::chapters::{Chapter, Workshop};
+use crate::cli::UpstreamOf;
 use crate::exit::{Exit, Problem};
 use crate::measured::{Order, measure};
 use crate::{ctrl_c, files};
@@ -57,6 +58,7 @@ fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), Problem> {
         all_generators: true,
         matrix: true,
         counts: true,
+        upstream: UpstreamOf::Embedded,
     };
     let measured = measure(workshop, chapter, &order, &interrupt)?;
     measured.capture.write(&folder).map_err(Problem::bad)?;

@@ -9,7 +9,7 @@ use evidence::verdict::VerdictKind;
 use serde::Serialize;
 
 use crate::chapters::Workshop;
-use crate::cli::Format;
+use crate::cli::{Format, UpstreamOf};
 use crate::exit::{Exit, Problem};
 use crate::measured::{Measured, Order, measure};
 use crate::terminal::grouped;
@@ -23,6 +23,7 @@ pub(crate) struct Options {
     pub(crate) report: Option<PathBuf>,
     pub(crate) all_generators: bool,
     pub(crate) matrix: bool,
+    pub(crate) upstream: UpstreamOf,
     pub(crate) format: Format,
 }
 
@@ -63,6 +64,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
             all_generators: options.all_generators,
             matrix: options.matrix,
             counts: false,
+            upstream: options.upstream,
         };
         let measured = measure(&workshop, chapter, &order, &interrupt)?;
         let folder = folder.join(chapter.package());
@@ -97,11 +99,15 @@ fn command(options: &Options, number: u32) -> String {
         ""
     };
     let matrix = if options.matrix { " --matrix" } else { "" };
+    let upstream = match options.upstream {
+        UpstreamOf::Embedded => "",
+        UpstreamOf::Nginx => " --upstream nginx",
+    };
     let seed = match options.seed {
         1 => String::new(),
         seed => format!(" --seed {seed}"),
     };
-    format!("cargo workshop prove {number}{seed}{matrix}{generators}")
+    format!("cargo workshop prove {number}{seed}{upstream}{matrix}{generators}")
 }
 
 /// Report, record and profiles; yields the report's path.

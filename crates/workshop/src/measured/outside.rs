@@ -1,0 +1,187 @@
+//! Programs of other people that run beside a measurement: nginx and a service in Go.
+
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use evidence::chapter_file::{ChapterFile, Yardsticks};
+use evidence::processors;
+use tempfile::TempDir;
+
+use crate::chapters::Chapter;
+use crate::exit::Problem;
+use crate::tools;
+
+/// How long one may take to listen.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A program that is ended when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Outside {
+    child: Child,
+    _folder: Option<TempDir>,
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        // Asked as Ctrl-C would: nginx then ends its worker, too.
+        #[cfg(unix)]
+        {
+            use rustix::process::{Pid, Signal, kill_process};
+
+            let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+            let _ = pid.map(|pid| kill_process(pid, Signal::INT));
+            let asked = Instant::now();
+            while asked.elapsed() < Duration::from_secs(2) {
+                if !matches!(self.child.try_wait(), Ok(None)) {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// nginx with the chapter's configuration: an upstream, and a proxy before it.
+#[derive(Debug)]
+pub(crate) struct Nginx {
+    _process: Outside,
+    yardsticks: Yardsticks,
+}
+
+impl Nginx {
+    pub(crate) fn start(chapter: &Chapter, file: &ChapterFile) -> Result<Self, Problem> {
+        let Some(yardsticks) = file.yardsticks.clone() else {
+            return Err(Problem::usage(format!(
+                "chapter {} calls no upstream: leave out --upstream",
+                chapter.number
+            )));
+        };
+        // Debian keeps it where only root looks.
+        let nginx = tools::on_path("nginx")
+            .or_else(|| Some(Path::new("/usr/sbin/nginx").to_owned()).filter(|f| f.is_file()))
+            .ok_or_else(|| {
+                Problem::bad(
+                    "nginx is not installed: https://nginx.org, or `apt install nginx-light`",
+                )
+            })?;
+        let address = address(&yardsticks.nginx_upstream)?;
+        if TcpStream::connect_timeout(&address, PATIENCE).is_ok() {
+            return Err(Problem::bad(format!(
+                "{address} is taken by another program: stop it, as nginx.conf needs that port"
+            )));
+        }
+        let folder = tempfile::tempdir()
+            .map_err(|e| Problem::bad(format!("no folder can be made for nginx: {e}")))?;
+        let mut command = Command::new(nginx);
+        command
+            .arg("-p")
+            .arg(folder.path())
+            .args(["-e", "stderr", "-c"])
+            .arg(chapter.folder.join("nginx.conf"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::inherit());
+        let child = command
+            .spawn()
+            .map_err(|e| Problem::bad(format!("nginx cannot be run: {e}")))?;
+        let process = Outside {
+            child,
+            _folder: Some(folder),
+        };
+        let began = Instant::now();
+        while TcpStream::connect_timeout(&address, PATIENCE).is_err() {
+            if began.elapsed() > PATIENCE {
+                return Err(Problem::bad(format!(
+                    "nginx does not listen on {address}; its words are above"
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(Self {
+            _process: process,
+            yardsticks,
+        })
+    }
+
+    /// As the services' `--upstream` takes it.
+    pub(crate) fn upstream(&self) -> String {
+        self.yardsticks.nginx_upstream.clone()
+    }
+
+    /// Where it answers as a proxy.
+    pub(crate) fn proxy(&self) -> Result<SocketAddr, Problem> {
+        address(&self.yardsticks.nginx_proxy)
+    }
+}
+
+/// The chapter's service in Go, on these processors.
+pub(crate) fn start_go(
+    chapter: &Chapter,
+    folder: &str,
+    upstream: &str,
+    pinned: &[usize],
+) -> Result<(Outside, SocketAddr), Problem> {
+    let go = tools::go().ok_or_else(|| {
+        Problem::bad(
+            "Go is not installed, and this capture measures a service in Go: https://go.dev/dl",
+        )
+    })?;
+    let built = tempfile::tempdir()
+        .map_err(|e| Problem::bad(format!("no folder can be made for the Go program: {e}")))?;
+    let program = built.path().join("yardstick");
+    let compiled = Command::new(go.0)
+        .current_dir(chapter.folder.join(folder))
+        .args(["build", "-o"])
+        .arg(&program)
+        .arg(".")
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|e| Problem::bad(format!("go cannot be run: {e}")))?;
+    if !compiled.success() {
+        return Err(Problem::bad(format!(
+            "{folder} does not compile; Go's words are above"
+        )));
+    }
+    let mut command = Command::new(&program);
+    command
+        .args(["-port", "0", "-upstream", upstream])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let processors = pinned.to_vec();
+    // A child inherits the processors of the thread that starts it.
+    let spawned = std::thread::spawn(move || {
+        if cfg!(target_os = "linux") {
+            processors::pin_current_thread(&processors).map_err(std::io::Error::other)?;
+        }
+        command.spawn()
+    });
+    let mut child = spawned
+        .join()
+        .unwrap_or_else(|_| Err(std::io::Error::other("the starting thread panicked")))
+        .map_err(|e| Problem::bad(format!("the Go program cannot be run: {e}")))?;
+    let said = child.stdout.take();
+    let process = Outside {
+        child,
+        _folder: Some(built),
+    };
+    let line = said
+        .and_then(|out| BufReader::new(out).lines().next())
+        .and_then(Result::ok)
+        .unwrap_or_default();
+    let url = line.split_whitespace().last().unwrap_or_default();
+    Ok((process, address(url)?))
+}
+
+fn address(url: &str) -> Result<SocketAddr, Problem> {
+    let bare = url.strip_prefix("http://").unwrap_or(url);
+    bare.trim_end_matches('/').parse().map_err(|_| {
+        Problem::bad(format!(
+            "`{url}` is no address such as http://127.0.0.1:18081/"
+        ))
+    })
+}

@@ -1,0 +1,76 @@
+//! Other programs that do what the chapter's service does, under the same load in the same run.
+
+use std::net::SocketAddr;
+
+use evidence::claim::SOLUTION;
+use evidence::proof::{Bench, Event};
+use evidence::record::{Purpose, Round};
+
+use super::outside::{Nginx, start_go};
+use crate::chapters::Chapter;
+use crate::exit::Problem;
+
+const GO: &str = "Go's net/http";
+const NGINX: &str = "nginx as a proxy";
+
+/// Solution, Go and nginx in turn, there and back, all before the same nginx; nothing for a chapter
+/// without yardsticks.
+pub(super) fn measure(chapter: &Chapter, bench: &Bench<'_>) -> Result<Vec<Round>, Problem> {
+    let Some(yardsticks) = &bench.chapter.yardsticks else {
+        return Ok(Vec::new());
+    };
+    let nginx = Nginx::start(chapter, bench.chapter)?;
+    let arguments = ["--upstream".to_owned(), nginx.upstream()];
+    let bench = Bench {
+        arguments: &arguments,
+        ..bench.clone()
+    };
+    let processors = &bench.placement.server;
+    let (_go, go) = start_go(chapter, &yardsticks.go, &nginx.upstream(), processors)?;
+    let proxy = nginx.proxy()?;
+    let setting = &yardsticks.setting;
+    let order = [SOLUTION, GO, NGINX, NGINX, GO, SOLUTION];
+    let mut rounds = Vec::new();
+    for (number, name) in order.into_iter().enumerate() {
+        (bench.observer)(Event::Begins(number + 1, order.len(), name));
+        let round = match name {
+            GO => outside(&bench, setting, name, go)?,
+            NGINX => outside(&bench, setting, name, proxy)?,
+            _ => {
+                let measured = bench.round(Purpose::Yardstick, SOLUTION, setting);
+                measured
+                    .map_err(|error| Problem::of_run(&error, bench.interrupt))?
+                    .0
+            }
+        };
+        (bench.observer)(Event::Measured(name, round.outcome.requests_per_second));
+        rounds.push(round);
+    }
+    Ok(rounds)
+}
+
+/// A round of a program that runs already.
+fn outside(
+    bench: &Bench<'_>,
+    setting: &str,
+    name: &str,
+    target: SocketAddr,
+) -> Result<Round, Problem> {
+    let failed = |error| Problem::of_run(&error, bench.interrupt);
+    let asked = bench.setting(setting).map_err(failed)?;
+    let load = bench.chapter.load_of(asked);
+    let outcome = bench
+        .drive_at(target, &load)
+        .map_err(|error| failed(error.into()))?;
+    Ok(Round {
+        purpose: Purpose::Yardstick,
+        variant: name.to_owned(),
+        setting: setting.to_owned(),
+        wall_s: asked.whole_s(),
+        outcome,
+        readings: std::collections::BTreeMap::new(),
+        server_cpu_s: None,
+        throttled_s: None,
+        connections: Vec::new(),
+    })
+}
