@@ -38,5 +38,6 @@ mod work;
 pub use database::Database;
 pub use error::Error;
 pub use listener::{Lab, WebService};
+pub use options::Options;
 pub use upstream::Upstream;
 pub use work::Work;

@@ -71,14 +71,22 @@ impl Lab {
     ///
     /// When a port is taken or cannot be bound.
     pub fn start(chapter: &'static str, variants: &'static [&'static str]) -> Result<Self, Error> {
-        let options = Options::from_args(chapter, variants);
+        Self::open(Options::read(chapter, variants))
+    }
+
+    /// As [`Lab::start`], with the command line read before. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// When a port is taken or cannot be bound.
+    pub fn open(options: Options) -> Result<Self, Error> {
         raise_open_file_limit();
         let counters = Arc::new(Counters::default());
         count_panics(Arc::clone(&counters));
         let listener = bind(options.port, "--port")?;
         let admin = bind(options.admin_port, "--admin-port")?;
         let facts = BuildFacts {
-            chapter,
+            chapter: options.chapter,
             variant: options.variant.clone(),
             optimised: is_optimised(),
         };

@@ -2,9 +2,11 @@
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-/// How a server was asked to run.
+/// How a server was asked to run, read off its command line.
 #[derive(Debug, Clone)]
-pub(crate) struct Options {
+pub struct Options {
+    /// The package's name.
+    pub(crate) chapter: &'static str,
     /// Which of the chapter's variants.
     pub(crate) variant: String,
     /// Port of the service; 0 picks a free one.
@@ -22,14 +24,23 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Reads the process's arguments; prints help or a usage error and exits where clap does.
-    pub(crate) fn from_args(chapter: &'static str, variants: &'static [&'static str]) -> Self {
-        Self::from_matches(&command(chapter, variants).get_matches())
+    /// Reads the process's arguments. A usage error ends the process with code 2, as clap does.
+    ///
+    /// `chapter` is the package's name, `variants` the names that the command line takes. For
+    /// chapters whose variants need runtimes of their own; others call [`crate::Lab::start`].
+    pub fn read(chapter: &'static str, variants: &'static [&'static str]) -> Self {
+        Self::from_matches(chapter, &command(chapter, variants).get_matches())
     }
 
-    fn from_matches(matches: &ArgMatches) -> Self {
+    /// The variant that was asked for.
+    pub fn variant(&self) -> &str {
+        &self.variant
+    }
+
+    fn from_matches(chapter: &'static str, matches: &ArgMatches) -> Self {
         let port = |name| matches.get_one::<u16>(name).copied().unwrap_or_default();
         Self {
+            chapter,
             variant: matches
                 .get_one::<String>("variant")
                 .cloned()
@@ -110,7 +121,7 @@ mod tests {
     fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
         command("chapter0", &["problem", "exercise", "solution"])
             .try_get_matches_from([&["chapter0"], arguments].concat())
-            .map(|matches| Options::from_matches(&matches))
+            .map(|matches| Options::from_matches("chapter0", &matches))
     }
 
     #[test]
