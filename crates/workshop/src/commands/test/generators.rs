@@ -1,6 +1,6 @@
 //! k6 and Locust: their scripts, their exit codes, and whether all three generators agree.
 
-use evidence::agreement::{self, MEDIAN_WITHIN, THROUGHPUT_WITHIN};
+use evidence::agreement::{self, Compared, MEDIAN_WITHIN, THROUGHPUT_WITHIN};
 use evidence::interrupt::Interrupt;
 use evidence::outcome::Outcome;
 use evidence::server::{Launch, Server};
@@ -90,16 +90,17 @@ pub(super) const AGREE: Check = Check {
 
 fn agree(context: &Context<'_>) -> Result<(), Failure> {
     for chapter in &context.chapters {
-        let outcomes = ["embedded", "k6", "locust"]
-            .into_iter()
-            .map(|with| outcome(context, chapter.number, with))
-            .collect::<Result<Vec<_>, _>>()?;
-        let compared = agreement::compare_outcomes(&outcomes);
-        context.note(&format!("{compared:#?}"))?;
-        if let Some(other) = compared.iter().find(|one| !one.agrees) {
+        let mut disagrees = disagreement(context, chapter.number)?;
+        if disagrees.is_some() {
+            // The three run one after the other. A neighbour who takes the processor for some
+            // seconds slows one of them, and a service that computes shows it.
+            context.note("once more")?;
+            disagrees = disagreement(context, chapter.number)?;
+        }
+        if let Some(other) = disagrees {
             return failed(format!(
-                "on chapter {}'s solution {} differs from the embedded generator by more than {:.0} % of \
-                 throughput or {:.0} % of median latency, or had faults: {other:?}",
+                "twice on chapter {}'s solution {} differed from the embedded generator by more than \
+                 {:.0} % of throughput or {:.0} % of median latency, or had faults: {other:?}",
                 chapter.number,
                 agreement::name(other.generator),
                 THROUGHPUT_WITHIN * 100.0,
@@ -108,6 +109,17 @@ fn agree(context: &Context<'_>) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// A generator that does not agree with the embedded one on a chapter's solution.
+fn disagreement(context: &Context<'_>, chapter: u32) -> Result<Option<Compared>, Failure> {
+    let outcomes = ["embedded", "k6", "locust"]
+        .into_iter()
+        .map(|with| outcome(context, chapter, with))
+        .collect::<Result<Vec<_>, _>>()?;
+    let compared = agreement::compare_outcomes(&outcomes);
+    context.note(&format!("{compared:#?}"))?;
+    Ok(compared.into_iter().find(|one| !one.agrees))
 }
 
 /// What a generator saw of a chapter's solution under its load.
