@@ -10,8 +10,8 @@ import { ask, load } from './common.js';
 const chapter = {
   path: '/cpu',
   answer: '6000000',
-  // Few users, with pauses: a processor that borrows has time to spare, one that clones has not.
-  users: 10,
+  // So few that they seldom meet: then an answer takes as long as its work.
+  users: 4,
   think: 0.4,
   // A million rounds that only read take about 8 ms.
   callSeconds: 0.008,

@@ -1,7 +1,7 @@
 """Chapter 3: a clone in a hot loop.
 
     locust -f locust/chapter3.py --host http://127.0.0.1:8080                  (web page)
-    locust -f locust/chapter3.py --host http://127.0.0.1:8080 -u 10 -r 100 -t 30s --headless --think 0.4
+    locust -f locust/chapter3.py --host http://127.0.0.1:8080 -u 4 -r 100 -t 30s --headless --think 0.4
 
 The same script ends with exit code 99 on the problem and 0 on the solution.
 """
@@ -12,8 +12,8 @@ from common import ChapterUser, Limits
 class Reader(ChapterUser):
     path = "/cpu"
     answer = "6000000"
-    # Few users, with pauses: a processor that borrows has time to spare, one that clones has not.
-    users = 10
+    # So few that they seldom meet: then an answer takes as long as its work.
+    users = 4
     think = 0.4
     # A million rounds that only read take about 8 ms. A processor half as fast keeps to 30 ms, one
     # twice as fast does not if it clones.
