@@ -21,9 +21,8 @@ pub(crate) use self::{
 use crate::{
     claim::{Metric, PROBLEM, SOLUTION},
     figures,
-    record::{Purpose, Record},
-    statistics,
-    verdict::{Analysis, PointFinding, limit_in_words},
+    record::{Purpose, Record, Round},
+    verdict::{Analysis, PointFinding, limit_in_words, median_of},
 };
 
 /// Where the figures come from, in one line below each table.
@@ -225,17 +224,17 @@ pub(crate) fn effect_in_words(analysis: &Analysis) -> String {
 
 /// The median of a variant's rounds in the effect's setting, for people.
 pub(crate) fn median_text(record: &Record, metric: Metric, variant: &str) -> String {
-    let rounds = || {
-        record
-            .rounds_for(Purpose::Effect)
-            .filter(|round| round.variant == variant)
-            .map(|round| &round.outcome)
-    };
-    let values: Option<Vec<f64>> = rounds().map(|outcome| metric.of(outcome)).collect();
-    let Some(median) = values.as_deref().and_then(statistics::median_ratio) else {
+    let rounds: Vec<&Round> = record
+        .rounds_for(Purpose::Effect)
+        .filter(|round| round.variant == variant)
+        .collect();
+    let Some(median) = median_of(metric, &rounds, variant) else {
         return unknown();
     };
-    let over = if rounds().any(|outcome| metric.is_at_least(outcome)) {
+    let over = if rounds
+        .iter()
+        .any(|round| metric.is_at_least(&round.outcome))
+    {
         "over "
     } else {
         ""

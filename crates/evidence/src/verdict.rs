@@ -8,6 +8,7 @@ mod validity;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::findings::median_of;
 pub use self::findings::{
     BoundFinding, EffectFinding, LawFinding, MechanismFinding, PointFinding, UtilisedFinding,
 };

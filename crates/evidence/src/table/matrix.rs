@@ -6,8 +6,8 @@ use super::{provenance, unknown};
 use crate::{
     chapter_file::Setting,
     figures,
-    record::{Purpose, Record},
-    statistics,
+    record::{Purpose, Record, Round},
+    verdict::median_of,
 };
 
 /// Headings and cells, as text.
@@ -73,11 +73,9 @@ pub fn matrix(record: &Record) -> String {
 }
 
 fn median(record: &Record, variant: &str, setting: &str) -> Option<f64> {
-    let metric = record.chapter.effect.metric;
-    let values: Option<Vec<f64>> = record
+    let rounds: Vec<&Round> = record
         .rounds_for(Purpose::Matrix)
-        .filter(|round| round.variant == variant && round.setting == setting)
-        .map(|round| metric.of(&round.outcome))
+        .filter(|round| round.setting == setting)
         .collect();
-    statistics::median_ratio(&values?)
+    median_of(record.chapter.effect.metric, &rounds, variant)
 }

@@ -6,20 +6,21 @@ use super::provenance;
 use crate::{
     claim::{Metric, SOLUTION},
     figures,
-    record::{Purpose, Record},
-    statistics,
+    record::{Purpose, Record, Round},
+    verdict::median_of,
 };
 
 /// A row each, the solution first; empty where none was measured.
 pub fn yardsticks(record: &Record) -> String {
+    let rounds: Vec<&Round> = record.rounds_for(Purpose::Yardstick).collect();
     let mut names: Vec<&str> = Vec::new();
-    for round in record.rounds_for(Purpose::Yardstick) {
+    for round in &rounds {
         if !names.contains(&round.variant.as_str()) {
             names.push(&round.variant);
         }
     }
     let rate = Metric::RequestsPerSecond;
-    let Some(own) = median(record, rate, SOLUTION) else {
+    let Some(own) = median_of(rate, &rounds, SOLUTION) else {
         return String::new();
     };
     let mut text = String::from(
@@ -28,9 +29,9 @@ pub fn yardsticks(record: &Record) -> String {
     );
     for name in names {
         let text_of = |metric: Metric| {
-            median(record, metric, name).map_or_else(super::unknown, |v| metric.text(v))
+            median_of(metric, &rounds, name).map_or_else(super::unknown, |v| metric.text(v))
         };
-        let share = median(record, rate, name).map_or(f64::NAN, |theirs| theirs / own);
+        let share = median_of(rate, &rounds, name).map_or(f64::NAN, |theirs| theirs / own);
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
@@ -43,13 +44,4 @@ pub fn yardsticks(record: &Record) -> String {
     }
     let _ = write!(text, "\n{}", provenance(record));
     text
-}
-
-fn median(record: &Record, metric: Metric, name: &str) -> Option<f64> {
-    let values: Option<Vec<f64>> = record
-        .rounds_for(Purpose::Yardstick)
-        .filter(|round| round.variant == name)
-        .map(|round| metric.of(&round.outcome))
-        .collect();
-    statistics::median_ratio(&values?)
 }

@@ -223,8 +223,8 @@ impl PointFinding {
     }
 }
 
-/// The median of a variant's rounds; `None` if one of them has no figure.
-fn median_of(metric: Metric, rounds: &[&Round], variant: &str) -> Option<f64> {
+/// The median of a variant's rounds; `None` without one, or if one of them has no figure.
+pub(crate) fn median_of(metric: Metric, rounds: &[&Round], variant: &str) -> Option<f64> {
     let values: Option<Vec<f64>> = rounds
         .iter()
         .filter(|round| round.variant == variant)
