@@ -98,6 +98,7 @@ fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
         0.0
     };
     Ok(Outcome {
+        exit_code: ended.exit_code,
         generator: GeneratorFacts {
             name: GeneratorKind::Locust,
             version: summary.version,

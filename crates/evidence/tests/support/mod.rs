@@ -29,6 +29,7 @@ pub(crate) fn outcome(users: u32, completed: u64, seconds: f64, ms: f64) -> Outc
         .map(|q| (q, ms * (1.0 + 0.02 * (1.0 / (1.0 - q)).ln())))
         .collect();
     Outcome {
+        exit_code: None,
         generator: GeneratorFacts {
             name: GeneratorKind::Embedded,
             version: "0.1.0".to_owned(),

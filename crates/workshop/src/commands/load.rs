@@ -8,7 +8,7 @@ use evidence::drivers::{self, DriverError, k6, locust};
 use evidence::generator;
 use evidence::interrupt::Interrupt;
 use evidence::load::Arrivals;
-use evidence::outcome::Outcome;
+use evidence::outcome::{MISSED, Outcome};
 use evidence::proof::{Bench, Event, Placement};
 use evidence::server::Server;
 
@@ -214,6 +214,13 @@ fn table(outcome: &Outcome) -> String {
     }
     if let Some(wrong) = &outcome.first_wrong_answer {
         lines.push(format!("first wrong answer: {wrong}"));
+    }
+    if let Some(code) = outcome.exit_code {
+        lines.push(match code {
+            0 => "the script's thresholds: kept, exit code 0".to_owned(),
+            MISSED => format!("the script's thresholds: missed, exit code {MISSED}"),
+            other => format!("the script ended with exit code {other}"),
+        });
     }
     if let Some(share) = outcome.generator.cpu_share {
         let bound = if outcome.generator.is_bound() {
