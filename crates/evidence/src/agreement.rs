@@ -1,16 +1,19 @@
 //! Do the load generators agree? At a load that none of them saturates on, a
 //! figure belongs to the server and not to the instrument.
 
-use std::net::SocketAddr;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::claim::SOLUTION;
 use crate::drivers::{self, DriverError, k6, locust};
+use crate::load::Load;
 use crate::outcome::{GeneratorKind, Outcome};
 use crate::proof::{Bench, Event, ProofError};
 use crate::record::{Purpose, Round};
+use crate::server::Server;
 
 /// How far throughputs may lie apart, as a share of the embedded generator's.
 pub const THROUGHPUT_WITHIN: f64 = 0.05;
@@ -41,16 +44,6 @@ pub enum AgreementError {
     Driver(#[from] DriverError),
 }
 
-impl AgreementError {
-    /// Whether it was Ctrl-C.
-    pub fn is_interrupt(&self) -> bool {
-        match self {
-            Self::Proof(error) => error.is_interrupt(),
-            Self::Driver(error) => matches!(error, DriverError::Interrupted),
-        }
-    }
-}
-
 /// One generator beside the embedded one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
@@ -68,45 +61,109 @@ pub struct Compared {
     pub agrees: bool,
 }
 
-/// Puts the chapter's own load on its solution by each of the three generators.
+/// Has the three generators look at the same solution at the same time, each with a third of the
+/// chapter's load. One after the other they would see what the machine did to the service
+/// meanwhile, which on a machine with neighbours is more than they differ by.
 ///
 /// # Errors
 ///
 /// When a server or a generator fails, a tool is missing, or on Ctrl-C.
-pub fn measure(bench: &Bench<'_>, external: &External<'_>) -> Result<Vec<Round>, AgreementError> {
-    let load = bench.chapter.load_of(&bench.chapter.load);
+pub fn measure(
+    bench: &Bench<'_>,
+    external: &External<'_>,
+    duration: Duration,
+) -> Result<Vec<Round>, AgreementError> {
+    together(bench, external, SOLUTION, Beside::Embedded, duration)
+}
+
+/// Puts half of the chapter's load on `variant` by k6 and half by Locust, whose exit codes say
+/// what their scripts' thresholds think of it.
+///
+/// # Errors
+///
+/// As [`measure`].
+pub fn scripts(
+    bench: &Bench<'_>,
+    external: &External<'_>,
+    variant: &str,
+    duration: Duration,
+) -> Result<Vec<Round>, AgreementError> {
+    together(bench, external, variant, Beside::Nothing, duration)
+}
+
+/// What runs beside k6 and Locust.
+#[derive(Clone, Copy, PartialEq)]
+enum Beside {
+    Embedded,
+    Nothing,
+}
+
+fn together(
+    bench: &Bench<'_>,
+    external: &External<'_>,
+    variant: &str,
+    beside: Beside,
+    duration: Duration,
+) -> Result<Vec<Round>, AgreementError> {
+    let whole = bench.chapter.load_of(&bench.chapter.load);
+    let (generators, label) = match beside {
+        Beside::Embedded => (3, "all three generators"),
+        Beside::Nothing => (2, "k6 and Locust"),
+    };
+    let load = Load {
+        users: (whole.users / generators).max(1),
+        duration,
+        ..whole
+    };
+    let label = format!("{variant} under the load of {label}");
+    (bench.observer)(Event::Begins(1, 1, &label));
+    let mut outcomes = Vec::new();
+    let (round, _) = bench.round_by(Purpose::Agreement, variant, "load", |server| {
+        outcomes = side_by_side(bench, external, server, &load, beside)?;
+        Ok::<_, AgreementError>(outcomes[0].clone())
+    })?;
+    let sum = outcomes.iter().map(|outcome| outcome.requests_per_second);
+    (bench.observer)(Event::Measured(&label, sum.sum()));
+    let of = |outcome| Round {
+        outcome,
+        ..round.clone()
+    };
+    Ok(outcomes.into_iter().map(of).collect())
+}
+
+/// What each generator saw of `server`, the embedded one first.
+fn side_by_side(
+    bench: &Bench<'_>,
+    external: &External<'_>,
+    server: &Server,
+    load: &Load,
+    beside: Beside,
+) -> Result<Vec<Outcome>, AgreementError> {
+    let (processors, interrupt) = (&bench.placement.generator, bench.interrupt);
     let settings = |program, script| drivers::Settings {
         program,
         script,
-        processors: &bench.placement.generator,
-        interrupt: bench.interrupt,
+        processors,
+        interrupt,
     };
-    let kinds = [
-        GeneratorKind::Embedded,
-        GeneratorKind::K6,
-        GeneratorKind::Locust,
-    ];
-    let mut rounds = Vec::new();
-    for (number, kind) in kinds.into_iter().enumerate() {
-        let label = format!("{SOLUTION} under the load of {}", name(kind));
-        (bench.observer)(Event::Begins(number + 1, kinds.len(), &label));
-        let round = bench.round_by(Purpose::Agreement, SOLUTION, "load", |server| {
-            let target: SocketAddr = server.service();
-            Ok::<_, AgreementError>(match kind {
-                GeneratorKind::Embedded => bench.drive(server, &load).map_err(ProofError::from)?,
-                GeneratorKind::K6 => {
-                    k6::run(target, &load, &settings(external.k6, external.k6_script))?
-                }
-                GeneratorKind::Locust => {
-                    let settings = settings(external.locust, external.locust_file);
-                    locust::run(target, &load, &settings)?
-                }
-            })
-        })?;
-        (bench.observer)(Event::Measured(&label, round.0.outcome.requests_per_second));
-        rounds.push(round.0);
-    }
-    Ok(rounds)
+    let target = server.service();
+    let k6 = settings(external.k6, external.k6_script);
+    let locust = settings(external.locust, external.locust_file);
+    std::thread::scope(|scope| {
+        let tools = [
+            scope.spawn(move || k6::run(target, load, &k6)),
+            scope.spawn(move || locust::run(target, load, &locust)),
+        ];
+        let mut outcomes = Vec::new();
+        if beside == Beside::Embedded {
+            outcomes.push(bench.drive(server, load).map_err(ProofError::from)?);
+        }
+        for tool in tools {
+            let ended = tool.join().unwrap_or_else(|panic| resume_unwind(panic));
+            outcomes.push(ended?);
+        }
+        Ok(outcomes)
+    })
 }
 
 /// The program's own spelling.
@@ -163,5 +220,54 @@ fn beside(outcome: &Outcome, own: &Outcome) -> Compared {
             && outcome.wrong_answers == 0,
         throughput_off,
         median_off,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(name: &str, requests_per_second: f64, median_ms: f64) -> Outcome {
+        serde_json::from_value(serde_json::json!({
+            "generator": { "name": name, "version": "1", "cpu_share": 0.1, "users": 4, "open_loop": false },
+            "seconds": 10.0,
+            "completed": 100,
+            "requests_per_second": requests_per_second,
+            "errors": {},
+            "wrong_answers": 0,
+            "first_wrong_answer": null,
+            "latency": {
+                "mean_ms": median_ms, "min_ms": median_ms, "max_ms": median_ms,
+                "quantiles": [[0.5, median_ms]],
+            },
+            "per_second": [],
+        }))
+        .unwrap()
+    }
+
+    fn agrees(name: &str, requests_per_second: f64, median_ms: f64) -> bool {
+        let own = outcome("embedded", 100.0, 8.0);
+        let other = outcome(name, requests_per_second, median_ms);
+        compare_outcomes([&own, &other])[1].agrees
+    }
+
+    #[test]
+    fn near_is_near_enough_and_far_is_not() {
+        assert!(agrees("k6", 104.0, 8.7));
+        assert!(agrees("k6", 96.0, 7.3));
+        assert!(!agrees("k6", 106.0, 8.0));
+        assert!(!agrees("k6", 100.0, 8.9));
+        assert!(!agrees("k6", 100.0, 7.1));
+    }
+
+    #[test]
+    fn a_fault_is_no_agreement() {
+        let own = outcome("embedded", 100.0, 8.0);
+        let mut other = own.clone();
+        other.wrong_answers = 1;
+        assert!(!compare_outcomes([&own, &other])[1].agrees);
+        other.wrong_answers = 0;
+        other.errors.insert("status".to_owned(), 1);
+        assert!(!compare_outcomes([&own, &other])[1].agrees);
     }
 }

@@ -308,23 +308,4 @@ impl ChapterFile {
     pub fn prediction(&self, setting: &str, inputs: Inputs) -> Option<Prediction> {
         self.law.predicted(self.setting(setting)?, inputs)
     }
-
-    /// Seconds of load that a whole proof takes, without starts and drawing.
-    pub fn planned_s(&self) -> f64 {
-        let whole = |name: &str| self.setting(name).map_or(0.0, Setting::whole_s);
-        let warm_up = self.effect_setting().warm_up_s;
-        let both = |name: &str| 2.0 * whole(name);
-        f64::from(self.rounds.equal_pairs + self.rounds.pairs) * both(&self.effect.setting)
-            + self
-                .bound
-                .as_ref()
-                .map_or(0.0, |bound| both(&bound.setting))
-            + self.mechanism.setting.as_deref().map_or(0.0, both)
-            + self
-                .points
-                .iter()
-                .map(|point| f64::from(Point::PAIRS) * both(&point.setting))
-                .sum::<f64>()
-            + 2.0 * (2.0 * warm_up + self.rounds.cpu_profile_s + self.rounds.await_profile_s)
-    }
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use self::placement::Placement;
+pub use self::plan::planned_s;
 use self::plan::{Step, in_turn, label, matrix_plan, plan};
 use crate::chapter_file::{ChapterFile, Setting};
 use crate::environment::quota::throttled_so_far;

@@ -7,8 +7,9 @@ mod yardsticks;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use evidence::agreement::{self, AgreementError, External};
+use evidence::agreement::{self, External};
 use evidence::capture::Capture;
 use evidence::chapter_file::ChapterFile;
 use evidence::environment::Environment;
@@ -22,7 +23,7 @@ use self::outside::Nginx;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::UpstreamOf;
 use crate::compile;
-use crate::exit::{Exit, Problem};
+use crate::exit::Problem;
 use crate::terminal::Terminal;
 use crate::tools::Tools;
 
@@ -69,7 +70,7 @@ pub(crate) fn measure(
         "chapter {}, {}: about {:.0} s of load",
         file.chapter,
         file.title,
-        file.planned_s()
+        proof::planned_s(&file)
     ));
     let placement = Placement::apart();
     let (_nginx, arguments) = match order.upstream {
@@ -99,7 +100,10 @@ pub(crate) fn measure(
         rounds.extend(cells);
     }
     if order.all_generators {
-        rounds.extend(by_all_generators(workshop, chapter, &bench)?);
+        let generators = Generators::of(workshop, chapter);
+        let seconds = Duration::from_secs_f64(file.load.duration_s);
+        let measured = agreement::measure(&bench, &generators.external(), seconds);
+        rounds.extend(measured.map_err(|error| Problem::of_generators(error, interrupt))?);
     }
     let mut instructions = Vec::new();
     if order.counts {
@@ -144,27 +148,6 @@ fn viewer_file(data: &ProfileData) -> Option<(String, Vec<u8>)> {
     Some((name, bytes.clone()))
 }
 
-fn by_all_generators(
-    workshop: &Workshop,
-    chapter: &Chapter,
-    bench: &Bench<'_>,
-) -> Result<Vec<evidence::record::Round>, Problem> {
-    let generators = Generators::of(workshop, chapter);
-    let external = External {
-        k6: &generators.k6,
-        k6_script: &generators.k6_script,
-        locust: &generators.locust,
-        locust_file: &generators.locust_file,
-    };
-    agreement::measure(bench, &external).map_err(|error| match error {
-        error if error.is_interrupt() => {
-            Problem::new(Exit::Interrupted, "interrupted; nothing was kept")
-        }
-        AgreementError::Proof(error) => Problem::of_run(&error, bench.interrupt),
-        AgreementError::Driver(error) => Problem::bad(error),
-    })
-}
-
 /// k6 and Locust as `setup` installs them, and the chapter's scripts for them.
 #[derive(Debug)]
 pub(crate) struct Generators {
@@ -183,6 +166,16 @@ impl Generators {
             k6_script: workshop.root().join(format!("k6/{package}.js")),
             locust: tools.in_venv("locust"),
             locust_file: workshop.root().join(format!("locust/{package}.py")),
+        }
+    }
+
+    /// As the measurement of agreement takes them.
+    pub(crate) fn external(&self) -> External<'_> {
+        External {
+            k6: &self.k6,
+            k6_script: &self.k6_script,
+            locust: &self.locust,
+            locust_file: &self.locust_file,
         }
     }
 }
