@@ -110,11 +110,14 @@ fn together(
         Beside::Embedded => (3, "all three generators"),
         Beside::Nothing => (2, "k6 and Locust"),
     };
-    let load = Load {
+    let mut load = Load {
         users: (whole.users / generators).max(1),
         duration,
         ..whole
     };
+    if let Some(probe) = &mut load.probe {
+        probe.per_second /= f64::from(generators);
+    }
     let label = format!("{variant} under the load of {label}");
     (bench.observer)(Event::Begins(1, 1, &label));
     let mut outcomes = Vec::new();
