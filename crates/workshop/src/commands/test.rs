@@ -45,6 +45,7 @@ const CHECKS: &[Check] = &[
     generators::EXIT_CODES,
     generators::AGREE,
     claims::PROOF,
+    claims::UPSTREAM,
     book::BROWSER,
     cheats::CHEATS,
     claims::GRADING,

@@ -1,5 +1,7 @@
 //! k6 and Locust: their scripts, their exit codes, and whether all three generators agree.
 
+use std::path::Path;
+
 use evidence::agreement::{self, Compared, MEDIAN_WITHIN, THROUGHPUT_WITHIN};
 use evidence::interrupt::Interrupt;
 use evidence::outcome::Outcome;
@@ -7,6 +9,7 @@ use evidence::server::{Launch, Server};
 
 use super::check::{Check, Failure, Need, failed};
 use super::context::Context;
+use crate::chapters::Chapter;
 
 pub(super) const SCRIPTS: Check = Check {
     name: "scripts",
@@ -33,17 +36,33 @@ pub(super) const EXIT_CODES: Check = Check {
         context
             .chapters
             .iter()
-            .try_for_each(|chapter| exit_codes(context, &chapter.package()))
+            .try_for_each(|chapter| exit_codes(context, chapter))
     },
 };
 
 /// What both tools end with when a threshold is missed.
 const MISSED: i32 = 99;
 
-fn exit_codes(context: &Context<'_>, package: &str) -> Result<(), Failure> {
-    let program = context.server(package)?;
+/// On servers as the chapter's load starts them, and on those that a reader starts by hand.
+fn exit_codes(context: &Context<'_>, chapter: &Chapter) -> Result<(), Failure> {
+    let package = chapter.package();
+    let program = context.server(&package)?;
+    let arguments = chapter.file()?.load.arguments;
+    ends_as_it_should(context, &package, &program, &arguments)?;
+    if !arguments.is_empty() {
+        ends_as_it_should(context, &package, &program, &[])?;
+    }
+    Ok(())
+}
+
+fn ends_as_it_should(
+    context: &Context<'_>,
+    package: &str,
+    program: &Path,
+    arguments: &[String],
+) -> Result<(), Failure> {
     for (variant, expected) in [("problem", MISSED), ("solution", 0)] {
-        let server = start(&program, variant, context.interrupt)?;
+        let server = start(program, variant, arguments, context.interrupt)?;
         let host = format!("http://{}", server.service());
         let mut k6 = context.command(context.tools.k6(), &["run", "--quiet", "-e", "DURATION=6"]);
         k6.args(["-e", &format!("HOST={host}"), &format!("k6/{package}.js")]);
@@ -57,7 +76,8 @@ fn exit_codes(context: &Context<'_>, package: &str) -> Result<(), Failure> {
             let code = context.code(tool)?;
             if code != Some(expected) {
                 return failed(format!(
-                    "{name} on the {variant} of {package} ended with {code:?} instead of {expected}"
+                    "{name} on the {variant} of {package} (arguments: {arguments:?}) ended with \
+                     {code:?} instead of {expected}"
                 ));
             }
         }
@@ -66,15 +86,16 @@ fn exit_codes(context: &Context<'_>, package: &str) -> Result<(), Failure> {
 }
 
 pub(super) fn start(
-    program: &std::path::Path,
+    program: &Path,
     variant: &str,
+    arguments: &[String],
     interrupt: &Interrupt,
 ) -> Result<Server, Failure> {
     let launch = Launch {
         program,
         variant,
         data_seed: 0,
-        arguments: &[],
+        arguments,
         processors: &[],
     };
     Server::start(&launch, interrupt).or_else(|error| failed(error.to_string()))
