@@ -21,6 +21,10 @@ use crate::{
 pub(crate) const DATABASE_CALLS: &str = "database_calls_total";
 /// The processor time that went into the work itself, in seconds.
 pub(crate) const WORK_CPU: &str = "work_cpu_seconds_total";
+/// How often threads of the service's runtime went to sleep.
+pub(crate) const WORKER_PARKS: &str = "tokio_worker_parks";
+/// Arguments that ask the lab's own upstream for something: another one knows nothing of them.
+const OF_THE_EMBEDDED_UPSTREAM: [&str; 2] = ["--tls", "--upstream-latency-ms"];
 
 /// The whole file. Durations are seconds unless a key says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,7 +69,8 @@ pub struct ChapterFile {
     /// Other settings in which law and measurement are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub points: Vec<Point>,
-    /// Other programs that do the same work, measured beside the solution when a capture is recorded.
+    /// Other programs that do the same work, measured beside the solution when a capture is recorded
+    /// and when a proof runs against nginx.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yardsticks: Option<Yardsticks>,
     /// The chapter's table of variants and settings.
@@ -272,6 +277,9 @@ impl ChapterFile {
         if self.utilised.is_some() {
             metrics.push(WORK_CPU.to_owned());
         }
+        if matches!(self.law, Law::SetUp(_)) {
+            metrics.push(WORKER_PARKS.to_owned());
+        }
         metrics
     }
 
@@ -304,8 +312,28 @@ impl ChapterFile {
         own.as_ref().unwrap_or(&self.effect.setting)
     }
 
-    /// What the law predicts in the named setting.
+    /// What the law predicts in the named setting; nothing if it predicts from costs that were
+    /// measured on another kind of server.
     pub fn prediction(&self, setting: &str, inputs: Inputs) -> Option<Prediction> {
-        self.law.predicted(self.setting(setting)?, inputs)
+        let setting = self.setting(setting)?;
+        let measured_in = self.law.setting().and_then(|name| self.setting(name));
+        if measured_in.is_some_and(|own| own.arguments != setting.arguments) {
+            return None;
+        }
+        self.law.predicted(setting, inputs)
+    }
+
+    /// The same claims for services that call another upstream than the lab's: without the points
+    /// that only the lab's can serve.
+    #[must_use]
+    pub fn with_another_upstream(mut self) -> Self {
+        let settings = &self.settings;
+        let any_can = |name: &str| {
+            let arguments = settings.get(name).map(|setting| &setting.arguments);
+            let asks = |argument: &String| OF_THE_EMBEDDED_UPSTREAM.contains(&argument.as_str());
+            !arguments.is_some_and(|arguments| arguments.iter().any(asks))
+        };
+        self.points.retain(|point| any_can(&point.setting));
+        self
     }
 }

@@ -281,6 +281,8 @@ impl Bench<'_> {
         let outcome = drive(&server)?;
         let after = server.metrics().map_err(failed)?;
         let cpu = |metrics: &Metrics| metrics.get("process_cpu_seconds");
+        let received = |metrics: &Metrics| metrics.count("http_requests_total");
+        let unfinished = outcome.unfinished;
         let reading = |metric: String| after.get(&metric).map(|value| (metric, value));
         let round = Round {
             purpose,
@@ -294,6 +296,9 @@ impl Bench<'_> {
                 .filter_map(reading)
                 .collect(),
             server_cpu_s: cpu(&after).zip(cpu(&before)).map(|(a, b)| a - b),
+            server_answers: received(&after)
+                .zip(received(&before))
+                .and_then(|(a, b)| a.checked_sub(b)?.checked_sub(unfinished)),
             throttled_s: throttled_since(throttled),
             wall_s: server.age().as_secs_f64(),
             connections: Vec::new(),

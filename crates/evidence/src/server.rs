@@ -265,6 +265,8 @@ pub fn get(address: SocketAddr, path: &str, time_out: Duration) -> Result<Vec<u8
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(time_out))
         .http_status_as_error(false)
+        // A reader's proxy knows nothing of this machine's servers.
+        .proxy(None)
         .build()
         .into();
     let mut response = agent
@@ -295,6 +297,8 @@ fn spawn(launch: &Launch<'_>) -> std::io::Result<Child> {
         .args(launch.arguments)
         // A hundred backtraces would push the first panic out of what is kept.
         .env("RUST_BACKTRACE", "0")
+        // Services that call another one would go through the reader's proxy if there is one.
+        .env("NO_PROXY", "127.0.0.1,localhost")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -280,3 +280,39 @@ fn a_run_without_rounds_still_gives_a_capture_that_says_so() {
     assert!(text(folder.path(), "table.md").contains("Verdict: **invalid**"));
     assert!(!folder.path().join("plots/latency.svg").exists());
 }
+
+#[test]
+fn processor_time_is_shared_out_among_all_answers_of_its_span() {
+    let mut capture = capture();
+    for round in &mut capture.record.rounds {
+        // The warm-up's answers cost time, too, and the generator does not count them.
+        round.server_cpu_s = Some(0.9);
+        round.server_answers = Some(9_000);
+    }
+    let values = &capture.derived().unwrap()["values.md"];
+    let expected = "<!-- ANCHOR: solution-cpu-per-request -->\n100 µs\n";
+    assert!(values.contains(expected), "{values}");
+}
+
+#[test]
+fn yardsticks_stand_beside_the_solution_of_the_same_rounds() {
+    let mut capture = capture();
+    for (service, answers) in [("Go's net/http", 15_000), ("solution", 20_000)] {
+        let outcome = outcome(1_000, answers, 1.6, 40.0);
+        let round = round(Purpose::Yardstick, service, "saturated", 0.0, outcome);
+        capture.record.rounds.push(round);
+    }
+    let files = capture.derived().unwrap();
+    let table = &files["yardsticks.md"];
+    let rows: Vec<&str> = table.lines().skip(2).take(2).collect();
+    assert!(
+        rows[0].starts_with("| solution | 12,500 | 100 % |"),
+        "{table}"
+    );
+    assert!(
+        rows[1].starts_with("| Go's net/http | 9,375 | 75 % |"),
+        "{table}"
+    );
+    let values = &files["values.md"];
+    assert!(values.contains("<!-- ANCHOR: yardstick-go-share -->\n75 %\n"));
+}

@@ -1,5 +1,7 @@
 //! The command line that every chapter's server shares.
 
+use std::time::Duration;
+
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 /// How a server was asked to run, read off its command line.
@@ -19,6 +21,8 @@ pub struct Options {
     pub(crate) upstream: Option<String>,
     /// The embedded upstream speaks TLS.
     pub(crate) tls: bool,
+    /// How long the embedded upstream waits before it answers.
+    pub(crate) upstream_latency: Duration,
     /// Stop when standard input closes, so that a driver that dies leaves no server behind.
     pub(crate) stop_with_stdin: bool,
 }
@@ -53,6 +57,12 @@ impl Options {
                 .unwrap_or_default(),
             upstream: matches.get_one::<String>("upstream").cloned(),
             tls: matches.get_flag("tls"),
+            upstream_latency: Duration::from_millis(
+                matches
+                    .get_one::<u64>("upstream-latency-ms")
+                    .copied()
+                    .unwrap_or_default(),
+            ),
             stop_with_stdin: matches.get_flag("stop-with-stdin"),
         }
     }
@@ -106,6 +116,18 @@ fn command(chapter: &'static str, variants: &'static [&'static str]) -> Command 
                 .hide(true),
         )
         .arg(
+            Arg::new("upstream-latency-ms")
+                .long("upstream-latency-ms")
+                .value_name("MS")
+                .help(
+                    "The embedded upstream waits that long before it answers, as one on a network",
+                )
+                .value_parser(value_parser!(u64).range(..=60_000))
+                .default_value("0")
+                .conflicts_with("upstream")
+                .hide(true),
+        )
+        .arg(
             Arg::new("stop-with-stdin")
                 .long("stop-with-stdin")
                 .help("Stop when standard input closes")
@@ -129,6 +151,17 @@ mod tests {
         let options = parse(&[]).expect("no argument is needed");
         assert_eq!(options.variant, "exercise");
         assert_eq!((options.port, options.admin_port), (8080, 6060));
+    }
+
+    #[test]
+    fn another_upstream_has_a_latency_of_its_own() {
+        let options = parse(&["--upstream-latency-ms", "20"]).expect("the embedded one can wait");
+        assert_eq!(options.upstream_latency, Duration::from_millis(20));
+        let url = "http://127.0.0.1:18081/";
+        let both = parse(&["--upstream", url, "--upstream-latency-ms", "20"]);
+        let said = both.expect_err("one or the other").to_string();
+        assert!(said.contains("cannot be used with"), "{said}");
+        parse(&["--upstream", url]).expect("without the latency it is right");
     }
 
     #[test]

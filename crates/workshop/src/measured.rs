@@ -25,7 +25,7 @@ use crate::cli::UpstreamOf;
 use crate::compile;
 use crate::exit::Problem;
 use crate::terminal::Terminal;
-use crate::tools::Tools;
+use crate::tools::{self, Tools};
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
@@ -40,7 +40,8 @@ pub(crate) struct Order {
     pub(crate) matrix: bool,
     /// Also heap profiles, instructions and yardsticks, where the chapter has them.
     pub(crate) counts: bool,
-    /// Where the services' upstream is, unless it is the embedded one.
+    /// Where the services' upstream is, unless it is the embedded one. Beside nginx the yardsticks
+    /// are measured, too.
     pub(crate) upstream: UpstreamOf,
 }
 
@@ -60,7 +61,10 @@ pub(crate) fn measure(
     order: &Order,
     interrupt: &Interrupt,
 ) -> Result<Measured, Problem> {
-    let file = chapter.file()?;
+    let file = match order.upstream {
+        UpstreamOf::Embedded => chapter.file()?,
+        UpstreamOf::Nginx => chapter.file()?.with_another_upstream(),
+    };
     let references = published(workshop, &file)?;
     let digest = provenance::digest(&chapter.file_text()?);
     let programs = compile::programs(workshop, chapter, &file.mechanism.features, interrupt)?;
@@ -73,10 +77,10 @@ pub(crate) fn measure(
         proof::planned_s(&file)
     ));
     let placement = Placement::apart();
-    let (_nginx, arguments) = match order.upstream {
+    let (nginx, arguments) = match order.upstream {
         UpstreamOf::Embedded => (None, Vec::new()),
         UpstreamOf::Nginx => {
-            let nginx = Nginx::start(chapter, &file)?;
+            let nginx = Nginx::start(chapter, &file, &placement.server)?;
             let arguments = vec!["--upstream".to_owned(), nginx.upstream()];
             (Some(nginx), arguments)
         }
@@ -105,6 +109,13 @@ pub(crate) fn measure(
         let measured = agreement::measure(&bench, &generators.external(), seconds);
         rounds.extend(measured.map_err(|error| Problem::of_generators(error, interrupt))?);
     }
+    if let Some(nginx) = &nginx {
+        if tools::go().is_some() {
+            rounds.extend(yardsticks::before(nginx, chapter, &bench)?);
+        } else {
+            terminal.say("Go is not installed (https://go.dev/dl): without it no yardsticks");
+        }
+    }
     let mut instructions = Vec::new();
     if order.counts {
         profiles.extend(counts::heap_profiles(workshop, chapter, &bench)?);
@@ -117,7 +128,7 @@ pub(crate) fn measure(
         command: order.command.clone(),
         started,
         commit: Commit::checked_out(workshop.root()),
-        environment: Environment::observe(optimised, "dev", tools(workshop)),
+        environment: Environment::observe(optimised, "dev", versions(workshop)),
         seed: order.seed,
         chapter_file_digest: digest,
         chapter: file,
@@ -190,7 +201,7 @@ fn published(
     reference::look_up(&text, name, &file.reference).map_err(Problem::usage)
 }
 
-fn tools(workshop: &Workshop) -> BTreeMap<String, String> {
+fn versions(workshop: &Workshop) -> BTreeMap<String, String> {
     let rustc = provenance::rustc_version(workshop.root());
     rustc
         .map(|version| ("rustc".to_owned(), version))

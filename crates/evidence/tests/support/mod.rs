@@ -75,6 +75,7 @@ pub(crate) fn round(
         outcome,
         readings: readings.into(),
         server_cpu_s: Some(0.9),
+        server_answers: None,
         throttled_s: Some(0.0),
     }
 }

@@ -44,6 +44,7 @@ const CHECKS: &[Check] = &[
     generators::SCRIPTS,
     generators::GENERATORS,
     claims::PROOF,
+    claims::UPSTREAM,
     book::BROWSER,
     cheats::CHEATS,
     claims::GRADING,

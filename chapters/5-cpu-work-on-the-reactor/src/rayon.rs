@@ -1,0 +1,63 @@
+//! The other form of the solution: rayon's threads do the work, a channel brings the result back.
+
+use std::sync::Arc;
+
+use ::rayon::{ThreadPool, ThreadPoolBuilder};
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use lab::Work;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+
+/// A runtime of one thread, which accepts, reads and writes, and computes nothing.
+pub(crate) fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// `GET /data` answers with the result of the work, `GET /ping` at once.
+pub(crate) fn routes(work: Work) -> Router {
+    Router::new()
+        .route("/data", get(data))
+        .route("/ping", get(async || "pong"))
+        .with_state(Pool::new(work))
+}
+
+async fn data(State(pool): State<Pool>) -> Result<String, StatusCode> {
+    let result = pool.run().await.ok_or(StatusCode::INTERNAL_SERVER_ERROR)?;
+    Ok(result.to_string())
+}
+
+// ANCHOR: pool
+/// Work on rayon's threads, of which there is one for each processor.
+#[derive(Clone)]
+struct Pool {
+    work: Work,
+    threads: Arc<ThreadPool>,
+}
+
+impl Pool {
+    fn new(work: Work) -> Self {
+        let threads = ThreadPoolBuilder::new()
+            // Without a handler a panic would end the whole service.
+            .panic_handler(|_| ())
+            .build()
+            .expect("a thread for each processor");
+        let threads = Arc::new(threads);
+        Self { work, threads }
+    }
+
+    /// Queues the work and waits for it; `None` if it panicked.
+    async fn run(self) -> Option<u64> {
+        let (sender, receiver) = oneshot::channel();
+        self.threads.spawn(move || {
+            // Nobody waits any more for a request that was given up.
+            if !sender.is_closed() {
+                let _ = sender.send(self.work.run());
+            }
+        });
+        receiver.await.ok()
+    }
+}
+// ANCHOR_END: pool

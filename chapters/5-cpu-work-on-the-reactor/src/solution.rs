@@ -1,0 +1,66 @@
+//! The solution: the work has threads of its own, and no more of them than there are processors.
+
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use lab::Work;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+// ANCHOR: runtime
+/// A runtime of one thread, which accepts, reads and writes, and computes nothing.
+pub(crate) fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+// ANCHOR_END: runtime
+
+// ANCHOR: routes
+/// `GET /data` answers with the result of the work, `GET /ping` at once.
+pub(crate) fn routes(work: Work) -> Router {
+    Router::new()
+        .route("/data", get(data))
+        .route("/ping", get(async || "pong"))
+        .with_state(Pool::new(work))
+}
+// ANCHOR_END: routes
+
+// ANCHOR: data
+async fn data(State(pool): State<Pool>) -> Result<String, StatusCode> {
+    let result = pool.run().await.ok_or(StatusCode::INTERNAL_SERVER_ERROR)?;
+    Ok(result.to_string())
+}
+// ANCHOR_END: data
+
+// ANCHOR: pool
+/// Work on threads of its own, a piece for each processor at a time.
+#[derive(Clone)]
+struct Pool {
+    work: Work,
+    processors: Arc<Semaphore>,
+}
+
+impl Pool {
+    fn new(work: Work) -> Self {
+        let processors = available_parallelism().map_or(1, usize::from);
+        let processors = Arc::new(Semaphore::new(processors));
+        Self { work, processors }
+    }
+
+    /// Waits for a processor, then for the work; `None` if the work panicked.
+    async fn run(self) -> Option<u64> {
+        let processor = self.processors.acquire_owned().await.ok()?;
+        spawn_blocking(move || {
+            // Returned when the work is done, not when the request is given up.
+            let _processor = processor;
+            self.work.run()
+        })
+        .await
+        .ok()
+    }
+}
+// ANCHOR_END: pool

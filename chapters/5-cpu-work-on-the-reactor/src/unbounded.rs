@@ -1,0 +1,31 @@
+//! A cure with a hole: the work leaves the reactor, and nothing limits how much of it does.
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use lab::Work;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::spawn_blocking;
+
+/// A runtime of one thread, which computes nothing.
+pub(crate) fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// `GET /data` answers with the result of the work, `GET /ping` at once.
+pub(crate) fn routes(work: Work) -> Router {
+    Router::new()
+        .route("/data", get(data))
+        .route("/ping", get(async || "pong"))
+        .with_state(work)
+}
+
+// ANCHOR: data
+async fn data(State(work): State<Work>) -> Result<String, StatusCode> {
+    let result = spawn_blocking(move || work.run())
+        .await
+        .map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
+    Ok(result.to_string())
+}
+// ANCHOR_END: data

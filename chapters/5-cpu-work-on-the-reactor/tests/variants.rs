@@ -1,0 +1,139 @@
+//! What a reader relies on: all variants answer alike and do the work, and they differ in who has
+//! to wait for it.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use evidence::generator::{self, Settings};
+use evidence::interrupt::Interrupt;
+use evidence::load::{Exchange, Load, Probe};
+use evidence::outcome::Outcome;
+use evidence::server::{Launch, Server, get};
+
+const VARIANTS: [&str; 6] = [
+    "problem",
+    "exercise",
+    "solution",
+    "multi-thread",
+    "rayon",
+    "unbounded",
+];
+const USERS: u32 = 24;
+
+fn start(variant: &str, data_seed: u64) -> Server {
+    let launch = Launch {
+        program: Path::new(env!("CARGO_BIN_EXE_chapter5")),
+        variant,
+        data_seed,
+        arguments: &[],
+        processors: &[],
+    };
+    Server::start(&launch, &Interrupt::new()).expect("the server starts")
+}
+
+/// Two seconds of users who never pause.
+fn load(server: &Server, change: impl FnOnce(Load) -> Load) -> Outcome {
+    let load = change(Load {
+        warm_up: Duration::from_millis(500),
+        duration: Duration::from_secs(2),
+        ..Load::closed(Exchange::get("/data", "4"), USERS)
+    });
+    let settings = Settings {
+        processors: &[],
+        interrupt: &Interrupt::new(),
+        progress: None,
+    };
+    let outcome = generator::run(server.service(), &load, &settings).expect("it can be sent");
+    assert_eq!(outcome.wrong_answers, 0);
+    assert_eq!(outcome.error_count(), 0);
+    outcome
+}
+
+fn read(server: &Server, metric: &str) -> f64 {
+    let metrics = server.metrics().expect("the admin listener answers");
+    metrics.get(metric).expect("the lab counts it")
+}
+
+#[test]
+fn all_variants_answer_alike_and_do_the_work() {
+    let patience = Duration::from_secs(10);
+    for (data_seed, answer) in [(0, "4"), (1_000, "1004")] {
+        for variant in VARIANTS {
+            let server = start(variant, data_seed);
+            for _ in 0..3 {
+                let body = get(server.service(), "/data", patience);
+                assert_eq!(body.as_deref(), Ok(answer.as_bytes()), "{variant}");
+                let body = get(server.service(), "/ping", patience);
+                assert_eq!(body.as_deref(), Ok(&b"pong"[..]), "{variant}");
+            }
+            let elsewhere = get(server.service(), "/", patience);
+            assert!(elsewhere.expect_err("no such path").starts_with("404"));
+            let runs = read(&server, "work_runs_total");
+            assert!((runs - 3.0).abs() < 0.5, "{variant}: {runs} runs");
+        }
+    }
+}
+
+/// What a ping waits (99th percentile, in ms) beside users who ask for work, and how late the
+/// runtime is (in ms).
+fn ping_and_lateness(variant: &str) -> (f64, f64) {
+    let server = start(variant, 0);
+    let outcome = load(&server, |load| Load {
+        probe: Some(Probe {
+            exchange: Exchange::get("/ping", "pong"),
+            per_second: 100.0,
+        }),
+        ..load
+    });
+    let probe = outcome.probe.expect("it was asked for");
+    let ping = probe.latency.at(0.99).expect("pings were answered");
+    (ping, 1e3 * read(&server, "reactor_stall_p99_seconds"))
+}
+
+#[test]
+fn a_ping_waits_behind_all_work_in_the_problem_and_beside_it_in_the_solution() {
+    let (ping, lateness) = ping_and_lateness("problem");
+    let queue = 4.0 * f64::from(USERS);
+    // A generator that stumbles leaves some users out of a turn.
+    assert!(ping > queue / 2.0, "{ping} ms");
+    assert!(lateness > queue / 2.0, "{lateness} ms");
+    for variant in ["solution", "rayon"] {
+        let (cured_ping, cured_lateness) = ping_and_lateness(variant);
+        assert!(cured_ping < ping / 3.0, "{variant}: {cured_ping} ms");
+        assert!(
+            cured_lateness < lateness / 3.0,
+            "{variant}: {cured_lateness} ms"
+        );
+    }
+}
+
+/// The most connections that were begun and not finished at any of many looks.
+fn open_connections(variant: &str) -> f64 {
+    let server = start(variant, 0);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut most: f64 = 0.0;
+            while !done.load(Ordering::Relaxed) {
+                most = most.max(read(&server, "connections_open"));
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            most
+        });
+        load(&server, |load| Load {
+            keep_alive: false,
+            ..load
+        });
+        done.store(true, Ordering::Relaxed);
+        watcher.join().expect("the admin listener answers")
+    })
+}
+
+#[test]
+fn the_solution_takes_connections_before_it_has_finished_others() {
+    let most = open_connections("problem");
+    assert!(most <= 2.0, "{most}");
+    let most = open_connections("solution");
+    assert!(most >= f64::from(USERS / 2), "{most}");
+}
