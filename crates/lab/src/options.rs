@@ -19,6 +19,8 @@ pub struct Options {
     pub(crate) upstream: Option<String>,
     /// The embedded upstream speaks TLS.
     pub(crate) tls: bool,
+    /// The task that ticks, where the chapter has one, does.
+    pub(crate) heartbeat: bool,
     /// Stop when standard input closes, so that a driver that dies leaves no server behind.
     pub(crate) stop_with_stdin: bool,
 }
@@ -53,6 +55,7 @@ impl Options {
                 .unwrap_or_default(),
             upstream: matches.get_one::<String>("upstream").cloned(),
             tls: matches.get_flag("tls"),
+            heartbeat: !matches.get_flag("no-heartbeat"),
             stop_with_stdin: matches.get_flag("stop-with-stdin"),
         }
     }
@@ -103,6 +106,15 @@ fn command(chapter: &'static str, variants: &'static [&'static str]) -> Command 
                 .help("The embedded upstream speaks TLS")
                 .action(ArgAction::SetTrue)
                 .conflicts_with("upstream")
+                .hide(true),
+        )
+        // A thousand ticks a second cost some hundredths of a processor: rounds in which processor
+        // time is judged do without.
+        .arg(
+            Arg::new("no-heartbeat")
+                .long("no-heartbeat")
+                .help("Leave out the task that ticks every millisecond")
+                .action(ArgAction::SetTrue)
                 .hide(true),
         )
         .arg(

@@ -1,5 +1,6 @@
 //! Work for the processor: a known amount of it, not a sleep.
 
+use std::cell::Cell;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,16 @@ use crate::counters::Counters;
 const BATCH: u64 = 50_000;
 /// Times that the amount is measured; the median counts, since a neighbour can only slow one down.
 const MEASUREMENTS: usize = 9;
+
+thread_local! {
+    /// Pieces that this thread has done since somebody last asked.
+    static DONE_HERE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Pieces of work that the calling thread has done since it last asked.
+pub(crate) fn taken_on_this_thread() -> u64 {
+    DONE_HERE.take()
+}
 
 /// A piece of work that takes a known processor time, such as a rendering or a checksum would.
 ///
@@ -54,6 +65,7 @@ impl Work {
         let began = ThreadTime::now();
         compute(self.rounds);
         self.counters.note_work(began.elapsed());
+        DONE_HERE.set(DONE_HERE.get() + 1);
         self.result
     }
 }
