@@ -1,5 +1,6 @@
 //! `chapter.toml`: everything that makes one chapter different from another, as data.
 
+mod beside;
 mod damage;
 mod meaning;
 mod setting;
@@ -8,7 +9,11 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::{damage::ChapterFileError, setting::Setting};
+pub use self::{
+    beside::{Beside, Unit},
+    damage::ChapterFileError,
+    setting::Setting,
+};
 use crate::{
     claim::{Check, Conditions, Effect, Mechanism, NearTheBound, Point, Utilised},
     instructions::Counting,
@@ -51,6 +56,9 @@ pub struct ChapterFile {
     pub law: Law,
     /// The count that shows the fault.
     pub mechanism: Mechanism,
+    /// What else the server counts, shown beside the mechanism and in the chapter's table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
     /// The gain.
     pub effect: Effect,
     /// How near the solution comes to the law's bound.
@@ -272,6 +280,7 @@ impl ChapterFile {
         if self.utilised.is_some() {
             metrics.push(WORK_CPU.to_owned());
         }
+        metrics.extend(self.beside.iter().map(|beside| beside.metric.clone()));
         metrics
     }
 
@@ -320,6 +329,11 @@ impl ChapterFile {
                 .as_ref()
                 .map_or(0.0, |bound| both(&bound.setting))
             + self.mechanism.setting.as_deref().map_or(0.0, both)
+            + self.law.setting().map_or(0.0, |name| 2.0 * both(name))
+            + self
+                .series
+                .as_ref()
+                .map_or(0.0, |series| both(&series.setting))
             + self
                 .points
                 .iter()

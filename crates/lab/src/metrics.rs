@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
+use std::thread::available_parallelism;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::gauge::Gauge;
@@ -27,6 +28,8 @@ pub(crate) struct Metrics {
     registry: Registry,
     runtime: Handle,
     sampled: Sampled,
+    counters: Arc<Counters>,
+    processors: f64,
     sources: Sources,
 }
 
@@ -49,6 +52,7 @@ struct Sampled {
     reactor_stall_worst: Gauge<f64, AtomicU64>,
     reactor_stall_p99: Gauge<f64, AtomicU64>,
     reactor_work_between_ticks_peak: Gauge,
+    work_running_peak_per_processor: Gauge<f64, AtomicU64>,
     #[cfg(target_os = "linux")]
     process_threads: Gauge,
     #[cfg(target_os = "linux")]
@@ -141,6 +145,11 @@ impl Sampled {
             self.process_memory_peak.clone(),
         );
         registry.register(
+            "work_running_peak_per_processor",
+            "Most pieces of work at once, for each processor that the process may use",
+            self.work_running_peak_per_processor.clone(),
+        );
+        registry.register(
             "upstream_connections_per_request",
             "Connections that the upstream accepted for each request",
             self.upstream_connections_per_request.clone(),
@@ -157,7 +166,7 @@ impl Sampled {
 impl Metrics {
     /// `runtime` is the service's, not the admin listener's.
     pub(crate) fn new(
-        counters: &Counters,
+        counters: &Arc<Counters>,
         facts: &BuildFacts,
         runtime: Handle,
         sources: Sources,
@@ -179,6 +188,9 @@ impl Metrics {
             registry,
             runtime,
             sampled,
+            counters: Arc::clone(counters),
+            // Asked once: the process may have been given others by the time somebody looks.
+            processors: available_parallelism().map_or(1, usize::from) as f64,
             sources,
         }
     }
@@ -215,6 +227,8 @@ impl Metrics {
             s.reactor_work_between_ticks_peak
                 .set(whole(stall.most_pieces));
         }
+        s.work_running_peak_per_processor
+            .set(self.counters.work_running_peak() as f64 / self.processors);
         #[cfg(target_os = "linux")]
         {
             // Without it nothing is known, and the gauges keep what they had.

@@ -62,6 +62,7 @@ impl Work {
     /// Does the work on the calling thread, which is busy meanwhile. The result depends on the data
     /// seed alone.
     pub fn run(&self) -> u64 {
+        let _running = self.counters.enter_work();
         let began = ThreadTime::now();
         compute(self.rounds);
         self.counters.note_work(began.elapsed());
