@@ -1,5 +1,6 @@
 //! `chapter.toml`: everything that makes one chapter different from another, as data.
 
+mod beside;
 mod damage;
 mod meaning;
 mod setting;
@@ -8,7 +9,11 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::{damage::ChapterFileError, setting::Setting};
+pub use self::{
+    beside::{Beside, Unit},
+    damage::ChapterFileError,
+    setting::Setting,
+};
 use crate::{
     claim::{Check, Conditions, Effect, Mechanism, NearTheBound, Point, Utilised},
     instructions::Counting,
@@ -55,6 +60,9 @@ pub struct ChapterFile {
     pub law: Law,
     /// The count that shows the fault.
     pub mechanism: Mechanism,
+    /// What else the server counts, shown beside the mechanism and in the chapter's table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
     /// The gain.
     pub effect: Effect,
     /// How near the solution comes to the law's bound.
@@ -280,6 +288,7 @@ impl ChapterFile {
         if matches!(self.law, Law::SetUp(_)) {
             metrics.push(WORKER_PARKS.to_owned());
         }
+        metrics.extend(self.beside.iter().map(|beside| beside.metric.clone()));
         metrics
     }
 

@@ -113,6 +113,13 @@ fn observe(bench: &Bench<'_>, server: &mut Server, load: &Load) -> Result<Observ
             .calls_metric()
             .and_then(|metric| metrics.count(metric)),
         mechanism: metrics.get(&bench.chapter.mechanism.metric),
+        limited: bench
+            .chapter
+            .check
+            .limits
+            .iter()
+            .filter_map(|limit| Some((limit.metric.clone(), metrics.get(&limit.metric)?)))
+            .collect(),
         panics: server.panics(),
         ended: server.has_ended(),
         throttled_s: throttled_since(throttled),

@@ -6,8 +6,9 @@ use std::{fs, path::Path};
 
 use evidence::{
     capture::{self, Capture, CaptureError, Difference},
+    chapter_file::{Beside, Matrix, Unit},
     outcome::GeneratorKind,
-    record::Purpose,
+    record::{ConnectionsAt, Purpose},
 };
 use support::{capture, outcome, round};
 
@@ -315,4 +316,78 @@ fn yardsticks_stand_beside_the_solution_of_the_same_rounds() {
     );
     let values = &files["values.md"];
     assert!(values.contains("<!-- ANCHOR: yardstick-go-share -->\n75 %\n"));
+}
+
+#[test]
+fn what_stands_beside_the_mechanism_is_in_every_table() {
+    let mut capture = capture();
+    let metric = "threads".to_owned();
+    capture.record.chapter.beside = vec![Beside {
+        name: "threads of the process".to_owned(),
+        metric: metric.clone(),
+        unit: Unit::One,
+    }];
+    capture.record.chapter.matrix = Some(Matrix {
+        title: "Requests a second".to_owned(),
+        variants: vec!["problem".to_owned(), "solution".to_owned()],
+        settings: vec!["published".to_owned()],
+    });
+    let cell = |variant: &str, completed| {
+        let outcome = outcome(3_000, completed, 4.0, 51.0);
+        round(Purpose::Matrix, variant, "published", 1.0, outcome)
+    };
+    let cells = [cell("problem", 80), cell("solution", 21_200)];
+    capture.record.rounds.extend(cells);
+    for round in &mut capture.record.rounds {
+        let threads = if round.variant == "problem" {
+            2.0
+        } else {
+            517.0
+        };
+        round.readings.insert(metric.clone(), threads);
+    }
+    let files = capture.derived().unwrap();
+    assert!(files["table.md"].contains("| threads of the process | 2 | 517 |"));
+    assert!(files["values.md"].contains("<!-- ANCHOR: solution-threads -->\n517\n"));
+    let tables = &files["matrix.md"];
+    assert!(
+        tables.contains("| Requests a second | 3,000 users"),
+        "{tables}"
+    );
+    assert!(tables.contains("| `solution` | 5,300 (265x) |"), "{tables}");
+    assert!(
+        tables.contains("| threads of the process | 3,000 users"),
+        "{tables}"
+    );
+    assert!(tables.contains("| `solution` | 517 |"), "{tables}");
+}
+
+#[test]
+fn connections_are_drawn_for_each_variant_where_they_were_watched() {
+    let mut capture = capture();
+    assert!(
+        !capture
+            .derived()
+            .unwrap()
+            .contains_key("plots/connections-problem.svg")
+    );
+    for variant in ["problem", "solution"] {
+        let outcome = outcome(1_000, 80, 4.0, 51.0);
+        let mut watched = round(Purpose::Series, variant, "saturated", 1.0, outcome);
+        watched.connections = (0..10_u32)
+            .map(|tenth| ConnectionsAt {
+                s: f64::from(tenth) / 10.0,
+                accepted: u64::from(30 * tenth),
+                finished: u64::from(25 * tenth),
+            })
+            .collect();
+        capture.record.rounds.push(watched);
+    }
+    let files = capture.derived().unwrap();
+    for variant in ["problem", "solution"] {
+        let svg = &files[&format!("plots/connections-{variant}.svg")];
+        for part in [variant, "taken up", "finished"] {
+            assert!(svg.contains(part), "{variant}: {part}");
+        }
+    }
 }

@@ -2,7 +2,10 @@
 
 mod support;
 
+use std::collections::BTreeMap;
+
 use evidence::{
+    claim::Limit,
     grade::{Attempt, Grade, GradeKind, Observed, Trial, grade},
     outcome::Outcome,
 };
@@ -17,6 +20,7 @@ fn observed(outcome: Outcome, in_flight: f64) -> Observed {
         calls: Some(outcome.completed + 3),
         outcome,
         mechanism: Some(in_flight),
+        limited: BTreeMap::new(),
         panics: Vec::new(),
         ended: false,
         throttled_s: None,
@@ -270,5 +274,35 @@ fn figures_that_contradict_each_other_never_pass() {
             Invalid,
             &["damaged"],
         );
+    }
+}
+
+#[test]
+fn another_count_may_have_a_limit() {
+    let mut chapter = chapter();
+    chapter.check.limits = vec![Limit {
+        name: "pieces of work at once".to_owned(),
+        metric: "at_once".to_owned(),
+        at_most: 1.0,
+    }];
+    for (reading, expected, words) in [
+        (Some(64.0), Failed, "at once: 64, but at most 1 is needed"),
+        (Some(1.0), Passed, "times better"),
+        (Some(f64::NAN), Failed, "at once"),
+        (None, Invalid, "did not report `at_once`"),
+    ] {
+        let mut exercise = cured();
+        exercise.limited = reading
+            .map(|reading| ("at_once".to_owned(), reading))
+            .into_iter()
+            .collect();
+        let trial = Trial {
+            exercise,
+            problem: unchanged(),
+            optimised: true,
+        };
+        let grade = grade(&chapter, &Attempt::Ran(Box::new(trial)));
+        assert_eq!(grade.kind, expected, "{}", grade.reason);
+        assert!(grade.reason.contains(words), "{}", grade.reason);
     }
 }

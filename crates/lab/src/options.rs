@@ -23,6 +23,8 @@ pub struct Options {
     pub(crate) tls: bool,
     /// How long the embedded upstream waits before it answers.
     pub(crate) upstream_latency: Duration,
+    /// The task that ticks, where the chapter has one, does.
+    pub(crate) heartbeat: bool,
     /// Stop when standard input closes, so that a driver that dies leaves no server behind.
     pub(crate) stop_with_stdin: bool,
 }
@@ -63,6 +65,7 @@ impl Options {
                     .copied()
                     .unwrap_or_default(),
             ),
+            heartbeat: !matches.get_flag("no-heartbeat"),
             stop_with_stdin: matches.get_flag("stop-with-stdin"),
         }
     }
@@ -113,6 +116,15 @@ fn command(chapter: &'static str, variants: &'static [&'static str]) -> Command 
                 .help("The embedded upstream speaks TLS")
                 .action(ArgAction::SetTrue)
                 .conflicts_with("upstream")
+                .hide(true),
+        )
+        // A thousand ticks a second cost some hundredths of a processor: rounds in which processor
+        // time is judged do without.
+        .arg(
+            Arg::new("no-heartbeat")
+                .long("no-heartbeat")
+                .help("Leave out the task that ticks every millisecond")
+                .action(ArgAction::SetTrue)
                 .hide(true),
         )
         .arg(

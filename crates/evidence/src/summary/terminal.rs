@@ -41,6 +41,18 @@ impl Summary {
                 number(self.mechanism.solution)
             ),
         );
+        for beside in &self.beside {
+            let text = |reading: &Option<String>| reading.clone().unwrap_or_else(unknown);
+            row(
+                "Beside it",
+                &format!(
+                    "{}: {} in the problem, {} in the solution.",
+                    beside.name,
+                    text(&beside.problem),
+                    text(&beside.solution)
+                ),
+            );
+        }
         row("Effect", &self.effect_in_words());
         let floor = self
             .effect
@@ -59,6 +71,16 @@ impl Summary {
                     figures::count(bound.bound.round()),
                     self.law.name,
                     bound.setting
+                ),
+            );
+        }
+        if let Some(utilised) = &self.utilised {
+            row(
+                "Utilised",
+                &format!(
+                    "{} of the solution's processor time went into the work; {} was claimed.",
+                    figures::percent(utilised.share),
+                    figures::percent(utilised.claimed)
                 ),
             );
         }

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use super::{median_text, unknown};
+use super::{beside_text, median_text, unknown};
 use crate::{
     claim::{Metric, PROBLEM, SOLUTION},
     figures, flamegraph,
@@ -38,12 +38,21 @@ fn named(
     values.run(record, analysis);
     values.law(analysis);
     values.claims(analysis);
+    for beside in &record.chapter.beside {
+        for variant in [PROBLEM, SOLUTION] {
+            let text = beside_text(record, beside, variant).unwrap_or_else(unknown);
+            values.add(&format!("{variant}-{}", beside.key()), text);
+        }
+    }
     values.variants(record);
     values.set_up(record);
     values.bound(record, analysis);
     values.points(analysis);
     if let Some(utilised) = &analysis.utilised {
         values.add("utilised-share", figures::percent(utilised.share));
+        if let Some(share) = utilised.while_counted {
+            values.add("utilised-share-while-counted", figures::percent(share));
+        }
     }
     for one in yardstick::yardsticks(record) {
         let share = one.of_the_solutions.map_or_else(unknown, figures::percent);
