@@ -130,18 +130,20 @@ fn as_many_pieces_of_work_run_as_there_are_processors() {
     assert!(most >= f64::from(USERS / 2), "unbounded: {most}");
 }
 
-/// The most connections that were begun and not finished at any of many looks.
+/// How many connections were begun and not finished, at the median of many looks: where the machine
+/// stops the generator for a moment, some of them are closed late.
 fn open_connections(variant: &str) -> f64 {
     let server = start(variant, 0);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
-            let mut most: f64 = 0.0;
+            let mut looks = Vec::new();
             while !done.load(Ordering::Relaxed) {
-                most = most.max(read(&server, "connections_open"));
+                looks.push(read(&server, "connections_open"));
                 std::thread::sleep(Duration::from_millis(20));
             }
-            most
+            looks.sort_by(f64::total_cmp);
+            looks[looks.len() / 2]
         });
         load(&server, |load| Load {
             keep_alive: false,
@@ -154,8 +156,8 @@ fn open_connections(variant: &str) -> f64 {
 
 #[test]
 fn the_solution_takes_connections_before_it_has_finished_others() {
-    let most = open_connections("problem");
-    assert!(most <= 2.0, "{most}");
-    let most = open_connections("solution");
-    assert!(most >= f64::from(USERS / 2), "{most}");
+    let open = open_connections("problem");
+    assert!(open <= 2.0, "{open}");
+    let open = open_connections("solution");
+    assert!(open >= f64::from(USERS / 2), "{open}");
 }
