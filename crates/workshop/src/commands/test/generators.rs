@@ -5,6 +5,7 @@ use std::path::Path;
 use evidence::agreement::{self, Compared, MEDIAN_WITHIN, THROUGHPUT_WITHIN};
 use evidence::interrupt::Interrupt;
 use evidence::outcome::Outcome;
+use evidence::processors;
 use evidence::server::{Launch, Server};
 
 use super::check::{Check, Failure, Need, failed};
@@ -61,8 +62,11 @@ fn ends_as_it_should(
     program: &Path,
     arguments: &[String],
 ) -> Result<(), Failure> {
+    // What all readers have: with enough processors the problem of a chapter whose fault is work
+    // keeps up with its load.
+    let two: Vec<usize> = processors::available().into_iter().take(2).collect();
     for (variant, expected) in [("problem", MISSED), ("solution", 0)] {
-        let server = start(program, variant, arguments, context.interrupt)?;
+        let server = start(program, variant, arguments, &two, context.interrupt)?;
         let host = format!("http://{}", server.service());
         let mut k6 = context.command(context.tools.k6(), &["run", "--quiet", "-e", "DURATION=6"]);
         k6.args(["-e", &format!("HOST={host}"), &format!("k6/{package}.js")]);
@@ -89,6 +93,7 @@ pub(super) fn start(
     program: &Path,
     variant: &str,
     arguments: &[String],
+    processors: &[usize],
     interrupt: &Interrupt,
 ) -> Result<Server, Failure> {
     let launch = Launch {
@@ -96,7 +101,7 @@ pub(super) fn start(
         variant,
         data_seed: 0,
         arguments,
-        processors: &[],
+        processors,
     };
     Server::start(&launch, interrupt).or_else(|error| failed(error.to_string()))
 }

@@ -39,7 +39,7 @@ fn run(context: &Context<'_>) -> Result<(), Failure> {
 
 /// What pprof prints of a fresh server's profile.
 fn top(context: &Context<'_>, program: &Path) -> Result<String, Failure> {
-    let server = start(program, "solution", &[], context.interrupt)?;
+    let server = start(program, "solution", &[], &[], context.interrupt)?;
     let host = format!("http://{}", server.service());
     let mut load = context.own(&["load", "1", "--users", "1000", "--think", "0"]);
     let _load = context.start(load.args(["--seconds", "10", "--host", &host]))?;
