@@ -4,7 +4,7 @@
 //   k6 run -e HOST=http://127.0.0.1:8080 -e USERS=200 -e THINK=0.1 k6/chapter4.js
 //
 // The same script ends with exit code 99 on the problem and 0 on the solution. The problem can be
-// outrun by processors: on a machine with more than four, give it more users.
+// outrun by processors: on a machine with more than three, give it more users.
 
 import { ask, load } from './common.js';
 
