@@ -116,7 +116,8 @@ fn together(
         ..whole
     };
     if let Some(probe) = &mut load.probe {
-        probe.per_second /= f64::from(generators);
+        // k6 takes whole numbers.
+        probe.per_second = (probe.per_second / f64::from(generators)).floor().max(1.0);
     }
     let label = format!("{variant} under the load of {label}");
     (bench.observer)(Event::Begins(1, 1, &label));
@@ -133,6 +134,10 @@ fn together(
     };
     Ok(outcomes.into_iter().map(of).collect())
 }
+
+/// Python starts, and then the users in batches of a second. The others wait for that, so that all
+/// record the same time: where the processor is full, what one of them leaves the others take.
+const LOCUST_IS_LATER: Duration = Duration::from_secs(2);
 
 /// What each generator saw of `server`, the embedded one first.
 fn side_by_side(
@@ -154,11 +159,15 @@ fn side_by_side(
     let locust = settings(external.locust, external.locust_file);
     std::thread::scope(|scope| {
         let tools = [
-            scope.spawn(move || k6::run(target, load, &k6)),
+            scope.spawn(move || {
+                std::thread::sleep(LOCUST_IS_LATER);
+                k6::run(target, load, &k6)
+            }),
             scope.spawn(move || locust::run(target, load, &locust)),
         ];
         let mut outcomes = Vec::new();
         if beside == Beside::Embedded {
+            std::thread::sleep(LOCUST_IS_LATER);
             outcomes.push(bench.drive(server, load).map_err(ProofError::from)?);
         }
         for tool in tools {
