@@ -306,3 +306,38 @@ fn another_count_may_have_a_limit() {
         assert!(grade.reason.contains(words), "{}", grade.reason);
     }
 }
+
+#[test]
+fn a_generator_that_starved_says_nothing_against_an_edit() {
+    let starves = |trial: &mut Trial, waited| {
+        let generator = &mut trial.exercise.outcome.generator;
+        generator.cpu_share = Some(0.02);
+        generator.waited_share = Some(waited);
+    };
+    let slow = |trial: &mut Trial, waited| {
+        trial.exercise.outcome = outcome(200, 400, 2.0, 900.0);
+        starves(trial, waited);
+    };
+    graded(|trial| slow(trial, 0.4), Failed, &["times are needed"]);
+    graded(
+        |trial| slow(trial, 0.7),
+        Invalid,
+        &["waited for its processor", "70 %"],
+    );
+    // With that against it, a gain is a gain.
+    graded(|trial| starves(trial, 0.7), Passed, &[]);
+}
+
+#[test]
+fn a_silence_at_the_end_is_told_as_one() {
+    graded(
+        |trial| {
+            let problem = &mut trial.problem.outcome;
+            problem.completed = 73;
+            problem.seconds = 2.4;
+            problem.requests_per_second = 39.25;
+        },
+        Invalid,
+        &["the problem: nothing was answered in 0.54 s of 2.40 s"],
+    );
+}

@@ -101,6 +101,15 @@ pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
     let completed = outcome.completed as f64;
     let by_the_rate = outcome.requests_per_second * outcome.seconds;
     let agree = (by_the_rate - completed).abs() <= 2.0 + 0.1 * completed;
+    let answering = completed / outcome.requests_per_second;
+    if !agree && answering < outcome.seconds && answering > outcome.seconds / 4.0 {
+        return Some(format!(
+            "nothing was answered in {} s of {} s; the server hung, or something else had the \
+             processors.",
+            figures::ratio(outcome.seconds - answering),
+            figures::ratio(outcome.seconds)
+        ));
+    }
     if !agree || outcome.seconds <= 0.0 {
         return Some(format!(
             "{} in {} s are not {} a second; the record is damaged.",
