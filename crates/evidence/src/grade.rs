@@ -249,6 +249,19 @@ fn evasion(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
     })
 }
 
+/// A generator that waited for its processor for more than half of the time is late with everything
+/// that it sends and times.
+fn starved(outcome: &Outcome) -> Option<String> {
+    let waited = outcome.generator.waited_share?;
+    (waited > 0.5).then(|| {
+        format!(
+            "the generator waited for its processor for {} of the time, so what it timed may be its own \
+             lateness; close other programs and repeat.",
+            figures::percent(waited)
+        )
+    })
+}
+
 /// The first of the check's other limits that the exercise does not keep to, or is silent about.
 fn excess(chapter: &ChapterFile, exercise: &Observed) -> Option<Grade> {
     chapter.check.limits.iter().find_map(|limit| {
@@ -323,6 +336,14 @@ fn measured(chapter: &ChapterFile, trial: &Trial) -> Grade {
     }
     let needed = chapter.check.at_least;
     let is_enough = ratio >= needed;
+    if !is_enough && let Some(reason) = starved(&trial.exercise.outcome) {
+        // What it fell short by may be the generator's.
+        return Grade {
+            kind: GradeKind::Invalid,
+            reason,
+            detail: None,
+        };
+    }
     if !is_enough {
         return Grade::failed(
             format!(

@@ -160,6 +160,12 @@ impl Bench<'_> {
         self.start_program(self.program, variant, setting, data_seed)
     }
 
+    /// Whether the mechanism is counted in a round of its own, and not in those of `setting`.
+    pub(crate) fn counts_apart(&self, setting: &str) -> bool {
+        let own = self.chapter.mechanism.setting.as_deref();
+        own.is_some_and(|own| own != setting || self.counted.is_some())
+    }
+
     /// Starts a server of the build that counts the mechanism.
     ///
     /// # Errors

@@ -306,3 +306,24 @@ fn another_count_may_have_a_limit() {
         assert!(grade.reason.contains(words), "{}", grade.reason);
     }
 }
+
+#[test]
+fn a_generator_that_starved_says_nothing_against_an_edit() {
+    let starves = |trial: &mut Trial, waited| {
+        let generator = &mut trial.exercise.outcome.generator;
+        generator.cpu_share = Some(0.02);
+        generator.waited_share = Some(waited);
+    };
+    let slow = |trial: &mut Trial, waited| {
+        trial.exercise.outcome = outcome(200, 400, 2.0, 900.0);
+        starves(trial, waited);
+    };
+    graded(|trial| slow(trial, 0.4), Failed, &["times are needed"]);
+    graded(
+        |trial| slow(trial, 0.7),
+        Invalid,
+        &["waited for its processor", "70 %"],
+    );
+    // With that against it, a gain is a gain.
+    graded(|trial| starves(trial, 0.7), Passed, &[]);
+}
