@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 ..pings(64)
             })
         });
-        come_and_go(seconds, &run)?;
+        come_and_go(seconds, run)?;
         let ended = |joined: thread::Result<Result<Outcome, GeneratorError>>| {
             joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
