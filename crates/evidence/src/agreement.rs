@@ -18,7 +18,7 @@ use crate::server::Server;
 /// How far throughputs may lie apart, as a share of the embedded generator's.
 pub const THROUGHPUT_WITHIN: f64 = 0.05;
 /// How far median latencies may lie apart, as a share of the embedded generator's, unless chance
-/// alone takes them further ([`by_chance`]).
+/// alone takes them further (the odds of so many of one sample lying above the other's median).
 pub const MEDIAN_WITHIN: f64 = 0.10;
 
 /// The external generators and their scripts.
