@@ -1,0 +1,119 @@
+//! How large a data set may be: sized to the machine, told, and checked against what is free.
+
+use std::io::Write;
+
+use sysinfo::{MemoryRefreshKind, RefreshKind, System};
+
+use crate::{Error, Options};
+
+/// The share of the machine's memory that a data set takes unless the command line names a size.
+const SHARE: u64 = 64;
+/// The published size: no machine takes more unless it is asked to.
+const MOST: u64 = 4_000_000;
+/// Beside each text's own bytes: its `String`.
+const HEADER: u64 = size_of::<String>() as u64;
+const MIB: u64 = 1024 * 1024;
+
+/// Bytes of memory, within what a control group allows.
+#[derive(Debug, Clone, Copy)]
+struct Memory {
+    total: u64,
+    free: u64,
+}
+
+impl Options {
+    /// How many texts of `bytes` bytes the data set has: as many as `--texts` says, or as fit into a
+    /// 64th of the machine's memory, at most 4,000,000. Prints the number and what it takes.
+    ///
+    /// # Errors
+    ///
+    /// When they take more memory than is free, or standard output is closed.
+    pub fn texts(&self, bytes: usize) -> Result<usize, Error> {
+        let memory = Memory::here();
+        let each = bytes as u64 + HEADER;
+        let texts = self.texts.unwrap_or_else(|| memory.holds(each));
+        let needed = texts.saturating_mul(each);
+        if needed > memory.free {
+            return Err(Error::Memory {
+                texts,
+                needed_mib: needed.div_ceil(MIB),
+                free_mib: memory.free / MIB,
+            });
+        }
+        let why = match self.texts {
+            Some(_) => "as --texts says".to_owned(),
+            None => format!(
+                "sized to the machine's {} GiB; --texts {MOST} is the published size",
+                gib(memory.total)
+            ),
+        };
+        writeln!(
+            std::io::stdout(),
+            "{} keeps {texts} texts of {bytes} bytes: {} MiB of {} MiB that are free ({why})",
+            self.chapter,
+            needed.div_ceil(MIB),
+            memory.free / MIB,
+        )
+        .map_err(Error::Announce)?;
+        Ok(usize::try_from(texts).unwrap_or(usize::MAX))
+    }
+}
+
+impl Memory {
+    fn here() -> Self {
+        let ram = MemoryRefreshKind::nothing().with_ram();
+        let Ok(system) = System::new_with_specifics(RefreshKind::nothing().with_memory(ram)) else {
+            return Self::ASSUMED;
+        };
+        let whole = Self {
+            total: system.total_memory(),
+            free: system.available_memory(),
+        };
+        system.cgroup_limits().map_or(whole, |group| Self {
+            total: whole.total.min(group.total_memory),
+            free: whole.free.min(group.free_memory),
+        })
+    }
+
+    /// Where the system does not tell.
+    const ASSUMED: Self = Self {
+        total: 8 * 1024 * MIB,
+        free: 4 * 1024 * MIB,
+    };
+
+    /// Texts that fit into the data set's share; in thousands, so that a glance can compare them.
+    fn holds(self, each: u64) -> u64 {
+        let thousands = self.total / SHARE / each / 1000;
+        (thousands * 1000).clamp(1000, MOST)
+    }
+}
+
+fn gib(bytes: u64) -> u64 {
+    (bytes + 512 * MIB) / (1024 * MIB)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_holds_what_its_memory_allows_up_to_the_published_size() {
+        let holds = |gib: u64| {
+            let memory = Memory {
+                total: gib * 1024 * MIB,
+                free: 0,
+            };
+            memory.holds(664)
+        };
+        assert_eq!(holds(8), 202_000);
+        assert_eq!(holds(16), 404_000);
+        assert_eq!(holds(1024), MOST);
+        assert_eq!(holds(0), 1000);
+    }
+
+    #[test]
+    fn this_machine_has_memory() {
+        let here = Memory::here();
+        assert!(here.total >= here.free && here.free > 0, "{here:?}");
+    }
+}
