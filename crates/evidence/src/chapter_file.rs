@@ -14,6 +14,7 @@ use crate::{
     instructions::Counting,
     law::{Inputs, Law, Prediction},
     load::{Arrivals, Exchange, Load, Probe, Writes},
+    processors,
     record::ProfileKind,
 };
 
@@ -45,6 +46,10 @@ pub struct ChapterFile {
     /// What the server is asked once after the load when an exercise is graded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub afterwards: Option<Afterwards>,
+    /// Whether server and generator share all processors: for a claim about how many of them the
+    /// server uses. The generator must then cost next to nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_processors: bool,
     /// What all three generators send unless told otherwise.
     pub load: Setting,
     /// What the cure can gain.
@@ -219,11 +224,20 @@ impl ChapterFile {
     ///
     /// As [`ChapterFile::read`].
     pub fn parse(text: &str, shown_as: &str) -> Result<Self, ChapterFileError> {
-        let file: Self = toml::from_str(text)
+        let mut file: Self = toml::from_str(text)
             .map_err(|error| ChapterFileError::of_shape(text, shown_as, &error))?;
+        file.fit_to(processors::count());
         meaning::check(&file)
             .map_err(|wrong| ChapterFileError::of_meaning(text, shown_as, wrong))?;
         Ok(file)
+    }
+
+    /// Fixes what depends on the number of processors: how many users some settings have.
+    fn fit_to(&mut self, processors: u32) {
+        let settings = self.settings.values_mut();
+        for setting in settings.chain([&mut self.load]) {
+            setting.fit_to(processors);
+        }
     }
 
     /// The named setting. Those that the file itself names are always there:
@@ -272,6 +286,7 @@ impl ChapterFile {
         if self.utilised.is_some() {
             metrics.push(WORK_CPU.to_owned());
         }
+        metrics.extend(self.law.metrics().iter().map(|&metric| metric.to_owned()));
         metrics
     }
 

@@ -71,7 +71,7 @@ pub(crate) fn measure(
         file.title,
         file.planned_s()
     ));
-    let placement = Placement::apart();
+    let placement = Placement::of_chapter(&file);
     let (_nginx, arguments) = match order.upstream {
         UpstreamOf::Embedded => (None, Vec::new()),
         UpstreamOf::Nginx => {
