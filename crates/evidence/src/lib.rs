@@ -33,3 +33,4 @@ pub mod summary;
 pub mod table;
 pub mod trial;
 pub mod verdict;
+pub mod yardstick;
