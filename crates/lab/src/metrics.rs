@@ -127,22 +127,6 @@ impl Sampled {
                 "Local ports held by ended connections to the upstream",
                 &self.upstream_ports_in_time_wait,
             ),
-            ("scans_total", "Scans of the data set", &self.scans),
-            (
-                "scan_workers",
-                "Threads that have scanned",
-                &self.scan_workers,
-            ),
-            (
-                "scan_processors",
-                "Processors on which a scan has ended",
-                &self.scan_processors,
-            ),
-            (
-                "processors_usable",
-                "Processors that the process might use when it started",
-                &self.processors_usable,
-            ),
         ] {
             registry.register(name, help, gauge.clone());
         }
@@ -187,16 +171,40 @@ impl Sampled {
             "Connections that the upstream accepted for each request",
             self.upstream_connections_per_request.clone(),
         );
-        registry.register(
-            "workers_match_processors",
-            "Processors that scan by as many threads, against the processors usable; or the threads, where they are more",
-            self.workers_match_processors.clone(),
-        );
         #[cfg(feature = "allocations")]
         registry.register(
             "allocations_per_request",
             "Heap allocations while a request was handled, on average since the start",
             self.allocations_per_request.clone(),
+        );
+        self.register_scans(registry);
+    }
+
+    fn register_scans(&self, registry: &mut Registry) {
+        for (name, help, gauge) in [
+            ("scans_total", "Scans of the data set", &self.scans),
+            (
+                "scan_workers",
+                "Threads that have scanned",
+                &self.scan_workers,
+            ),
+            (
+                "scan_processors",
+                "Processors on which a scan has ended",
+                &self.scan_processors,
+            ),
+            (
+                "processors_usable",
+                "Processors that the process might use when it started",
+                &self.processors_usable,
+            ),
+        ] {
+            registry.register(name, help, gauge.clone());
+        }
+        registry.register(
+            "workers_match_processors",
+            "Processors that scan by as many threads, against the processors usable; or the threads, where they are more",
+            self.workers_match_processors.clone(),
         );
     }
 }
