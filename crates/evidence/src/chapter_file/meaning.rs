@@ -153,7 +153,7 @@ fn claims(file: &ChapterFile) -> Result {
     bound("mechanism.problem", file.mechanism.problem)?;
     bound("mechanism.solution", file.mechanism.solution)?;
     more_than_one("effect.at_least", file.effect.at_least)?;
-    more_than_one("check.at_least", file.check.at_least)?;
+    positive("check.at_least", file.check.at_least)?;
     if let Some(most) = file.check.at_most {
         more_than_one("check.at_most", most)?;
     }
