@@ -141,6 +141,7 @@ fn an_exercise_cannot_be_graded_where_the_problem_has_no_fault() {
         calls: Some(outcome.completed),
         outcome,
         mechanism: Some(share),
+        limited: std::collections::BTreeMap::new(),
         panics: Vec::new(),
         ended: false,
         throttled_s: None,
