@@ -8,7 +8,7 @@ use crate::{Error, Options};
 
 /// Texts for each processor unless the command line names a size: however many processors there are,
 /// they answer about as many requests a second, which no generator is too slow for.
-const EACH_PROCESSOR: u64 = 100_000;
+const EACH_PROCESSOR: u64 = 150_000;
 /// The share of the machine's memory that a data set takes at most, unless it is asked to.
 const SHARE: u64 = 64;
 /// The published size: no machine takes more unless it is asked to.
@@ -25,7 +25,7 @@ struct Memory {
 }
 
 impl Options {
-    /// How many texts of `bytes` bytes the data set has: as many as `--texts` says, or 100,000 for
+    /// How many texts of `bytes` bytes the data set has: as many as `--texts` says, or 150,000 for
     /// each processor, as far as they fit into a 64th of the machine's memory, and at most
     /// 4,000,000. Prints the number and what it takes.
     ///
@@ -114,7 +114,7 @@ mod tests {
             };
             memory.holds(664, processors)
         };
-        assert_eq!(holds(16, 2), 200_000);
+        assert_eq!(holds(16, 2), 300_000);
         assert_eq!(holds(16, 8), 404_000);
         assert_eq!(holds(8, 8), 202_000);
         assert_eq!(holds(1024, 176), MOST);
