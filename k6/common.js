@@ -5,7 +5,8 @@
 //   -e HOST=http://127.0.0.1:8080 -e USERS=200 -e THINK=0.5 -e WARM_UP=2 -e DURATION=28 -e TIME_OUT=60
 // and, in chapters that write, -e WRITE_SHARE=0.05, and in those with a second, paced request,
 // -e PROBE_PER_SECOND=100, where 0 leaves it out. Users, think time and share of writes are the
-// chapter's unless they are given.
+// chapter's unless they are given. Chapters that have so many users for each processor take
+// -e PROCESSORS=2, because k6 cannot count them.
 
 import exec from 'k6/execution';
 import http from 'k6/http';
@@ -16,12 +17,15 @@ const HOST = __ENV.HOST || 'http://127.0.0.1:8080';
 const WARM_UP = number('WARM_UP', 2);
 const DURATION = number('DURATION', 28);
 const TIME_OUT = number('TIME_OUT', 60);
+const ALONE_MS = number('ALONE_MS', 0);
 
 // Only what was answered in the steady state.
 const rightAnswers = new Counter('right_answers');
 const answerLatency = new Trend('answer_latency', true);
 // Of everybody else: the second, paced request of chapters that have one.
 const probeLatency = new Trend('probe_latency', true);
+// Latency of a right answer, divided by what it takes with nobody else there.
+const timesAlone = new Trend('times_alone');
 // Faults count from the first request on.
 const wrongAnswers = new Counter('wrong_answers');
 const faults = {
@@ -43,7 +47,7 @@ function number(name, otherwise) {
 
 // The load of a chapter with what was given from the outside.
 function setting(chapter) {
-  const users = number('USERS', chapter.users);
+  const users = number('USERS', chapter.users || chapter.usersPerProcessor * number('PROCESSORS', 2));
   const think = number('THINK', chapter.think);
   // Users come evenly over a think time, and not faster than k6 can start them.
   const ramp = Math.max(think, users / 2000);
@@ -64,8 +68,12 @@ export function load(chapter) {
   const { users, think, endMs, probePerSecond } = setting(chapter);
   // Four fifths of what Little's law lets so many users ask for.
   const answers = Math.floor((0.8 * users * DURATION) / (think + chapter.callSeconds));
-  // Four times the unavoidable: no queue, but room for a busy laptop.
+  // Four times the unavoidable: no queue, but room for a busy laptop. Chapters that do not know it
+  // beforehand have `setup` find it out, see `alone`.
   const p95Ms = chapter.p95Ms || 4 * chapter.callSeconds * 1000;
+  const latency = chapter.timesAlone
+    ? { times_alone: [`med<${chapter.timesAlone}`] }
+    : { answer_latency: [`p(95)<${p95Ms}`] };
   const scenarios = {
     chapter: {
       executor: 'constant-vus',
@@ -91,7 +99,7 @@ export function load(chapter) {
     scenarios,
     thresholds: {
       right_answers: [`count>=${chapter.answersAtLeast === undefined ? answers : chapter.answersAtLeast}`],
-      answer_latency: [`p(95)<${p95Ms}`],
+      ...latency,
       ...(probePerSecond > 0 ? { probe_latency: [`p(99)<${chapter.probe.p99Ms}`] } : {}),
       wrong_answers: ['count==0'],
       failed_connection: ['count==0'],
@@ -104,10 +112,27 @@ export function load(chapter) {
   };
 }
 
+// How long a request takes with nobody else there, in milliseconds: the median of some, unless -e
+// ALONE_MS says it, for when others are there already.
+export function alone(chapter) {
+  if (ALONE_MS > 0) {
+    return ALONE_MS;
+  }
+  const taken = [];
+  for (let number = 0; number < 15; number += 1) {
+    const response = send(chapter);
+    if (isRight(response, chapter.answer)) {
+      taken.push(response.timings.duration);
+    }
+  }
+  taken.sort((a, b) => a - b);
+  return taken[Math.floor(taken.length / 2)];
+}
+
 let own;
 
-// One request of one user, and the pause after it.
-export function ask(chapter) {
+// One request of one user, and the pause after it. `aloneMs` is what `alone` has found out.
+export function ask(chapter, aloneMs) {
   if (!own) {
     own = setting(chapter);
     sleep((own.ramp * (exec.vu.idInTest - 1)) / own.users);
@@ -121,6 +146,9 @@ export function ask(chapter) {
     rightAnswers.add(1);
     if (!isWrite) {
       answerLatency.add(response.timings.duration);
+    }
+    if (aloneMs > 0) {
+      timesAlone.add(response.timings.duration / aloneMs);
     }
   }
   sleep(think);

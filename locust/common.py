@@ -11,7 +11,9 @@ import ast
 import dataclasses
 import json
 import logging
+import os
 import random
+import statistics
 import time
 from dataclasses import dataclass
 from typing import ClassVar
@@ -84,10 +86,14 @@ class ChapterUser(FastHttpUser):
     write: ClassVar[Exchange | None] = None
     write_share: ClassVar[float] = 0.0
     probe: ClassVar[Probe | None] = None
-    # The load unless it is given from the outside.
+    # The load unless it is given from the outside. Some chapters have so many users for each
+    # processor of this machine.
     users: ClassVar[int]
+    users_per_processor: ClassVar[int | None] = None
     think: ClassVar[float]
-    limits: ClassVar[Limits]
+    limits: ClassVar[Limits | None] = None
+    # Instead of limits: how many times as long as with nobody else there the median answer may take.
+    times_alone: ClassVar[float | None] = None
 
     def __init__(self, environment) -> None:
         # Read by FastHttpUser when it makes its client.
@@ -112,15 +118,11 @@ class ChapterUser(FastHttpUser):
             self.send(Exchange(self.path, self.answer, self.body), READS)
 
     def send(self, exchange: Exchange, name: str) -> None:
-        headers = None
-        if exchange.body is not None:
-            kind = "application/json" if exchange.body[:1] in "{[" else "text/plain; charset=utf-8"
-            headers = {"Content-Type": kind}
         with self.client.request(
             "GET" if exchange.body is None else "POST",
             exchange.path,
             data=exchange.body,
-            headers=headers,
+            headers=headers_of(exchange.body),
             name=name,
             catch_response=True,
         ) as response:
@@ -130,6 +132,19 @@ class ChapterUser(FastHttpUser):
                 response.failure(f"status {response.status_code}")
             elif response.text != exchange.answer:
                 response.failure(f"wrong answer: {response.text[:200]}")
+
+
+def headers_of(body: str | None) -> dict[str, str] | None:
+    if body is None:
+        return None
+    return {"Content-Type": "application/json" if body[:1] in "{[" else "text/plain; charset=utf-8"}
+
+
+def processors() -> int:
+    """How many of them this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def think_of(environment) -> float:
@@ -158,12 +173,20 @@ def add_options(parser) -> None:
     parser.add_argument(
         "--warm-up", type=float, default=2.0, help="Seconds, once all users are there, that are not measured"
     )
+    parser.add_argument(
+        "--alone-ms",
+        type=float,
+        default=0.0,
+        help="What an answer takes with nobody else there, for chapters that compare with it (default: found out)",
+    )
     parser.add_argument("--time-out", type=float, default=60.0, help="Seconds without an answer that make an error")
     parser.add_argument(
         "--summary", metavar="FILE", default="", include_in_web_ui=False, help="Write what was measured to FILE as JSON"
     )
     # The chapter's script has been read by now.
     (chapter,) = ChapterUser.__subclasses__()
+    if chapter.users_per_processor:
+        chapter.users = chapter.users_per_processor * processors()
     parser.set_defaults(num_users=chapter.users, spawn_rate=100, run_time="30s")
 
 
@@ -176,6 +199,12 @@ class Measurement:
         self.end: float | None = None
         # Milliseconds of right answers, unrounded: Locust's own statistics round them to whole ones.
         self.latencies: list[float] = []
+        # What an answer takes with nobody else there, of chapters that compare with it.
+        self.alone_ms: float | None = None
+
+    def ask_alone(self, **_kwargs) -> None:
+        given = self.environment.parsed_options.alone_ms
+        self.alone_ms = given or alone_ms(self.environment.host, self.environment.user_classes[0])
 
     def note(self, name, response_time, exception=None, **_kwargs) -> None:
         if self.start and name == READS and exception is None:
@@ -202,6 +231,27 @@ class Measurement:
     def seconds(self) -> float:
         """The recorded span, whenever in it the last answer came."""
         return max(self.end - self.start, 0.0) if self.start and self.end else 0.0
+
+
+def alone_ms(host: str, chapter: type[ChapterUser]) -> float | None:
+    """The median time of some requests, one after the other."""
+    client = HTTPClient.from_url(URL(host or chapter.host), concurrency=1)
+    headers = headers_of(chapter.body) or {}
+    taken = []
+    for _ in range(15):
+        begin = time.perf_counter()
+        try:
+            if chapter.body is None:
+                response = client.get(chapter.path)
+            else:
+                response = client.post(chapter.path, body=chapter.body, headers=headers)
+            text = response.read().decode()
+        except Exception as error:  # noqa: BLE001, the users will meet and report it
+            log.warning("no answer while nobody else was there: %s", type(error).__name__)
+            continue
+        if text == chapter.answer:
+            taken.append((time.perf_counter() - begin) * 1000)
+    return statistics.median(taken) if taken else None
 
 
 def probe_of(environment) -> Probe | None:
@@ -255,6 +305,8 @@ def prepare(environment, **_kwargs) -> None:
         environment.events.test_start.add_listener(start)
         environment.events.test_stopping.add_listener(lambda **_: gevent.killall(sender))
     measurement = Measurement(environment)
+    if environment.user_classes[0].times_alone and not isinstance(environment.runner, WorkerRunner):
+        environment.events.test_start.add_listener(measurement.ask_alone)
     environment.events.spawning_complete.add_listener(measurement.begin_after_warm_up)
     environment.events.test_stopping.add_listener(measurement.stop)
     environment.events.request.add_listener(measurement.note)
@@ -331,7 +383,14 @@ def misses(environment, measurement: Measurement, summary: dict):
         if p99 > probe.within_ms:
             yield f"99 % of everybody else's answers within {p99:.0f} ms, not {probe.within_ms:.0f} ms"
     users = environment.runner.target_user_count or environment.parsed_options.num_users
-    for limits in {user.limits for user in environment.user_classes}:
+    for most in {user.times_alone for user in environment.user_classes} - {None}:
+        p50 = reads_of(environment).get_response_time_percentile(0.5)
+        if measurement.alone_ms is None:
+            yield "nothing was answered while nobody else was there"
+        elif p50 > most * measurement.alone_ms:
+            times = p50 / measurement.alone_ms
+            yield f"the median answer takes {times:.1f} times as long as alone, not {most:.1f}"
+    for limits in {user.limits for user in environment.user_classes} - {None}:
         p95 = reads_of(environment).get_response_time_percentile(0.95)
         if p95 > limits.p95_ms:
             yield f"95 % of answers within {p95:.0f} ms, not {limits.p95_ms:.0f} ms"

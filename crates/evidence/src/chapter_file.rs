@@ -19,6 +19,7 @@ use crate::{
     instructions::Counting,
     law::{Inputs, Law, Prediction},
     load::{Arrivals, Exchange, Load, Probe, Writes},
+    processors,
     record::ProfileKind,
 };
 
@@ -54,6 +55,10 @@ pub struct ChapterFile {
     /// What the server is asked once after the load when an exercise is graded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub afterwards: Option<Afterwards>,
+    /// Whether server and generator share all processors: for a claim about how many of them the
+    /// server uses. The generator must then cost next to nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_processors: bool,
     /// What all three generators send unless told otherwise.
     pub load: Setting,
     /// What the cure can gain.
@@ -232,11 +237,20 @@ impl ChapterFile {
     ///
     /// As [`ChapterFile::read`].
     pub fn parse(text: &str, shown_as: &str) -> Result<Self, ChapterFileError> {
-        let file: Self = toml::from_str(text)
+        let mut file: Self = toml::from_str(text)
             .map_err(|error| ChapterFileError::of_shape(text, shown_as, &error))?;
+        file.fit_to(processors::count());
         meaning::check(&file)
             .map_err(|wrong| ChapterFileError::of_meaning(text, shown_as, wrong))?;
         Ok(file)
+    }
+
+    /// Fixes what depends on the number of processors: how many users some settings have.
+    fn fit_to(&mut self, processors: u32) {
+        let settings = self.settings.values_mut();
+        for setting in settings.chain([&mut self.load]) {
+            setting.fit_to(processors);
+        }
     }
 
     /// The named setting. Those that the file itself names are always there:
@@ -285,6 +299,7 @@ impl ChapterFile {
         if self.utilised.is_some() {
             metrics.push(WORK_CPU.to_owned());
         }
+        metrics.extend(self.law.metrics().iter().map(|&metric| metric.to_owned()));
         if matches!(self.law, Law::SetUp(_)) {
             metrics.push(WORKER_PARKS.to_owned());
         }

@@ -179,6 +179,22 @@ fn cause_against(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
             })
         })
         .map(|(name, cause)| format!("the {name}: {cause}"))
+        .or_else(|| faultless(chapter, &trial.problem))
+}
+
+/// A machine on which the problem does as well as the solution should.
+fn faultless(chapter: &ChapterFile, problem: &Observed) -> Option<String> {
+    let claim = &chapter.mechanism;
+    let reading = problem.mechanism?;
+    (chapter.law.depends_on_the_machine() && claim.solution.holds(reading, users(chapter))).then(
+        || {
+            format!(
+                "this machine cannot show the fault: {} is {} in the problem as well.",
+                claim.name,
+                figures::count(reading)
+            )
+        },
+    )
 }
 
 /// Users in the setting of the check.

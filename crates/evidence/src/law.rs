@@ -8,11 +8,17 @@ mod barrier;
 mod little;
 mod set_up;
 mod utilisation;
+mod workers;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    amdahl::Amdahl, barrier::Barrier, little::Little, set_up::SetUp, utilisation::Utilisation,
+    amdahl::Amdahl,
+    barrier::Barrier,
+    little::Little,
+    set_up::SetUp,
+    utilisation::Utilisation,
+    workers::{Workers, Working},
 };
 use crate::{
     chapter_file::{Setting, WORKER_PARKS},
@@ -34,6 +40,8 @@ pub enum Law {
     SetUp(SetUp),
     /// The utilisation law, and the queue that it fills.
     Utilisation(Utilisation),
+    /// Workers, processors and memory.
+    Workers(Workers),
 }
 
 /// What a law says about one setting.
@@ -57,6 +65,8 @@ pub struct Inputs {
     pub frames_share: Option<f64>,
     /// Processor time a request of problem and solution in the law's own setting, in seconds.
     pub cpu_per_request: Option<(f64, f64)>,
+    /// Processors that worked, and what a request cost on them, in the effect's rounds.
+    pub working: Option<Working>,
 }
 
 impl Inputs {
@@ -66,12 +76,31 @@ impl Inputs {
             .profiles
             .iter()
             .find(|profile| profile.variant == PROBLEM && profile.kind == ProfileKind::Cpu);
-        let cpu = |variant| cpu_per_request(record, Purpose::Law, variant);
+        let both = |of: &dyn Fn(&str) -> Option<f64>| of(PROBLEM).zip(of(SOLUTION));
+        let cpu = |purpose| both(&|variant| cpu_per_request(record, purpose, variant));
+        let processors = both(&|variant| most_processors(record, variant));
         Self {
             frames_share: problem.and_then(|profile| profile.frames_share),
-            cpu_per_request: cpu(PROBLEM).zip(cpu(SOLUTION)),
+            cpu_per_request: cpu(Purpose::Law),
+            working: processors
+                .zip(cpu(Purpose::Effect))
+                .map(|(processors, cpu_per_request)| Working {
+                    processors,
+                    cpu_per_request,
+                }),
         }
     }
+}
+
+/// Most processors that worked in any of a variant's rounds; `None` where they were not counted.
+fn most_processors(record: &Record, variant: &str) -> Option<f64> {
+    let counted: Option<Vec<f64>> = record
+        .rounds_for(Purpose::Effect)
+        .filter(|round| round.variant == variant)
+        .map(|round| round.readings.get(workers::PROCESSORS).copied())
+        .collect();
+    let most = counted?.into_iter().reduce(f64::max)?;
+    (most > 0.0).then_some(most)
 }
 
 /// The server's processor time for each answer in seconds, over all rounds of one purpose.
@@ -116,6 +145,7 @@ impl Law {
             Self::Amdahl(_) => "Amdahl's law",
             Self::SetUp(_) => "Set-up against exchange",
             Self::Utilisation(_) => "The utilisation law",
+            Self::Workers(_) => "Workers, processors and memory",
         }
     }
 
@@ -131,6 +161,7 @@ impl Law {
                 .cpu_per_request
                 .map(|(problem, solution)| SetUp::predicted(problem, solution)),
             Self::Utilisation(law) => Some(law.predicted(setting.users)),
+            Self::Workers(_) => inputs.working.map(Workers::predicted),
         }
     }
 
@@ -139,7 +170,7 @@ impl Law {
         match self {
             Self::Little(law) => Some(law.call_ms),
             Self::Barrier(law) => Some(law.hold_ms),
-            Self::Amdahl(_) | Self::SetUp(_) | Self::Utilisation(_) => None,
+            Self::Amdahl(_) | Self::SetUp(_) | Self::Utilisation(_) | Self::Workers(_) => None,
         }
     }
 
@@ -147,6 +178,7 @@ impl Law {
     pub fn within(&self) -> Option<f64> {
         match self {
             Self::Amdahl(law) => law.within,
+            Self::Workers(law) => law.within,
             _ => None,
         }
     }
@@ -157,6 +189,33 @@ impl Law {
             Self::Amdahl(law) => &law.frames,
             _ => &[],
         }
+    }
+
+    /// The counters on `/metrics` that the law needs.
+    pub fn metrics(&self) -> &'static [&'static str] {
+        match self {
+            Self::Workers(_) => &[workers::PROCESSORS, workers::WORKERS],
+            _ => &[],
+        }
+    }
+
+    /// Whether there are machines on which the problem has no fault.
+    pub(crate) fn depends_on_the_machine(&self) -> bool {
+        matches!(self, Self::Workers(_))
+    }
+
+    /// Why there is nothing to gain on the machine that was measured, where the law can tell.
+    pub(crate) fn nothing_to_gain(&self, inputs: Inputs) -> Option<String> {
+        let (Self::Workers(_), Some(working)) = (self, inputs.working) else {
+            return None;
+        };
+        working.is_equal().then(|| {
+            format!(
+                "this machine cannot show it: the problem sees as many processors as the solution \
+                 here ({}).",
+                crate::figures::count(working.processors.0)
+            )
+        })
     }
 
     /// The setting of the rounds that the law predicts from, where it needs some.

@@ -5,6 +5,7 @@ pub mod agreement;
 pub mod capture;
 pub mod chapter_file;
 pub mod claim;
+pub mod counters;
 pub mod drivers;
 pub mod environment;
 pub mod figures;

@@ -31,6 +31,14 @@ impl Exchange {
             answer: answer.to_owned(),
         }
     }
+
+    /// What kind of text the body is, for the header; `None` without a body.
+    pub(crate) fn content_type(&self) -> Option<&'static str> {
+        self.body.as_ref().map(|body| match body.as_bytes() {
+            [b'{' | b'[', ..] => "application/json",
+            _ => "text/plain; charset=utf-8",
+        })
+    }
 }
 
 fn get() -> String {

@@ -69,6 +69,15 @@ pub fn available() -> Vec<usize> {
     processors
 }
 
+/// How many processors the calling thread may run on, at least one.
+pub fn count() -> u32 {
+    let count = match available().len() {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        some => some,
+    };
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
 /// Fewer files may be open than a load needs connections.
 #[derive(Debug, Error)]
 #[error(

@@ -69,18 +69,13 @@ pub fn look_up(
         .iter()
         .map(|reference| {
             let table = figures.get(&reference.source);
-            let value = match table.and_then(|table| table.get(&reference.figure)) {
-                Some(toml::Value::Integer(value)) => value.to_string(),
-                Some(toml::Value::Float(value)) => value.to_string(),
-                Some(toml::Value::String(value)) => value.clone(),
-                _ => {
-                    return Err(ReferenceError::Missing {
-                        file: shown_as.to_owned(),
-                        source_table: reference.source.clone(),
-                        figure: reference.figure.clone(),
-                    });
-                }
-            };
+            let value = table
+                .and_then(|table| in_words(table.get(&reference.figure)?))
+                .ok_or_else(|| ReferenceError::Missing {
+                    file: shown_as.to_owned(),
+                    source_table: reference.source.clone(),
+                    figure: reference.figure.clone(),
+                })?;
             let code = table.and_then(|table| table.get("url_of_code")?.as_str());
             Ok(Published {
                 label: reference.label.clone(),
@@ -92,4 +87,18 @@ pub fn look_up(
             })
         })
         .collect()
+}
+
+/// A number or a word; several, such as a figure for each stage, one after the other.
+fn in_words(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::Integer(value) => Some(value.to_string()),
+        toml::Value::Float(value) => Some(value.to_string()),
+        toml::Value::String(value) => Some(value.clone()),
+        toml::Value::Array(values) => {
+            let words: Option<Vec<String>> = values.iter().map(in_words).collect();
+            Some(words?.join(" → "))
+        }
+        _ => None,
+    }
 }

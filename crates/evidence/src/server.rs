@@ -1,5 +1,6 @@
 //! A chapter's server as a child process: started, asked, and never left behind.
 
+mod ask;
 mod last_words;
 
 use std::io::{BufRead, BufReader, Read};
@@ -9,6 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+pub use self::ask::{get, send};
 use self::last_words::{LastWords, panics_in};
 use crate::interrupt::Interrupt;
 use crate::metrics::Metrics;
@@ -253,38 +255,6 @@ impl Drop for Server {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// The body that `GET path` yields at `address`, or why there is none.
-///
-/// # Errors
-///
-/// One phrase: what the connection or the server said.
-pub fn get(address: SocketAddr, path: &str, time_out: Duration) -> Result<Vec<u8>, String> {
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_global(Some(time_out))
-        .http_status_as_error(false)
-        // A reader's proxy knows nothing of this machine's servers.
-        .proxy(None)
-        .build()
-        .into();
-    let mut response = agent
-        .get(format!("http://{address}{path}"))
-        .call()
-        .map_err(|error| error.to_string())?;
-    let status = response.status();
-    let mut body = Vec::new();
-    response
-        .body_mut()
-        .as_reader()
-        .read_to_end(&mut body)
-        .map_err(|error| error.to_string())?;
-    if status.is_success() {
-        Ok(body)
-    } else {
-        let said = String::from_utf8_lossy(&body);
-        Err(format!("{status}: {}", said.trim()))
     }
 }
 

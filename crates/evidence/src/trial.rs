@@ -80,13 +80,15 @@ fn counted(bench: &Bench<'_>, load: &Load, data_seed: u64) -> Result<Option<f64>
 
 /// What the problem, which is correct if slow, answers.
 fn right_answer(server: &Server, load: &Load) -> Result<String, ProofError> {
-    let path = &load.exchange.path;
-    let body = answer(server, path).map_err(|reason| ServerError::Admin {
-        variant: PROBLEM.to_owned(),
-        path: path.clone(),
-        reason,
+    let exchange = &load.exchange;
+    let body = server::send(server.service(), exchange, FIRST_ANSWER).map_err(|reason| {
+        ServerError::Admin {
+            variant: PROBLEM.to_owned(),
+            path: exchange.path.clone(),
+            reason,
+        }
     })?;
-    Ok(body)
+    Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
 fn answer(server: &Server, path: &str) -> Result<String, String> {

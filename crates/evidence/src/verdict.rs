@@ -115,6 +115,9 @@ fn judge(record: &Record, analysis: &Analysis) -> Verdict {
     if let Some(cause) = validity::cause_against(record, analysis) {
         return verdict(VerdictKind::Invalid, cause);
     }
+    if let Some(nothing) = record.chapter.law.nothing_to_gain(Inputs::of(record)) {
+        return verdict(VerdictKind::NotShown, nothing);
+    }
     if let Some(contradiction) = contradiction(record, mechanism) {
         return verdict(VerdictKind::Refuted, contradiction);
     }

@@ -138,7 +138,7 @@ fn values_that_make_no_sense_are_refused() {
         ("method = \"GET\"", "method = \"get\"", "exchange.method"),
         ("answer = \"6\"", "answer = \"\"", "exchange.answer"),
         ("at_least = 300", "at_least = 0", "effect.at_least"),
-        ("at_least = 100", "at_least = 1", "check.at_least"),
+        ("at_least = 100", "at_least = 0", "check.at_least"),
         (
             "at_least_share = 0.95",
             "at_least_share = 95",

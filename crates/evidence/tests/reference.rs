@@ -33,11 +33,18 @@ fn chapter_1_points_to_figures_that_exist() {
 }
 
 #[test]
+fn figures_of_several_stages_are_told_in_their_order() {
+    let pointed = pointing_to("structural_changes", "linux_rps");
+    let published = look_up(FIGURES, "seed-figures.toml", &pointed).unwrap();
+    assert_eq!(published[0].value, "1842 → 1839 → 1864 → 2700 → 2717");
+}
+
+#[test]
 fn a_figure_that_is_not_there_is_named() {
     for (source, figure) in [
         ("web_profiling_intro", "nothing"),
         ("nowhere", "read_rps"),
-        ("web_profiling_intro", "chapters"),
+        ("client_per_request", "before_latency_ms"),
     ] {
         let error =
             look_up(FIGURES, "seed-figures.toml", &pointing_to(source, figure)).unwrap_err();

@@ -40,6 +40,18 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// The data set is larger than what is free.
+    #[error(
+        "{texts} texts take {needed_mib} MiB, and {free_mib} MiB are free: ask for fewer with --texts"
+    )]
+    Memory {
+        /// How many were to be kept.
+        texts: u64,
+        /// What they take.
+        needed_mib: u64,
+        /// What there is.
+        free_mib: u64,
+    },
     /// A runtime could not be started.
     #[error("cannot start a runtime: {0}")]
     Runtime(#[from] std::io::Error),

@@ -3,7 +3,8 @@
 //! [`Lab::start`] reads the command line, raises the limit on open files and binds both
 //! listeners; the chapter builds its variant on the lab's [`Database`]; [`Lab::serve`] answers
 //! requests until Ctrl-C. Chapters that call a service or compute ask the lab for an [`Upstream`] or for
-//! [`Work`]. Meanwhile the admin listener, on a thread of its own so that a stalled
+//! [`Work`]; those that answer on threads of their own take every [`Connection`] from
+//! [`Lab::hand_over`]. Meanwhile the admin listener, on a thread of its own so that a stalled
 //! reactor cannot silence it, serves profiles and counters:
 //!
 //! | path | answer |
@@ -16,11 +17,13 @@
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with `--features heap`) |
 //! | `/metrics` | counters, Prometheus text |
 //!
-//! Read in this order: `options`, `database`, `upstream`, `work`, `counters`, `listener`, `admin`.
+//! Read in this order: `options`, `database`, `upstream`, `work`, `scans`, `counters`, `listener`,
+//! `connection`, `admin`.
 
 mod admin;
 #[cfg(feature = "allocations")]
 mod allocations;
+mod connection;
 mod counters;
 mod cpu_profile;
 mod database;
@@ -29,15 +32,19 @@ mod flamegraph;
 mod heap_profile;
 mod heartbeat;
 mod listener;
+mod memory;
 mod metrics;
 mod options;
+mod scans;
 mod upstream;
 mod waits;
 mod work;
 
+pub use connection::Connection;
 pub use database::Database;
 pub use error::Error;
 pub use listener::{Lab, WebService};
 pub use options::Options;
+pub use scans::Scans;
 pub use upstream::Upstream;
 pub use work::Work;

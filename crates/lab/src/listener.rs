@@ -7,15 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::{Body, Incoming};
-use hyper::server::conn::http1;
 use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::admin::Admin;
+use crate::connection::{Connection, answer};
 use crate::counters::Counters;
 use crate::metrics::{BuildFacts, Metrics, Sources};
 use crate::options::Options;
@@ -91,7 +89,7 @@ impl Lab {
             optimised: is_optimised(),
         };
         let waits = Waits::new();
-        let sources = Sources::default();
+        let sources = Sources::new(options.scans());
         let runtime = tokio::runtime::Handle::current();
         let metrics = Metrics::new(&counters, &facts, runtime, sources.clone());
         Ok(Self {
@@ -165,13 +163,42 @@ impl Lab {
         }
     }
 
+    /// Announces both addresses and gives every connection to `take`, one after the other, until
+    /// Ctrl-C. For services that answer on threads of their own.
+    ///
+    /// # Errors
+    ///
+    /// When standard output is closed before the addresses are printed.
+    pub async fn hand_over(self, mut take: impl AsyncFnMut(Connection)) -> Result<(), Error> {
+        self.announce().map_err(Error::Announce)?;
+        if self.options.stop_with_stdin {
+            stop_with_stdin();
+        }
+        let accept = async {
+            loop {
+                let stream = self.next().await;
+                if let Ok(taken) = Connection::taken_out(stream, &self.waits, &self.counters) {
+                    take(taken).await;
+                }
+            }
+        };
+        tokio::select! {
+            () = accept => Ok(()),
+            _ = tokio::signal::ctrl_c() => Ok(()),
+        }
+    }
+
     async fn accept<S: WebService>(&self, service: S) {
         loop {
+            let stream = self.next().await;
+            tokio::spawn(answer(stream, service.clone(), Arc::clone(&self.counters)));
+        }
+    }
+
+    async fn next(&self) -> TcpStream {
+        loop {
             match self.listener.accept().await {
-                Ok((stream, _)) => {
-                    let counters = Arc::clone(&self.counters);
-                    tokio::spawn(answer(stream, service.clone(), counters));
-                }
+                Ok((stream, _)) => return stream,
                 // Out of file descriptors, most likely: let some connections end first.
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             }
@@ -200,29 +227,6 @@ impl Lab {
         )?;
         out.flush()
     }
-}
-
-async fn answer<S: WebService>(stream: TcpStream, service: S, counters: Arc<Counters>) {
-    let _connection = counters.enter_connection();
-    // Small answers must not wait for the client's acknowledgement.
-    let _ = stream.set_nodelay(true);
-    let service = TowerToHyperService::new(service);
-    let of_connection = Arc::clone(&counters);
-    let counted = hyper::service::service_fn(move |request| {
-        let counters = Arc::clone(&of_connection);
-        let response = hyper::service::Service::call(&service, request);
-        #[cfg(feature = "allocations")]
-        let response = crate::allocations::Counted::new(response);
-        async move {
-            let _request = counters.enter_request();
-            response.await
-        }
-    });
-    // A client that hangs up ends its connection and nothing else.
-    let _ = http1::Builder::new()
-        .serve_connection(TokioIo::new(stream), counted)
-        .await;
-    counters.finish_connection();
 }
 
 fn bind(port: u16, option: &'static str) -> Result<TcpListener, Error> {

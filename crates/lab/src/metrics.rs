@@ -10,6 +10,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use tokio::runtime::Handle;
 
+use crate::Scans;
 use crate::counters::Counters;
 use crate::heartbeat::Heartbeat;
 use crate::upstream::Counted;
@@ -34,10 +35,21 @@ pub(crate) struct Metrics {
 }
 
 /// What not every chapter has: set when it asks for it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Sources {
     pub(crate) heartbeat: Heartbeat,
     pub(crate) upstream: Arc<OnceLock<Counted>>,
+    pub(crate) scans: Scans,
+}
+
+impl Sources {
+    pub(crate) fn new(scans: Scans) -> Self {
+        Self {
+            heartbeat: Heartbeat::default(),
+            upstream: Arc::default(),
+            scans,
+        }
+    }
 }
 
 /// Figures that the runtime or the system keeps; copied in at every scrape.
@@ -61,6 +73,11 @@ struct Sampled {
     upstream_requests: Gauge,
     upstream_connections_per_request: Gauge<f64, AtomicU64>,
     upstream_ports_in_time_wait: Gauge,
+    scans: Gauge,
+    scan_workers: Gauge,
+    scan_processors: Gauge,
+    processors_usable: Gauge,
+    workers_match_processors: Gauge<f64, AtomicU64>,
     #[cfg(feature = "allocations")]
     allocations_per_request: Gauge<f64, AtomicU64>,
 }
@@ -160,6 +177,35 @@ impl Sampled {
             "Heap allocations while a request was handled, on average since the start",
             self.allocations_per_request.clone(),
         );
+        self.register_scans(registry);
+    }
+
+    fn register_scans(&self, registry: &mut Registry) {
+        for (name, help, gauge) in [
+            ("scans_total", "Scans of the data set", &self.scans),
+            (
+                "scan_workers",
+                "Threads that have scanned",
+                &self.scan_workers,
+            ),
+            (
+                "scan_processors",
+                "Processors on which a scan has ended",
+                &self.scan_processors,
+            ),
+            (
+                "processors_usable",
+                "Processors that the process might use when it started",
+                &self.processors_usable,
+            ),
+        ] {
+            registry.register(name, help, gauge.clone());
+        }
+        registry.register(
+            "workers_match_processors",
+            "Processors that scan by as many threads, against the processors usable; or the threads, where they are more",
+            self.workers_match_processors.clone(),
+        );
     }
 }
 
@@ -248,6 +294,12 @@ impl Metrics {
             s.upstream_ports_in_time_wait
                 .set(whole(upstream.ports_in_time_wait()));
         }
+        let seen = self.sources.scans.seen();
+        s.scans.set(whole(seen.scans));
+        s.scan_workers.set(whole(seen.threads as u64));
+        s.scan_processors.set(whole(seen.processors as u64));
+        s.processors_usable.set(whole(seen.usable as u64));
+        s.workers_match_processors.set(seen.match_of_workers());
         #[cfg(feature = "allocations")]
         s.allocations_per_request
             .set(crate::allocations::per_request());

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
+use crate::Scans;
+
 /// How a server was asked to run, read off its command line.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -25,6 +27,10 @@ pub struct Options {
     pub(crate) upstream_latency: Duration,
     /// The task that ticks, where the chapter has one, does.
     pub(crate) heartbeat: bool,
+    /// Size of the data set, see [`Options::texts`].
+    pub(crate) texts: Option<u64>,
+    /// Who scans; made here because it has to look before any thread is pinned.
+    pub(crate) scans: Scans,
     /// Stop when standard input closes, so that a driver that dies leaves no server behind.
     pub(crate) stop_with_stdin: bool,
 }
@@ -41,6 +47,16 @@ impl Options {
     /// The variant that was asked for.
     pub fn variant(&self) -> &str {
         &self.variant
+    }
+
+    /// As [`crate::Lab::data_seed`], for data that are built before the lab opens.
+    pub fn data_seed(&self) -> u64 {
+        self.data_seed
+    }
+
+    /// Counts scans of a data set on `/metrics`.
+    pub fn scans(&self) -> Scans {
+        self.scans.clone()
     }
 
     fn from_matches(chapter: &'static str, matches: &ArgMatches) -> Self {
@@ -66,6 +82,8 @@ impl Options {
                     .unwrap_or_default(),
             ),
             heartbeat: !matches.get_flag("no-heartbeat"),
+            texts: matches.get_one::<u64>("texts").copied(),
+            scans: Scans::default(),
             stop_with_stdin: matches.get_flag("stop-with-stdin"),
         }
     }
@@ -102,7 +120,7 @@ fn command(chapter: &'static str, variants: &'static [&'static str]) -> Command 
                 .value_parser(value_parser!(u64).range(..=u64::from(u32::MAX)))
                 .default_value("0"),
         )
-        // Only some chapters have an upstream; their pages say so.
+        // Only some chapters have an upstream or a data set; their pages say so.
         .arg(
             Arg::new("upstream")
                 .long("upstream")
@@ -137,6 +155,14 @@ fn command(chapter: &'static str, variants: &'static [&'static str]) -> Command 
                 .value_parser(value_parser!(u64).range(..=60_000))
                 .default_value("0")
                 .conflicts_with("upstream")
+                .hide(true),
+        )
+        .arg(
+            Arg::new("texts")
+                .long("texts")
+                .value_name("N")
+                .help("Keep a data set of so many texts")
+                .value_parser(value_parser!(u64).range(1..))
                 .hide(true),
         )
         .arg(

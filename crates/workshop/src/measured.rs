@@ -76,7 +76,7 @@ pub(crate) fn measure(
         file.title,
         proof::planned_s(&file)
     ));
-    let placement = Placement::apart();
+    let placement = Placement::of_chapter(&file);
     let (nginx, arguments) = match order.upstream {
         UpstreamOf::Embedded => (None, Vec::new()),
         UpstreamOf::Nginx => {

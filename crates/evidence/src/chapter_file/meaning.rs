@@ -63,7 +63,16 @@ fn path(key: &str, path: &str) -> Result {
 }
 
 fn setting(file: &ChapterFile, key: &str, setting: &Setting) -> Result {
-    positive(&format!("{key}.users"), f64::from(setting.users))?;
+    if setting.users == 0 && setting.users_per_processor.is_none() {
+        return wrong(
+            &format!("{key}.users"),
+            "`users` is not above 0",
+            "say how many `users` there are, or how many `users_per_processor`",
+        );
+    }
+    if let Some(each) = setting.users_per_processor {
+        positive(&format!("{key}.users_per_processor"), f64::from(each))?;
+    }
     seconds(&format!("{key}.think_s"), setting.think_s)?;
     seconds(&format!("{key}.warm_up_s"), setting.warm_up_s)?;
     seconds(&format!("{key}.duration_s"), setting.duration_s)?;
@@ -113,6 +122,9 @@ fn law(file: &ChapterFile) -> Result {
     match &file.law {
         Law::SetUp(set_up) => named(file, "law.set_up.setting", &set_up.setting),
         Law::Utilisation(utilisation) => positive("law.utilisation.work_ms", utilisation.work_ms),
+        Law::Workers(workers) => workers
+            .within
+            .map_or(Ok(()), |within| share("law.workers.within", within)),
         Law::Barrier(barrier) => positive("law.barrier.hold_ms", barrier.hold_ms),
         Law::Amdahl(amdahl) => {
             not_empty("law.amdahl.frames", &amdahl.frames.concat())?;
@@ -141,7 +153,7 @@ fn claims(file: &ChapterFile) -> Result {
     bound("mechanism.problem", file.mechanism.problem)?;
     bound("mechanism.solution", file.mechanism.solution)?;
     more_than_one("effect.at_least", file.effect.at_least)?;
-    more_than_one("check.at_least", file.check.at_least)?;
+    positive("check.at_least", file.check.at_least)?;
     if let Some(most) = file.check.at_most {
         more_than_one("check.at_most", most)?;
     }

@@ -11,7 +11,12 @@ use crate::figures;
 #[serde(deny_unknown_fields)]
 pub struct Setting {
     /// Simultaneous users.
+    #[serde(default)]
     pub users: u32,
+    /// Users for each processor of the machine, where their number depends on it; `users` then
+    /// follows from it when the file is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users_per_processor: Option<u32>,
     /// Pause between an answer and the user's next request, in seconds.
     #[serde(default)]
     pub think_s: f64,
@@ -52,6 +57,13 @@ fn minute() -> f64 {
 }
 
 impl Setting {
+    /// Fixes the number of users on a machine with so many processors.
+    pub(super) fn fit_to(&mut self, processors: u32) {
+        if let Some(each) = self.users_per_processor {
+            self.users = each.saturating_mul(processors);
+        }
+    }
+
     /// The pause between an answer and the user's next request.
     pub fn think(&self) -> Duration {
         Duration::from_secs_f64(self.think_s)

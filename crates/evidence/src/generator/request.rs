@@ -12,11 +12,9 @@ pub(super) fn bytes(target: SocketAddr, exchange: &Exchange, keep_alive: bool) -
     } else {
         "connection: close\r\n"
     };
-    let kind = match exchange.body.as_deref() {
-        None => "",
-        Some(body) if body.starts_with(['{', '[']) => "content-type: application/json\r\n",
-        Some(_) => "content-type: text/plain; charset=utf-8\r\n",
-    };
+    let kind = exchange
+        .content_type()
+        .map_or_else(String::new, |kind| format!("content-type: {kind}\r\n"));
     let length = if exchange.body.is_none() && matches!(&*exchange.method, "GET" | "DELETE") {
         String::new()
     } else {

@@ -1,5 +1,6 @@
 //! Which processors server and generator run on.
 
+use crate::chapter_file::ChapterFile;
 use crate::processors;
 
 /// Who runs where.
@@ -12,6 +13,24 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// Where the servers of this chapter and their generator run: apart, unless the claim is about
+    /// all processors.
+    pub fn of_chapter(chapter: &ChapterFile) -> Self {
+        if chapter.all_processors {
+            Self::anywhere()
+        } else {
+            Self::apart()
+        }
+    }
+
+    /// Pins nothing.
+    fn anywhere() -> Self {
+        Self {
+            server: Vec::new(),
+            generator: Vec::new(),
+        }
+    }
+
     /// Server and generator apart, where there are two processors or more: half
     /// each, but no more than four for the generator. Empty lists, which pin
     /// nothing, where there is one or the system does not tell.
@@ -21,10 +40,7 @@ impl Placement {
 
     fn of(available: &[usize]) -> Self {
         if available.len() < 2 {
-            return Self {
-                server: Vec::new(),
-                generator: Vec::new(),
-            };
+            return Self::anywhere();
         }
         let generator = (available.len() / 2).min(4);
         let (server, generator) = available.split_at(available.len() - generator);

@@ -131,6 +131,21 @@ impl Values {
             let cpu = cpu_per_request(record, Purpose::Effect, variant);
             self.add(&format!("{variant}-cpu-per-request"), micros(cpu));
             self.probe(record, variant);
+            self.counted(record, variant);
+        }
+    }
+
+    /// What the law counts, as it was in most rounds.
+    fn counted(&mut self, record: &Record, variant: &str) {
+        for &metric in record.chapter.law.metrics() {
+            let readings: Option<Vec<f64>> = record
+                .rounds_for(Purpose::Effect)
+                .filter(|round| round.variant == variant)
+                .map(|round| round.readings.get(metric).copied())
+                .collect();
+            let median = readings.and_then(|readings| statistics::median_ratio(&readings));
+            let name = format!("{variant}-{}", metric.replace('_', "-"));
+            self.add(&name, count(median));
         }
     }
 

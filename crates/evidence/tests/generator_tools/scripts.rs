@@ -45,15 +45,40 @@ fn scripts_ask_and_expect_what_the_chapter_says() {
 }
 
 #[test]
+fn scripts_send_the_chapters_body() {
+    for chapter in chapters() {
+        let (number, Some(body)) = (chapter.chapter, &chapter.exchange.body) else {
+            continue;
+        };
+        // A long body is a sentence over and over.
+        let length = (1..=body.len())
+            .find(|length| {
+                body.len() % length == 0 && body == &body[..*length].repeat(body.len() / length)
+            })
+            .unwrap_or(body.len());
+        let (sentence, times) = (&body[..length], body.len() / length);
+        says(
+            &format!("k6/chapter{number}.js"),
+            &format!("body: '{sentence}'.repeat({times}),"),
+        );
+        says(
+            &format!("locust/chapter{number}.py"),
+            &format!("body = \"{sentence}\" * {times}\n"),
+        );
+    }
+}
+
+#[test]
 fn scripts_default_to_the_chapters_load() {
     let read = |script: &str| fs::read_to_string(workshop().join(script)).unwrap();
     let (k6, locust) = (read("k6/common.js"), read("locust/common.py"));
     for chapter in chapters() {
         let (number, load) = (chapter.chapter, &chapter.load);
-        let mut settings = vec![
-            ("users", "users", load.users.to_string()),
-            ("think", "think", load.think_s.to_string()),
-        ];
+        let mut settings = vec![("think", "think", load.think_s.to_string())];
+        settings.push(match load.users_per_processor {
+            Some(each) => ("usersPerProcessor", "users_per_processor", each.to_string()),
+            None => ("users", "users", load.users.to_string()),
+        });
         if load.write_share > 0.0 {
             settings.push(("writeShare", "write_share", load.write_share.to_string()));
         }

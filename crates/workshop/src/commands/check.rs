@@ -37,7 +37,7 @@ pub(crate) fn run(number: u32, format: Format) -> Result<Exit, Problem> {
                 counted: programs.counted.as_deref(),
                 arguments: &[],
                 chapter: &file,
-                placement: &Placement::apart(),
+                placement: &Placement::of_chapter(&file),
                 interrupt: &interrupt,
                 observer: &|event| terminal.show(event),
             };

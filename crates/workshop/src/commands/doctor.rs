@@ -1,5 +1,6 @@
 //! `cargo workshop doctor`: what this machine has, and what is missing for what.
 
+mod counters;
 mod limits;
 mod machine;
 mod programs;
@@ -76,6 +77,7 @@ pub(crate) fn run(format: Format) -> Result<Exit, Problem> {
     let findings: Vec<Finding> = [
         programs::rust(workshop.root()),
         machine::look(),
+        counters::look(),
         limits::look(users),
         programs::optional(&tools),
     ]

@@ -41,7 +41,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
     let file = chapter.file()?;
     let setting = setting(options, &file)?;
     let interrupt = ctrl_c::watch();
-    let placement = Placement::apart();
+    let placement = Placement::of_chapter(&file);
     let (server, target) = if let Some(host) = &options.host {
         (None, address(host)?)
     } else {
@@ -72,6 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
                 program,
                 script,
                 processors: &placement.generator,
+                alone: None,
                 interrupt: &interrupt,
             };
             let ended = if options.with == With::K6 {

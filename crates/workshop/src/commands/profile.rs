@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
         counted: None,
         arguments: &[],
         chapter: &file,
-        placement: &Placement::apart(),
+        placement: &Placement::of_chapter(&file),
         interrupt: &interrupt,
         observer: &|event| terminal.show(event),
     };

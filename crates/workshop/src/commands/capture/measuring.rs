@@ -31,6 +31,8 @@ const RECORDED: &[(&str, &[&str])] = &[
         "generator-peak.md",
         &["generator_comparison", "--", "peak", "3", "3"],
     ),
+    ("limits.md", &["processor_limits", "--", "counters"]),
+    ("throttling.md", &["processor_limits", "--", "throttling"]),
 ];
 
 /// Runs each example, or the one that `file` is made by, and keeps what it printed.

@@ -57,7 +57,7 @@ const ATTEMPTS: u32 = 3;
 fn generators(context: &Context<'_>, chapter: &Chapter) -> Result<(), Failure> {
     let file = chapter.file()?;
     let program = context.server(&chapter.package())?;
-    let placement = Placement::apart();
+    let placement = Placement::of_chapter(&file);
     let bench = Bench {
         program: &program,
         counted: None,

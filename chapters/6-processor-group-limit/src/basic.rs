@@ -1,0 +1,18 @@
+//! The first stage: one runtime with a thread for each processor, and one web server on it.
+
+use lab::{Lab, Options};
+use tokio::runtime::Builder;
+
+use crate::service::routes;
+use crate::texts::Texts;
+
+// ANCHOR: serve
+/// What `#[tokio::main]` and `axum::serve` make.
+pub(crate) fn serve(options: Options, texts: Texts) -> Result<(), lab::Error> {
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let lab = Lab::open(options)?;
+        lab.serve(routes(texts)).await
+    })
+}
+// ANCHOR_END: serve

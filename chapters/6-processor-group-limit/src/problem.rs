@@ -1,0 +1,31 @@
+//! The problem: the acceptor goes to its processor first, and then the processors are counted.
+
+use std::{io, thread};
+
+use crate::texts::Texts;
+use crate::worker::{Queue, Worker};
+
+// ANCHOR: start
+/// Starts a worker for each processor, from the thread that accepts.
+pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
+    stay_by_the_network_card();
+    (0..num_cpus::get())
+        .map(|_| {
+            let (queue, worker) = Worker::new(texts)?;
+            thread::spawn(|| worker.run());
+            Ok(queue)
+        })
+        .collect()
+}
+// ANCHOR_END: start
+
+// ANCHOR: pin
+/// Keeps the calling thread on the processor that the network card interrupts, so that a new
+/// connection is accepted where its packets are.
+fn stay_by_the_network_card() {
+    let processors = core_affinity::get_core_ids().unwrap_or_default();
+    if let Some(&first) = processors.first() {
+        core_affinity::set_for_current(first);
+    }
+}
+// ANCHOR_END: pin

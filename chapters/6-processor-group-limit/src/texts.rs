@@ -1,0 +1,67 @@
+//! The data set: the texts that no body may begin with.
+
+use std::sync::Arc;
+
+use lab::{Options, Scans};
+
+/// Bytes of a text: 20 digits, 32 times.
+const BYTES: usize = 640;
+
+// ANCHOR: texts
+/// All texts, in memory. Clones share them.
+#[derive(Clone)]
+pub(crate) struct Texts {
+    texts: Arc<[String]>,
+    scans: Scans,
+}
+
+impl Texts {
+    /// Builds as many as the command line says, or as fit the machine.
+    pub(crate) fn build(options: &Options) -> Result<Self, lab::Error> {
+        let first = options.data_seed();
+        let last = first + options.texts(BYTES)? as u64;
+        Ok(Self {
+            texts: (first..last).map(text).collect(),
+            scans: options.scans(),
+        })
+    }
+
+    /// Whether `body` begins with one of them. None of them ever matches, so every text is compared.
+    pub(crate) fn any_begins(&self, body: &str) -> bool {
+        let found = self
+            .texts
+            .iter()
+            .any(|text| body.starts_with(text.as_str()));
+        self.scans.note();
+        found
+    }
+}
+// ANCHOR_END: texts
+
+/// The text with this number.
+fn text(number: u64) -> String {
+    format!("{number:020}").repeat(BYTES / 20)
+}
+
+#[cfg(test)]
+impl Texts {
+    /// No texts, for tests of what has to do with workers only.
+    pub(crate) fn none() -> Self {
+        Self {
+            texts: Arc::default(),
+            scans: Scans::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_differ_and_have_their_length() {
+        assert_eq!(text(0).len(), BYTES);
+        assert_ne!(text(1), text(2));
+        assert!(text(42).starts_with("00000000000000000042"));
+    }
+}

@@ -1,0 +1,72 @@
+//! One connection: answered where it was accepted, or handed to another thread.
+
+use std::net;
+use std::sync::Arc;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tower_layer::Layer;
+
+use crate::WebService;
+use crate::counters::Counters;
+use crate::waits::Waits;
+
+/// A connection that was accepted and that nobody answers yet. It belongs to no runtime, so that
+/// it can be sent to another thread's.
+#[derive(Debug)]
+pub struct Connection {
+    stream: net::TcpStream,
+    waits: Waits,
+    counters: Arc<Counters>,
+}
+
+impl Connection {
+    /// Takes the stream out of the runtime that accepted it.
+    pub(crate) fn taken_out(
+        stream: TcpStream,
+        waits: &Waits,
+        counters: &Arc<Counters>,
+    ) -> std::io::Result<Self> {
+        Ok(Self {
+            stream: stream.into_std()?,
+            waits: waits.clone(),
+            counters: Arc::clone(counters),
+        })
+    }
+
+    /// Answers its requests with `service` until the client hangs up. Must be called within a tokio
+    /// runtime, which reads and writes the connection from then on.
+    pub async fn answer<S: WebService>(self, service: S) {
+        // Fails when this runtime is out of file descriptors: the client sees a closed connection.
+        if let Ok(stream) = TcpStream::from_std(self.stream) {
+            let service = self.waits.profiler().layer().layer(service);
+            answer(stream, service, self.counters).await;
+        }
+    }
+}
+
+/// Answers the requests of a connection that this runtime has accepted.
+pub(crate) async fn answer<S: WebService>(stream: TcpStream, service: S, counters: Arc<Counters>) {
+    let _connection = counters.enter_connection();
+    // Small answers must not wait for the client's acknowledgement.
+    let _ = stream.set_nodelay(true);
+    let service = TowerToHyperService::new(service);
+    let of_connection = Arc::clone(&counters);
+    let counted = hyper::service::service_fn(move |request| {
+        let counters = Arc::clone(&of_connection);
+        let response = hyper::service::Service::call(&service, request);
+        #[cfg(feature = "allocations")]
+        let response = crate::allocations::Counted::new(response);
+        async move {
+            let _request = counters.enter_request();
+            response.await
+        }
+    });
+    // A client that hangs up ends its connection and nothing else.
+    let _ = http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), counted)
+        .await;
+    counters.finish_connection();
+}

@@ -1,0 +1,129 @@
+//! How large a data set may be: sized to the machine, told, and checked against what is free.
+
+use std::io::Write;
+
+use sysinfo::{MemoryRefreshKind, RefreshKind, System};
+
+use crate::{Error, Options};
+
+/// Texts for each processor unless the command line names a size: however many processors there are,
+/// they answer about as many requests a second, which no generator is too slow for.
+const EACH_PROCESSOR: u64 = 150_000;
+/// The share of the machine's memory that a data set takes at most, unless it is asked to.
+const SHARE: u64 = 64;
+/// The published size: no machine takes more unless it is asked to.
+const MOST: u64 = 4_000_000;
+/// Beside each text's own bytes: its `String`.
+const HEADER: u64 = size_of::<String>() as u64;
+const MIB: u64 = 1024 * 1024;
+
+/// Bytes of memory, within what a control group allows.
+#[derive(Debug, Clone, Copy)]
+struct Memory {
+    total: u64,
+    free: u64,
+}
+
+impl Options {
+    /// How many texts of `bytes` bytes the data set has: as many as `--texts` says, or 150,000 for
+    /// each processor, as far as they fit into a 64th of the machine's memory, and at most
+    /// 4,000,000. Prints the number and what it takes.
+    ///
+    /// # Errors
+    ///
+    /// When they take more memory than is free, or standard output is closed.
+    pub fn texts(&self, bytes: usize) -> Result<usize, Error> {
+        let memory = Memory::here();
+        let each = bytes as u64 + HEADER;
+        let processors = self.scans.seen().usable;
+        let texts = self.texts.unwrap_or_else(|| memory.holds(each, processors));
+        let needed = texts.saturating_mul(each);
+        if needed > memory.free {
+            return Err(Error::Memory {
+                texts,
+                needed_mib: needed.div_ceil(MIB),
+                free_mib: memory.free / MIB,
+            });
+        }
+        let why = match self.texts {
+            Some(_) => "as --texts says".to_owned(),
+            None => format!(
+                "sized to the machine's {processors} processors and {} GiB; --texts {MOST} is the \
+                 published size",
+                gib(memory.total)
+            ),
+        };
+        writeln!(
+            std::io::stdout(),
+            "{} keeps {texts} texts of {bytes} bytes: {} MiB of {} MiB that are free ({why})",
+            self.chapter,
+            needed.div_ceil(MIB),
+            memory.free / MIB,
+        )
+        .map_err(Error::Announce)?;
+        Ok(usize::try_from(texts).unwrap_or(usize::MAX))
+    }
+}
+
+impl Memory {
+    fn here() -> Self {
+        let ram = MemoryRefreshKind::nothing().with_ram();
+        let Ok(system) = System::new_with_specifics(RefreshKind::nothing().with_memory(ram)) else {
+            return Self::ASSUMED;
+        };
+        let whole = Self {
+            total: system.total_memory(),
+            free: system.available_memory(),
+        };
+        system.cgroup_limits().map_or(whole, |group| Self {
+            total: whole.total.min(group.total_memory),
+            free: whole.free.min(group.free_memory),
+        })
+    }
+
+    /// Where the system does not tell.
+    const ASSUMED: Self = Self {
+        total: 8 * 1024 * MIB,
+        free: 4 * 1024 * MIB,
+    };
+
+    /// Texts for so many processors that fit into the data set's share; in thousands, so that a
+    /// glance can compare them.
+    fn holds(self, each: u64, processors: usize) -> u64 {
+        let thousands = self.total / SHARE / each / 1000;
+        (thousands * 1000)
+            .min(EACH_PROCESSOR * processors as u64)
+            .clamp(1000, MOST)
+    }
+}
+
+fn gib(bytes: u64) -> u64 {
+    (bytes + 512 * MIB) / (1024 * MIB)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_holds_what_its_processors_and_memory_allow_up_to_the_published_size() {
+        let holds = |gib: u64, processors| {
+            let memory = Memory {
+                total: gib * 1024 * MIB,
+                free: 0,
+            };
+            memory.holds(664, processors)
+        };
+        assert_eq!(holds(16, 2), 300_000);
+        assert_eq!(holds(16, 8), 404_000);
+        assert_eq!(holds(8, 8), 202_000);
+        assert_eq!(holds(1024, 176), MOST);
+        assert_eq!(holds(0, 2), 1000);
+    }
+
+    #[test]
+    fn this_machine_has_memory() {
+        let here = Memory::here();
+        assert!(here.total >= here.free && here.free > 0, "{here:?}");
+    }
+}

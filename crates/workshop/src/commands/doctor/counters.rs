@@ -1,0 +1,81 @@
+//! What programs would count as processors on this machine, and who of them is wrong.
+
+use evidence::counters::{Counts, Judged, Usable};
+use evidence::processors;
+
+use super::Finding;
+
+/// Looks from this thread, which is not pinned.
+pub(super) fn look() -> Vec<Finding> {
+    let usable = Usable::here();
+    let affinity = Finding::ok(
+        "affinity",
+        match processors::available()[..] {
+            [] => "the system does not tell".to_owned(),
+            ref may => format!("this process may run on {} processors", may.len()),
+        },
+    );
+    let counts = Counts::now().named();
+    let judged = counts
+        .into_iter()
+        .map(|(counter, count)| finding(counter, count, usable));
+    std::iter::once(affinity).chain(judged).collect()
+}
+
+fn finding(counter: &str, count: usize, usable: Usable) -> Finding {
+    let (name, asked) = match counter {
+        "std" => ("std counts", "std::thread::available_parallelism"),
+        "num_cpus" => ("num_cpus counts", "num_cpus::get"),
+        "tokio" => ("tokio counts", "workers of its multi-thread runtime"),
+        _ => ("many_cpus counts", "SystemHardware::processors"),
+    };
+    let found = format!("{count} ({asked})");
+    let may = match usable.quota {
+        Some(quota) => format!(
+            "{} processors for the time of {quota:.1}",
+            usable.processors
+        ),
+        None => format!("{} processors", usable.processors),
+    };
+    match usable.judge(count) {
+        Judged::Right => Finding::ok(name, found),
+        Judged::TooFew => Finding::note(
+            name,
+            format!("{found}, which is wrong: too few"),
+            format!(
+                "this process may use {may}; who starts as many workers leaves some idle: chapter 6"
+            ),
+        ),
+        Judged::TooMany => Finding::note(
+            name,
+            format!("{found}, which is wrong: too many"),
+            format!(
+                "this process may use {may}; who starts as many workers is throttled: chapter 6"
+            ),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::doctor::State;
+
+    #[test]
+    fn a_counter_that_is_wrong_is_told_and_how() {
+        let of = |count, quota| {
+            let usable = Usable {
+                processors: 176,
+                quota,
+            };
+            finding("num_cpus", count, usable)
+        };
+        assert_eq!(of(176, None).state, State::Ok);
+        let group = of(44, None);
+        assert_eq!(group.state, State::Note);
+        assert!(group.found.contains("too few"), "{}", group.found);
+        let quota = of(176, Some(2.0));
+        assert!(quota.found.contains("too many"), "{}", quota.found);
+        assert!(quota.remedy.contains("throttled"), "{}", quota.remedy);
+    }
+}

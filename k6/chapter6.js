@@ -1,0 +1,32 @@
+// Chapter 6: processors that the runtime does not see.
+//
+//   k6 run -e PROCESSORS=2 k6/chapter6.js
+//   k6 run -e HOST=http://127.0.0.1:8080 -e USERS=6 -e THINK=0 k6/chapter6.js
+//
+// The same script ends with exit code 99 on the problem and 0 on the solution. How long a scan
+// takes depends on the machine, so it is found out first, by asking with nobody else there.
+
+import { alone, ask, load } from './common.js';
+
+const chapter = {
+  path: '/check',
+  // Longer than a text of the data set, so that each of them is looked at, and none matches.
+  body: 'None of the forbidden texts begins as this letter does. '.repeat(12),
+  answer: 'false',
+  usersPerProcessor: 3,
+  think: 0,
+  answersAtLeast: 1,
+  // Where every processor serves its three users, an answer takes three scans; where one processor
+  // of two serves all six, it takes six.
+  timesAlone: 4.5,
+};
+
+export const options = load(chapter);
+
+export function setup() {
+  return alone(chapter);
+}
+
+export default function (aloneMs) {
+  ask(chapter, aloneMs);
+}
