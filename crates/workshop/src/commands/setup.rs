@@ -1,10 +1,12 @@
-//! `cargo workshop setup [TOOL…]`: pinned k6, Locust and mdBook in `.tools/`.
+//! `cargo workshop setup [TOOL…]`: pinned k6, Locust and mdBook, and a kernel for an emulated
+//! machine, in `.tools/`.
 //!
 //! Each is built or installed beside its final place and put there last, so
 //! that an interrupted call leaves nothing that looks whole.
 
 mod from_source;
 mod install;
+mod kernel;
 mod locust;
 
 use std::fs::File;
@@ -58,6 +60,7 @@ fn install(tools: &Tools, tool: Tool) -> Result<Done, Failed> {
         Tool::K6 => from_source::k6(tools),
         Tool::Mdbook => from_source::mdbook(tools),
         Tool::Locust => locust::install(tools),
+        Tool::Kernel => kernel::kernel(tools),
         Tool::Browser => tools::browser()
             .map(|file| Done::There(file.display().to_string()))
             .ok_or_else(|| {
@@ -75,6 +78,7 @@ fn name(tools: &Tools, tool: Tool) -> String {
         Tool::Mdbook => format!("mdbook {}", tools::MDBOOK),
         Tool::Locust => format!("Locust {}", tools.locust_pin().unwrap_or_default()),
         Tool::Browser => "browser".to_owned(),
+        Tool::Kernel => "kernel".to_owned(),
     }
 }
 

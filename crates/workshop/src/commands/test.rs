@@ -9,6 +9,7 @@ mod code;
 mod context;
 mod generators;
 mod profiles;
+mod regions;
 mod repository;
 mod rules;
 mod running;
@@ -45,6 +46,7 @@ const CHECKS: &[Check] = &[
     generators::EXIT_CODES,
     generators::AGREE,
     claims::PROOF,
+    regions::REGIONS,
     book::BROWSER,
     cheats::CHEATS,
     claims::GRADING,
