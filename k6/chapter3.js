@@ -1,7 +1,7 @@
 // Chapter 3: a clone in a hot loop.
 //
 //   k6 run k6/chapter3.js
-//   k6 run -e HOST=http://127.0.0.1:8080 -e USERS=10 -e THINK=0.4 k6/chapter3.js
+//   k6 run -e HOST=http://127.0.0.1:8080 -e USERS=12 -e THINK=1 k6/chapter3.js
 //
 // The same script ends with exit code 99 on the problem and 0 on the solution.
 
@@ -11,8 +11,8 @@ const chapter = {
   path: '/cpu',
   answer: '6000000',
   // So few that they seldom meet: then an answer takes as long as its work.
-  users: 4,
-  think: 0.4,
+  users: 12,
+  think: 1,
   // A million rounds that only read take about 8 ms.
   callSeconds: 0.008,
   // A processor half as fast keeps to this, one twice as fast does not if it clones.

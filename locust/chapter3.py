@@ -1,7 +1,7 @@
 """Chapter 3: a clone in a hot loop.
 
     locust -f locust/chapter3.py --host http://127.0.0.1:8080                  (web page)
-    locust -f locust/chapter3.py --host http://127.0.0.1:8080 -u 4 -r 100 -t 30s --headless --think 0.4
+    locust -f locust/chapter3.py --host http://127.0.0.1:8080 -u 12 -r 100 -t 30s --headless --think 1
 
 The same script ends with exit code 99 on the problem and 0 on the solution.
 """
@@ -13,8 +13,8 @@ class Reader(ChapterUser):
     path = "/cpu"
     answer = "6000000"
     # So few that they seldom meet: then an answer takes as long as its work.
-    users = 4
-    think = 0.4
+    users = 12
+    think = 1
     # A million rounds that only read take about 8 ms. A processor half as fast keeps to 30 ms, one
     # twice as fast does not if it clones.
     limits = Limits(call_s=0.008, within_ms=30)

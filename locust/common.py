@@ -102,10 +102,12 @@ class ChapterUser(FastHttpUser):
 
     def on_start(self) -> None:
         # Locust starts users in one batch a second, which would come back as one for ever.
-        gevent.sleep(random.uniform(0, self.wait_time()))
+        gevent.sleep(random.uniform(0, think_of(self.environment)))
 
     def wait_time(self) -> float:
-        return think_of(self.environment)
+        # On average the think time. Users who always pause alike would meet the same others, or
+        # never meet any, for as long as the load lasts.
+        return think_of(self.environment) * random.uniform(0.9, 1.1)
 
     @task
     def ask(self) -> None:
@@ -188,14 +190,22 @@ class Measurement:
     def __init__(self, environment) -> None:
         self.environment = environment
         self.start: float | None = None
+        self.end: float | None = None
+        # Milliseconds of right answers, unrounded: Locust's own statistics round them to whole ones.
+        self.latencies: list[float] = []
         # What an answer takes with nobody else there, of chapters that compare with it.
         self.alone_ms: float | None = None
 
     def ask_alone(self, **_kwargs) -> None:
         self.alone_ms = alone_ms(self.environment.host, self.environment.user_classes[0])
 
+    def note(self, name, response_time, exception=None, **_kwargs) -> None:
+        if self.start and name == READS and exception is None:
+            self.latencies.append(response_time)
+
     def begin_after_warm_up(self, **_kwargs) -> None:
-        self.start = None
+        self.start = self.end = None
+        self.latencies.clear()
         gevent.spawn_later(self.environment.parsed_options.warm_up, self.begin)
 
     def begin(self) -> None:
@@ -206,6 +216,14 @@ class Measurement:
         stats.errors = faults
         self.start = time.time()
         log.info("all users are there and warm: measuring from now on")
+
+    def stop(self, **_kwargs) -> None:
+        self.end = time.time()
+
+    @property
+    def seconds(self) -> float:
+        """The recorded span, whenever in it the last answer came."""
+        return max(self.end - self.start, 0.0) if self.start and self.end else 0.0
 
 
 def alone_ms(host: str, chapter: type[ChapterUser]) -> float | None:
@@ -283,6 +301,8 @@ def prepare(environment, **_kwargs) -> None:
     if environment.user_classes[0].times_alone and not isinstance(environment.runner, WorkerRunner):
         environment.events.test_start.add_listener(measurement.ask_alone)
     environment.events.spawning_complete.add_listener(measurement.begin_after_warm_up)
+    environment.events.test_stopping.add_listener(measurement.stop)
+    environment.events.request.add_listener(measurement.note)
     if not isinstance(environment.runner, WorkerRunner):
         environment.events.quitting.add_listener(lambda **_: judge(environment, measurement))
 
@@ -305,19 +325,26 @@ def summarise(environment, measurement: Measurement) -> dict:
     total = environment.stats.total
     reads = reads_of(environment)
     probes = environment.stats.get(PROBES, "GET")
-    start = measurement.start or time.time()
-    last = total.last_request_timestamp or start
     return {
         "version": locust_version,
-        "seconds": max(last - start, 0.0),
+        "seconds": measurement.seconds,
         "completed": total.num_requests - total.num_failures - probes.num_requests + probes.num_failures,
         "mean_ms": reads.avg_response_time,
         "min_ms": reads.min_response_time or 0.0,
         "max_ms": reads.max_response_time,
-        "quantiles": [[q, reads.get_response_time_percentile(q)] for q in QUANTILES if reads.num_requests],
+        "quantiles": quantiles(measurement.latencies, reads),
         "errors": {cause(error): error.occurrences for error in environment.stats.errors.values()},
         "per_second": [count for _second, count in sorted(total.num_reqs_per_sec.items())],
     }
+
+
+def quantiles(latencies: list[float], reads) -> list[list[float]]:
+    """Pairs of a share and the latency within which that share was answered."""
+    if not latencies:
+        # A master has its workers' statistics only.
+        return [[q, reads.get_response_time_percentile(q)] for q in QUANTILES if reads.num_requests]
+    rising = sorted(latencies)
+    return [[q, rising[min(int(q * len(rising)), len(rising) - 1)]] for q in QUANTILES]
 
 
 def reads_of(environment):

@@ -12,16 +12,18 @@ import os
 import re
 import shutil
 import sys
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Iterator
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import flamegraph
+from browsers import Submit, browsers
 from served import served
-from visit import DARK, LIGHT, SMALL, Look, Troubles, context_for, launch, open_page
+from visit import DARK, LIGHT, SMALL, Look, Troubles, context_for, open_page
 
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page
 
 PROBE = (Path(__file__).parent / "probe.js").read_text()
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -40,6 +42,13 @@ class Results:
         """Adds what one check found in one place, among `of` things that it looked at."""
         self.counts[check] = self.counts.get(check, 0) + of
         self.findings.setdefault(check, []).extend(f"{where}: {finding}" for finding in findings)
+
+    def add(self, other: "Results") -> None:
+        """What was seen elsewhere, too."""
+        for check, findings in other.findings.items():
+            self.findings.setdefault(check, []).extend(findings)
+        for check, count in other.counts.items():
+            self.counts[check] = self.counts.get(check, 0) + count
 
     def failed(self) -> list[str]:
         """Names of the checks that failed."""
@@ -75,35 +84,52 @@ class Subject:
         return self.home if urlsplit(self.home).scheme == "file" else f"{self.home}/{page}"
 
 
-def check(
-    browser: Browser, subject: Subject, shots: Path | None = None, looks: tuple[Look, ...] = (LIGHT, DARK, SMALL)
-) -> Results:
+LOOKS = (LIGHT, DARK, SMALL)
+# What a page says of itself, by the page's name.
+Probes = dict[str, dict]
+
+
+def check(browser: Browser, subject: Subject, looks: tuple[Look, ...] = LOOKS) -> Results:
     """Runs every check on every page."""
+    return put_together(subject, [look_at(browser, subject, look) for look in looks])
+
+
+def look_at(browser: Browser, subject: Subject, look: Look, shots: Path | None = None) -> tuple[Results, Probes]:
+    """Runs the checks that one look at every page allows."""
     results = Results()
-    probes: dict[str, dict] = {}
-    for look in looks:
-        with context_for(browser, look) as context:
-            for name in subject.pages:
-                address = subject.address(name)
-                page, troubles = open_page(context, address, subject.home)
-                probe = page.evaluate(PROBE)
-                if look is LIGHT:
-                    probes[name] = probe
-                    _see_content(results, name, probe, subject)
-                if look is SMALL:
-                    results.see("fits a phone, 390 px wide", name, probe["sticksOut"])
-                else:
-                    results.see(f"text stands out, {look.name} theme", name, probe["faint"])
-                if look is LIGHT:
-                    _see_flamegraphs(results, name, page)
-                    if subject.wants_search and name == subject.pages[0]:
-                        results.see("search finds a word", name, _search_troubles(page))
-                # Last, because using the page may bring out more.
-                _see_troubles(results, name, look, troubles)
-                # A picture of the whole page resizes the window, which upsets flamegraphs for a moment.
-                if shots:
-                    _shoot(page, shots / f"{subject.name}-{name.removesuffix('.html').replace('/', '-')}-{look.name}.png")
-                page.close()
+    probes: Probes = {}
+    with context_for(browser, look) as context:
+        for name in subject.pages:
+            address = subject.address(name)
+            page, troubles = open_page(context, address, subject.home)
+            probe = page.evaluate(PROBE)
+            if look == LIGHT:
+                probes[name] = probe
+                _see_content(results, name, probe, subject)
+            if look == SMALL:
+                results.see("fits a phone, 390 px wide", name, probe["sticksOut"])
+            else:
+                results.see(f"text stands out, {look.name} theme", name, probe["faint"])
+            if look == LIGHT:
+                _see_flamegraphs(results, name, page)
+                if subject.wants_search and name == subject.pages[0]:
+                    results.see("search finds a word", name, _search_troubles(page))
+            # Last, because using the page may bring out more.
+            _see_troubles(results, name, look, troubles)
+            # A picture of the whole page resizes the window, which upsets flamegraphs for a moment.
+            if shots:
+                _shoot(page, shots / f"{subject.name}-{name.removesuffix('.html').replace('/', '-')}-{look.name}.png")
+            page.close()
+    return results, probes
+
+
+def put_together(subject: Subject, looks: list[tuple[Results, Probes]]) -> Results:
+    """All looks, and the checks that need every page."""
+    results = Results()
+    probes: Probes = {}
+    for seen, said in looks:
+        results.add(seen)
+        probes |= said
     _see_links(results, subject, probes)
     if subject.wants_minutes:
         _see_minutes(results, probes)
@@ -214,20 +240,27 @@ def report(file: Path) -> Subject:
     return Subject(file.stem, file.as_uri(), file.parent, [file.name], False, False, True)
 
 
-def run(browser: Browser, options: argparse.Namespace) -> bool:
+def run(submit: Submit, options: argparse.Namespace) -> bool:
     """Checks what the options name; prints; says whether all passed."""
+
+    def looks(subject: Subject) -> list[Future]:
+        return [submit(look_at, subject, look, options.shots) for look in LOOKS]
+
+    def end(subject: Subject, looks: list[Future]) -> bool:
+        results = put_together(subject, [look.result() for look in looks])
+        if subject.name != "book" and "flamegraphs zoom and search" not in results.findings:
+            results.see("flamegraphs zoom and search", subject.name, ["it holds no flamegraph"])
+        print(*results.lines(subject.name), sep="\n", flush=True)
+        return not results.failed()
+
+    reports = [(subject, looks(subject)) for subject in map(report, options.report)]
     passed = True
     if options.book:
         with served(options.book) as home:
-            results = check(browser, book(options.book, home, options.allow_placeholders), options.shots)
-        print(*results.lines("book"), sep="\n")
-        passed &= not results.failed()
-    for file in options.report:
-        results = check(browser, report(file), options.shots)
-        if "flamegraphs zoom and search" not in results.findings:
-            results.see("flamegraphs zoom and search", file.name, ["it holds no flamegraph"])
-        print(*results.lines(file.name), sep="\n")
-        passed &= not results.failed()
+            subject = book(options.book, home, options.allow_placeholders)
+            passed &= end(subject, looks(subject))
+    for subject, seen in reports:
+        passed &= end(subject, seen)
     return passed
 
 
@@ -261,18 +294,14 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Runs what was asked for; returns the exit code."""
     options = arguments()
-    with sync_playwright() as playwright:
-        browser = launch(playwright, options.chromium)
-        try:
-            passed = True
-            if options.self_test:
-                import self_test
+    with browsers(options.chromium) as submit:
+        passed = True
+        if options.self_test:
+            import self_test
 
-                passed &= self_test.run(browser)
-            if options.book or options.report:
-                passed &= run(browser, options)
-        finally:
-            browser.close()
+            passed &= self_test.run(submit)
+        if options.book or options.report:
+            passed &= run(submit, options)
     return 0 if passed else 1
 
 

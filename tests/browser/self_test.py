@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import check
+from browsers import Submit
 from served import served
 from visit import DARK, LIGHT, SMALL
 
@@ -79,15 +80,19 @@ ALSO = {
 }
 
 
-def run(browser: Browser) -> bool:
+def run(submit: Submit) -> bool:
     """Tries the sound site and every damage; prints a line each; says whether all went as it must."""
-    passed = _expect(browser, None)
-    for damage in DAMAGES:
-        passed &= _expect(browser, damage)
-    return passed & _expect_report(browser)
+    tried = [submit(expect, damage) for damage in (None, *DAMAGES)] + [submit(expect_report)]
+    passed = True
+    for attempt in tried:
+        right, lines = attempt.result()
+        print(lines, flush=True)
+        passed &= right
+    return passed
 
 
-def _expect(browser: Browser, damage: Damage | None) -> bool:
+def expect(browser: Browser, damage: Damage | None) -> tuple[bool, str]:
+    """Whether the checks say of a damage (or of none) what they must, and the line for it."""
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder) / "site"
         shutil.copytree(FIXTURE, site)
@@ -95,15 +100,14 @@ def _expect(browser: Browser, damage: Damage | None) -> bool:
             _apply(damage, site)
         with served(site) as home:
             looks = LOOKS.get(damage.noticed_by, (LIGHT,)) if damage else (LIGHT, DARK, SMALL)
-            failed = set(check.check(browser, check.book(site, home, False), looks=looks).failed())
+            failed = set(check.check(browser, check.book(site, home, False), looks).failed())
     wanted = {damage.noticed_by} if damage else set()
     allowed = wanted | ALSO.get(damage.what, set()) if damage else wanted
     right = wanted <= failed <= allowed
-    _say(right, damage.what if damage else "a sound site", failed)
-    return right
+    return right, _said(right, damage.what if damage else "a sound site", failed)
 
 
-def _expect_report(browser: Browser) -> bool:
+def expect_report(browser: Browser) -> tuple[bool, str]:
     """A report is one file: with its flamegraph inside it is sound, with it beside it is not."""
     page = (FIXTURE / "index.html").read_text().replace('<a href="page.html#below">Another page</a>, ', "")
     picture = (FIXTURE / "flamegraph.svg").read_text().partition("?>")[2]
@@ -113,23 +117,23 @@ def _expect_report(browser: Browser) -> bool:
         ("stuck", _inside(picture), {"flamegraphs zoom and search", "no error in the console"}),
         ("torn", beside, {"no request leaves this machine", "images and frames are there"}),
     ]
-    passed = True
+    passed, lines = True, []
     with tempfile.TemporaryDirectory() as folder:
         for name, frame, wanted in cases:
             file = Path(folder) / f"{name}.html"
             file.write_text(page.replace(beside, frame))
             failed = set(check.check(browser, check.report(file)).failed())
             passed &= failed == wanted
-            _say(failed == wanted, f"a {name} report", failed)
-    return passed
+            lines.append(_said(failed == wanted, f"a {name} report", failed))
+    return passed, "\n".join(lines)
 
 
 def _inside(document: str) -> str:
     return 'srcdoc="%s"' % document.replace("&", "&amp;").replace('"', "&quot;")
 
 
-def _say(right: bool, what: str, failed: set[str]) -> None:
-    print(f"{'ok   ' if right else 'FAIL '} self-test: {what}: {', '.join(sorted(failed)) or 'nothing to say'}")
+def _said(right: bool, what: str, failed: set[str]) -> str:
+    return f"{'ok   ' if right else 'FAIL '} self-test: {what}: {', '.join(sorted(failed)) or 'nothing to say'}"
 
 
 def _apply(damage: Damage, site: Path) -> None:

@@ -69,7 +69,7 @@ def context_for(browser: Browser, look: Look) -> BrowserContext:
     context = browser.new_context(
         viewport=look.viewport,
         color_scheme=look.scheme,
-        device_scale_factor=2 if look.viewport is PHONE else 1,
+        device_scale_factor=2 if look.viewport == PHONE else 1,
     )
     context.set_default_timeout(SECONDS * 1000)
     context.add_init_script(

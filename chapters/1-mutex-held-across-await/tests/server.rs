@@ -1,7 +1,7 @@
 //! The server as a program: its ports, its profiles, its end.
 
 use std::io::Read;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -92,6 +92,8 @@ fn a_profile_that_makes_no_sense_is_refused_in_a_sentence() {
 
 #[cfg(unix)]
 mod profiles {
+    use std::net::SocketAddr;
+
     use super::*;
     use evidence::generator::{self, Settings};
     use evidence::load::{Exchange, Load};

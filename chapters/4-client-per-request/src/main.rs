@@ -9,18 +9,10 @@ mod solution;
 mod taken_apart;
 
 use lab::Lab;
-use reqwest::Certificate;
 
-const VARIANTS: &[&str] = &[
-    "problem",
-    "exercise",
-    "solution",
-    "no-roots",
-    "one-tls-config",
-    "no-pool",
-    "hyper-per-request",
-    "hyper-shared",
-];
+#[rustfmt::skip]
+const VARIANTS: &[&str] = &["problem", "exercise", "solution", "no-roots", "one-tls-config",
+    "no-pool", "hyper-per-request", "hyper-shared"];
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,9 +21,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let lab = Lab::start("chapter4", VARIANTS)?;
     let upstream = lab.upstream()?;
-    let certificate = upstream.certificate().map(Certificate::from_der);
-    let routes = match (lab.variant(), certificate.transpose()?) {
-        ("problem", Some(own)) => taken_apart::tls_problem(upstream, own),
+    let own = upstream.certificate().map(<[u8]>::to_vec);
+    let routes = match (lab.variant(), own) {
+        ("problem", Some(own)) => taken_apart::tls_problem(upstream, &own)?,
         ("solution", Some(own)) => taken_apart::tls_solution(upstream, &own)?,
         ("problem", None) => problem::routes(upstream),
         ("solution", None) => solution::routes(upstream),

@@ -39,14 +39,15 @@ pub(crate) fn no_pool(upstream: Upstream) -> Result<Router> {
 // ANCHOR_END: no_pool
 
 // ANCHOR: tls
-/// The problem, for an upstream that speaks TLS and has made its own certificate.
-pub(crate) fn tls_problem(upstream: Upstream, certificate: Certificate) -> Router {
-    routes(upstream, move || trusting(&certificate))
+/// The problem, for an upstream that speaks TLS and has made its `own` certificate.
+pub(crate) fn tls_problem(upstream: Upstream, own: &[u8]) -> Result<Router> {
+    let own = Certificate::from_der(own)?;
+    Ok(routes(upstream, move || trusting(&own)))
 }
 
 /// The solution for the same upstream.
-pub(crate) fn tls_solution(upstream: Upstream, certificate: &Certificate) -> Result<Router> {
-    let client = trusting(certificate)?;
+pub(crate) fn tls_solution(upstream: Upstream, own: &[u8]) -> Result<Router> {
+    let client = trusting(&Certificate::from_der(own)?)?;
     Ok(routes(upstream, move || Ok(client.clone())))
 }
 

@@ -1,7 +1,7 @@
 //! What a reader relies on: all variants answer alike, and who shares a client shares connections.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use evidence::generator::{self, Settings};
 use evidence::interrupt::Interrupt;
@@ -22,13 +22,13 @@ const PER_REQUEST: [&str; 6] = [
 ];
 const SHARED: [&str; 2] = ["solution", "hyper-shared"];
 
-fn start(variant: &str, data_seed: u64, tls: bool) -> Server {
-    let tls = ["--tls".to_owned()].into_iter().filter(|_| tls);
+fn start(variant: &str, data_seed: u64, arguments: &[&str]) -> Server {
+    let arguments: Vec<String> = arguments.iter().copied().map(str::to_owned).collect();
     let launch = Launch {
         program: Path::new(env!("CARGO_BIN_EXE_chapter4")),
         variant,
         data_seed,
-        arguments: &tls.collect::<Vec<_>>(),
+        arguments: &arguments,
         processors: &[],
     };
     Server::start(&launch, &Interrupt::new()).expect("the server starts")
@@ -54,7 +54,7 @@ fn seen(server: &Server) -> (u64, u64) {
 fn all_variants_answer_alike() {
     for (data_seed, expected) in [(0, ANSWER), (7, r#"{"status":200,"msg":"Good Luck, 7!"}"#)] {
         for variant in PER_REQUEST.into_iter().chain(SHARED) {
-            let server = start(variant, data_seed, false);
+            let server = start(variant, data_seed, &[]);
             assert_eq!(answer(&server, "/io"), expected, "{variant}");
             assert_eq!(answer(&server, "/static"), ANSWER, "{variant}");
             let elsewhere = get(server.service(), "/", PATIENCE);
@@ -66,7 +66,7 @@ fn all_variants_answer_alike() {
 #[test]
 fn a_client_per_request_is_a_connection_per_request() {
     for variant in PER_REQUEST {
-        let server = start(variant, 0, false);
+        let server = start(variant, 0, &[]);
         for _ in 0..5 {
             answer(&server, "/io");
         }
@@ -78,7 +78,7 @@ fn a_client_per_request_is_a_connection_per_request() {
 #[test]
 fn a_shared_client_needs_one_connection_for_one_user() {
     for variant in SHARED {
-        let server = start(variant, 0, false);
+        let server = start(variant, 0, &[]);
         for _ in 0..5 {
             answer(&server, "/io");
         }
@@ -89,7 +89,7 @@ fn a_shared_client_needs_one_connection_for_one_user() {
 
 #[test]
 fn twenty_users_need_no_more_than_some_dozens_of_connections() {
-    let server = start("solution", 0, false);
+    let server = start("solution", 0, &[]);
     let load = Load::closed(Exchange::get("/io", ANSWER), 20);
     let settings = Settings {
         processors: &[],
@@ -106,10 +106,18 @@ fn twenty_users_need_no_more_than_some_dozens_of_connections() {
 #[test]
 fn over_tls_the_same_is_true() {
     for (variant, expected) in [("problem", (5, 5)), ("solution", (1, 5))] {
-        let server = start(variant, 0, true);
+        let server = start(variant, 0, &["--tls"]);
         for _ in 0..5 {
             assert_eq!(answer(&server, "/io"), ANSWER, "{variant}");
         }
         assert_eq!(seen(&server), expected, "{variant}");
     }
+}
+
+#[test]
+fn an_upstream_on_a_network_is_waited_for() {
+    let server = start("solution", 0, &["--upstream-latency-ms", "200"]);
+    let asked = Instant::now();
+    assert_eq!(answer(&server, "/io"), ANSWER);
+    assert!(asked.elapsed() >= Duration::from_millis(200));
 }

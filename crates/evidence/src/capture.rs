@@ -9,6 +9,7 @@
 //!   `yardsticks.md`, `instructions.md`, `values.md`), flamegraphs
 //!   (`VARIANT.KIND.svg`, `diff.KIND.svg`) and `plots/*.svg`.
 
+mod connections;
 mod error;
 
 use std::{collections::BTreeMap, fs, io, path::Path};
@@ -20,7 +21,7 @@ use crate::{
     figures,
     flamegraph::{self, Picture},
     instructions,
-    plots::{self, PlotError, Series},
+    plots::{self, PlotError},
     record::{Profile, ProfileKind, Purpose, Record, Round},
     table,
     verdict::{Analysis, analyse},
@@ -148,33 +149,13 @@ impl Capture {
                     &self.record.rounds,
                 ),
             ),
-            (
-                "connections",
-                plots::time_series(
-                    "Accepted, and not yet ended",
-                    "connections in the server",
-                    &self.connections(),
-                ),
-            ),
         ];
         drawn
             .into_iter()
+            .chain(connections::plots(&self.record))
             .filter(|(_, svg)| !matches!(svg, Err(PlotError::Empty(_))))
             .map(|(name, svg)| Ok((name, svg?)))
             .collect()
-    }
-
-    /// Connections accepted and not yet ended over time, a line a variant.
-    fn connections(&self) -> Vec<Series> {
-        let line = |round: &Round| Series {
-            name: round.variant.clone(),
-            points: round
-                .connections
-                .iter()
-                .map(|at| (at.s, at.accepted.saturating_sub(at.finished) as f64))
-                .collect(),
-        };
-        self.record.rounds_for(Purpose::Series).map(line).collect()
     }
 
     /// The flamegraphs by name, `problem.cpu` or `diff.cpu`.

@@ -1,5 +1,6 @@
 //! `chapter.toml`: everything that makes one chapter different from another, as data.
 
+mod beside;
 mod damage;
 mod meaning;
 mod setting;
@@ -8,7 +9,11 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::{damage::ChapterFileError, setting::Setting};
+pub use self::{
+    beside::{Beside, Unit},
+    damage::ChapterFileError,
+    setting::Setting,
+};
 use crate::{
     claim::{Check, Conditions, Effect, Mechanism, NearTheBound, Point, Utilised},
     instructions::Counting,
@@ -22,6 +27,10 @@ use crate::{
 pub(crate) const DATABASE_CALLS: &str = "database_calls_total";
 /// The processor time that went into the work itself, in seconds.
 pub(crate) const WORK_CPU: &str = "work_cpu_seconds_total";
+/// How often threads of the service's runtime went to sleep.
+pub(crate) const WORKER_PARKS: &str = "tokio_worker_parks";
+/// Arguments that ask the lab's own upstream for something: another one knows nothing of them.
+const OF_THE_EMBEDDED_UPSTREAM: [&str; 2] = ["--tls", "--upstream-latency-ms"];
 
 /// The whole file. Durations are seconds unless a key says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,6 +65,9 @@ pub struct ChapterFile {
     pub law: Law,
     /// The count that shows the fault.
     pub mechanism: Mechanism,
+    /// What else the server counts, shown beside the mechanism and in the chapter's table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
     /// The gain.
     pub effect: Effect,
     /// How near the solution comes to the law's bound.
@@ -70,7 +82,8 @@ pub struct ChapterFile {
     /// Other settings in which law and measurement are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub points: Vec<Point>,
-    /// Other programs that do the same work, measured beside the solution when a capture is recorded.
+    /// Other programs that do the same work, measured beside the solution when a capture is recorded
+    /// and when a proof runs against nginx.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yardsticks: Option<Yardsticks>,
     /// The chapter's table of variants and settings.
@@ -287,6 +300,10 @@ impl ChapterFile {
             metrics.push(WORK_CPU.to_owned());
         }
         metrics.extend(self.law.metrics().iter().map(|&metric| metric.to_owned()));
+        if matches!(self.law, Law::SetUp(_)) {
+            metrics.push(WORKER_PARKS.to_owned());
+        }
+        metrics.extend(self.beside.iter().map(|beside| beside.metric.clone()));
         metrics
     }
 
@@ -319,27 +336,28 @@ impl ChapterFile {
         own.as_ref().unwrap_or(&self.effect.setting)
     }
 
-    /// What the law predicts in the named setting.
+    /// What the law predicts in the named setting; nothing if it predicts from costs that were
+    /// measured on another kind of server.
     pub fn prediction(&self, setting: &str, inputs: Inputs) -> Option<Prediction> {
-        self.law.predicted(self.setting(setting)?, inputs)
+        let setting = self.setting(setting)?;
+        let measured_in = self.law.setting().and_then(|name| self.setting(name));
+        if measured_in.is_some_and(|own| own.arguments != setting.arguments) {
+            return None;
+        }
+        self.law.predicted(setting, inputs)
     }
 
-    /// Seconds of load that a whole proof takes, without starts and drawing.
-    pub fn planned_s(&self) -> f64 {
-        let whole = |name: &str| self.setting(name).map_or(0.0, Setting::whole_s);
-        let warm_up = self.effect_setting().warm_up_s;
-        let both = |name: &str| 2.0 * whole(name);
-        f64::from(self.rounds.equal_pairs + self.rounds.pairs) * both(&self.effect.setting)
-            + self
-                .bound
-                .as_ref()
-                .map_or(0.0, |bound| both(&bound.setting))
-            + self.mechanism.setting.as_deref().map_or(0.0, both)
-            + self
-                .points
-                .iter()
-                .map(|point| f64::from(Point::PAIRS) * both(&point.setting))
-                .sum::<f64>()
-            + 2.0 * (2.0 * warm_up + self.rounds.cpu_profile_s + self.rounds.await_profile_s)
+    /// The same claims for services that call another upstream than the lab's: without the points
+    /// that only the lab's can serve.
+    #[must_use]
+    pub fn with_another_upstream(mut self) -> Self {
+        let settings = &self.settings;
+        let any_can = |name: &str| {
+            let arguments = settings.get(name).map(|setting| &setting.arguments);
+            let asks = |argument: &String| OF_THE_EMBEDDED_UPSTREAM.contains(&argument.as_str());
+            !arguments.is_some_and(|arguments| arguments.iter().any(asks))
+        };
+        self.points.retain(|point| any_can(&point.setting));
+        self
     }
 }

@@ -235,10 +235,25 @@ pub struct Check {
     /// the database: an answer without it was got by leaving out the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<String>,
+    /// Other counts that the edit must keep to, read like the mechanism.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Limit>,
     /// Whether the data seed is put at the end of the body of writes, so that what they leave behind
     /// cannot be foreseen.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub vary_writes: bool,
+}
+
+/// A count that an edit must keep to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// What is counted, as the reason prints it.
+    pub name: String,
+    /// The name under which the server's `/metrics` carries it.
+    pub metric: String,
+    /// No more than this.
+    pub at_most: f64,
 }
 
 /// How much of the processor time that the solution was given went into the work itself.

@@ -1,5 +1,7 @@
 //! The learner's edit: passed or not, with the reason in a sentence.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -55,6 +57,9 @@ pub struct Observed {
     pub afterwards: Option<String>,
     /// The reading of the chapter's mechanism.
     pub mechanism: Option<f64>,
+    /// The readings of the check's other limits, by metric.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limited: BTreeMap<String, f64>,
     /// The server's panics, as it printed them.
     pub panics: Vec<String>,
     /// Whether the server ended under load.
@@ -260,7 +265,46 @@ fn evasion(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
     })
 }
 
-/// Mechanism, then effect.
+/// A generator that waited for its processor for more than half of the time is late with everything
+/// that it sends and times.
+fn starved(outcome: &Outcome) -> Option<String> {
+    let waited = outcome.generator.waited_share?;
+    (waited > 0.5).then(|| {
+        format!(
+            "the generator waited for its processor for {} of the time, so what it timed may be its own \
+             lateness; close other programs and repeat.",
+            figures::percent(waited)
+        )
+    })
+}
+
+/// The first of the check's other limits that the exercise does not keep to, or is silent about.
+fn excess(chapter: &ChapterFile, exercise: &Observed) -> Option<Grade> {
+    chapter.check.limits.iter().find_map(|limit| {
+        let Some(reading) = exercise.limited.get(&limit.metric) else {
+            return Some(Grade {
+                kind: GradeKind::Invalid,
+                reason: format!("the exercise's server did not report `{}`.", limit.metric),
+                detail: None,
+            });
+        };
+        // What is not a number keeps to nothing.
+        let keeps = *reading <= limit.at_most;
+        (!keeps).then(|| {
+            Grade::failed(
+                format!(
+                    "{}: {}, but at most {} is needed.",
+                    limit.name,
+                    figures::count(*reading),
+                    figures::count(limit.at_most)
+                ),
+                None,
+            )
+        })
+    })
+}
+
+/// Mechanism, other limits, then effect.
 fn measured(chapter: &ChapterFile, trial: &Trial) -> Grade {
     let claim = &chapter.mechanism;
     let users = if claim.setting.is_some() {
@@ -282,6 +326,9 @@ fn measured(chapter: &ChapterFile, trial: &Trial) -> Grade {
             format!("{}: {reading_text}, but {limit} is needed.", claim.name),
             None,
         );
+    }
+    if let Some(excess) = excess(chapter, &trial.exercise) {
+        return excess;
     }
     let metric = chapter.effect.metric;
     let Some(ratio) = metric.ratio(&trial.problem.outcome, &trial.exercise.outcome) else {
@@ -305,6 +352,14 @@ fn measured(chapter: &ChapterFile, trial: &Trial) -> Grade {
     }
     let needed = chapter.check.at_least;
     let is_enough = ratio >= needed;
+    if !is_enough && let Some(reason) = starved(&trial.exercise.outcome) {
+        // What it fell short by may be the generator's.
+        return Grade {
+            kind: GradeKind::Invalid,
+            reason,
+            detail: None,
+        };
+    }
     if !is_enough {
         return Grade::failed(
             format!(

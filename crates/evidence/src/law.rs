@@ -23,9 +23,9 @@ pub use self::{
     workers::{Workers, Working},
 };
 use crate::{
-    chapter_file::Setting,
+    chapter_file::{Setting, WORKER_PARKS},
     claim::{PROBLEM, SOLUTION},
-    record::{ProfileKind, Purpose, Record},
+    record::{ProfileKind, Purpose, Record, Round},
 };
 
 /// A chapter's law with its parameters: the table `[law.<name>]` of `chapter.toml`.
@@ -112,16 +112,35 @@ fn most_processors(record: &Record, variant: &str) -> Option<f64> {
 
 /// The server's processor time for each answer in seconds, over all rounds of one purpose.
 pub(crate) fn cpu_per_request(record: &Record, purpose: Purpose, variant: &str) -> Option<f64> {
+    per_request(record, purpose, variant, |round| round.server_cpu_s)
+        .filter(|seconds| *seconds > 0.0)
+}
+
+/// How often a thread of the service went to sleep for each answer, over all rounds of one purpose.
+pub(crate) fn sleeps_per_request(record: &Record, purpose: Purpose, variant: &str) -> Option<f64> {
+    per_request(record, purpose, variant, |round| {
+        round.readings.get(WORKER_PARKS).copied()
+    })
+}
+
+/// The sum of what `of` says of each round, for each answer that the server gave meanwhile.
+fn per_request(
+    record: &Record,
+    purpose: Purpose,
+    variant: &str,
+    of: impl Fn(&Round) -> Option<f64>,
+) -> Option<f64> {
     let rounds = || {
         record
             .rounds_for(purpose)
             .filter(|round| round.variant == variant)
     };
-    let seconds: Option<f64> = rounds().map(|round| round.server_cpu_s).sum();
-    let answers: u64 = rounds().map(|round| round.outcome.completed).sum();
-    seconds
-        .filter(|seconds| answers > 0 && *seconds > 0.0)
-        .map(|seconds| seconds / answers as f64)
+    let sum: Option<f64> = rounds().map(of).sum();
+    // Older records know only what was answered after the warm-up.
+    let answers: u64 = rounds()
+        .map(|round| round.server_answers.unwrap_or(round.outcome.completed))
+        .sum();
+    sum.filter(|_| answers > 0).map(|sum| sum / answers as f64)
 }
 
 impl Law {

@@ -34,3 +34,4 @@ pub mod summary;
 pub mod table;
 pub mod trial;
 pub mod verdict;
+pub mod yardstick;

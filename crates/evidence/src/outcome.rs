@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// What k6, and Locust with the workshop's scripts, end with when a threshold is missed.
+pub const MISSED: i32 = 99;
+
 /// Which program made the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -118,6 +121,10 @@ pub struct Outcome {
     pub service_latency: Option<Latency>,
     /// Right answers in each second of the recorded span.
     pub per_second: Vec<u64>,
+    /// What k6 or Locust ended with: 0, or [`MISSED`] for a threshold of its script. The embedded
+    /// generator has no script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
     /// What the load's probe saw, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probed>,

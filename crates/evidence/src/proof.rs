@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use self::placement::Placement;
+pub use self::plan::planned_s;
 use self::plan::{Step, in_turn, label, matrix_plan, plan};
 use crate::chapter_file::{ChapterFile, Setting};
 use crate::environment::quota::throttled_so_far;
@@ -159,6 +160,12 @@ impl Bench<'_> {
         self.start_program(self.program, variant, setting, data_seed)
     }
 
+    /// Whether the mechanism is counted in a round of its own, and not in those of `setting`.
+    pub(crate) fn counts_apart(&self, setting: &str) -> bool {
+        let own = self.chapter.mechanism.setting.as_deref();
+        own.is_some_and(|own| own != setting || self.counted.is_some())
+    }
+
     /// Starts a server of the build that counts the mechanism.
     ///
     /// # Errors
@@ -280,6 +287,8 @@ impl Bench<'_> {
         let outcome = drive(&server)?;
         let after = server.metrics().map_err(failed)?;
         let cpu = |metrics: &Metrics| metrics.get("process_cpu_seconds");
+        let received = |metrics: &Metrics| metrics.count("http_requests_total");
+        let unfinished = outcome.unfinished;
         let reading = |metric: String| after.get(&metric).map(|value| (metric, value));
         let round = Round {
             purpose,
@@ -293,6 +302,9 @@ impl Bench<'_> {
                 .filter_map(reading)
                 .collect(),
             server_cpu_s: cpu(&after).zip(cpu(&before)).map(|(a, b)| a - b),
+            server_answers: received(&after)
+                .zip(received(&before))
+                .and_then(|(a, b)| a.checked_sub(b)?.checked_sub(unfinished)),
             throttled_s: throttled_since(throttled),
             wall_s: server.age().as_secs_f64(),
             connections: Vec::new(),

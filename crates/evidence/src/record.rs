@@ -90,8 +90,11 @@ pub struct Round {
     pub outcome: Outcome,
     /// What the server counted meanwhile, by its name on `/metrics`.
     pub readings: BTreeMap<String, f64>,
-    /// Processor time that the server used in the recorded span, in seconds.
+    /// Processor time that the server used under the load, warm-up included, in seconds.
     pub server_cpu_s: Option<f64>,
+    /// Answers that it gave for that time; `None` in records from before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_answers: Option<u64>,
     /// Time for which a quota held the run back, in seconds.
     pub throttled_s: Option<f64>,
     /// Start of the server to end of the load, in seconds.

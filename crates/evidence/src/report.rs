@@ -114,9 +114,13 @@ fn words_for_plot(name: &str) -> (&'static str, &'static str) {
             "Latency by percentile: one line for each round, problem and solution.",
             "Each line is a round. It ends at its rarest answer: a round of 30 answers knows nothing of the slowest in a hundred. Requests that were still waiting when the round ended are not in it.",
         ),
-        "connections" => (
-            "Connections that the server has accepted and not yet ended, over time, problem and solution.",
-            "Where accepting runs ahead of finishing, the line rises to the number of users.",
+        "connections-problem" => (
+            "Connections that the problem's server has taken up and finished, over time.",
+            "Where the lines run together, a connection is taken up when another is finished.",
+        ),
+        "connections-solution" => (
+            "Connections that the solution's server has taken up and finished, over time.",
+            "Where taking up runs ahead, the distance is what the server has before it.",
         ),
         _ => (
             "Requests a second of every round in the order in which they ran.",

@@ -267,6 +267,8 @@ fn spawn(launch: &Launch<'_>) -> std::io::Result<Child> {
         .args(launch.arguments)
         // A hundred backtraces would push the first panic out of what is kept.
         .env("RUST_BACKTRACE", "0")
+        // Services that call another one would go through the reader's proxy if there is one.
+        .env("NO_PROXY", "127.0.0.1,localhost")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

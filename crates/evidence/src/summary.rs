@@ -8,12 +8,13 @@ use serde::Serialize;
 
 use crate::{
     chapter_file::Setting,
-    claim::Metric,
+    claim::{Metric, PROBLEM, SOLUTION},
     environment::Environment,
     outcome::GeneratorKind,
     record::{Purpose, Record},
     reference::Published,
-    verdict::{Analysis, BoundFinding, PointFinding, VerdictKind},
+    table::beside_text,
+    verdict::{Analysis, BoundFinding, PointFinding, UtilisedFinding, VerdictKind},
 };
 
 /// One chapter's proof for scripts. Keys are stable; new ones may come.
@@ -31,6 +32,8 @@ pub struct Summary {
     pub law: LawSummary,
     /// The count that noise cannot touch.
     pub mechanism: MechanismSummary,
+    /// What stands beside it.
+    pub beside: Vec<BesideSummary>,
     /// The gain.
     pub effect: EffectSummary,
     /// Who made the load.
@@ -39,6 +42,8 @@ pub struct Summary {
     pub environment: Environment,
     /// How near the solution came to the law's bound.
     pub bound: Option<BoundFinding>,
+    /// The processor time that went into the work, where the chapter claims a share.
+    pub utilised: Option<UtilisedFinding>,
     /// Other settings of the law.
     pub points: Vec<PointFinding>,
     /// The loads, by name.
@@ -68,6 +73,17 @@ pub struct MechanismSummary {
     pub problem: Option<f64>,
     /// The solution's reading.
     pub solution: Option<f64>,
+}
+
+/// A figure beside the mechanism, as text with its unit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BesideSummary {
+    /// What was counted.
+    pub name: String,
+    /// The problem's reading.
+    pub problem: Option<String>,
+    /// The solution's reading.
+    pub solution: Option<String>,
 }
 
 /// The effect in short.
@@ -123,6 +139,15 @@ impl Summary {
                 problem: mechanism.problem,
                 solution: mechanism.solution,
             },
+            beside: chapter
+                .beside
+                .iter()
+                .map(|beside| BesideSummary {
+                    name: beside.name.clone(),
+                    problem: beside_text(record, beside, PROBLEM),
+                    solution: beside_text(record, beside, SOLUTION),
+                })
+                .collect(),
             effect: EffectSummary {
                 metric: effect.metric,
                 ratio: effect.ratio,
@@ -135,6 +160,7 @@ impl Summary {
             generator: GeneratorSummary::of(record),
             environment: record.environment.clone(),
             bound: analysis.bound.clone(),
+            utilised: analysis.utilised.clone(),
             points: analysis.points.clone(),
             settings: chapter.settings.clone(),
             reference: record.references.clone(),

@@ -1,5 +1,6 @@
 //! A capture in Markdown, for the book to include: no measured number is typed by hand.
 
+mod beside;
 mod environment;
 mod matrix;
 mod rounds;
@@ -8,15 +9,16 @@ mod yardsticks;
 
 use std::fmt::Write as _;
 
+pub(crate) use self::{
+    beside::beside_text, environment::environment_rows, matrix::Cells,
+    matrix::cells as matrix_cells, rounds::purpose_in_words,
+};
 pub use self::{
     environment::environment,
     matrix::matrix,
     rounds::{agreement, rounds},
     values::values,
     yardsticks::yardsticks,
-};
-pub(crate) use self::{
-    environment::environment_rows, matrix::cells as matrix_cells, rounds::purpose_in_words,
 };
 use crate::{
     claim::{Metric, PROBLEM, SOLUTION},
@@ -84,6 +86,10 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
             limit_in_words(claim.solution, chapter.mechanism_users())
         ),
     );
+    for beside in &chapter.beside {
+        let text = |variant| beside_text(record, beside, variant).unwrap_or_else(unknown);
+        row(&beside.name, &text(PROBLEM), &text(SOLUTION), "");
+    }
     row(
         effect.metric.label(),
         &median_text(record, effect.metric, PROBLEM),

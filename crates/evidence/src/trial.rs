@@ -55,7 +55,7 @@ pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Attempt, ProofError> {
         EXERCISE,
         exercise.outcome.requests_per_second,
     ));
-    if chapter.mechanism.setting.is_some() && !exercise.ended {
+    if bench.counts_apart(&chapter.check.setting) && !exercise.ended {
         drop(server);
         exercise.mechanism = counted(bench, &load, data_seed)?;
     }
@@ -115,6 +115,13 @@ fn observe(bench: &Bench<'_>, server: &mut Server, load: &Load) -> Result<Observ
             .calls_metric()
             .and_then(|metric| metrics.count(metric)),
         mechanism: metrics.get(&bench.chapter.mechanism.metric),
+        limited: bench
+            .chapter
+            .check
+            .limits
+            .iter()
+            .filter_map(|limit| Some((limit.metric.clone(), metrics.get(&limit.metric)?)))
+            .collect(),
         panics: server.panics(),
         ended: server.has_ended(),
         throttled_s: throttled_since(throttled),

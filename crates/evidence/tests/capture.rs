@@ -6,8 +6,9 @@ use std::{fs, path::Path};
 
 use evidence::{
     capture::{self, Capture, CaptureError, Difference},
+    chapter_file::{Beside, Matrix, Unit},
     outcome::GeneratorKind,
-    record::Purpose,
+    record::{ConnectionsAt, Purpose},
 };
 use support::{capture, outcome, round};
 
@@ -279,4 +280,114 @@ fn a_run_without_rounds_still_gives_a_capture_that_says_so() {
     capture::verify(folder.path()).unwrap();
     assert!(text(folder.path(), "table.md").contains("Verdict: **invalid**"));
     assert!(!folder.path().join("plots/latency.svg").exists());
+}
+
+#[test]
+fn processor_time_is_shared_out_among_all_answers_of_its_span() {
+    let mut capture = capture();
+    for round in &mut capture.record.rounds {
+        // The warm-up's answers cost time, too, and the generator does not count them.
+        round.server_cpu_s = Some(0.9);
+        round.server_answers = Some(9_000);
+    }
+    let values = &capture.derived().unwrap()["values.md"];
+    let expected = "<!-- ANCHOR: solution-cpu-per-request -->\n100 µs\n";
+    assert!(values.contains(expected), "{values}");
+}
+
+#[test]
+fn yardsticks_stand_beside_the_solution_of_the_same_rounds() {
+    let mut capture = capture();
+    for (service, answers) in [("Go's net/http", 15_000), ("solution", 20_000)] {
+        let outcome = outcome(1_000, answers, 1.6, 40.0);
+        let round = round(Purpose::Yardstick, service, "saturated", 0.0, outcome);
+        capture.record.rounds.push(round);
+    }
+    let files = capture.derived().unwrap();
+    let table = &files["yardsticks.md"];
+    let rows: Vec<&str> = table.lines().skip(2).take(2).collect();
+    assert!(
+        rows[0].starts_with("| solution | 12,500 | 100 % |"),
+        "{table}"
+    );
+    assert!(
+        rows[1].starts_with("| Go's net/http | 9,375 | 75 % |"),
+        "{table}"
+    );
+    let values = &files["values.md"];
+    assert!(values.contains("<!-- ANCHOR: yardstick-go-share -->\n75 %\n"));
+}
+
+#[test]
+fn what_stands_beside_the_mechanism_is_in_every_table() {
+    let mut capture = capture();
+    let metric = "threads".to_owned();
+    capture.record.chapter.beside = vec![Beside {
+        name: "threads of the process".to_owned(),
+        metric: metric.clone(),
+        unit: Unit::One,
+    }];
+    capture.record.chapter.matrix = Some(Matrix {
+        title: "Requests a second".to_owned(),
+        variants: vec!["problem".to_owned(), "solution".to_owned()],
+        settings: vec!["published".to_owned()],
+    });
+    let cell = |variant: &str, completed| {
+        let outcome = outcome(3_000, completed, 4.0, 51.0);
+        round(Purpose::Matrix, variant, "published", 1.0, outcome)
+    };
+    let cells = [cell("problem", 80), cell("solution", 21_200)];
+    capture.record.rounds.extend(cells);
+    for round in &mut capture.record.rounds {
+        let threads = if round.variant == "problem" {
+            2.0
+        } else {
+            517.0
+        };
+        round.readings.insert(metric.clone(), threads);
+    }
+    let files = capture.derived().unwrap();
+    assert!(files["table.md"].contains("| threads of the process | 2 | 517 |"));
+    assert!(files["values.md"].contains("<!-- ANCHOR: solution-threads -->\n517\n"));
+    let tables = &files["matrix.md"];
+    assert!(
+        tables.contains("| Requests a second | 3,000 users"),
+        "{tables}"
+    );
+    assert!(tables.contains("| `solution` | 5,300 (265x) |"), "{tables}");
+    assert!(
+        tables.contains("| threads of the process | 3,000 users"),
+        "{tables}"
+    );
+    assert!(tables.contains("| `solution` | 517 |"), "{tables}");
+}
+
+#[test]
+fn connections_are_drawn_for_each_variant_where_they_were_watched() {
+    let mut capture = capture();
+    assert!(
+        !capture
+            .derived()
+            .unwrap()
+            .contains_key("plots/connections-problem.svg")
+    );
+    for variant in ["problem", "solution"] {
+        let outcome = outcome(1_000, 80, 4.0, 51.0);
+        let mut watched = round(Purpose::Series, variant, "saturated", 1.0, outcome);
+        watched.connections = (0..10_u32)
+            .map(|tenth| ConnectionsAt {
+                s: f64::from(tenth) / 10.0,
+                accepted: u64::from(30 * tenth),
+                finished: u64::from(25 * tenth),
+            })
+            .collect();
+        capture.record.rounds.push(watched);
+    }
+    let files = capture.derived().unwrap();
+    for variant in ["problem", "solution"] {
+        let svg = &files[&format!("plots/connections-{variant}.svg")];
+        for part in [variant, "taken up", "finished"] {
+            assert!(svg.contains(part), "{variant}: {part}");
+        }
+    }
 }

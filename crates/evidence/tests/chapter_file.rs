@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use evidence::chapter_file::{ChapterFile, ChapterFileError};
 use evidence::law::Inputs;
+use evidence::proof::planned_s;
 
 const CHAPTER_1: &str = include_str!("../../../chapters/1-mutex-held-across-await/chapter.toml");
+
+const CHAPTER_4: &str = include_str!("../../../chapters/4-client-per-request/chapter.toml");
 
 fn parse(text: &str) -> Result<ChapterFile, ChapterFileError> {
     ChapterFile::parse(text, "chapter.toml")
@@ -47,7 +50,7 @@ fn chapter_1_says_what_the_book_says() {
 
 #[test]
 fn a_proof_of_chapter_1_leaves_room_in_a_minute() {
-    let planned = parse(CHAPTER_1).unwrap().planned_s();
+    let planned = planned_s(&parse(CHAPTER_1).unwrap());
     assert!(planned < 52.0, "{planned} s of load");
 }
 
@@ -200,4 +203,28 @@ fn no_missing_line_makes_it_panic_or_speak_in_riddles() {
             assert!(error.line.is_some(), "{sentence}");
         }
     }
+}
+
+#[test]
+fn costs_that_were_measured_on_one_server_predict_nothing_of_another() {
+    let file = parse(CHAPTER_4).unwrap();
+    let inputs = Inputs {
+        cpu_per_request: Some((0.003, 0.000_1)),
+        ..Inputs::default()
+    };
+    let plain = file.prediction("published", inputs).unwrap();
+    assert!((plain.ratio - 30.0).abs() < 1e-9);
+    assert_eq!(file.prediction("tls", inputs), None);
+}
+
+#[test]
+fn another_upstream_is_not_asked_for_what_only_the_embedded_one_can() {
+    let file = parse(CHAPTER_4).unwrap();
+    assert!(file.points.iter().any(|point| point.setting == "tls"));
+    let planned = planned_s(&file);
+    let file = file.with_another_upstream();
+    assert!(file.points.is_empty());
+    assert!(planned_s(&file) < planned);
+    let chapter_1 = parse(CHAPTER_1).unwrap();
+    assert_eq!(chapter_1.clone().with_another_upstream(), chapter_1);
 }

@@ -2,7 +2,10 @@
 
 mod support;
 
+use std::collections::BTreeMap;
+
 use evidence::{
+    claim::Limit,
     grade::{Attempt, Grade, GradeKind, Observed, Trial, grade},
     outcome::Outcome,
 };
@@ -17,6 +20,7 @@ fn observed(outcome: Outcome, in_flight: f64) -> Observed {
         calls: Some(outcome.completed + 3),
         outcome,
         mechanism: Some(in_flight),
+        limited: BTreeMap::new(),
         panics: Vec::new(),
         ended: false,
         throttled_s: None,
@@ -271,4 +275,55 @@ fn figures_that_contradict_each_other_never_pass() {
             &["damaged"],
         );
     }
+}
+
+#[test]
+fn another_count_may_have_a_limit() {
+    let mut chapter = chapter();
+    chapter.check.limits = vec![Limit {
+        name: "pieces of work at once".to_owned(),
+        metric: "at_once".to_owned(),
+        at_most: 1.0,
+    }];
+    for (reading, expected, words) in [
+        (Some(64.0), Failed, "at once: 64, but at most 1 is needed"),
+        (Some(1.0), Passed, "times better"),
+        (Some(f64::NAN), Failed, "at once"),
+        (None, Invalid, "did not report `at_once`"),
+    ] {
+        let mut exercise = cured();
+        exercise.limited = reading
+            .map(|reading| ("at_once".to_owned(), reading))
+            .into_iter()
+            .collect();
+        let trial = Trial {
+            exercise,
+            problem: unchanged(),
+            optimised: true,
+        };
+        let grade = grade(&chapter, &Attempt::Ran(Box::new(trial)));
+        assert_eq!(grade.kind, expected, "{}", grade.reason);
+        assert!(grade.reason.contains(words), "{}", grade.reason);
+    }
+}
+
+#[test]
+fn a_generator_that_starved_says_nothing_against_an_edit() {
+    let starves = |trial: &mut Trial, waited| {
+        let generator = &mut trial.exercise.outcome.generator;
+        generator.cpu_share = Some(0.02);
+        generator.waited_share = Some(waited);
+    };
+    let slow = |trial: &mut Trial, waited| {
+        trial.exercise.outcome = outcome(200, 400, 2.0, 900.0);
+        starves(trial, waited);
+    };
+    graded(|trial| slow(trial, 0.4), Failed, &["times are needed"]);
+    graded(
+        |trial| slow(trial, 0.7),
+        Invalid,
+        &["waited for its processor", "70 %"],
+    );
+    // With that against it, a gain is a gain.
+    graded(|trial| starves(trial, 0.7), Passed, &[]);
 }

@@ -25,6 +25,8 @@ pub(crate) struct Counters {
     upstream_connections: Counter,
     upstream_requests: Counter,
     work_runs: Counter,
+    work_running: Gauge,
+    work_running_peak: Gauge,
     work_cpu: Counter<f64, AtomicU64>,
     connections_finished: Counter,
 }
@@ -94,6 +96,20 @@ impl Counters {
         }
     }
 
+    /// A piece of work begins on the calling thread.
+    pub(crate) fn enter_work(&self) -> InFlight {
+        let (piece, now) = InFlight::enter(&self.work_running);
+        self.work_running_peak
+            .inner()
+            .fetch_max(now, Ordering::Relaxed);
+        piece
+    }
+
+    /// Most pieces of work at once so far.
+    pub(crate) fn work_running_peak(&self) -> i64 {
+        self.work_running_peak.get()
+    }
+
     /// A piece of work took so much processor time.
     pub(crate) fn note_work(&self, processor_time: Duration) {
         self.work_runs.inc();
@@ -142,6 +158,16 @@ impl Counters {
                 "connections_open",
                 "Connections accepted and not yet closed",
                 &self.connections_open,
+            ),
+            (
+                "work_running",
+                "Pieces of work begun and not ended",
+                &self.work_running,
+            ),
+            (
+                "work_running_peak",
+                "Most pieces of work at once since the start",
+                &self.work_running_peak,
             ),
             (
                 "database_calls_in_flight",

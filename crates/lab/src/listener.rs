@@ -138,9 +138,12 @@ impl Lab {
         Work::calibrated(duration, self.data_seed(), Arc::clone(&self.counters))
     }
 
-    /// Ticks every millisecond on the current runtime; `/metrics` tells how late it was.
+    /// Ticks every millisecond on the current runtime, unless `--no-heartbeat` was given; `/metrics`
+    /// tells how late it was, and how much [`Work`] its thread did meanwhile.
     pub fn heartbeat(&self) {
-        self.sources.heartbeat.start();
+        if self.options.heartbeat {
+            self.sources.heartbeat.start();
+        }
     }
 
     /// Announces both addresses and answers every connection with `service` until Ctrl-C.

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
+use std::thread::available_parallelism;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::gauge::Gauge;
@@ -29,6 +30,8 @@ pub(crate) struct Metrics {
     registry: Registry,
     runtime: Handle,
     sampled: Sampled,
+    counters: Arc<Counters>,
+    processors: f64,
     sources: Sources,
 }
 
@@ -61,6 +64,12 @@ struct Sampled {
     process_cpu: Gauge<f64, AtomicU64>,
     reactor_stall_worst: Gauge<f64, AtomicU64>,
     reactor_stall_p99: Gauge<f64, AtomicU64>,
+    reactor_work_between_ticks_peak: Gauge,
+    work_running_peak_per_processor: Gauge<f64, AtomicU64>,
+    #[cfg(target_os = "linux")]
+    process_threads: Gauge,
+    #[cfg(target_os = "linux")]
+    process_memory_peak: Gauge,
     upstream_connections: Gauge,
     upstream_requests: Gauge,
     upstream_connections_per_request: Gauge<f64, AtomicU64>,
@@ -95,6 +104,17 @@ impl Sampled {
                 "tokio_worker_parks",
                 "Times that workers went to sleep for want of work, all workers",
                 &self.worker_parks,
+            ),
+            (
+                "reactor_work_between_ticks_peak",
+                "Most pieces of work that the reactor's own thread did between two of those ticks",
+                &self.reactor_work_between_ticks_peak,
+            ),
+            #[cfg(target_os = "linux")]
+            (
+                "process_threads",
+                "Threads of the whole process",
+                &self.process_threads,
             ),
             (
                 "upstream_connections_total",
@@ -154,12 +174,24 @@ impl Sampled {
             ),
             (
                 "reactor_stall_p99",
-                "99th percentile of that lateness",
+                "What that lateness is below in 99 of 100 moments",
                 &self.reactor_stall_p99,
             ),
         ] {
             registry.register_with_unit(name, help, Unit::Seconds, gauge.clone());
         }
+        #[cfg(target_os = "linux")]
+        registry.register_with_unit(
+            "process_memory_peak",
+            "Most memory that the process had resident",
+            Unit::Bytes,
+            self.process_memory_peak.clone(),
+        );
+        registry.register(
+            "work_running_peak_per_processor",
+            "Most pieces of work at once, for each processor that the process may use",
+            self.work_running_peak_per_processor.clone(),
+        );
         registry.register(
             "upstream_connections_per_request",
             "Connections that the upstream accepted for each request",
@@ -187,7 +219,7 @@ impl Sampled {
 impl Metrics {
     /// `runtime` is the service's, not the admin listener's.
     pub(crate) fn new(
-        counters: &Counters,
+        counters: &Arc<Counters>,
         facts: &BuildFacts,
         runtime: Handle,
         sources: Sources,
@@ -209,6 +241,9 @@ impl Metrics {
             registry,
             runtime,
             sampled,
+            counters: Arc::clone(counters),
+            // Asked once: the process may have been given others by the time somebody looks.
+            processors: available_parallelism().map_or(1, usize::from) as f64,
             sources,
         }
     }
@@ -242,6 +277,20 @@ impl Metrics {
         if let Some(stall) = self.sources.heartbeat.stall() {
             s.reactor_stall_worst.set(stall.worst);
             s.reactor_stall_p99.set(stall.p99);
+            s.reactor_work_between_ticks_peak
+                .set(whole(stall.most_pieces));
+        }
+        s.work_running_peak_per_processor
+            .set(self.counters.work_running_peak() as f64 / self.processors);
+        #[cfg(target_os = "linux")]
+        {
+            // Without it nothing is known, and the gauges keep what they had.
+            let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+            let field = |name| status_field(&status, name);
+            if let (Some(threads), Some(kib)) = (field("Threads:"), field("VmHWM:")) {
+                s.process_threads.set(threads);
+                s.process_memory_peak.set(kib * 1_024);
+            }
         }
         if let Some(upstream) = self.sources.upstream.get() {
             let counts = upstream.now();
@@ -271,4 +320,24 @@ impl Metrics {
 
 fn whole(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// The number after `name` in the text of `/proc/self/status`.
+#[cfg(target_os = "linux")]
+fn status_field(status: &str, name: &str) -> Option<i64> {
+    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+    value.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::status_field;
+
+    #[test]
+    fn the_system_tells_threads_and_memory() {
+        let status = std::fs::read_to_string("/proc/self/status").expect("this is Linux");
+        assert!(status_field(&status, "Threads:").is_some_and(|threads| threads >= 1));
+        assert!(status_field(&status, "VmHWM:").is_some_and(|kib| kib > 100));
+        assert_eq!(status_field(&status, "NoSuch:"), None);
+    }
 }

@@ -1,5 +1,7 @@
 //! The command line that every chapter's server shares.
 
+use std::time::Duration;
+
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::Scans;
@@ -21,6 +23,10 @@ pub struct Options {
     pub(crate) upstream: Option<String>,
     /// The embedded upstream speaks TLS.
     pub(crate) tls: bool,
+    /// How long the embedded upstream waits before it answers.
+    pub(crate) upstream_latency: Duration,
+    /// The task that ticks, where the chapter has one, does.
+    pub(crate) heartbeat: bool,
     /// Size of the data set, see [`Options::texts`].
     pub(crate) texts: Option<u64>,
     /// Who scans; made here because it has to look before any thread is pinned.
@@ -69,6 +75,13 @@ impl Options {
                 .unwrap_or_default(),
             upstream: matches.get_one::<String>("upstream").cloned(),
             tls: matches.get_flag("tls"),
+            upstream_latency: Duration::from_millis(
+                matches
+                    .get_one::<u64>("upstream-latency-ms")
+                    .copied()
+                    .unwrap_or_default(),
+            ),
+            heartbeat: !matches.get_flag("no-heartbeat"),
             texts: matches.get_one::<u64>("texts").copied(),
             scans: Scans::default(),
             stop_with_stdin: matches.get_flag("stop-with-stdin"),
@@ -123,6 +136,27 @@ fn command(chapter: &'static str, variants: &'static [&'static str]) -> Command 
                 .conflicts_with("upstream")
                 .hide(true),
         )
+        // A thousand ticks a second cost some hundredths of a processor: rounds in which processor
+        // time is judged do without.
+        .arg(
+            Arg::new("no-heartbeat")
+                .long("no-heartbeat")
+                .help("Leave out the task that ticks every millisecond")
+                .action(ArgAction::SetTrue)
+                .hide(true),
+        )
+        .arg(
+            Arg::new("upstream-latency-ms")
+                .long("upstream-latency-ms")
+                .value_name("MS")
+                .help(
+                    "The embedded upstream waits that long before it answers, as one on a network",
+                )
+                .value_parser(value_parser!(u64).range(..=60_000))
+                .default_value("0")
+                .conflicts_with("upstream")
+                .hide(true),
+        )
         .arg(
             Arg::new("texts")
                 .long("texts")
@@ -155,6 +189,17 @@ mod tests {
         let options = parse(&[]).expect("no argument is needed");
         assert_eq!(options.variant, "exercise");
         assert_eq!((options.port, options.admin_port), (8080, 6060));
+    }
+
+    #[test]
+    fn another_upstream_has_a_latency_of_its_own() {
+        let options = parse(&["--upstream-latency-ms", "20"]).expect("the embedded one can wait");
+        assert_eq!(options.upstream_latency, Duration::from_millis(20));
+        let url = "http://127.0.0.1:18081/";
+        let both = parse(&["--upstream", url, "--upstream-latency-ms", "20"]);
+        let said = both.expect_err("one or the other").to_string();
+        assert!(said.contains("cannot be used with"), "{said}");
+        parse(&["--upstream", url]).expect("without the latency it is right");
     }
 
     #[test]

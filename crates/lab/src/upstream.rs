@@ -14,7 +14,8 @@ use crate::options::Options;
 ///
 /// Without an option it is embedded: on a thread, a runtime and a port of its own, so that it
 /// neither shares the service's reactor nor finds the ports of an earlier run in `TIME_WAIT`. It
-/// answers every `GET` with `{"status": 200, "msg": "Good Luck!"}`. With `--upstream URL` it is
+/// answers every `GET` with `{"status": 200, "msg": "Good Luck!"}`, at once or after
+/// `--upstream-latency-ms N`, as an upstream on a network would. With `--upstream URL` it is
 /// another server, which tells its counts at `/stub_status` as nginx does.
 #[derive(Debug, Clone)]
 pub struct Upstream {

@@ -1,5 +1,6 @@
 //! Work for the processor: a known amount of it, not a sleep.
 
+use std::cell::Cell;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,16 @@ use crate::counters::Counters;
 const BATCH: u64 = 50_000;
 /// Times that the amount is measured; the median counts, since a neighbour can only slow one down.
 const MEASUREMENTS: usize = 9;
+
+thread_local! {
+    /// Pieces that this thread has done since somebody last asked.
+    static DONE_HERE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Pieces of work that the calling thread has done since it last asked.
+pub(crate) fn taken_on_this_thread() -> u64 {
+    DONE_HERE.take()
+}
 
 /// A piece of work that takes a known processor time, such as a rendering or a checksum would.
 ///
@@ -51,18 +62,26 @@ impl Work {
     /// Does the work on the calling thread, which is busy meanwhile. The result depends on the data
     /// seed alone.
     pub fn run(&self) -> u64 {
+        let _running = self.counters.enter_work();
         let began = ThreadTime::now();
         compute(self.rounds);
         self.counters.note_work(began.elapsed());
+        DONE_HERE.set(DONE_HERE.get() + 1);
         self.result
     }
 }
 
-/// Arithmetic that no compiler can foresee the end of.
+/// Arithmetic that no compiler can foresee the end of (G. Marsaglia's xorshift). It calls nothing,
+/// not even what would be inlined, so that a profile has one name for it.
+#[inline(never)]
 fn compute(rounds: u64) {
     let mut number = black_box(0x9e37_79b9_7f4a_7c15_u64);
-    for round in 0..rounds {
-        number = number.rotate_left(5).wrapping_mul(0x2545_f491_4f6c_dd1d) ^ round;
+    let mut left = rounds;
+    while left > 0 {
+        number ^= number << 13;
+        number ^= number >> 7;
+        number ^= number << 17;
+        left -= 1;
     }
     black_box(number);
 }

@@ -36,7 +36,7 @@ pub(crate) enum Command {
         /// Also the chapter's table of all variants
         #[arg(long)]
         matrix: bool,
-        /// What the services of chapter 4 call
+        /// What the services of chapter 4 call; beside nginx its yardsticks are measured, too
         #[arg(long, value_enum, default_value_t = UpstreamOf::Embedded)]
         upstream: UpstreamOf,
         /// Chapter 7 in a small emulated machine with so many memory regions: counts, no times
@@ -216,4 +216,5 @@ pub(crate) enum Tool {
     Browser,
     /// The kernel of the machine with several memory regions
     Kernel,
+    Nginx,
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use evidence::agreement::AgreementError;
+use evidence::drivers::DriverError;
 use evidence::interrupt::Interrupt;
 use evidence::proof::ProofError;
 
@@ -55,6 +57,17 @@ impl Problem {
             Self::new(Exit::Interrupted, "interrupted; nothing was kept")
         } else {
             Self::new(Exit::Invalid, error)
+        }
+    }
+
+    /// As [`Problem::of_run`], of a run that k6 and Locust had a part in.
+    pub(crate) fn of_generators(error: AgreementError, interrupt: &Interrupt) -> Self {
+        match error {
+            AgreementError::Proof(error) => Self::of_run(&error, interrupt),
+            AgreementError::Driver(DriverError::Interrupted) => {
+                Self::new(Exit::Interrupted, "interrupted; nothing was kept")
+            }
+            AgreementError::Driver(error) => Self::bad(error),
         }
     }
 

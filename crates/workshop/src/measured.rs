@@ -7,8 +7,9 @@ mod yardsticks;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use evidence::agreement::{self, AgreementError, External};
+use evidence::agreement::{self, External};
 use evidence::capture::Capture;
 use evidence::chapter_file::ChapterFile;
 use evidence::environment::Environment;
@@ -22,9 +23,9 @@ use self::outside::Nginx;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::UpstreamOf;
 use crate::compile;
-use crate::exit::{Exit, Problem};
+use crate::exit::Problem;
 use crate::terminal::Terminal;
-use crate::tools::Tools;
+use crate::tools::{self, Tools};
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
@@ -39,7 +40,8 @@ pub(crate) struct Order {
     pub(crate) matrix: bool,
     /// Also heap profiles, instructions and yardsticks, where the chapter has them.
     pub(crate) counts: bool,
-    /// Where the services' upstream is, unless it is the embedded one.
+    /// Where the services' upstream is, unless it is the embedded one. Beside nginx the yardsticks
+    /// are measured, too.
     pub(crate) upstream: UpstreamOf,
 }
 
@@ -59,7 +61,10 @@ pub(crate) fn measure(
     order: &Order,
     interrupt: &Interrupt,
 ) -> Result<Measured, Problem> {
-    let file = chapter.file()?;
+    let file = match order.upstream {
+        UpstreamOf::Embedded => chapter.file()?,
+        UpstreamOf::Nginx => chapter.file()?.with_another_upstream(),
+    };
     let references = published(workshop, &file)?;
     let digest = provenance::digest(&chapter.file_text()?);
     let programs = compile::programs(workshop, chapter, &file.mechanism.features, interrupt)?;
@@ -69,13 +74,13 @@ pub(crate) fn measure(
         "chapter {}, {}: about {:.0} s of load",
         file.chapter,
         file.title,
-        file.planned_s()
+        proof::planned_s(&file)
     ));
     let placement = Placement::of_chapter(&file);
-    let (_nginx, arguments) = match order.upstream {
+    let (nginx, arguments) = match order.upstream {
         UpstreamOf::Embedded => (None, Vec::new()),
         UpstreamOf::Nginx => {
-            let nginx = Nginx::start(chapter, &file)?;
+            let nginx = Nginx::start(chapter, &file, &placement.server)?;
             let arguments = vec!["--upstream".to_owned(), nginx.upstream()];
             (Some(nginx), arguments)
         }
@@ -99,7 +104,17 @@ pub(crate) fn measure(
         rounds.extend(cells);
     }
     if order.all_generators {
-        rounds.extend(by_all_generators(workshop, chapter, &bench)?);
+        let generators = Generators::of(workshop, chapter);
+        let seconds = Duration::from_secs_f64(file.load.duration_s);
+        let measured = agreement::measure(&bench, &generators.external(), seconds);
+        rounds.extend(measured.map_err(|error| Problem::of_generators(error, interrupt))?);
+    }
+    if let Some(nginx) = &nginx {
+        if tools::go().is_some() {
+            rounds.extend(yardsticks::before(nginx, chapter, &bench)?);
+        } else {
+            terminal.say("Go is not installed (https://go.dev/dl): without it no yardsticks");
+        }
     }
     let mut instructions = Vec::new();
     if order.counts {
@@ -113,7 +128,7 @@ pub(crate) fn measure(
         command: order.command.clone(),
         started,
         commit: Commit::checked_out(workshop.root()),
-        environment: Environment::observe(optimised, "dev", tools(workshop)),
+        environment: Environment::observe(optimised, "dev", versions(workshop)),
         seed: order.seed,
         chapter_file_digest: digest,
         chapter: file,
@@ -144,27 +159,6 @@ fn viewer_file(data: &ProfileData) -> Option<(String, Vec<u8>)> {
     Some((name, bytes.clone()))
 }
 
-fn by_all_generators(
-    workshop: &Workshop,
-    chapter: &Chapter,
-    bench: &Bench<'_>,
-) -> Result<Vec<evidence::record::Round>, Problem> {
-    let generators = Generators::of(workshop, chapter);
-    let external = External {
-        k6: &generators.k6,
-        k6_script: &generators.k6_script,
-        locust: &generators.locust,
-        locust_file: &generators.locust_file,
-    };
-    agreement::measure(bench, &external).map_err(|error| match error {
-        error if error.is_interrupt() => {
-            Problem::new(Exit::Interrupted, "interrupted; nothing was kept")
-        }
-        AgreementError::Proof(error) => Problem::of_run(&error, bench.interrupt),
-        AgreementError::Driver(error) => Problem::bad(error),
-    })
-}
-
 /// k6 and Locust as `setup` installs them, and the chapter's scripts for them.
 #[derive(Debug)]
 pub(crate) struct Generators {
@@ -185,6 +179,16 @@ impl Generators {
             locust_file: workshop.root().join(format!("locust/{package}.py")),
         }
     }
+
+    /// As the measurement of agreement takes them.
+    pub(crate) fn external(&self) -> External<'_> {
+        External {
+            k6: &self.k6,
+            k6_script: &self.k6_script,
+            locust: &self.locust,
+            locust_file: &self.locust_file,
+        }
+    }
 }
 
 fn published(
@@ -197,7 +201,7 @@ fn published(
     reference::look_up(&text, name, &file.reference).map_err(Problem::usage)
 }
 
-fn tools(workshop: &Workshop) -> BTreeMap<String, String> {
+fn versions(workshop: &Workshop) -> BTreeMap<String, String> {
     let rustc = provenance::rustc_version(workshop.root());
     rustc
         .map(|version| ("rustc".to_owned(), version))

@@ -155,6 +155,22 @@ pub(crate) fn go() -> Option<(PathBuf, String)> {
     Some((program, version))
 }
 
+/// nginx: Debian keeps it where only root looks.
+pub(crate) fn nginx() -> Option<PathBuf> {
+    on_path("nginx")
+        .or_else(|| Some(PathBuf::from("/usr/sbin/nginx")).filter(|file| file.is_file()))
+}
+
+/// The version that nginx prints of itself, on standard error: `nginx version: nginx/1.22.1`.
+pub(crate) fn nginx_version() -> Option<String> {
+    let said = Command::new(nginx()?)
+        .arg("-v")
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    version_in(&String::from_utf8_lossy(&said.stderr).replace('/', " "))
+}
+
 /// The first program of this name on the PATH.
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
@@ -203,6 +219,7 @@ mod tests {
             ("valgrind-3.19.0", "3.19.0"),
             ("rustc 1.95.0 (59807616e 2026-04-14)", "1.95.0"),
             ("git version 2.39.5", "2.39.5"),
+            ("nginx version: nginx 1.22.1", "1.22.1"),
         ] {
             assert_eq!(version_in(text).as_deref(), Some(version), "{text}");
         }

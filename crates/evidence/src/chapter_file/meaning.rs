@@ -150,12 +150,24 @@ fn law(file: &ChapterFile) -> Result {
 fn claims(file: &ChapterFile) -> Result {
     not_empty("mechanism.name", &file.mechanism.name)?;
     not_empty("mechanism.metric", &file.mechanism.metric)?;
+    for (index, beside) in file.beside.iter().enumerate() {
+        not_empty(&format!("beside.{index}.name"), &beside.name)?;
+        not_empty(&format!("beside.{index}.metric"), &beside.metric)?;
+    }
     bound("mechanism.problem", file.mechanism.problem)?;
     bound("mechanism.solution", file.mechanism.solution)?;
     more_than_one("effect.at_least", file.effect.at_least)?;
     more_than_one("check.at_least", file.check.at_least)?;
     if let Some(most) = file.check.at_most {
         more_than_one("check.at_most", most)?;
+    }
+    for (index, limit) in file.check.limits.iter().enumerate() {
+        not_empty(&format!("check.limits.{index}.name"), &limit.name)?;
+        not_empty(&format!("check.limits.{index}.metric"), &limit.metric)?;
+        bound(
+            &format!("check.limits.{index}.at_most"),
+            Bound::AtMost(limit.at_most),
+        )?;
     }
     named(file, "effect.setting", &file.effect.setting)?;
     named(file, "check.setting", &file.check.setting)?;

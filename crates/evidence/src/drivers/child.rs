@@ -36,6 +36,8 @@ pub(super) struct Task<'s> {
 pub(super) struct Ended {
     /// What the tool wrote to [`Task::summary_path`].
     pub(super) summary: String,
+    /// `None` after a signal.
+    pub(super) exit_code: Option<i32>,
     /// Processor time over the recorded part, as a share of what the tool could use.
     pub(super) cpu_share: Option<f64>,
     /// Time that its threads were ready to run but did not, as a share of the same. They wait
@@ -121,6 +123,7 @@ impl<'s> Task<'s> {
         };
         Ok(Ended {
             summary,
+            exit_code: status.code(),
             cpu_share: cpu.share(self.recorded, self.processors_usable()),
             waited_share: cpu.waited(self.recorded, self.processors_usable()),
         })

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::child::Task;
+use super::child::{Ended, Task};
 use super::{DriverError, Settings};
 use crate::load::Load;
 use crate::outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome};
@@ -63,7 +63,7 @@ pub fn run(
         users: load.users,
         open_loop: false,
     };
-    read(&ended.summary, facts, load.duration)
+    read(&ended, facts, load.duration)
 }
 
 /// As in `k6 v1.8.1 (go1.26.8, linux/amd64)`.
@@ -115,13 +115,13 @@ const QUANTILES: [(f64, &str); 9] = [
 ];
 
 fn read(
-    summary: &str,
+    ended: &Ended,
     generator: GeneratorFacts,
     recorded: Duration,
 ) -> Result<Outcome, DriverError> {
     let damaged = |reason: String| DriverError::Summary { tool: TOOL, reason };
     let summary: Summary =
-        serde_json::from_str(summary).map_err(|error| damaged(error.to_string()))?;
+        serde_json::from_str(&ended.summary).map_err(|error| damaged(error.to_string()))?;
     let metric = |name: &str| {
         summary
             .metrics
@@ -161,6 +161,7 @@ fn read(
     };
     let seconds = recorded.as_secs_f64();
     Ok(Outcome {
+        exit_code: ended.exit_code,
         generator,
         seconds,
         completed,

@@ -17,8 +17,7 @@ const TOOL: &str = "Locust";
 const WRONG: &str = "wrong answer: ";
 
 /// Runs Locust with the users, think time and durations of `load`; what to ask and which answer
-/// is right are the script's. Locust rounds latencies to a millisecond below 100 ms, to ten
-/// below a second.
+/// is right are the script's.
 ///
 /// # Errors
 /// If Locust or its script is missing, cannot be run, or yields nothing. A missed threshold is
@@ -98,6 +97,7 @@ fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
         0.0
     };
     Ok(Outcome {
+        exit_code: ended.exit_code,
         generator: GeneratorFacts {
             name: GeneratorKind::Locust,
             version: summary.version,

@@ -15,7 +15,7 @@ mod connection;
 mod failure;
 mod group;
 mod patience;
-mod rate;
+pub(crate) mod rate;
 mod record;
 mod request;
 mod schedule;
@@ -253,6 +253,7 @@ fn outcome(load: &Load, reports: Vec<Report>) -> Result<Outcome, GeneratorError>
     let seconds = load.duration.as_secs_f64();
     let record = &all.record;
     Ok(Outcome {
+        exit_code: None,
         generator: GeneratorFacts {
             name: GeneratorKind::Embedded,
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -9,7 +9,9 @@
 //!
 //! The edges of the span take the place of those two answers where the gap there is over twice
 //! the longest one inside: then the server had not started, or had stopped answering, and the
-//! silence belongs to the measurement.
+//! silence belongs to the measurement. So they do where the two ways of counting lie further
+//! apart than one answer at each edge and a tenth: a machine that stopped for half a second in
+//! mid-span and again at its end leaves no such edge, and the rest would count for the whole.
 
 /// When right answers came, in seconds since the span's start (before it: negative).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -78,8 +80,19 @@ impl Completions {
             .filter(|before| first - before <= usual)
             .unwrap_or(0.0);
         let to = if span - last <= usual { last } else { span };
-        self.count as f64 / (to - from)
+        let count = self.count as f64;
+        let rate = count / (to - from);
+        if belongs_to(rate, count, span) {
+            rate
+        } else {
+            count / span
+        }
     }
+}
+
+/// Whether `rate`, in answers a second, can be that of `count` answers in `span` seconds.
+pub(crate) fn belongs_to(rate: f64, count: f64, span: f64) -> bool {
+    (rate * span - count).abs() <= 2.0 + 0.1 * count
 }
 
 #[cfg(test)]
@@ -139,6 +152,19 @@ mod tests {
     fn a_server_that_stops_answering_is_not_extrapolated() {
         let rate = every(0.001, 0.0, 0.1).per_second(1.5);
         assert!((60.0..75.0).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn pauses_of_the_machine_are_part_of_the_span() {
+        let mut completions = Completions::new();
+        completions.note_before(-0.001);
+        for step in 0..1000 {
+            // It stops from 0.4 s to 0.7 s, and for good at 1.3 s.
+            let moment = f64::from(step) / 1000.0;
+            completions.note(if moment < 0.4 { moment } else { moment + 0.3 });
+        }
+        let rate = completions.per_second(1.5);
+        assert!((rate - 1000.0 / 1.5).abs() < 1e-6, "{rate}");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The rounds of a proof, in order.
 
-use crate::chapter_file::ChapterFile;
+use crate::chapter_file::{ChapterFile, Setting};
 use crate::claim::{PROBLEM, Point, SOLUTION};
-use crate::record::Purpose;
+use crate::record::{ProfileKind, Purpose};
 use crate::statistics::{self, Side};
 
 /// One round to come.
@@ -49,6 +49,21 @@ pub(super) fn plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
         steps.extend(in_turn(1).map(step(Purpose::Bound, bound.setting.as_str())));
     }
     steps
+}
+
+/// Seconds of load that a whole proof takes, without starts and drawing.
+pub fn planned_s(chapter: &ChapterFile) -> f64 {
+    let of = |name: &str, seconds: fn(&Setting) -> f64| chapter.setting(name).map_or(0.0, seconds);
+    let rounds: f64 = plan(chapter)
+        .iter()
+        .map(|step| of(step.setting, Setting::whole_s))
+        .sum();
+    let profile = |kind| of(chapter.profile_setting(kind), |setting| setting.warm_up_s);
+    let profiles = profile(ProfileKind::Cpu)
+        + chapter.rounds.cpu_profile_s
+        + profile(ProfileKind::Await)
+        + chapter.rounds.await_profile_s;
+    rounds + 2.0 * profiles
 }
 
 /// The rounds of the chapter's table: every setting's variants forwards, then backwards, so that

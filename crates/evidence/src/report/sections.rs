@@ -44,6 +44,15 @@ pub(super) fn claim(capture: &Capture, analysis: &Analysis) -> Markup {
                             td.remark { "claimed: " (limit_in_words(chapter.mechanism.problem, chapter.mechanism_users())) ", "
                                 (limit_in_words(chapter.mechanism.solution, chapter.mechanism_users())) }
                         }
+                        @for beside in &chapter.beside {
+                            tr {
+                                th scope="row" { (table::sentence_case(&beside.name)) }
+                                @for variant in [PROBLEM, SOLUTION] {
+                                    td.number { (table::beside_text(record, beside, variant).unwrap_or_else(unknown)) }
+                                }
+                                td.remark {}
+                            }
+                        }
                         tr {
                             th scope="row" { "Effect: " (effect.metric.label()) }
                             td.number { (median_text(record, effect.metric, PROBLEM)) }
@@ -78,6 +87,14 @@ pub(super) fn claim(capture: &Capture, analysis: &Analysis) -> Markup {
                                     ", claimed: " (figures::percent(bound.claimed)) }
                             }
                         }
+                        @if let Some(utilised) = &analysis.utilised {
+                            tr {
+                                th scope="row" { "Of the utilisation law's bound for the processor time given" }
+                                td.number {}
+                                td.number { (figures::percent(utilised.share)) }
+                                td.remark { "claimed: at least " (figures::percent(utilised.claimed)) }
+                            }
+                        }
                     }
                 }
             }
@@ -101,24 +118,30 @@ fn settings(record: &Record) -> Markup {
 
 /// The chapter's table, where it was measured.
 pub(super) fn matrix(record: &Record) -> Markup {
-    let cells = table::matrix_cells(record);
+    let tables = table::matrix_cells(record);
     html! {
-        @if let Some(cells) = cells {
+        @if !tables.is_empty() {
             section aria-labelledby="matrix" {
                 h2 #matrix { "All variants" }
-                div.scroll tabindex="0" role="region" aria-label="All variants" {
-                    table {
-                        thead { tr {
-                            th scope="col" { (cells.title) }
-                            @for column in &cells.columns { th.number scope="col" { (column) } }
-                        } }
-                        tbody {
-                            @for (variant, figures) in &cells.rows {
-                                tr {
-                                    th scope="row" { (variant) }
-                                    @for figure in figures { td.number { (figure) } }
-                                }
-                            }
+                @for cells in &tables { (matrix_table(cells)) }
+            }
+        }
+    }
+}
+
+fn matrix_table(cells: &table::Cells) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(cells.title) {
+            table {
+                thead { tr {
+                    th scope="col" { (cells.title) }
+                    @for column in &cells.columns { th.number scope="col" { (column) } }
+                } }
+                tbody {
+                    @for (variant, figures) in &cells.rows {
+                        tr {
+                            th scope="row" { (variant) }
+                            @for figure in figures { td.number { (figure) } }
                         }
                     }
                 }

@@ -31,6 +31,8 @@ pub fn send(
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(time_out))
         .http_status_as_error(false)
+        // A reader's proxy knows nothing of this machine's servers.
+        .proxy(None)
         .build()
         .into();
     let request = Request::builder()

@@ -41,6 +41,18 @@ impl Summary {
                 number(self.mechanism.solution)
             ),
         );
+        for beside in &self.beside {
+            let text = |reading: &Option<String>| reading.clone().unwrap_or_else(unknown);
+            row(
+                "Beside it",
+                &format!(
+                    "{}: {} in the problem, {} in the solution.",
+                    beside.name,
+                    text(&beside.problem),
+                    text(&beside.solution)
+                ),
+            );
+        }
         row("Effect", &self.effect_in_words());
         let floor = self
             .effect
@@ -50,24 +62,7 @@ impl Summary {
             "Noise floor",
             &format!("{floor}: so far apart were equal servers at most."),
         );
-        if let Some(bound) = &self.bound {
-            row(
-                "At the law",
-                &format!(
-                    "{} of the {} a second that {} allows in the setting `{}`.",
-                    figures::percent(bound.share),
-                    figures::count(bound.bound.round()),
-                    self.law.name,
-                    bound.setting
-                ),
-            );
-        }
-        for point in &self.points {
-            row(
-                "Elsewhere",
-                &format!("{}: {}.", point.setting, point_in_words(point)),
-            );
-        }
+        self.add_further_findings(&mut row);
         let share = self.generator.cpu_share.map_or_else(
             || "unknown processor time".to_owned(),
             |share| format!("at most {} of its processor time", figures::percent(share)),
@@ -100,6 +95,38 @@ impl Summary {
             row("Report", report);
         }
         text
+    }
+
+    /// What only some chapters claim: nearness to the law, use of the processor, other settings.
+    fn add_further_findings(&self, row: &mut impl FnMut(&str, &str)) {
+        if let Some(bound) = &self.bound {
+            row(
+                "At the law",
+                &format!(
+                    "{} of the {} a second that {} allows in the setting `{}`.",
+                    figures::percent(bound.share),
+                    figures::count(bound.bound.round()),
+                    self.law.name,
+                    bound.setting
+                ),
+            );
+        }
+        if let Some(utilised) = &self.utilised {
+            row(
+                "Utilised",
+                &format!(
+                    "{} of the solution's processor time went into the work; {} was claimed.",
+                    figures::percent(utilised.share),
+                    figures::percent(utilised.claimed)
+                ),
+            );
+        }
+        for point in &self.points {
+            row(
+                "Elsewhere",
+                &format!("{}: {}.", point.setting, point_in_words(point)),
+            );
+        }
     }
 
     fn effect_in_words(&self) -> String {

@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use super::{provenance, unknown};
+use super::{beside, provenance, unknown};
 use crate::{
-    chapter_file::Setting,
+    chapter_file::{Beside, Setting},
     figures,
     record::{Purpose, Record, Round},
     verdict::median_of,
 };
 
-/// Headings and cells, as text.
+/// One of the chapter's tables: headings and cells, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cells {
     /// What the figures are.
@@ -21,61 +21,97 @@ pub(crate) struct Cells {
     pub(crate) rows: Vec<(String, Vec<String>)>,
 }
 
-/// Every cell the median of its rounds, with how many times better than the first row it is; `None`
-/// for a chapter without a table, or where it was not measured.
-pub(crate) fn cells(record: &Record) -> Option<Cells> {
-    record.rounds_for(Purpose::Matrix).next()?;
+/// The effect's metric first, then what the chapter shows beside its mechanism. Every cell is the
+/// median of its rounds; of the effect's metric also how many times better than the first row it is.
+/// None for a chapter without a table, or where it was not measured.
+pub(crate) fn cells(record: &Record) -> Vec<Cells> {
     let chapter = &record.chapter;
-    let matrix = chapter.matrix.as_ref()?;
+    let Some(matrix) = &chapter.matrix else {
+        return Vec::new();
+    };
+    if record.rounds_for(Purpose::Matrix).next().is_none() {
+        return Vec::new();
+    }
     let heading = |name: &String| {
         let setting = chapter.setting(name);
         setting.map_or_else(|| name.clone(), Setting::in_words)
     };
-    let first = matrix.variants.first()?;
-    let row = |variant: &String| {
-        let figures = matrix.settings.iter().map(|setting| {
-            let value = median(record, variant, setting);
-            let text = value.map_or_else(unknown, |v| chapter.effect.metric.text(v));
-            match value.zip(median(record, first, setting)) {
-                Some((value, of_first)) if variant != first => {
-                    let gain = chapter.effect.metric.gain(of_first, value);
-                    format!("{text} ({}x)", figures::ratio(gain))
-                }
-                _ => text,
-            }
-        });
-        (variant.clone(), figures.collect())
+    let table = |title: &str, cell: &dyn Fn(&str, &str) -> String| {
+        let row = |variant: &String| {
+            let figures = matrix.settings.iter();
+            (
+                variant.clone(),
+                figures.map(|setting| cell(variant, setting)).collect(),
+            )
+        };
+        Cells {
+            title: title.to_owned(),
+            columns: matrix.settings.iter().map(heading).collect(),
+            rows: matrix.variants.iter().map(row).collect(),
+        }
     };
-    Some(Cells {
-        title: matrix.title.clone(),
-        columns: matrix.settings.iter().map(heading).collect(),
-        rows: matrix.variants.iter().map(row).collect(),
-    })
+    let effect = table(&matrix.title, &|variant, setting| {
+        effect_cell(record, variant, setting)
+    });
+    let others = chapter.beside.iter().map(|beside| {
+        table(&beside.name, &|variant, setting| {
+            beside_cell(record, beside, variant, setting)
+        })
+    });
+    std::iter::once(effect).chain(others).collect()
 }
 
-/// The table in Markdown; empty where there is none.
-pub fn matrix(record: &Record) -> String {
-    let Some(cells) = cells(record) else {
-        return String::new();
+fn effect_cell(record: &Record, variant: &str, setting: &str) -> String {
+    let metric = record.chapter.effect.metric;
+    let value = |variant: &str| {
+        let rounds: Vec<&Round> = rounds_of(record, setting).collect();
+        median_of(metric, &rounds, variant)
     };
-    let mut text = format!(
-        "| {} | {} |\n| --- |{}\n",
-        cells.title,
-        cells.columns.join(" | "),
-        " ---: |".repeat(cells.columns.len())
-    );
-    for (variant, figures) in &cells.rows {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "| `{variant}` | {} |", figures.join(" | "));
+    let matrix = record.chapter.matrix.as_ref();
+    let first = matrix.and_then(|matrix| matrix.variants.first());
+    let Some(own) = value(variant) else {
+        return unknown();
+    };
+    let text = metric.text(own);
+    let other = first.filter(|first| *first != variant);
+    match other.and_then(|first| value(first)) {
+        Some(of_first) => format!("{text} ({}x)", figures::ratio(metric.gain(of_first, own))),
+        None => text,
     }
-    let _ = write!(text, "\n{}", provenance(record));
-    text
 }
 
-fn median(record: &Record, variant: &str, setting: &str) -> Option<f64> {
-    let rounds: Vec<&Round> = record
+fn beside_cell(record: &Record, beside: &Beside, variant: &str, setting: &str) -> String {
+    let rounds = rounds_of(record, setting).filter(|round| round.variant == variant);
+    let value = beside::median(rounds, beside);
+    value.map_or_else(unknown, |value| beside.unit.text(value))
+}
+
+fn rounds_of<'a>(record: &'a Record, setting: &'a str) -> impl Iterator<Item = &'a Round> {
+    record
         .rounds_for(Purpose::Matrix)
-        .filter(|round| round.setting == setting)
-        .collect();
-    median_of(record.chapter.effect.metric, &rounds, variant)
+        .filter(move |round| round.setting == setting)
+}
+
+/// The tables in Markdown; empty where there are none.
+pub fn matrix(record: &Record) -> String {
+    let tables = cells(record);
+    if tables.is_empty() {
+        return String::new();
+    }
+    let mut text = String::new();
+    for cells in tables {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "| {} | {} |\n| --- |{}",
+            cells.title,
+            cells.columns.join(" | "),
+            " ---: |".repeat(cells.columns.len())
+        );
+        for (variant, figures) in &cells.rows {
+            let _ = writeln!(text, "| `{variant}` | {} |", figures.join(" | "));
+        }
+        text.push('\n');
+    }
+    text + &provenance(record)
 }

@@ -3,15 +3,16 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use super::{median_text, unknown};
+use super::{beside_text, median_text, unknown};
 use crate::{
     claim::{Metric, PROBLEM, SOLUTION},
     figures, flamegraph,
-    law::{Prediction, cpu_per_request},
+    law::{Law, Prediction, cpu_per_request, sleeps_per_request},
     outcome::Probed,
     record::{ProfileKind, Purpose, Record},
     statistics,
     verdict::Analysis,
+    yardstick,
 };
 
 /// All single figures of a capture, as a Markdown file of anchors. `folded`
@@ -37,11 +38,25 @@ fn named(
     values.run(record, analysis);
     values.law(analysis);
     values.claims(analysis);
+    for beside in &record.chapter.beside {
+        for variant in [PROBLEM, SOLUTION] {
+            let text = beside_text(record, beside, variant).unwrap_or_else(unknown);
+            values.add(&format!("{variant}-{}", beside.key()), text);
+        }
+    }
     values.variants(record);
+    values.set_up(record);
     values.bound(record, analysis);
     values.points(analysis);
     if let Some(utilised) = &analysis.utilised {
         values.add("utilised-share", figures::percent(utilised.share));
+        if let Some(share) = utilised.while_counted {
+            values.add("utilised-share-while-counted", figures::percent(share));
+        }
+    }
+    for one in yardstick::yardsticks(record) {
+        let share = one.of_the_solutions.map_or_else(unknown, figures::percent);
+        values.add(&format!("yardstick-{}-share", one.key()), share);
     }
     values.profiles(record, folded);
     for count in &record.instructions {
@@ -114,10 +129,7 @@ impl Values {
                 self.add(&format!("{variant}-{name}"), median);
             }
             let cpu = cpu_per_request(record, Purpose::Effect, variant);
-            let cpu = cpu.map_or_else(unknown, |s| {
-                format!("{} µs", figures::count((s * 1e6).round()))
-            });
-            self.add(&format!("{variant}-cpu-per-request"), cpu);
+            self.add(&format!("{variant}-cpu-per-request"), micros(cpu));
             self.probe(record, variant);
             self.counted(record, variant);
         }
@@ -135,6 +147,27 @@ impl Values {
             let name = format!("{variant}-{}", metric.replace('_', "-"));
             self.add(&name, count(median));
         }
+    }
+
+    /// The costs that the law predicts from, beside what they are under the effect's load.
+    fn set_up(&mut self, record: &Record) {
+        if !matches!(record.chapter.law, Law::SetUp(_)) {
+            return;
+        }
+        let cpu = |purpose, variant| cpu_per_request(record, purpose, variant);
+        for variant in [PROBLEM, SOLUTION] {
+            let alone = micros(cpu(Purpose::Law, variant));
+            self.add(&format!("{variant}-cpu-per-request-alone"), alone);
+            for (name, purpose) in [("sleeps-alone", Purpose::Law), ("sleeps", Purpose::Effect)] {
+                let sleeps = count(sleeps_per_request(record, purpose, variant));
+                self.add(&format!("{variant}-{name}"), sleeps);
+            }
+        }
+        let loaded = cpu(Purpose::Effect, PROBLEM).zip(cpu(Purpose::Effect, SOLUTION));
+        self.add(
+            "predicted-ratio-loaded",
+            ratio(loaded.map(|(problem, solution)| problem / solution)),
+        );
     }
 
     /// What everybody else waited, from the schedule and as a closed loop would have had it.
@@ -214,6 +247,12 @@ impl Values {
 
 fn ratio(value: Option<f64>) -> String {
     value.map_or_else(unknown, figures::ratio)
+}
+
+fn micros(seconds: Option<f64>) -> String {
+    seconds.map_or_else(unknown, |seconds| {
+        format!("{} µs", figures::count((seconds * 1e6).round()))
+    })
 }
 
 fn count(value: Option<f64>) -> String {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    chapter_file::WORK_CPU,
+    chapter_file::{ChapterFile, WORK_CPU},
     claim::{Bound, Metric, PROBLEM, Point, SOLUTION},
     law::{Inputs, Prediction},
     record::{Purpose, Record, Round},
@@ -26,14 +26,18 @@ pub struct MechanismFinding {
 }
 
 impl MechanismFinding {
+    /// The rounds that it is counted in.
+    pub(crate) fn purpose(chapter: &ChapterFile) -> Purpose {
+        match chapter.mechanism.setting {
+            Some(_) => Purpose::Mechanism,
+            None => Purpose::Effect,
+        }
+    }
+
     pub(super) fn of(record: &Record) -> Self {
         let claim = &record.chapter.mechanism;
         let users = record.chapter.mechanism_users();
-        let purpose = if claim.setting.is_some() {
-            Purpose::Mechanism
-        } else {
-            Purpose::Effect
-        };
+        let purpose = Self::purpose(&record.chapter);
         // A missing reading is as telling as one that is not a number: none.
         let worst = |variant: &str, bound: Bound| {
             bound.worst(
@@ -280,6 +284,8 @@ pub struct UtilisedFinding {
     /// Throughput against the utilisation law's bound for the processor time that the server was
     /// given: the smallest share (0 to 1) over the solution's rounds.
     pub share: f64,
+    /// The same where the mechanism was counted, if that has rounds of its own.
+    pub while_counted: Option<f64>,
     /// The claimed share.
     pub claimed: f64,
 }
@@ -287,14 +293,18 @@ pub struct UtilisedFinding {
 impl UtilisedFinding {
     pub(super) fn of(record: &Record) -> Option<Self> {
         let claim = record.chapter.utilised.as_ref()?;
-        let shares: Option<Vec<f64>> = record
-            .rounds_for(Purpose::Effect)
-            .filter(|round| round.variant == SOLUTION)
-            .map(|round| Some(round.readings.get(WORK_CPU)? / round.server_cpu_s?))
-            .collect();
+        let smallest = |purpose| {
+            let shares: Option<Vec<f64>> = record
+                .rounds_for(purpose)
+                .filter(|round| round.variant == SOLUTION)
+                .map(|round| Some(round.readings.get(WORK_CPU)? / round.server_cpu_s?))
+                .collect();
+            shares?.into_iter().reduce(f64::min)
+        };
         Some(Self {
             // A share that nobody knows is none.
-            share: shares?.into_iter().reduce(f64::min)?,
+            share: smallest(Purpose::Effect)?,
+            while_counted: smallest(Purpose::Mechanism),
             claimed: claim.at_least_share,
         })
     }

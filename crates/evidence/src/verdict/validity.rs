@@ -4,7 +4,7 @@ use super::{Analysis, EffectFinding, MechanismFinding};
 use crate::{
     chapter_file::{ChapterFile, Setting},
     claim::{PROBLEM, SOLUTION},
-    figures,
+    figures, generator,
     law::Inputs,
     outcome::{GeneratorFacts, Outcome},
     record::{Purpose, Record, Round},
@@ -99,8 +99,8 @@ pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
     // A rate may be measured from answer to answer, which is a gap between two
     // answers longer or shorter than the span.
     let completed = outcome.completed as f64;
-    let by_the_rate = outcome.requests_per_second * outcome.seconds;
-    let agree = (by_the_rate - completed).abs() <= 2.0 + 0.1 * completed;
+    let agree =
+        generator::rate::belongs_to(outcome.requests_per_second, completed, outcome.seconds);
     if !agree || outcome.seconds <= 0.0 {
         return Some(format!(
             "{} in {} s are not {} a second; the record is damaged.",

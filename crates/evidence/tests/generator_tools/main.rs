@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use evidence::drivers::{DriverError, Settings, k6, locust};
 use evidence::interrupt::Interrupt;
 use evidence::load::{Arrivals, Exchange, Load};
-use evidence::outcome::{GeneratorKind, Outcome};
+use evidence::outcome::{GeneratorKind, MISSED, Outcome};
 use tempfile::TempDir;
 
 /// What k6 1.8.1 wrote, cut down to the metrics that are read.
@@ -131,6 +131,7 @@ fn k6s_summary_becomes_an_outcome() {
     assert!((outcome.latency.at(0.5).unwrap() - 51.468_806).abs() < 1e-9);
     assert!(outcome.latency.at(0.99) > outcome.latency.at(0.5));
     assert_eq!((outcome.error_count(), outcome.wrong_answers), (0, 0));
+    assert_eq!(outcome.exit_code, Some(MISSED));
     let arguments = fake.arguments();
     for part in [
         "-e HOST=http://127.0.0.1:9 ",

@@ -29,6 +29,7 @@ pub(crate) fn outcome(users: u32, completed: u64, seconds: f64, ms: f64) -> Outc
         .map(|q| (q, ms * (1.0 + 0.02 * (1.0 / (1.0 - q)).ln())))
         .collect();
     Outcome {
+        exit_code: None,
         generator: GeneratorFacts {
             name: GeneratorKind::Embedded,
             version: "0.1.0".to_owned(),
@@ -74,6 +75,7 @@ pub(crate) fn round(
         outcome,
         readings: readings.into(),
         server_cpu_s: Some(0.9),
+        server_answers: None,
         throttled_s: Some(0.0),
     }
 }

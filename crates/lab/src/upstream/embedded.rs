@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -33,8 +34,11 @@ pub(super) fn start(options: &Options, counters: &Arc<Counters>) -> io::Result<S
     let address = listener.local_addr()?;
     let tls = options.tls.then(tls::Acceptor::new).transpose()?;
     let certificate = tls.as_ref().map(tls::Acceptor::certificate);
-    let body = body(options.data_seed);
-    let counters = Arc::clone(counters);
+    let answers = Answers {
+        body: body(options.data_seed),
+        latency: options.upstream_latency,
+        counters: Arc::clone(counters),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -43,13 +47,22 @@ pub(super) fn start(options: &Options, counters: &Arc<Counters>) -> io::Result<S
         .spawn(move || {
             runtime.block_on(async {
                 let listener = TcpListener::from_std(listener)?;
-                accept(listener, tls, body, counters).await
+                accept(listener, tls, answers).await
             })
         })?;
     Ok(Started {
         address,
         certificate,
     })
+}
+
+/// What every connection needs to answer.
+#[derive(Debug, Clone)]
+struct Answers {
+    body: Bytes,
+    /// Waited for before each answer, as if the upstream were on a network.
+    latency: Duration,
+    counters: Arc<Counters>,
 }
 
 /// What is always answered; with a data seed it is another answer.
@@ -64,21 +77,20 @@ fn body(seed: u64) -> Bytes {
 async fn accept(
     listener: TcpListener,
     tls: Option<tls::Acceptor>,
-    body: Bytes,
-    counters: Arc<Counters>,
+    answers: Answers,
 ) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
-        counters.note_upstream_connection();
+        answers.counters.note_upstream_connection();
         let _ = stream.set_nodelay(true);
-        let (tls, body, counters) = (tls.clone(), body.clone(), Arc::clone(&counters));
+        let (tls, answers) = (tls.clone(), answers.clone());
         tokio::spawn(async move {
             match tls {
-                None => serve(stream, body, counters).await,
+                None => serve(stream, answers).await,
                 Some(tls) => {
                     // A handshake that fails is the caller's trouble, and it will say so.
                     if let Ok(stream) = tls.handshake(stream).await {
-                        serve(stream, body, counters).await;
+                        serve(stream, answers).await;
                     }
                 }
             }
@@ -86,17 +98,19 @@ async fn accept(
     }
 }
 
-async fn serve(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    body: Bytes,
-    counters: Arc<Counters>,
-) {
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, answers: Answers) {
     let answer = service_fn(move |_: Request<Incoming>| {
-        counters.note_upstream_request();
-        let mut response = Response::new(Full::new(body.clone()));
+        answers.counters.note_upstream_request();
+        let mut response = Response::new(Full::new(answers.body.clone()));
         let kind = HeaderValue::from_static("application/json");
         response.headers_mut().insert(CONTENT_TYPE, kind);
-        async move { Ok::<_, Infallible>(response) }
+        let latency = answers.latency;
+        async move {
+            if !latency.is_zero() {
+                tokio::time::sleep(latency).await;
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     // A client that hangs up ends its connection and nothing else.
     let _ = http1::Builder::new()

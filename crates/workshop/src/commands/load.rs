@@ -8,7 +8,7 @@ use evidence::drivers::{self, DriverError, k6, locust};
 use evidence::generator;
 use evidence::interrupt::Interrupt;
 use evidence::load::Arrivals;
-use evidence::outcome::Outcome;
+use evidence::outcome::{Latency, MISSED, Outcome};
 use evidence::proof::{Bench, Event, Placement};
 use evidence::server::Server;
 
@@ -181,10 +181,11 @@ fn address(host: &str) -> Result<SocketAddr, Problem> {
 }
 
 fn table(outcome: &Outcome) -> String {
-    let latency = |quantile| {
-        let found = outcome.latency.at(quantile);
+    let at = |latency: &Latency, quantile| {
+        let found = latency.at(quantile);
         found.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"))
     };
+    let latency = |quantile| at(&outcome.latency, quantile);
     let time = Duration::from_secs_f64(outcome.seconds);
     let mut lines = vec![
         format!(
@@ -209,11 +210,29 @@ fn table(outcome: &Outcome) -> String {
             },
         ),
     ];
+    if let Some(probe) = &outcome.probe {
+        lines.push(format!(
+            "everybody else: {} right answers, {} wrong, {} failed, {} unfinished; median {}, 99 % {} (open loop)",
+            probe.completed,
+            probe.wrong_answers,
+            probe.errors.values().sum::<u64>(),
+            probe.unfinished,
+            at(&probe.latency, 0.5),
+            at(&probe.latency, 0.99),
+        ));
+    }
     for (cause, count) in &outcome.errors {
         lines.push(format!("failed: {count} x {cause}"));
     }
     if let Some(wrong) = &outcome.first_wrong_answer {
         lines.push(format!("first wrong answer: {wrong}"));
+    }
+    if let Some(code) = outcome.exit_code {
+        lines.push(match code {
+            0 => "the script's thresholds: kept, exit code 0".to_owned(),
+            MISSED => format!("the script's thresholds: missed, exit code {MISSED}"),
+            other => format!("the script ended with exit code {other}"),
+        });
     }
     if let Some(share) = outcome.generator.cpu_share {
         let bound = if outcome.generator.is_bound() {

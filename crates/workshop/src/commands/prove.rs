@@ -8,6 +8,7 @@ use evidence::record::Record;
 use evidence::report;
 use evidence::summary::Summary;
 use evidence::verdict::VerdictKind;
+use evidence::yardstick::{Yardstick, yardsticks};
 use serde::Serialize;
 
 use crate::chapters::Workshop;
@@ -36,6 +37,8 @@ struct Proved {
     summary: Summary,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     agreement: Vec<Compared>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    yardsticks: Vec<Yardstick>,
 }
 
 impl Proved {
@@ -50,6 +53,12 @@ impl Proved {
 
 /// Proves the chapters one after the other; the worst one decides the exit code.
 pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
+    if options.all_generators && options.upstream == UpstreamOf::Nginx {
+        return Err(Problem::usage(
+            "--all-generators takes the embedded upstream, whose answers can be made to take as \
+             long as on a network: leave out --upstream",
+        ));
+    }
     let workshop = Workshop::find()?;
     let chapters = workshop.chosen(&options.chapters)?;
     let folder = options
@@ -77,9 +86,11 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
         let proved = Proved {
             summary: Summary::new(record, &analysis, Some(shown(&workshop, &report))),
             agreement: agreement::compare(&record.rounds),
+            yardsticks: yardsticks(record),
         };
         let table = proved.summary.table()
             + &agreement_lines(&proved.agreement)
+            + &yardstick_lines(&proved.yardsticks)
             + &elsewhere(record);
         match options.format {
             Format::Human => println!("{}", table.trim_end()),
@@ -160,4 +171,19 @@ fn agreement_lines(agreement: &[Compared]) -> String {
         )
     };
     agreement.iter().map(line).collect()
+}
+
+fn yardstick_lines(yardsticks: &[Yardstick]) -> String {
+    let line = |one: &Yardstick| {
+        let share = one
+            .of_the_solutions
+            .map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0));
+        format!(
+            "{:<22} {:>8} requests/s, {share} of the solution's, before the same nginx\n",
+            one.service,
+            one.requests_per_second
+                .map_or_else(|| "-".to_owned(), grouped),
+        )
+    };
+    yardsticks.iter().map(line).collect()
 }

@@ -45,8 +45,8 @@ pub(crate) fn run(named: &[Tool]) -> Result<Exit, Problem> {
                     eprintln!("{words}");
                 }
                 println!("{name:<15} MISSING: {sentence}");
-                // Everything but the browser test does without a browser.
-                if tool != Tool::Browser || !named.is_empty() {
+                // Few checks need what is not ours to install.
+                if !matches!(tool, Tool::Browser | Tool::Nginx) || !named.is_empty() {
                     exit = Exit::Bad;
                 }
             }
@@ -69,6 +69,14 @@ fn install(tools: &Tools, tool: Tool) -> Result<Done, Failed> {
                      (on Debian: apt-get install chromium) or set CHROMIUM to its path",
                 )
             }),
+        Tool::Nginx => tools::nginx()
+            .map(|file| Done::There(file.display().to_string()))
+            .ok_or_else(|| {
+                Failed::because(
+                    "chapter 4 can run before an nginx of your own, and none is installed for \
+                     you: https://nginx.org (on Debian: apt-get install nginx-light)",
+                )
+            }),
     }
 }
 
@@ -79,6 +87,7 @@ fn name(tools: &Tools, tool: Tool) -> String {
         Tool::Locust => format!("Locust {}", tools.locust_pin().unwrap_or_default()),
         Tool::Browser => "browser".to_owned(),
         Tool::Kernel => "kernel".to_owned(),
+        Tool::Nginx => "nginx".to_owned(),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -54,21 +53,21 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
-    pub(crate) fn start(chapter: &Chapter, file: &ChapterFile) -> Result<Self, Problem> {
+    /// Starts it on these processors, and waits until it listens.
+    pub(crate) fn start(
+        chapter: &Chapter,
+        file: &ChapterFile,
+        pinned: &[usize],
+    ) -> Result<Self, Problem> {
         let Some(yardsticks) = file.yardsticks.clone() else {
             return Err(Problem::usage(format!(
                 "chapter {} calls no upstream: leave out --upstream",
                 chapter.number
             )));
         };
-        // Debian keeps it where only root looks.
-        let nginx = tools::on_path("nginx")
-            .or_else(|| Some(Path::new("/usr/sbin/nginx").to_owned()).filter(|f| f.is_file()))
-            .ok_or_else(|| {
-                Problem::bad(
-                    "nginx is not installed: https://nginx.org, or `apt install nginx-light`",
-                )
-            })?;
+        let nginx = tools::nginx().ok_or_else(|| {
+            Problem::bad("nginx is not installed: https://nginx.org, or `apt install nginx-light`")
+        })?;
         let address = address(&yardsticks.nginx_upstream)?;
         if TcpStream::connect_timeout(&address, PATIENCE).is_ok() {
             return Err(Problem::bad(format!(
@@ -86,8 +85,7 @@ impl Nginx {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::inherit());
-        let child = command
-            .spawn()
+        let child = spawn_on(command, pinned)
             .map_err(|e| Problem::bad(format!("nginx cannot be run: {e}")))?;
         let process = Outside {
             child,
@@ -106,6 +104,11 @@ impl Nginx {
             _process: process,
             yardsticks,
         })
+    }
+
+    /// What the chapter says of it.
+    pub(crate) fn yardsticks(&self) -> &Yardsticks {
+        &self.yardsticks
     }
 
     /// As the services' `--upstream` takes it.
@@ -152,17 +155,7 @@ pub(crate) fn start_go(
         .args(["-port", "0", "-upstream", upstream])
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
-    let processors = pinned.to_vec();
-    // A child inherits the processors of the thread that starts it.
-    let spawned = std::thread::spawn(move || {
-        if cfg!(target_os = "linux") {
-            processors::pin_current_thread(&processors).map_err(std::io::Error::other)?;
-        }
-        command.spawn()
-    });
-    let mut child = spawned
-        .join()
-        .unwrap_or_else(|_| Err(std::io::Error::other("the starting thread panicked")))
+    let mut child = spawn_on(command, pinned)
         .map_err(|e| Problem::bad(format!("the Go program cannot be run: {e}")))?;
     let said = child.stdout.take();
     let process = Outside {
@@ -175,6 +168,19 @@ pub(crate) fn start_go(
         .unwrap_or_default();
     let url = line.split_whitespace().last().unwrap_or_default();
     Ok((process, address(url)?))
+}
+
+/// A child inherits the processors of the thread that starts it: one for this.
+fn spawn_on(mut command: Command, pinned: &[usize]) -> std::io::Result<Child> {
+    let pinned = pinned.to_vec();
+    std::thread::spawn(move || {
+        if cfg!(target_os = "linux") {
+            processors::pin_current_thread(&pinned).map_err(std::io::Error::other)?;
+        }
+        command.spawn()
+    })
+    .join()
+    .unwrap_or_else(|_| Err(std::io::Error::other("the starting thread panicked")))
 }
 
 fn address(url: &str) -> Result<SocketAddr, Problem> {

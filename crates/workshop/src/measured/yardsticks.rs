@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use evidence::chapter_file::Yardsticks;
 use evidence::claim::SOLUTION;
 use evidence::proof::{Bench, Event};
 use evidence::record::{Purpose, Round};
@@ -13,25 +14,37 @@ use crate::exit::Problem;
 const GO: &str = "Go's net/http";
 const NGINX: &str = "nginx as a proxy";
 
-/// Solution, Go and nginx in turn, there and back, all before the same nginx; nothing for a chapter
-/// without yardsticks.
+/// As [`before`], with an nginx of its own; nothing for a chapter without yardsticks.
 pub(super) fn measure(chapter: &Chapter, bench: &Bench<'_>) -> Result<Vec<Round>, Problem> {
-    let Some(yardsticks) = &bench.chapter.yardsticks else {
+    if bench.chapter.yardsticks.is_none() {
         return Ok(Vec::new());
-    };
-    let nginx = Nginx::start(chapter, bench.chapter)?;
+    }
+    let nginx = Nginx::start(chapter, bench.chapter, &bench.placement.server)?;
+    before(&nginx, chapter, bench)
+}
+
+/// Solution, Go and nginx in turn, there and back and once more, all of them before `nginx`.
+pub(super) fn before(
+    nginx: &Nginx,
+    chapter: &Chapter,
+    bench: &Bench<'_>,
+) -> Result<Vec<Round>, Problem> {
     let arguments = ["--upstream".to_owned(), nginx.upstream()];
     let bench = Bench {
         arguments: &arguments,
         ..bench.clone()
     };
-    let processors = &bench.placement.server;
-    let (_go, go) = start_go(chapter, &yardsticks.go, &nginx.upstream(), processors)?;
+    let Yardsticks { setting, go, .. } = nginx.yardsticks();
+    let (_go, go) = start_go(chapter, go, &nginx.upstream(), &bench.placement.server)?;
     let proxy = nginx.proxy()?;
-    let setting = &yardsticks.setting;
-    let order = [SOLUTION, GO, NGINX, NGINX, GO, SOLUTION];
+    let there = [SOLUTION, GO, NGINX];
+    let order: Vec<_> = there
+        .iter()
+        .chain(there.iter().rev())
+        .chain(&there)
+        .collect();
     let mut rounds = Vec::new();
-    for (number, name) in order.into_iter().enumerate() {
+    for (number, &&name) in order.iter().enumerate() {
         (bench.observer)(Event::Begins(number + 1, order.len(), name));
         let round = match name {
             GO => outside(&bench, setting, name, go)?,
@@ -70,6 +83,7 @@ fn outside(
         outcome,
         readings: std::collections::BTreeMap::new(),
         server_cpu_s: None,
+        server_answers: None,
         throttled_s: None,
         connections: Vec::new(),
     })

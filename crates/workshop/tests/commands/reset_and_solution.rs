@@ -1,6 +1,8 @@
 //! The learner's file: never lost, put back whole, compared with the solution.
 
-use crate::workshop::{CHAPTER, SHIPPED, SOLUTION, Said, Workshop, names};
+#[cfg(unix)]
+use crate::workshop::Said;
+use crate::workshop::{CHAPTER, SHIPPED, SOLUTION, Workshop, names};
 
 #[test]
 fn reset_keeps_the_learners_file_and_says_where() {

@@ -1,6 +1,6 @@
 //! Installing with stand-ins for Go, Python and cargo: nothing is downloaded here.
 
-use crate::workshop::{Said, Workshop, names};
+use crate::workshop::{Said, Workshop};
 
 #[test]
 fn without_go_one_is_told_where_to_get_it() {
@@ -103,7 +103,8 @@ mod with_stand_ins {
     use std::os::unix::fs::PermissionsExt;
     use std::process::Command;
 
-    use super::{Said, Workshop, names};
+    use super::{Said, Workshop};
+    use crate::workshop::names;
 
     fn setup(workshop: &Workshop, tool: &str) -> Command {
         let mut command = workshop.command(&["setup", tool]);

@@ -1,6 +1,6 @@
 //! `cargo workshop test` with a stand-in for cargo: lines, counts, logs, and Ctrl-C.
 
-use crate::workshop::{Said, Workshop};
+use crate::workshop::Workshop;
 
 #[test]
 fn the_checks_can_be_listed() {
@@ -29,7 +29,8 @@ mod with_a_stand_in {
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
-    use super::{Said, Workshop};
+    use super::Workshop;
+    use crate::workshop::Said;
 
     /// `cargo workshop ARGUMENTS`, with a cargo made of shell commands and no
     /// other program than the system's own.

@@ -21,6 +21,7 @@ const RECORDED: &[(&str, &[&str])] = &[
         "coordinated-omission.md",
         &["coordinated_omission", "--", "30"],
     ),
+    ("hidden-stall.md", &["hidden_stall", "--", "20"]),
     ("profiling-cost.md", &["profiling_cost", "--", "16", "2"]),
     (
         "generator-bound.md",
@@ -50,7 +51,9 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, Problem> {
     let folder = workshop.root().join("flamegraphs/measuring");
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
-    compile::chapter(workshop, &workshop.chapter(1)?, &[], &interrupt)?;
+    for chapter in [1, 5] {
+        compile::chapter(workshop, &workshop.chapter(chapter)?, &[], &interrupt)?;
+    }
     let tools = Tools::of(workshop);
     // Before the first file changes what git sees.
     let commit = Commit::checked_out(workshop.root());

@@ -57,7 +57,12 @@ pub(super) fn optional(tools: &Tools) -> Vec<Finding> {
         found(
             "Go",
             tools::go().map(|(_, version)| version),
-            "building k6, and go tool pprof: https://go.dev/dl",
+            "building k6, chapter 4's yardstick, and go tool pprof: https://go.dev/dl",
+        ),
+        found(
+            "nginx",
+            tools::nginx_version(),
+            "prove 4 --upstream nginx: https://nginx.org (on Debian: apt-get install nginx-light)",
         ),
         found(
             "Python",

@@ -46,6 +46,7 @@ pub(super) fn failed<T>(sentence: impl Into<String>) -> Result<T, Failure> {
 pub(super) enum Need {
     Git,
     Go,
+    Nginx,
     K6,
     Locust,
     Mdbook,
@@ -74,6 +75,10 @@ impl Need {
                 "needs git: https://git-scm.com",
             ),
             Self::Go => (tools::go().is_some(), "needs Go: https://go.dev/dl"),
+            Self::Nginx => (
+                tools::nginx().is_some(),
+                "needs nginx: https://nginx.org (on Debian: apt-get install nginx-light)",
+            ),
             Self::K6 => (
                 tools.k6_version().as_deref() == Some(tools::K6),
                 "needs k6: cargo workshop setup k6",

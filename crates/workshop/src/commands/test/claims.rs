@@ -34,7 +34,22 @@ pub(super) const PROOF: Check = Check {
         context
             .chapters
             .iter()
-            .try_for_each(|chapter| proof(context, chapter))
+            .try_for_each(|chapter| proof(context, chapter, &[]))
+    },
+};
+
+pub(super) const UPSTREAM: Check = Check {
+    name: "upstream",
+    about: "claims about an upstream are proved before nginx, too, with Go and nginx beside them",
+    needs: &[Need::Go, Need::Nginx],
+    stands_alone: true,
+    run: |context| {
+        for chapter in &context.chapters {
+            if chapter.file()?.yardsticks.is_some() {
+                proof(context, chapter, &["--upstream", "nginx"])?;
+            }
+        }
+        Ok(())
     },
 };
 
@@ -54,6 +69,13 @@ struct Proof {
     effect: Effect,
     generator: Generator,
     environment: serde_json::Map<String, serde_json::Value>,
+    #[serde(default)]
+    yardsticks: Vec<Yardstick>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Yardstick {
+    requests_per_second: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -84,7 +106,7 @@ struct Generator {
     users: u32,
 }
 
-fn proof(context: &Context<'_>, chapter: &Chapter) -> Result<(), Failure> {
+fn proof(context: &Context<'_>, chapter: &Chapter, options: &[&str]) -> Result<(), Failure> {
     let number = chapter.number.to_string();
     // Such a claim is shown by counting alone; the check `regions` proves it elsewhere.
     let lacks_regions = lacks_regions(chapter)?;
@@ -93,7 +115,10 @@ fn proof(context: &Context<'_>, chapter: &Chapter) -> Result<(), Failure> {
     } else {
         ("proved", 0)
     };
-    let prove = || context.output(&mut context.own(&["prove", &number, "--format", "json"]));
+    let prove = || {
+        let mut prove = context.own(&["prove", &number, "--format", "json"]);
+        context.output(prove.args(options))
+    };
     let (mut code, mut said) = prove()?;
     if code == Some(INVALID) {
         // By its own word it says nothing about the code: the machine had other things to do.
@@ -122,7 +147,11 @@ fn proof(context: &Context<'_>, chapter: &Chapter) -> Result<(), Failure> {
         && proof.generator.name == "embedded"
         && proof.generator.cpu_share.is_none_or(|share| share > 0.0)
         && proof.generator.users > 0
-        && !proof.environment.is_empty();
+        && !proof.environment.is_empty()
+        && proof
+            .yardsticks
+            .iter()
+            .all(|one| one.requests_per_second.is_some_and(|rate| rate > 0.0));
     if sound {
         Ok(())
     } else {

@@ -1,0 +1,3 @@
+//! Nothing to do: it is here for the build dependencies.
+
+fn main() {}
