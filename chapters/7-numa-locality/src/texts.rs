@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use lab::{Copy, Options};
+use many_cpus::SystemHardware;
 
 /// Bytes of a text: 20 digits, 32 times.
 const BYTES: usize = 640;
@@ -14,9 +15,11 @@ static WHICH: OnceLock<(usize, u64)> = OnceLock::new();
 ///
 /// # Errors
 ///
-/// When they take more memory than is free, or standard output is closed.
+/// When a copy for each memory region, and one to copy from, take more memory than is free, or
+/// standard output is closed.
 pub fn prepare(options: &Options) -> Result<(), lab::Error> {
-    prepare_for(options.texts(BYTES)?, options.data_seed());
+    let regions = SystemHardware::current().max_memory_region_count();
+    prepare_for(options.texts_in_copies(BYTES, regions + 1)?, options.data_seed());
     Ok(())
 }
 

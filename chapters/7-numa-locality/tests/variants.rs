@@ -12,7 +12,15 @@ use evidence::interrupt::Interrupt;
 use evidence::regions::Placement;
 use evidence::server::{Launch, Server, get};
 
-const VARIANTS: [&str; 5] = ["problem", "exercise", "solution", "copies", "pinned"];
+const VARIANTS: [&str; 7] = [
+    "problem",
+    "exercise",
+    "solution",
+    "basic",
+    "thread-isolated",
+    "copies",
+    "pinned",
+];
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn start(variant: &str) -> Server {

@@ -226,7 +226,8 @@ impl Point {
 pub struct Check {
     /// The setting in which it is graded: a key of `[settings]`.
     pub setting: String,
-    /// The ratio, exercise to problem, larger being better.
+    /// The ratio, exercise to problem, larger being better. Below one where the gain needs more memory
+    /// regions than most machines have: then it bounds the loss.
     pub at_least: f64,
     /// A ratio that no cure can reach: beyond it the work was left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use evidence::claim::{EXERCISE, SOLUTION};
+use evidence::claim::{EXERCISE, PROBLEM, SOLUTION};
 use evidence::regions::{Record, judge, table, values};
 use evidence::verdict::{Verdict, VerdictKind};
 use serde::Serialize;
@@ -47,7 +47,8 @@ pub(crate) fn prove(
         .join(chapter.package());
     files::writable(&folder)?;
     let wanted = wanted("prove", chapter.number, regions, processors);
-    let record = observe(&workshop, &chapter, SOLUTION, &wanted, &ctrl_c::watch())?;
+    let both = [PROBLEM, SOLUTION];
+    let record = observe(&workshop, &chapter, &both, &wanted, &ctrl_c::watch())?;
     write(&folder, &record)?;
     show(chapter.number, &record, SOLUTION, format)
 }
@@ -57,11 +58,11 @@ pub(crate) fn check(number: u32, regions: u32, format: Format) -> Result<Exit, P
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;
     let wanted = wanted("check", number, regions, None);
-    let record = observe(&workshop, &chapter, EXERCISE, &wanted, &ctrl_c::watch())?;
+    let record = observe(&workshop, &chapter, &[PROBLEM, EXERCISE], &wanted, &ctrl_c::watch())?;
     show(number, &record, EXERCISE, format)
 }
 
-/// `capture N --regions R`: what the book shows.
+/// `capture N --regions R`: what the book shows, each step of the way to the solution.
 pub(crate) fn capture(
     chapters: &[u32],
     regions: u32,
@@ -72,7 +73,9 @@ pub(crate) fn capture(
     let folder = workshop.captures(chapter.number).join(FOLDER);
     files::writable(&folder)?;
     let wanted = wanted("capture", chapter.number, regions, processors);
-    let record = observe(&workshop, &chapter, SOLUTION, &wanted, &ctrl_c::watch())?;
+    let file = chapter.file()?;
+    let steps: Vec<&str> = file.steps.iter().map(|step| &*step.variant).collect();
+    let record = observe(&workshop, &chapter, &steps, &wanted, &ctrl_c::watch())?;
     write(&folder, &record)?;
     show(chapter.number, &record, SOLUTION, Format::Human)
 }
@@ -161,7 +164,7 @@ fn show(chapter: u32, record: &Record, cured: &str, format: Format) -> Result<Ex
                 reason: &reason,
                 mechanism: Mechanism {
                     name: "share of loads from the reader's own region",
-                    problem: local(evidence::claim::PROBLEM),
+                    problem: local(PROBLEM),
                     solution: local(cured),
                 },
                 record,

@@ -20,7 +20,8 @@
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define LOADS 1 /* QEMU_PLUGIN_MEM_R */
+/* QEMU_PLUGIN_MEM_RW: QEMU 7.2 that is asked for loads alone reports stores instead. */
+#define LOADS_AND_STORES 3
 #define NO_REGISTERS 0 /* QEMU_PLUGIN_CB_NO_REGS */
 
 struct qemu_plugin_tb;
@@ -38,6 +39,7 @@ size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(uint32_t info, uint64_t address);
+bool qemu_plugin_mem_is_store(uint32_t info);
 bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *hardware);
 uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *hardware);
 
@@ -85,8 +87,11 @@ static void grow(void)
     room *= 2;
 }
 
-static void loaded(unsigned int vcpu, uint32_t info, uint64_t address, void *data)
+static void accessed(unsigned int vcpu, uint32_t info, uint64_t address, void *data)
 {
+    if (qemu_plugin_mem_is_store(info)) {
+        return;
+    }
     struct qemu_plugin_hwaddr *hardware = qemu_plugin_get_hwaddr(info, address);
     if (!hardware || qemu_plugin_hwaddr_is_io(hardware)) {
         return;
@@ -111,7 +116,7 @@ static void translated(uint64_t id, struct qemu_plugin_tb *block)
     for (size_t index = 0; index < count; index++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(block, index);
         if (qemu_plugin_insn_vaddr(insn) < PROGRAMS_END) {
-            qemu_plugin_register_vcpu_mem_cb(insn, loaded, NO_REGISTERS, LOADS, NULL);
+            qemu_plugin_register_vcpu_mem_cb(insn, accessed, NO_REGISTERS, LOADS_AND_STORES, NULL);
         }
     }
 }
