@@ -17,6 +17,7 @@ const HOST = __ENV.HOST || 'http://127.0.0.1:8080';
 const WARM_UP = number('WARM_UP', 2);
 const DURATION = number('DURATION', 28);
 const TIME_OUT = number('TIME_OUT', 60);
+const ALONE_MS = number('ALONE_MS', 0);
 
 // Only what was answered in the steady state.
 const rightAnswers = new Counter('right_answers');
@@ -111,8 +112,12 @@ export function load(chapter) {
   };
 }
 
-// How long a request takes with nobody else there, in milliseconds: the median of some.
+// How long a request takes with nobody else there, in milliseconds: the median of some, unless -e
+// ALONE_MS says it, for when others are there already.
 export function alone(chapter) {
+  if (ALONE_MS > 0) {
+    return ALONE_MS;
+  }
   const taken = [];
   for (let number = 0; number < 15; number += 1) {
     const response = send(chapter);

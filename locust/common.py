@@ -173,6 +173,12 @@ def add_options(parser) -> None:
     parser.add_argument(
         "--warm-up", type=float, default=2.0, help="Seconds, once all users are there, that are not measured"
     )
+    parser.add_argument(
+        "--alone-ms",
+        type=float,
+        default=0.0,
+        help="What an answer takes with nobody else there, for chapters that compare with it (default: found out)",
+    )
     parser.add_argument("--time-out", type=float, default=60.0, help="Seconds without an answer that make an error")
     parser.add_argument(
         "--summary", metavar="FILE", default="", include_in_web_ui=False, help="Write what was measured to FILE as JSON"
@@ -197,7 +203,8 @@ class Measurement:
         self.alone_ms: float | None = None
 
     def ask_alone(self, **_kwargs) -> None:
-        self.alone_ms = alone_ms(self.environment.host, self.environment.user_classes[0])
+        given = self.environment.parsed_options.alone_ms
+        self.alone_ms = given or alone_ms(self.environment.host, self.environment.user_classes[0])
 
     def note(self, name, response_time, exception=None, **_kwargs) -> None:
         if self.start and name == READS and exception is None:

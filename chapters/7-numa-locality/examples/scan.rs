@@ -36,7 +36,10 @@ fn main() {
     };
     let seconds = began.elapsed().as_secs_f64();
     let compared = texts as f64 * scans as f64;
-    println!("{scans} scans of {texts} texts in {seconds:.1} s: {:.2} ns a text", seconds * 1e9 / compared);
+    println!(
+        "{scans} scans of {texts} texts in {seconds:.1} s: {:.2} ns a text",
+        seconds * 1e9 / compared
+    );
 }
 
 /// Scans for so many seconds on as many threads as there are processors, and says how often.

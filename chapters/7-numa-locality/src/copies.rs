@@ -41,6 +41,8 @@ fn routes() -> Router {
 }
 
 async fn check(body: String) -> String {
-    TEXTS.with_cached(|texts| texts.any_begins(&body)).to_string()
+    TEXTS
+        .with_cached(|texts| texts.any_begins(&body))
+        .to_string()
 }
 // ANCHOR_END: check

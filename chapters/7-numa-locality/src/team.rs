@@ -51,7 +51,8 @@ impl Team {
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
         self.0.everybody.wait();
-        let (Some(queue), Ok(runtime)) = (vacancy, Builder::new_current_thread().enable_all().build())
+        let (Some(queue), Ok(runtime)) =
+            (vacancy, Builder::new_current_thread().enable_all().build())
         else {
             return;
         };

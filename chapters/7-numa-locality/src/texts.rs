@@ -19,7 +19,10 @@ static WHICH: OnceLock<(usize, u64)> = OnceLock::new();
 /// standard output is closed.
 pub fn prepare(options: &Options) -> Result<(), lab::Error> {
     let regions = SystemHardware::current().max_memory_region_count();
-    prepare_for(options.texts_in_copies(BYTES, regions + 1)?, options.data_seed());
+    prepare_for(
+        options.texts_in_copies(BYTES, regions + 1)?,
+        options.data_seed(),
+    );
     Ok(())
 }
 

@@ -72,7 +72,10 @@ fn all_variants_answer_alike() {
             (number(19_999) + " and more", "true"),
             (number(20_000), "false"),
             (number(7)[..639].to_owned(), "false"),
-            ("None of the forbidden texts begins as this letter does. ".repeat(12), "false"),
+            (
+                "None of the forbidden texts begins as this letter does. ".repeat(12),
+                "false",
+            ),
             (String::new(), "false"),
         ] {
             assert_eq!(check(server.service(), &body), answer, "{variant}: {body}");

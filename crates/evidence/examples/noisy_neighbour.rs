@@ -43,9 +43,7 @@ struct Seen {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let seconds = std::env::args()
-        .nth(1)
-        .map_or(Ok(8), |text| text.parse())?;
+    let seconds = std::env::args().nth(1).map_or(Ok(8), |text| text.parse())?;
     let chapter = ChapterFile::read(Path::new(CHAPTER), CHAPTER)?;
     let load = Load {
         duration: Duration::from_secs(seconds),
@@ -79,16 +77,23 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("beside a busy neighbour", |seen| &seen.beside),
     ];
     for (name, side) in sides {
-        let at = |quantile: f64| {
-            move |seen: &Seen| side(seen).latency.at(quantile).unwrap_or(f64::NAN)
-        };
+        let at =
+            |quantile: f64| move |seen: &Seen| side(seen).latency.at(quantile).unwrap_or(f64::NAN);
         row(
             &format!("requests a second, {name}"),
             &|seen| side(seen).requests_per_second,
             |rate| figures::count(rate.round()),
         );
-        row(&format!("median latency, {name}"), &at(0.5), figures::milliseconds);
-        row(&format!("99th percentile, {name}"), &at(0.99), figures::milliseconds);
+        row(
+            &format!("median latency, {name}"),
+            &at(0.5),
+            figures::milliseconds,
+        );
+        row(
+            &format!("99th percentile, {name}"),
+            &at(0.99),
+            figures::milliseconds,
+        );
     }
     let faults: u64 = seen
         .iter()

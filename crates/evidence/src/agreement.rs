@@ -140,6 +140,9 @@ fn together(
 /// record the same time: where the processor is full, what one of them leaves the others take.
 const LOCUST_IS_LATER: Duration = Duration::from_secs(2);
 
+/// Long enough for the median of some answers with nobody else there.
+const ALONE: Duration = Duration::from_secs(1);
+
 /// What each generator saw of `server`, the embedded one first.
 fn side_by_side(
     bench: &Bench<'_>,
@@ -149,10 +152,12 @@ fn side_by_side(
     beside: Beside,
 ) -> Result<Vec<Outcome>, AgreementError> {
     let (processors, interrupt) = (&bench.placement.generator, bench.interrupt);
+    let alone = alone(bench, server)?;
     let settings = |program, script| drivers::Settings {
         program,
         script,
         processors,
+        alone,
         interrupt,
     };
     let target = server.service();
@@ -177,6 +182,18 @@ fn side_by_side(
         }
         Ok(outcomes)
     })
+}
+
+/// What an answer takes with nobody else there, if the chapter's scripts compare with it.
+fn alone(bench: &Bench<'_>, server: &Server) -> Result<Option<Duration>, ProofError> {
+    if !bench.chapter.law.depends_on_the_machine() {
+        return Ok(None);
+    }
+    let mut load = bench.chapter.load_of(&bench.chapter.load);
+    (load.users, load.duration) = (1, ALONE);
+    let outcome = bench.drive(server, &load)?;
+    let median = outcome.latency.at(0.5);
+    Ok(median.map(|ms| Duration::from_secs_f64(ms / 1000.0)))
 }
 
 /// The program's own spelling.

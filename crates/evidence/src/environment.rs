@@ -146,7 +146,11 @@ mod tests {
     #[test]
     fn memory_regions_are_counted_from_the_systems_nodes() {
         let sys = tempfile::tempdir().unwrap();
-        assert_eq!(memory_regions_in(sys.path()), 1, "a system that does not tell");
+        assert_eq!(
+            memory_regions_in(sys.path()),
+            1,
+            "a system that does not tell"
+        );
         for name in ["node0", "node1", "node12", "nodes", "power"] {
             fs::create_dir_all(sys.path().join("devices/system/node").join(name)).unwrap();
         }

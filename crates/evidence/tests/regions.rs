@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use evidence::record::Commit;
-use evidence::regions::{
-    Copy, Load, Placement, Reader, Reads, Record, Seen, judge, table, values,
-};
+use evidence::regions::{Copy, Load, Placement, Reader, Reads, Record, Seen, judge, table, values};
 use evidence::verdict::VerdictKind;
 
 const REGIONS: u32 = 4;
@@ -52,7 +50,9 @@ fn seen(variant: &str, copies: Vec<Copy>, readers: Vec<Reader>, loads: Vec<Vec<u
 
 /// One copy in region 0, read from everywhere.
 fn problem() -> Seen {
-    let readers = (0..8).map(|processor| reader(processor, false, 0)).collect();
+    let readers = (0..8)
+        .map(|processor| reader(processor, false, 0))
+        .collect();
     let loads = vec![vec![1000, 0, 0, 0]; 4];
     seen("problem", vec![copy(0, 0)], readers, loads)
 }
@@ -62,7 +62,11 @@ fn cured() -> Seen {
     let copies = [(0, 0), (1, 0), (2, 1), (3, 2), (4, 3)];
     let readers = (0..8).map(|processor| reader(processor, true, 1 + processor / 2));
     let loads = (0..4)
-        .map(|region| (0..4).map(|memory| if memory == region { 9_999 } else { 0 }).collect())
+        .map(|region| {
+            (0..4)
+                .map(|memory| if memory == region { 9_999 } else { 0 })
+                .collect()
+        })
         .collect();
     seen(
         "solution",
@@ -102,12 +106,21 @@ fn a_quarter_before_and_all_afterwards_is_proved() {
     let (problem, cured) = (problem(), cured());
     assert_eq!(problem.local_loads(), Some(0.25));
     assert_eq!(problem.local_pages(), Some(0.25));
-    assert_eq!((problem.pinned_readers(), problem.regions_with_a_copy()), (0, 0));
+    assert_eq!(
+        (problem.pinned_readers(), problem.regions_with_a_copy()),
+        (0, 0)
+    );
     assert_eq!(cured.local_loads(), Some(1.0));
-    assert_eq!((cured.pinned_readers(), cured.regions_with_a_copy()), (8, 4));
+    assert_eq!(
+        (cured.pinned_readers(), cured.regions_with_a_copy()),
+        (8, 4)
+    );
     let (kind, reason) = verdict(problem, cured);
     assert_eq!(kind, VerdictKind::Proved, "{reason}");
-    assert!(reason.contains("25.0 %") && reason.contains("100.0 %"), "{reason}");
+    assert!(
+        reason.contains("25.0 %") && reason.contains("100.0 %"),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -123,15 +136,27 @@ fn a_problem_that_reads_nearby_by_luck_refutes_the_claim() {
 fn every_way_to_fall_short_has_its_sentence() {
     type Change = fn(&mut Seen);
     let ways: [(Change, &str); 6] = [
-        (|seen| seen.placement.readers[3].pinned_to = None, "7 of 8 workers"),
+        (
+            |seen| seen.placement.readers[3].pinned_to = None,
+            "7 of 8 workers",
+        ),
         (|seen| seen.placement.readers[3].moved = 1, "7 of 8 workers"),
-        (|seen| seen.placement.readers[3].pinned_to = Some(2), "7 of 8 workers"),
+        (
+            |seen| seen.placement.readers[3].pinned_to = Some(2),
+            "7 of 8 workers",
+        ),
         (
             |seen| seen.placement.copies[2].pages = Some(BTreeMap::from([(1, 64), (0, 64)])),
             "3 of 4 regions",
         ),
-        (|seen| seen.placement.copies.push(copy(5, 3)), "keeps 6 copies"),
-        (|seen| seen.loads[0][1] = 2_000, "loads from the data set were local"),
+        (
+            |seen| seen.placement.copies.push(copy(5, 3)),
+            "keeps 6 copies",
+        ),
+        (
+            |seen| seen.loads[0][1] = 2_000,
+            "loads from the data set were local",
+        ),
     ];
     for (change, words) in ways {
         let mut short = cured();
@@ -159,8 +184,14 @@ fn what_was_not_counted_makes_the_run_invalid() {
     type Change = fn(&mut Seen);
     let ways: [(Change, &str); 3] = [
         (|seen| seen.answers = 39, "not all requests"),
-        (|seen| seen.loads = vec![vec![0; 4]; 4], "no load was counted"),
-        (|seen| seen.placement.copies[1].pages = None, "the kernel did not tell"),
+        (
+            |seen| seen.loads = vec![vec![0; 4]; 4],
+            "no load was counted",
+        ),
+        (
+            |seen| seen.placement.copies[1].pages = None,
+            "the kernel did not tell",
+        ),
     ];
     for (change, words) in ways {
         let mut blind = cured();
@@ -182,7 +213,10 @@ fn nearly_all_is_not_rounded_up_to_all() {
     assert!(text.contains("| 0 of 8 | 8 of 8 |"), "{text}");
     assert!(text.contains("at commit `0123456789ab`"), "{text}");
     let values = values(&record(vec![problem(), nearly]));
-    assert!(values.contains("ANCHOR: solution-local-loads -->\n99.99 %"), "{values}");
+    assert!(
+        values.contains("ANCHOR: solution-local-loads -->\n99.99 %"),
+        "{values}"
+    );
     assert!(values.contains("ANCHOR: verdict -->\nproved"), "{values}");
 }
 

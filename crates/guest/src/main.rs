@@ -62,7 +62,11 @@ mod linux {
 
     /// What a distribution does when it boots, as far as it is needed here.
     fn prepare() -> Result<()> {
-        let file_systems = [(c"proc", "/proc"), (c"sysfs", "/sys"), (c"devtmpfs", "/dev")];
+        let file_systems = [
+            (c"proc", "/proc"),
+            (c"sysfs", "/sys"),
+            (c"devtmpfs", "/dev"),
+        ];
         for (kind, folder) in file_systems {
             fs::create_dir_all(folder)?;
             mount(kind, folder, kind, MountFlags::empty(), None::<&CStr>)?;
@@ -116,7 +120,9 @@ mod linux {
             .collect();
         let mut answers = 0;
         for client in clients {
-            answers += client.join().unwrap_or_else(|_| Err(Error::other("a client panicked")))?;
+            answers += client
+                .join()
+                .unwrap_or_else(|_| Err(Error::other("a client panicked")))?;
         }
         println!("\n@answers {answers}");
         Ok(())
@@ -163,7 +169,8 @@ mod linux {
     }
 
     fn number(text: &str) -> Result<usize> {
-        text.parse().map_err(|_| Error::other(format!("`{text}` is no number")))
+        text.parse()
+            .map_err(|_| Error::other(format!("`{text}` is no number")))
     }
 
     /// The memory of the service that is really there, in KiB.

@@ -6,7 +6,10 @@ use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 use crate::{Error, Options};
 
-/// The share of the machine's memory that a data set takes unless the command line names a size.
+/// Texts for each processor unless the command line names a size: however many processors there are,
+/// they answer about as many requests a second, which no generator is too slow for.
+const EACH_PROCESSOR: u64 = 100_000;
+/// The share of the machine's memory that a data set takes at most, unless it is asked to.
 const SHARE: u64 = 64;
 /// The published size: no machine takes more unless it is asked to.
 const MOST: u64 = 4_000_000;
@@ -22,8 +25,9 @@ struct Memory {
 }
 
 impl Options {
-    /// How many texts of `bytes` bytes the data set has: as many as `--texts` says, or as fit into a
-    /// 64th of the machine's memory, at most 4,000,000. Prints the number and what it takes.
+    /// How many texts of `bytes` bytes the data set has: as many as `--texts` says, or 100,000 for
+    /// each processor, as far as they fit into a 64th of the machine's memory, and at most
+    /// 4,000,000. Prints the number and what it takes.
     ///
     /// # Errors
     ///
@@ -40,7 +44,8 @@ impl Options {
     pub fn texts_in_copies(&self, bytes: usize, copies: usize) -> Result<usize, Error> {
         let memory = Memory::here();
         let each = bytes as u64 + HEADER;
-        let texts = self.texts.unwrap_or_else(|| memory.holds(each));
+        let processors = self.scans.seen().usable;
+        let texts = self.texts.unwrap_or_else(|| memory.holds(each, processors));
         let copy = texts.saturating_mul(each);
         let needed = copy.saturating_mul(copies as u64);
         if needed > memory.free {
@@ -53,7 +58,8 @@ impl Options {
         let why = match self.texts {
             Some(_) => "as --texts says".to_owned(),
             None => format!(
-                "sized to the machine's {} GiB; --texts {MOST} is the published size",
+                "sized to the machine's {processors} processors and {} GiB; --texts {MOST} is the \
+                 published size",
                 gib(memory.total)
             ),
         };
@@ -95,10 +101,13 @@ impl Memory {
         free: 4 * 1024 * MIB,
     };
 
-    /// Texts that fit into the data set's share; in thousands, so that a glance can compare them.
-    fn holds(self, each: u64) -> u64 {
+    /// Texts for so many processors that fit into the data set's share; in thousands, so that a
+    /// glance can compare them.
+    fn holds(self, each: u64, processors: usize) -> u64 {
         let thousands = self.total / SHARE / each / 1000;
-        (thousands * 1000).clamp(1000, MOST)
+        (thousands * 1000)
+            .min(EACH_PROCESSOR * processors as u64)
+            .clamp(1000, MOST)
     }
 }
 
@@ -111,18 +120,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_holds_what_its_memory_allows_up_to_the_published_size() {
-        let holds = |gib: u64| {
+    fn a_machine_holds_what_its_processors_and_memory_allow_up_to_the_published_size() {
+        let holds = |gib: u64, processors| {
             let memory = Memory {
                 total: gib * 1024 * MIB,
                 free: 0,
             };
-            memory.holds(664)
+            memory.holds(664, processors)
         };
-        assert_eq!(holds(8), 202_000);
-        assert_eq!(holds(16), 404_000);
-        assert_eq!(holds(1024), MOST);
-        assert_eq!(holds(0), 1000);
+        assert_eq!(holds(16, 2), 200_000);
+        assert_eq!(holds(16, 8), 404_000);
+        assert_eq!(holds(8, 8), 202_000);
+        assert_eq!(holds(1024, 176), MOST);
+        assert_eq!(holds(0, 2), 1000);
     }
 
     #[test]

@@ -137,22 +137,6 @@ impl Sampled {
                 &self.data_copies,
             ),
             ("data_reads_total", "Reads of a copy", &self.data_reads),
-            ("scans_total", "Scans of the data set", &self.scans),
-            (
-                "scan_workers",
-                "Threads that have scanned",
-                &self.scan_workers,
-            ),
-            (
-                "scan_processors",
-                "Processors on which a scan has ended",
-                &self.scan_processors,
-            ),
-            (
-                "processors_usable",
-                "Processors that the process might use when it started",
-                &self.processors_usable,
-            ),
         ] {
             registry.register(name, help, gauge.clone());
         }
@@ -202,16 +186,40 @@ impl Sampled {
             "Reads by a thread bound to a processor, of a copy that such a thread of its memory region wrote",
             self.data_reads_at_home_share.clone(),
         );
-        registry.register(
-            "workers_match_processors",
-            "Processors that scan by as many threads, against the processors usable; or the threads, where they are more",
-            self.workers_match_processors.clone(),
-        );
         #[cfg(feature = "allocations")]
         registry.register(
             "allocations_per_request",
             "Heap allocations while a request was handled, on average since the start",
             self.allocations_per_request.clone(),
+        );
+        self.register_scans(registry);
+    }
+
+    fn register_scans(&self, registry: &mut Registry) {
+        for (name, help, gauge) in [
+            ("scans_total", "Scans of the data set", &self.scans),
+            (
+                "scan_workers",
+                "Threads that have scanned",
+                &self.scan_workers,
+            ),
+            (
+                "scan_processors",
+                "Processors on which a scan has ended",
+                &self.scan_processors,
+            ),
+            (
+                "processors_usable",
+                "Processors that the process might use when it started",
+                &self.processors_usable,
+            ),
+        ] {
+            registry.register(name, help, gauge.clone());
+        }
+        registry.register(
+            "workers_match_processors",
+            "Processors that scan by as many threads, against the processors usable; or the threads, where they are more",
+            self.workers_match_processors.clone(),
         );
     }
 }

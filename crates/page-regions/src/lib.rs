@@ -62,7 +62,12 @@ fn ask(pages: &[usize]) -> Option<Vec<Option<u32>>> {
         )
     };
     // A negative status is an error of that page, most often that it was never written.
-    (refused == 0).then(|| status.into_iter().map(|node| node.try_into().ok()).collect())
+    (refused == 0).then(|| {
+        status
+            .into_iter()
+            .map(|node| node.try_into().ok())
+            .collect()
+    })
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -57,10 +57,10 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
         }) => match regions {
             Some(regions) => regions::capture(&chapters, regions, processors),
             None => capture::run(&capture::Options {
-            chapters,
-            derive,
-            verify,
-            measuring,
+                chapters,
+                derive,
+                verify,
+                measuring,
             }),
         },
         Some(Command::Prove {
@@ -76,13 +76,13 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
         }) => match regions {
             Some(regions) => regions::prove(&chapters, regions, processors, report, output.format),
             None => prove::run(&prove::Options {
-            chapters,
-            seed,
-            report,
-            all_generators,
-            matrix,
-            upstream,
-            format: output.format,
+                chapters,
+                seed,
+                report,
+                all_generators,
+                matrix,
+                upstream,
+                format: output.format,
             }),
         },
         Some(Command::Profile {

@@ -170,9 +170,12 @@ pub(crate) fn for_a_machine(
 
 fn cargo(workshop: &Workshop, package: &str) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo
-        .current_dir(workshop.root())
-        .args(["build", "--message-format=json", "--package", package]);
+    cargo.current_dir(workshop.root()).args([
+        "build",
+        "--message-format=json",
+        "--package",
+        package,
+    ]);
     cargo
 }
 

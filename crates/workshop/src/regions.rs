@@ -188,8 +188,17 @@ mod tests {
             command: String::new(),
         };
         assert_eq!(shape(&wanted(4, None)).map(|s| s.processors).ok(), Some(8));
-        assert_eq!(shape(&wanted(4, Some(176))).map(|s| s.processors).ok(), Some(176));
-        for (regions, processors) in [(1, None), (9, None), (4, Some(6)), (4, Some(0)), (2, Some(300))] {
+        assert_eq!(
+            shape(&wanted(4, Some(176))).map(|s| s.processors).ok(),
+            Some(176)
+        );
+        for (regions, processors) in [
+            (1, None),
+            (9, None),
+            (4, Some(6)),
+            (4, Some(0)),
+            (2, Some(300)),
+        ] {
             let refused = shape(&wanted(regions, processors)).expect_err("no such machine");
             assert_eq!(refused.exit, Exit::Usage);
         }

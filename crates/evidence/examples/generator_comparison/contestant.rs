@@ -74,6 +74,7 @@ impl Contestant {
             program: &program,
             script: Path::new(script),
             processors,
+            alone: None,
             interrupt: &interrupt,
         };
         let outcome = match self {

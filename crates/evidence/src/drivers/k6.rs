@@ -50,6 +50,7 @@ pub fn run(
             ("WARM_UP", seconds(load.warm_up)),
             ("DURATION", seconds(load.duration)),
             ("TIME_OUT", seconds(load.time_out)),
+            ("ALONE_MS", super::alone_ms(settings)),
         ] {
             command.arg("-e").arg(format!("{name}={value}"));
         }

@@ -61,6 +61,7 @@ pub fn run(
             .args(["--probe-per-second", &super::probe_per_second(load)])
             .args(["--warm-up", &warm_up.as_secs_f64().to_string()])
             .args(["--time-out", &load.time_out.as_secs_f64().to_string()])
+            .args(["--alone-ms", &super::alone_ms(settings)])
             .arg("--summary")
             .arg(task.summary_path());
     })?;

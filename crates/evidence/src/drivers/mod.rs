@@ -24,6 +24,9 @@ pub struct Settings<'s> {
     pub script: &'s Path,
     /// The processors that the tool may use (Linux only; elsewhere, and if empty: all).
     pub processors: &'s [usize],
+    /// What an answer takes with nobody else there, for scripts that compare with it. Without it
+    /// they find out by themselves, which is wrong where others are there already.
+    pub alone: Option<Duration>,
     /// Ends the run early when set.
     pub interrupt: &'s Interrupt,
 }
@@ -113,6 +116,12 @@ fn write_share(load: &Load) -> String {
 fn probe_per_second(load: &Load) -> String {
     let rate = load.probe.as_ref().map_or(0.0, |probe| probe.per_second);
     rate.to_string()
+}
+
+/// Milliseconds, as both tools' scripts take them; 0 has them find out.
+fn alone_ms(settings: &Settings<'_>) -> String {
+    let alone = settings.alone.unwrap_or_default();
+    (alone.as_secs_f64() * 1000.0).to_string()
 }
 
 /// The think time of a load, if `tool` can send it.

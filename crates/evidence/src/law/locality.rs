@@ -61,9 +61,21 @@ mod tests {
     #[test]
     fn the_published_machine_gains_what_the_mix_allows() {
         let predicted = LAW.predicted(4);
-        assert!((predicted.ratio - 1.428_571).abs() < 1e-5, "{}", predicted.ratio);
-        assert!(predicted.sentence.contains("75 %"), "{}", predicted.sentence);
-        assert!(predicted.sentence.contains("1.75"), "{}", predicted.sentence);
+        assert!(
+            (predicted.ratio - 1.428_571).abs() < 1e-5,
+            "{}",
+            predicted.ratio
+        );
+        assert!(
+            predicted.sentence.contains("75 %"),
+            "{}",
+            predicted.sentence
+        );
+        assert!(
+            predicted.sentence.contains("1.75"),
+            "{}",
+            predicted.sentence
+        );
     }
 
     #[test]

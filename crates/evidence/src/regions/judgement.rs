@@ -63,7 +63,11 @@ fn missing(record: &Record, cured: &[&str]) -> Option<String> {
         } else {
             return None;
         };
-        let given = if seen.answers == asked { "" } else { " were answered" };
+        let given = if seen.answers == asked {
+            ""
+        } else {
+            " were answered"
+        };
         Some(format!("{what} {variant}{given}."))
     })
 }

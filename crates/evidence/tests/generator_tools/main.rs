@@ -109,6 +109,7 @@ fn drive(
         program,
         script,
         processors: &[],
+        alone: None,
         interrupt,
     };
     match kind {
@@ -232,6 +233,7 @@ fn a_load_that_the_scripts_cannot_send_is_refused() {
         program: &fake.path("tool"),
         script: &fake.path("script"),
         processors: &[],
+        alone: None,
         interrupt: &fake.interrupt,
     };
     let open = Load {

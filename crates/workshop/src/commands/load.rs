@@ -72,6 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
                 program,
                 script,
                 processors: &placement.generator,
+                alone: None,
                 interrupt: &interrupt,
             };
             let ended = if options.with == With::K6 {

@@ -149,7 +149,9 @@ fn elsewhere(record: &Record) -> String {
     let has_one = record.environment.memory_regions < 2;
     if has_one && matches!(record.chapter.law, Law::Locality(_)) {
         let number = record.chapter.chapter;
-        format!("an emulated machine has several regions: cargo workshop prove {number} --regions 4\n")
+        format!(
+            "an emulated machine has several regions: cargo workshop prove {number} --regions 4\n"
+        )
     } else {
         String::new()
     }

@@ -58,7 +58,13 @@ pub(crate) fn check(number: u32, regions: u32, format: Format) -> Result<Exit, P
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;
     let wanted = wanted("check", number, regions, None);
-    let record = observe(&workshop, &chapter, &[PROBLEM, EXERCISE], &wanted, &ctrl_c::watch())?;
+    let record = observe(
+        &workshop,
+        &chapter,
+        &[PROBLEM, EXERCISE],
+        &wanted,
+        &ctrl_c::watch(),
+    )?;
     show(number, &record, EXERCISE, format)
 }
 

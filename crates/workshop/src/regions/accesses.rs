@@ -8,7 +8,11 @@ const PAGE: u64 = 4096;
 
 /// Loads from the copies that somebody has read, by the region of the processor and then by the
 /// region of the memory.
-pub(super) fn of_copies(counted: &str, seen: &Seen, regions: u32) -> Result<Vec<Vec<u64>>, Problem> {
+pub(super) fn of_copies(
+    counted: &str,
+    seen: &Seen,
+    regions: u32,
+) -> Result<Vec<Vec<u64>>, Problem> {
     let damaged = || Problem::new(Exit::Invalid, "the counts of QEMU's plugin are cut off");
     let regions = regions as usize;
     let lines = counted.strip_suffix("end\n").ok_or_else(damaged)?;

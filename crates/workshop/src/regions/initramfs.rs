@@ -11,7 +11,10 @@ const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 
 /// Writes an archive with these programs at the root.
-pub(super) fn write(archive: &Path, programs: &[(&str, &Path)]) -> std::result::Result<(), Problem> {
+pub(super) fn write(
+    archive: &Path,
+    programs: &[(&str, &Path)],
+) -> std::result::Result<(), Problem> {
     put(archive, programs)
         .map_err(|e| Problem::bad(format!("the machine's files cannot be written: {e}")))
 }

@@ -109,7 +109,10 @@ impl Parts {
     /// Versions of the parts, for the record.
     pub(super) fn versions(&self, root: &Path) -> BTreeMap<String, String> {
         let named = [
-            ("QEMU", self.qemu_version.strip_prefix("QEMU ").map(str::to_owned)),
+            (
+                "QEMU",
+                self.qemu_version.strip_prefix("QEMU ").map(str::to_owned),
+            ),
             ("Linux", kernel_version(&self.kernel)),
             ("rustc", provenance::rustc_version(root)),
         ];

@@ -74,9 +74,11 @@ fn image_in(depends: &str) -> Option<String> {
 
 fn file_in(folder: &Path, is_it: impl Fn(&str) -> bool) -> Option<PathBuf> {
     let files = std::fs::read_dir(folder).ok()?.flatten();
-    files
-        .map(|entry| entry.path())
-        .find(|file| file.file_name().and_then(|name| name.to_str()).is_some_and(&is_it))
+    files.map(|entry| entry.path()).find(|file| {
+        file.file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(&is_it)
+    })
 }
 
 #[cfg(test)]
@@ -86,7 +88,10 @@ mod tests {
     #[test]
     fn the_newest_kernel_is_the_one_that_is_depended_on() {
         let said = "linux-image-cloud-amd64\n  Depends: linux-image-6.1.0-40-cloud-amd64\n";
-        assert_eq!(image_in(said).as_deref(), Some("linux-image-6.1.0-40-cloud-amd64"));
+        assert_eq!(
+            image_in(said).as_deref(),
+            Some("linux-image-6.1.0-40-cloud-amd64")
+        );
         assert_eq!(image_in("linux-image-virtual\n"), None);
     }
 }

@@ -19,7 +19,12 @@ pub(super) const REGIONS: Check = Check {
             if matches!(chapter.file()?.law, Law::Locality(_)) {
                 let number = chapter.number.to_string();
                 said(context, &["prove", &number, "--regions", FOUR], 0, "proved")?;
-                said(context, &["check", &number, "--regions", FOUR], 1, "refuted")?;
+                said(
+                    context,
+                    &["check", &number, "--regions", FOUR],
+                    1,
+                    "refuted",
+                )?;
             }
         }
         Ok(())
@@ -43,7 +48,9 @@ fn said(
     let said: Said = match serde_json::from_str(&said) {
         Ok(said) => said,
         Err(error) => {
-            return failed(format!("{arguments:?} ended with {ended:?} and no verdict: {error}"));
+            return failed(format!(
+                "{arguments:?} ended with {ended:?} and no verdict: {error}"
+            ));
         }
     };
     if said.verdict == verdict && ended == Some(code) {
