@@ -85,10 +85,8 @@ impl Drop for Reading<'_> {
         let built = self.copy.built;
         // At home: bound to a processor for the whole read, in the region where a thread that was
         // bound as well has written the copy. By luck is not at home.
-        let at_home = self.began == ended
-            && ended.pinned
-            && built.pinned
-            && ended.region == built.region;
+        let at_home =
+            self.began == ended && ended.pinned && built.pinned && ended.region == built.region;
         READER.with(|reader| {
             let mut reader = locked(reader);
             reader.reads += 1;
@@ -253,7 +251,10 @@ mod tests {
             assert_eq!(at_home, 1);
         }
         // The thread's copy is gone by now.
-        assert_eq!(counts().map(|counts| (counts.reads, counts.copies)), Some((2, 1)));
+        assert_eq!(
+            counts().map(|counts| (counts.reads, counts.copies)),
+            Some((2, 1))
+        );
         let seen = serde_json::to_string(&placement()).expect("plain data");
         assert!(seen.contains("\"copies\":[{\"number\":0"), "{seen}");
     }

@@ -43,7 +43,9 @@ mod system {
             .flatten()
         {
             let name = entry.file_name().into_string().unwrap_or_default();
-            let number = name.strip_prefix("node").and_then(|n| n.parse::<u32>().ok());
+            let number = name
+                .strip_prefix("node")
+                .and_then(|n| n.parse::<u32>().ok());
             let list = fs::read_to_string(entry.path().join("cpulist"));
             if let (Some(number), Ok(list)) = (number, list) {
                 for processor in processors_in(&list) {
