@@ -1,9 +1,10 @@
-//! In which memory region (NUMA node) do the pages behind some bytes lie?
+//! In which memory region (NUMA node) do the pages behind some bytes lie, and who asks from where?
 //!
 //! Memory has no place until it is first written: then the kernel takes a page, usually in the
 //! region of the processor that wrote. So a program that wants to know where its data is has to ask,
-//! and this crate asks: [`regions`] is `move_pages(2)` with nowhere to move to. Linux only; elsewhere
-//! the answer is `None`.
+//! and this crate asks: [`regions`] is `move_pages(2)` with nowhere to move to. Where the asking thread
+//! runs is the other half of the question, and [`processor`] answers it. Linux only; elsewhere both
+//! answers are `None`.
 
 use std::collections::BTreeMap;
 
@@ -41,6 +42,20 @@ pub fn regions_at(address: usize, length: usize, sample: usize) -> Option<BTreeM
         *counted.entry(region).or_default() += 1;
     }
     Some(counted)
+}
+
+/// The processor on which the calling thread runs at this moment.
+///
+/// By the C library, which works under valgrind too, where there is no vDSO to ask.
+pub fn processor() -> Option<usize> {
+    #[cfg(target_os = "linux")]
+    #[allow(unsafe_code)]
+    {
+        // SAFETY: it takes nothing and writes nothing; a negative number is an error.
+        unsafe { libc::sched_getcpu() }.try_into().ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
 }
 
 #[cfg(target_os = "linux")]
@@ -89,6 +104,13 @@ mod tests {
         assert_eq!(found.values().sum::<usize>(), 64);
         let sampled = regions(&bytes, 8).expect("as just now");
         assert_eq!(sampled.values().sum::<usize>(), 8);
+    }
+
+    #[test]
+    fn a_thread_runs_on_a_processor_that_there_is() {
+        let there = processor().expect("Linux tells");
+        let folder = format!("/sys/devices/system/cpu/cpu{there}");
+        assert!(std::path::Path::new(&folder).exists(), "{folder}");
     }
 
     #[test]

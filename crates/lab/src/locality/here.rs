@@ -20,7 +20,7 @@ mod system {
 
     impl Here {
         pub(crate) fn now() -> Self {
-            let processor = rustix::thread::sched_getcpu();
+            let processor = page_regions::processor().unwrap_or(0);
             let allowed = rustix::thread::sched_getaffinity(None);
             Self {
                 processor,
