@@ -73,7 +73,7 @@ mod tests {
         for (text, word) in [
             ("@failed no such file\n@done\n", "no such file"),
             ("[ 1.0] Kernel panic\n", "Kernel panic"),
-            ("@answers 1\n@done\n", "placement"),
+            ("@answers 1\n@resident 1\n@done\n", "placement"),
         ] {
             let refused = read(text, "solution").unwrap_err();
             assert!(refused.to_string().contains(word), "{refused}");
