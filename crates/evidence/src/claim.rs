@@ -227,7 +227,8 @@ pub struct Check {
     /// The setting in which it is graded: a key of `[settings]`.
     pub setting: String,
     /// The ratio, exercise to problem, larger being better. Below 1 where what else runs may take
-    /// the whole gain, so that only the count can tell.
+    /// the whole gain, or where it needs more memory regions than most machines have: then it bounds
+    /// the loss, and only the count can tell.
     pub at_least: f64,
     /// A ratio that no cure can reach: beyond it the work was left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]

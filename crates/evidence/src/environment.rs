@@ -62,7 +62,7 @@ impl Environment {
             processors_usable: thread::available_parallelism().map_or(online, |n| count(n.get())),
             processors_online: online,
             memory_mib: machine.map_or(0, |machine| machine.total_memory() / (1024 * 1024)),
-            memory_regions: memory_regions(Path::new("/sys")),
+            memory_regions: memory_regions(),
             system: System::long_os_version().unwrap_or_else(|_| std::env::consts::OS.to_owned()),
             kernel: System::kernel_version().map_or_else(|_| "unknown".to_owned(), released),
             quota: quota::limit(),
@@ -109,7 +109,12 @@ fn released(version: String) -> String {
     }
 }
 
-fn memory_regions(sys: &Path) -> u32 {
+/// Memory regions (NUMA nodes) of this machine; 1 where the system does not tell.
+pub fn memory_regions() -> u32 {
+    memory_regions_in(Path::new("/sys"))
+}
+
+fn memory_regions_in(sys: &Path) -> u32 {
     let nodes = fs::read_dir(sys.join("devices/system/node")).map_or(0, |entries| {
         entries
             .filter_map(Result::ok)
@@ -141,11 +146,15 @@ mod tests {
     #[test]
     fn memory_regions_are_counted_from_the_systems_nodes() {
         let sys = tempfile::tempdir().unwrap();
-        assert_eq!(memory_regions(sys.path()), 1, "a system that does not tell");
+        assert_eq!(
+            memory_regions_in(sys.path()),
+            1,
+            "a system that does not tell"
+        );
         for name in ["node0", "node1", "node12", "nodes", "power"] {
             fs::create_dir_all(sys.path().join("devices/system/node").join(name)).unwrap();
         }
-        assert_eq!(memory_regions(sys.path()), 3);
+        assert_eq!(memory_regions_in(sys.path()), 3);
     }
 
     #[test]

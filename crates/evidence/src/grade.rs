@@ -363,10 +363,10 @@ fn measured(chapter: &ChapterFile, trial: &Trial) -> Grade {
     if !is_enough {
         return Grade::failed(
             format!(
-                "{}: {}, but {} times are needed; {}: {reading_text}, as it should be.",
+                "{}: {}, but {}; {}: {reading_text}, as it should be.",
                 metric.label(),
                 figures::gain(ratio),
-                figures::ratio(needed),
+                needed_in_words(needed),
                 claim.name
             ),
             None,
@@ -375,12 +375,24 @@ fn measured(chapter: &ChapterFile, trial: &Trial) -> Grade {
     Grade {
         kind: GradeKind::Passed,
         reason: format!(
-            "{}: {} ({} times are needed); {}: {reading_text} ({limit} is needed).",
+            "{}: {} ({}); {}: {reading_text} ({limit} is needed).",
             metric.label(),
             figures::gain(ratio),
-            figures::ratio(needed),
+            needed_in_words(needed),
             claim.name
         ),
         detail: None,
+    }
+}
+
+/// What the ratio must reach: a gain, or in a chapter whose gain few machines can show, no great loss.
+fn needed_in_words(needed: f64) -> String {
+    if needed > 1.0 {
+        format!("{} times are needed", figures::ratio(needed))
+    } else {
+        format!(
+            "at least {} of the problem's are needed",
+            figures::percent(needed)
+        )
     }
 }

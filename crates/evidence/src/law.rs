@@ -6,6 +6,7 @@
 mod amdahl;
 mod barrier;
 mod little;
+mod locality;
 mod set_up;
 mod utilisation;
 mod workers;
@@ -16,6 +17,7 @@ pub use self::{
     amdahl::Amdahl,
     barrier::Barrier,
     little::Little,
+    locality::Locality,
     set_up::SetUp,
     utilisation::Utilisation,
     workers::{Workers, Working},
@@ -42,6 +44,8 @@ pub enum Law {
     Utilisation(Utilisation),
     /// Workers, processors and memory.
     Workers(Workers),
+    /// The locality mix: how much of the memory is nearby.
+    Locality(Locality),
 }
 
 /// What a law says about one setting.
@@ -67,6 +71,8 @@ pub struct Inputs {
     pub cpu_per_request: Option<(f64, f64)>,
     /// Processors that worked, and what a request cost on them, in the effect's rounds.
     pub working: Option<Working>,
+    /// Memory regions of the machine.
+    pub memory_regions: u32,
 }
 
 impl Inputs {
@@ -88,6 +94,7 @@ impl Inputs {
                     processors,
                     cpu_per_request,
                 }),
+            memory_regions: record.environment.memory_regions,
         }
     }
 }
@@ -146,6 +153,7 @@ impl Law {
             Self::SetUp(_) => "Set-up against exchange",
             Self::Utilisation(_) => "The utilisation law",
             Self::Workers(_) => "Workers, processors and memory",
+            Self::Locality(_) => "The locality mix",
         }
     }
 
@@ -162,6 +170,7 @@ impl Law {
                 .map(|(problem, solution)| SetUp::predicted(problem, solution)),
             Self::Utilisation(law) => Some(law.predicted(setting.users)),
             Self::Workers(_) => inputs.working.map(Workers::predicted),
+            Self::Locality(law) => Some(law.predicted(inputs.memory_regions)),
         }
     }
 
@@ -170,7 +179,11 @@ impl Law {
         match self {
             Self::Little(law) => Some(law.call_ms),
             Self::Barrier(law) => Some(law.hold_ms),
-            Self::Amdahl(_) | Self::SetUp(_) | Self::Utilisation(_) | Self::Workers(_) => None,
+            Self::Amdahl(_)
+            | Self::SetUp(_)
+            | Self::Utilisation(_)
+            | Self::Workers(_)
+            | Self::Locality(_) => None,
         }
     }
 

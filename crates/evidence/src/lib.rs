@@ -26,6 +26,7 @@ pub mod proof;
 pub mod provenance;
 pub mod record;
 pub mod reference;
+pub mod regions;
 pub mod report;
 pub mod server;
 pub mod statistics;

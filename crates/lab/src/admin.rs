@@ -4,16 +4,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Json, Router};
 use serde::Deserialize;
 use tokio::net::TcpListener;
 
 use crate::cpu_profile::{CpuProfile, CpuProfiler};
 use crate::heap_profile;
+use crate::locality::{self, Placement};
 use crate::metrics::Metrics;
 use crate::waits::{self, Waits};
 
@@ -28,6 +29,7 @@ const INDEX: &str = "\
 /debug/await?seconds=N                  what requests wait for, folded stacks (&format=svg|pprof|json)
 /debug/await/last?format=folded|svg|pprof|json   the last await profile again
 /debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
+/debug/placement                        which copy of the data is read from where
 ";
 
 /// The running admin listener.
@@ -86,7 +88,12 @@ fn routes(shared: Arc<Shared>) -> Router {
         .route("/debug/await", get(await_profile))
         .route("/debug/await/last", get(last_await_profile))
         .route("/debug/heap", get(heap_profile))
+        .route("/debug/placement", get(placement))
         .with_state(shared)
+}
+
+async fn placement() -> Json<Placement> {
+    Json(locality::placement())
 }
 
 /// How a profile is to be taken and written.

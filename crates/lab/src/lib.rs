@@ -15,6 +15,7 @@
 //! | `/debug/await?seconds=N` | what requests wait for, folded stacks (`&format=svg`, `pprof`, `json`) |
 //! | `/debug/await/last?format=…` | the last await profile again, in another format |
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with `--features heap`) |
+//! | `/debug/placement` | which copy of the data is read from where, JSON (chapters with a [`Copy`]) |
 //! | `/metrics` | counters, Prometheus text |
 //!
 //! Read in this order: `options`, `database`, `upstream`, `work`, `scans`, `counters`, `listener`,
@@ -32,6 +33,7 @@ mod flamegraph;
 mod heap_profile;
 mod heartbeat;
 mod listener;
+mod locality;
 mod memory;
 mod metrics;
 mod options;
@@ -44,6 +46,7 @@ pub use connection::Connection;
 pub use database::Database;
 pub use error::Error;
 pub use listener::{Lab, WebService};
+pub use locality::{Copy, Reading};
 pub use options::Options;
 pub use scans::Scans;
 pub use upstream::Upstream;

@@ -33,11 +33,21 @@ impl Options {
     ///
     /// When they take more memory than is free, or standard output is closed.
     pub fn texts(&self, bytes: usize) -> Result<usize, Error> {
+        self.texts_in_copies(bytes, 1)
+    }
+
+    /// As [`Options::texts`], for a chapter that may keep so many copies of the data set.
+    ///
+    /// # Errors
+    ///
+    /// When all copies together take more memory than is free, or standard output is closed.
+    pub fn texts_in_copies(&self, bytes: usize, copies: usize) -> Result<usize, Error> {
         let memory = Memory::here();
         let each = bytes as u64 + HEADER;
         let processors = self.scans.seen().usable;
         let texts = self.texts.unwrap_or_else(|| memory.holds(each, processors));
-        let needed = texts.saturating_mul(each);
+        let copy = texts.saturating_mul(each);
+        let needed = copy.saturating_mul(copies as u64);
         if needed > memory.free {
             return Err(Error::Memory {
                 texts,
@@ -53,11 +63,15 @@ impl Options {
                 gib(memory.total)
             ),
         };
+        let in_copies = match copies {
+            1 => String::new(),
+            copies => format!(", and up to {copies} copies,"),
+        };
         writeln!(
             std::io::stdout(),
-            "{} keeps {texts} texts of {bytes} bytes: {} MiB of {} MiB that are free ({why})",
+            "{} keeps {texts} texts of {bytes} bytes: {} MiB{in_copies} of {} MiB that are free ({why})",
             self.chapter,
-            needed.div_ceil(MIB),
+            copy.div_ceil(MIB),
             memory.free / MIB,
         )
         .map_err(Error::Announce)?;

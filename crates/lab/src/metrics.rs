@@ -13,6 +13,7 @@ use tokio::runtime::Handle;
 use crate::Scans;
 use crate::counters::Counters;
 use crate::heartbeat::Heartbeat;
+use crate::locality;
 use crate::upstream::Counted;
 
 /// What does not change while a server runs.
@@ -73,6 +74,9 @@ struct Sampled {
     upstream_requests: Gauge,
     upstream_connections_per_request: Gauge<f64, AtomicU64>,
     upstream_ports_in_time_wait: Gauge,
+    data_copies: Gauge,
+    data_reads: Gauge,
+    data_reads_at_home_share: Gauge<f64, AtomicU64>,
     scans: Gauge,
     scan_workers: Gauge,
     scan_processors: Gauge,
@@ -127,6 +131,12 @@ impl Sampled {
                 "Local ports held by ended connections to the upstream",
                 &self.upstream_ports_in_time_wait,
             ),
+            (
+                "data_copies",
+                "Copies of the data set in memory",
+                &self.data_copies,
+            ),
+            ("data_reads_total", "Reads of a copy", &self.data_reads),
         ] {
             registry.register(name, help, gauge.clone());
         }
@@ -170,6 +180,11 @@ impl Sampled {
             "upstream_connections_per_request",
             "Connections that the upstream accepted for each request",
             self.upstream_connections_per_request.clone(),
+        );
+        registry.register(
+            "data_reads_at_home_share",
+            "Reads by a thread bound to a processor, of a copy that such a thread of its memory region wrote",
+            self.data_reads_at_home_share.clone(),
         );
         #[cfg(feature = "allocations")]
         registry.register(
@@ -300,6 +315,11 @@ impl Metrics {
         s.scan_processors.set(whole(seen.processors as u64));
         s.processors_usable.set(whole(seen.usable as u64));
         s.workers_match_processors.set(seen.match_of_workers());
+        if let Some(seen) = locality::counts() {
+            s.data_copies.set(whole(seen.copies));
+            s.data_reads.set(whole(seen.reads));
+            s.data_reads_at_home_share.set(seen.at_home_share);
+        }
         #[cfg(feature = "allocations")]
         s.allocations_per_request
             .set(crate::allocations::per_request());

@@ -39,10 +39,20 @@ pub(crate) enum Command {
         /// What the services of chapter 4 call; beside nginx its yardsticks are measured, too
         #[arg(long, value_enum, default_value_t = UpstreamOf::Embedded)]
         upstream: UpstreamOf,
+        /// Chapter 7 in a small emulated machine with so many memory regions: counts, no times
+        #[arg(long, value_name = "REGIONS")]
+        #[arg(conflicts_with_all = ["seed", "all_generators", "matrix", "upstream"])]
+        regions: Option<u32>,
+        /// Processors of that machine [default: two for each region]
+        #[arg(long, value_name = "PROCESSORS", requires = "regions")]
+        processors: Option<u32>,
     },
     /// Grade your exercise.rs
     Check {
         chapter: u32,
+        /// Chapter 7 in a small emulated machine with so many memory regions
+        #[arg(long, value_name = "REGIONS")]
+        regions: Option<u32>,
         #[command(flatten)]
         output: Output,
     },
@@ -123,6 +133,13 @@ pub(crate) enum Command {
         #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
         #[arg(conflicts_with_all = ["derive", "verify", "chapters"])]
         measuring: Option<String>,
+        /// Instead: chapter 7 in a small emulated machine with so many memory regions
+        #[arg(long, value_name = "REGIONS")]
+        #[arg(conflicts_with_all = ["derive", "verify", "measuring"])]
+        regions: Option<u32>,
+        /// Processors of that machine [default: two for each region]
+        #[arg(long, value_name = "PROCESSORS", requires = "regions")]
+        processors: Option<u32>,
     },
     /// Write a branch a chapter, a commit a step, for reading with git
     Steps {
@@ -197,5 +214,7 @@ pub(crate) enum Tool {
     Locust,
     Mdbook,
     Browser,
+    /// The kernel of the machine with several memory regions
+    Kernel,
     Nginx,
 }

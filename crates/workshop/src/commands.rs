@@ -8,6 +8,7 @@ mod hint;
 mod load;
 mod profile;
 mod prove;
+mod regions;
 mod reset;
 mod setup;
 mod solution;
@@ -38,18 +39,30 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
         Some(Command::Setup { tools }) => setup::run(&tools),
         Some(Command::Steps { output }) => steps::run(output.format),
         Some(Command::Completions { shell }) => completions::run(shell),
-        Some(Command::Check { chapter, output }) => check::run(chapter, output.format),
+        Some(Command::Check {
+            chapter,
+            regions,
+            output,
+        }) => match regions {
+            Some(regions) => regions::check(chapter, regions, output.format),
+            None => check::run(chapter, output.format),
+        },
         Some(Command::Capture {
             chapters,
             derive,
             verify,
             measuring,
-        }) => capture::run(&capture::Options {
-            chapters,
-            derive,
-            verify,
-            measuring,
-        }),
+            regions,
+            processors,
+        }) => match regions {
+            Some(regions) => regions::capture(&chapters, regions, processors),
+            None => capture::run(&capture::Options {
+                chapters,
+                derive,
+                verify,
+                measuring,
+            }),
+        },
         Some(Command::Prove {
             chapters,
             output,
@@ -58,15 +71,20 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
             all_generators,
             matrix,
             upstream,
-        }) => prove::run(&prove::Options {
-            chapters,
-            seed,
-            report,
-            all_generators,
-            matrix,
-            upstream,
-            format: output.format,
-        }),
+            regions,
+            processors,
+        }) => match regions {
+            Some(regions) => regions::prove(&chapters, regions, processors, report, output.format),
+            None => prove::run(&prove::Options {
+                chapters,
+                seed,
+                report,
+                all_generators,
+                matrix,
+                upstream,
+                format: output.format,
+            }),
+        },
         Some(Command::Profile {
             chapter,
             kind,

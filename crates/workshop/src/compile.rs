@@ -130,6 +130,55 @@ pub(crate) fn example(
     build(workshop, chapter, &["--example", name], name)
 }
 
+/// The programs of a machine that has nothing else: no library, and no room for debug information.
+#[derive(Debug)]
+pub(crate) struct MachinePrograms {
+    /// The chapter's server.
+    pub(crate) served: PathBuf,
+    /// The machine's first program.
+    pub(crate) guest: PathBuf,
+}
+
+/// What the small machine's programs are built for. With the target named, its flags do not reach
+/// build scripts and procedural macros, which run here.
+const MACHINE: &str = "x86_64-unknown-linux-gnu";
+
+/// Builds server and guest with everything linked in, to addresses that are fixed.
+pub(crate) fn for_a_machine(
+    workshop: &Workshop,
+    chapter: &Chapter,
+) -> Result<MachinePrograms, CompileError> {
+    let build = |package: &str| {
+        let mut cargo = cargo(workshop, package);
+        cargo
+            .args(["--target", MACHINE])
+            .env_remove("RUSTFLAGS")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .env(
+                "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS",
+                "-Ctarget-feature=+crt-static -Crelocation-model=static",
+            )
+            .env("CARGO_PROFILE_DEV_DEBUG", "none")
+            .env("CARGO_PROFILE_DEV_STRIP", "symbols");
+        built(cargo, package, package)
+    };
+    Ok(MachinePrograms {
+        served: build(&chapter.package())?,
+        guest: build("guest")?,
+    })
+}
+
+fn cargo(workshop: &Workshop, package: &str) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(workshop.root()).args([
+        "build",
+        "--message-format=json",
+        "--package",
+        package,
+    ]);
+    cargo
+}
+
 /// The executable that `cargo build` with these arguments makes of the target of this name.
 fn build(
     workshop: &Workshop,
@@ -137,20 +186,22 @@ fn build(
     arguments: &[&str],
     target: &str,
 ) -> Result<PathBuf, CompileError> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let package = chapter.package();
+    let mut cargo = cargo(workshop, &package);
+    cargo.args(arguments);
+    built(cargo, &package, target)
+}
+
+fn built(mut cargo: Command, package: &str, target: &str) -> Result<PathBuf, CompileError> {
     let failed = |what: String| CompileError::Cargo(Problem::bad(what));
-    let mut child = Command::new(&cargo)
-        .current_dir(workshop.root())
-        .args(["build", "--message-format=json"])
-        .args(["--package", &chapter.package()])
-        .args(arguments)
+    let mut child = cargo
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|e| {
             failed(format!(
                 "{} cannot be run: {e}; install Rust from https://rustup.rs",
-                cargo.display()
+                cargo.get_program().display()
             ))
         })?;
     let mut words = String::new();
@@ -180,8 +231,7 @@ fn build(
         Some(binary) if status.success() => Ok(binary),
         _ if !words.is_empty() => Err(CompileError::Refused(words)),
         _ => Err(failed(format!(
-            "cargo could not build {}; its words are above",
-            chapter.package()
+            "cargo could not build {package}; its words are above"
         ))),
     }
 }

@@ -16,6 +16,7 @@ mod hints;
 mod json;
 mod measured;
 mod progress_file;
+mod regions;
 mod steps;
 mod terminal;
 mod tools;

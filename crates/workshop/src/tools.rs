@@ -49,6 +49,11 @@ impl Tools {
         self.program("mdbook")
     }
 
+    /// Where `setup` puts the kernel of the machine with several memory regions.
+    pub(crate) fn kernel(&self) -> PathBuf {
+        self.folder.join("kernel").join("vmlinuz")
+    }
+
     fn program(&self, name: &str) -> PathBuf {
         let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
         self.folder.join("bin").join(file)

@@ -125,6 +125,10 @@ fn law(file: &ChapterFile) -> Result {
         Law::Workers(workers) => workers
             .within
             .map_or(Ok(()), |within| share("law.workers.within", within)),
+        Law::Locality(locality) => {
+            share("law.locality.memory_bound", locality.memory_bound)?;
+            positive("law.locality.across", locality.across)
+        }
         Law::Barrier(barrier) => positive("law.barrier.hold_ms", barrier.hold_ms),
         Law::Amdahl(amdahl) => {
             not_empty("law.amdahl.frames", &amdahl.frames.concat())?;

@@ -1,6 +1,6 @@
 //! What makes a run say nothing about the claim, whatever its figures.
 
-use super::{Analysis, EffectFinding, MechanismFinding};
+use super::{Analysis, EffectFinding, MechanismFinding, lack};
 use crate::{
     chapter_file::{ChapterFile, Setting},
     claim::{PROBLEM, SOLUTION},
@@ -49,7 +49,7 @@ pub(super) fn cause_against(record: &Record, analysis: &Analysis) -> Option<Stri
         .or_else(|| too_few(record, effect))
         .or_else(|| unpredicted(analysis))
         .or_else(|| uncounted(record, mechanism))
-        .or_else(|| too_noisy(effect))
+        .or_else(|| too_noisy(record, effect))
 }
 
 /// The sentence about a build that was not optimised.
@@ -238,14 +238,16 @@ fn uncounted(record: &Record, mechanism: &MechanismFinding) -> Option<String> {
     ))
 }
 
-/// Noise that could by itself look like the claimed gain.
-fn too_noisy(effect: &EffectFinding) -> Option<String> {
+/// Noise that could by itself look like the claimed gain. A machine that lacks what the gain takes is
+/// not asked for any.
+fn too_noisy(record: &Record, effect: &EffectFinding) -> Option<String> {
     let Some(floor) = effect.noise_floor else {
         return Some(
             "no pair of equal servers was measured, so the noise floor is unknown.".to_owned(),
         );
     };
-    (1.0 + floor >= effect.claimed).then(|| {
+    let lacks = lack(&record.chapter.conditions, &record.environment);
+    (1.0 + floor >= effect.claimed && lacks.is_none()).then(|| {
         format!(
             "too noisy: equal servers differ by {}, which could pass for the claimed {} times; close other programs and repeat.",
             figures::percent(floor),

@@ -80,6 +80,9 @@ fn noise_as_large_as_the_claim_is_invalid() {
     record.rounds[0].outcome.completed = 20_000;
     record.rounds[0].outcome.requests_per_second = 12_500.0;
     judged(&record, Invalid, &["too noisy", "45 %", "1.20"]);
+    // A machine that cannot show the gain is not asked for it.
+    record.chapter.conditions.memory_regions_at_least = 2;
+    judged(&record, NotShown, &["memory regions"]);
 }
 
 #[test]

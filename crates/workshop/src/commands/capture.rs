@@ -5,6 +5,7 @@ mod measuring;
 
 use evidence::capture;
 
+use super::regions;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::UpstreamOf;
 use crate::exit::{Exit, Problem};
@@ -32,6 +33,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
         if options.verify {
             capture::verify(&folder).map_err(Problem::bad)?;
             difference::verify(&workshop, chapter)?;
+            regions::derive(&folder, true)?;
             println!(
                 "chapter {}: all that is derived is up to date",
                 chapter.number
@@ -39,6 +41,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
         } else if options.derive {
             capture::derive(&folder).map_err(Problem::bad)?;
             difference::write(&workshop, chapter)?;
+            regions::derive(&folder, false)?;
             println!("chapter {}: derived again", chapter.number);
         } else {
             record(&workshop, chapter)?;

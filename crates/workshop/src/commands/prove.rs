@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use evidence::agreement::{self, Compared};
+use evidence::law::Law;
+use evidence::record::Record;
 use evidence::report;
 use evidence::summary::Summary;
 use evidence::verdict::VerdictKind;
@@ -88,7 +90,8 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
         };
         let table = proved.summary.table()
             + &agreement_lines(&proved.agreement)
-            + &yardstick_lines(&proved.yardsticks);
+            + &yardstick_lines(&proved.yardsticks)
+            + &elsewhere(record);
         match options.format {
             Format::Human => println!("{}", table.trim_end()),
             Format::Json => eprintln!("{}", table.trim_end()),
@@ -139,6 +142,19 @@ fn write(folder: &Path, measured: &Measured) -> Result<PathBuf, Problem> {
 fn shown(workshop: &Workshop, file: &Path) -> String {
     let inside = file.strip_prefix(workshop.root()).unwrap_or(file);
     inside.display().to_string()
+}
+
+/// Where a claim about memory regions can be seen, if this machine has but one.
+fn elsewhere(record: &Record) -> String {
+    let has_one = record.environment.memory_regions < 2;
+    if has_one && matches!(record.chapter.law, Law::Locality(_)) {
+        let number = record.chapter.chapter;
+        format!(
+            "an emulated machine has several regions: cargo workshop prove {number} --regions 4\n"
+        )
+    } else {
+        String::new()
+    }
 }
 
 fn agreement_lines(agreement: &[Compared]) -> String {

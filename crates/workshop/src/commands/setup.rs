@@ -1,10 +1,12 @@
-//! `cargo workshop setup [TOOL…]`: pinned k6, Locust and mdBook in `.tools/`.
+//! `cargo workshop setup [TOOL…]`: pinned k6, Locust and mdBook, and a kernel for an emulated
+//! machine, in `.tools/`.
 //!
 //! Each is built or installed beside its final place and put there last, so
 //! that an interrupted call leaves nothing that looks whole.
 
 mod from_source;
 mod install;
+mod kernel;
 mod locust;
 
 use std::fs::File;
@@ -43,8 +45,9 @@ pub(crate) fn run(named: &[Tool]) -> Result<Exit, Problem> {
                     eprintln!("{words}");
                 }
                 println!("{name:<15} MISSING: {sentence}");
-                // Few checks need what is not ours to install.
-                if !matches!(tool, Tool::Browser | Tool::Nginx) || !named.is_empty() {
+                // Few checks need what is not ours to install, or comes from the distribution.
+                let is_own = !matches!(tool, Tool::Browser | Tool::Kernel | Tool::Nginx);
+                if is_own || !named.is_empty() {
                     exit = Exit::Bad;
                 }
             }
@@ -58,6 +61,7 @@ fn install(tools: &Tools, tool: Tool) -> Result<Done, Failed> {
         Tool::K6 => from_source::k6(tools),
         Tool::Mdbook => from_source::mdbook(tools),
         Tool::Locust => locust::install(tools),
+        Tool::Kernel => kernel::kernel(tools),
         Tool::Browser => tools::browser()
             .map(|file| Done::There(file.display().to_string()))
             .ok_or_else(|| {
@@ -83,6 +87,7 @@ fn name(tools: &Tools, tool: Tool) -> String {
         Tool::Mdbook => format!("mdbook {}", tools::MDBOOK),
         Tool::Locust => format!("Locust {}", tools.locust_pin().unwrap_or_default()),
         Tool::Browser => "browser".to_owned(),
+        Tool::Kernel => "kernel".to_owned(),
         Tool::Nginx => "nginx".to_owned(),
     }
 }

@@ -9,6 +9,7 @@ mod code;
 mod context;
 mod generators;
 mod profiles;
+mod regions;
 mod repository;
 mod rules;
 mod running;
@@ -44,6 +45,7 @@ const CHECKS: &[Check] = &[
     generators::SCRIPTS,
     generators::GENERATORS,
     claims::PROOF,
+    regions::REGIONS,
     claims::UPSTREAM,
     book::BROWSER,
     cheats::CHEATS,

@@ -33,6 +33,7 @@ const RECORDED: &[(&str, &[&str])] = &[
     ),
     ("limits.md", &["processor_limits", "--", "counters"]),
     ("throttling.md", &["processor_limits", "--", "throttling"]),
+    ("noisy-neighbour.md", &["noisy_neighbour", "--", "8"]),
 ];
 
 /// Runs each example, or the one that `file` is made by, and keeps what it printed.
@@ -51,7 +52,7 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, Problem> {
     let folder = workshop.root().join("flamegraphs/measuring");
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
-    for chapter in [1, 5] {
+    for chapter in [1, 5, 7] {
         compile::chapter(workshop, &workshop.chapter(chapter)?, &[], &interrupt)?;
     }
     let tools = Tools::of(workshop);

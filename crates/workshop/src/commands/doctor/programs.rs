@@ -77,6 +77,7 @@ pub(super) fn optional(tools: &Tools) -> Vec<Finding> {
         ),
     ];
     if cfg!(target_os = "linux") {
+        findings.push(regions(tools));
         findings.push(perf());
         findings.push(program(
             "valgrind",
@@ -116,6 +117,19 @@ fn found(name: &'static str, version: Option<String>, remedy: &str) -> Finding {
     match version {
         Some(version) => Finding::ok(name, version),
         None => Finding::missing(name, remedy),
+    }
+}
+
+/// What `prove 7 --regions 4` takes.
+fn regions(tools: &Tools) -> Finding {
+    match crate::regions::missing(tools) {
+        None => Finding::ok("QEMU and a kernel", "there, for prove 7 --regions 4"),
+        Some(what) => Finding::new(
+            "QEMU and a kernel",
+            State::Missing,
+            "prove 7 --regions 4 cannot run",
+            what,
+        ),
     }
 }
 

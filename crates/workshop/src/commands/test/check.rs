@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use crate::exit::{Exit, Problem};
+use crate::regions;
 use crate::tools::{self, Tools};
 
 /// One named check.
@@ -50,16 +51,24 @@ pub(super) enum Need {
     Locust,
     Mdbook,
     Browser,
+    /// QEMU and a kernel, for a machine with several memory regions.
+    Machine,
 }
 
 impl Need {
     /// Whether `cargo workshop setup` may bring it.
     pub(super) fn is_set_up(self) -> bool {
-        matches!(self, Self::K6 | Self::Locust | Self::Mdbook | Self::Browser)
+        matches!(
+            self,
+            Self::K6 | Self::Locust | Self::Mdbook | Self::Browser | Self::Machine
+        )
     }
 
     /// What to do when it is not there.
     pub(super) fn missing(self, tools: &Tools) -> Option<String> {
+        if self == Self::Machine {
+            return regions::missing(tools);
+        }
         let (there, remedy) = match self {
             Self::Git => (
                 tools::on_path("git").is_some(),
@@ -86,6 +95,7 @@ impl Need {
                 tools::browser().is_some(),
                 "needs a browser: cargo workshop setup browser",
             ),
+            Self::Machine => (true, ""),
         };
         (!there).then(|| remedy.to_owned())
     }

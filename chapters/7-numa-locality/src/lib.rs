@@ -1,0 +1,14 @@
+//! Chapter 7: NUMA locality.
+//!
+//! A library beside `main.rs`, so that `examples/scan.rs` can run the scan alone, without a server
+//! around it, under instruments that look into the processor.
+
+pub mod basic;
+pub mod copies;
+pub mod exercise;
+pub mod pinned;
+pub mod problem;
+pub mod solution;
+pub mod team;
+pub mod texts;
+pub mod thread_isolated;

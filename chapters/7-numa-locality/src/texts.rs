@@ -1,0 +1,98 @@
+//! The data set: the texts that no body may begin with.
+
+use std::sync::OnceLock;
+
+use lab::{Copy, Options};
+use many_cpus::SystemHardware;
+
+/// Bytes of a text: 20 digits, 32 times.
+const BYTES: usize = 640;
+
+/// How many texts there are, and the number of the first.
+static WHICH: OnceLock<(usize, u64)> = OnceLock::new();
+
+/// Decides how many texts there will be: as many as the command line says, or as fit the machine.
+///
+/// # Errors
+///
+/// When a copy for each memory region, and one to copy from, take more memory than is free, or
+/// standard output is closed.
+pub fn prepare(options: &Options) -> Result<(), lab::Error> {
+    let regions = SystemHardware::current().max_memory_region_count();
+    prepare_for(
+        options.texts_in_copies(BYTES, regions + 1)?,
+        options.data_seed(),
+    );
+    Ok(())
+}
+
+/// Decides that there will be so many texts, from the one with the number `first` on.
+pub fn prepare_for(texts: usize, first: u64) {
+    WHICH.get_or_init(|| (texts, first));
+}
+
+// ANCHOR: texts
+/// All texts, one after the other in one piece of memory, so that they lie where one thread has
+/// written them. A clone is another piece.
+#[derive(Debug)]
+pub struct Texts {
+    bytes: Box<[u8]>,
+    copy: Copy,
+}
+
+impl Texts {
+    /// Writes the texts, on the calling thread.
+    pub fn build() -> Self {
+        let &(texts, first) = WHICH.get().unwrap_or(&(0, 0));
+        let mut bytes = Vec::with_capacity(texts * BYTES);
+        for number in (first..).take(texts) {
+            bytes.extend_from_slice(text(number).as_bytes());
+        }
+        Self::of(bytes.into_boxed_slice())
+    }
+
+    /// Whether `body` begins with one of them. None of them ever matches, so every text is compared.
+    pub fn any_begins(&self, body: &str) -> bool {
+        // Notes on which processor this happens; `/debug/placement` tells.
+        let _reading = self.copy.read();
+        let body = body.as_bytes();
+        self.bytes
+            .chunks_exact(BYTES)
+            .any(|text| body.starts_with(text))
+    }
+
+    fn of(bytes: Box<[u8]>) -> Self {
+        let copy = Copy::built(&bytes);
+        Self { bytes, copy }
+    }
+}
+
+impl Clone for Texts {
+    fn clone(&self) -> Self {
+        Self::of(self.bytes.clone())
+    }
+}
+// ANCHOR_END: texts
+
+/// The text with this number.
+fn text(number: u64) -> String {
+    format!("{number:020}").repeat(BYTES / 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_lie_one_after_the_other_and_differ() {
+        prepare_for(3, 40);
+        let texts = Texts::build();
+        assert_eq!(texts.bytes.len(), 3 * BYTES);
+        assert!(texts.bytes[2 * BYTES..].starts_with(b"00000000000000000042"));
+        assert!(texts.any_begins(&(text(41) + " and more")));
+        assert!(!texts.any_begins(&text(41)[1..]) && !texts.any_begins(""));
+        let clone = texts.clone();
+        assert_eq!(clone.bytes, texts.bytes);
+        assert_ne!(clone.bytes.as_ptr(), texts.bytes.as_ptr());
+    }
+}

@@ -1,0 +1,261 @@
+//! Which copy of the data is read by whom, and from where.
+//!
+//! A chapter whose data has places puts a [`Copy`] beside each copy of it, and holds a [`Reading`]
+//! while it reads. `/metrics` then tells how many reads were made at home, and `/debug/placement`
+//! tells all that was seen. A thread counts for itself, so that counting shares nothing.
+
+mod here;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+
+pub(crate) use self::here::Here;
+
+/// Copies and readers of the whole process: data that has places is as global as memory is.
+static COPIES: Mutex<Vec<Arc<Notes>>> = Mutex::new(Vec::new());
+static READERS: Mutex<Vec<Arc<Mutex<Reader>>>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static READER: Arc<Mutex<Reader>> = {
+        let reader = Arc::new(Mutex::new(Reader::default()));
+        locked(&READERS).push(Arc::clone(&reader));
+        reader
+    };
+}
+
+/// How many pages of a copy are looked up when somebody asks where they lie.
+const SAMPLE: usize = 4096;
+
+/// A copy of the data: where it was built, and by what kind of thread.
+#[derive(Debug)]
+pub struct Copy(Arc<Notes>);
+
+#[derive(Debug)]
+struct Notes {
+    number: usize,
+    address: usize,
+    bytes: usize,
+    built: Here,
+    is_there: AtomicBool,
+}
+
+impl Copy {
+    /// `bytes` are a new copy, which the calling thread has just written.
+    pub fn built(bytes: &[u8]) -> Self {
+        let mut copies = locked(&COPIES);
+        let notes = Arc::new(Notes {
+            number: copies.len(),
+            address: bytes.as_ptr() as usize,
+            bytes: bytes.len(),
+            built: Here::now(),
+            is_there: AtomicBool::new(true),
+        });
+        copies.push(Arc::clone(&notes));
+        Self(notes)
+    }
+
+    /// The calling thread reads the copy until what this returns is dropped.
+    pub fn read(&self) -> Reading<'_> {
+        Reading {
+            copy: &self.0,
+            began: Here::now(),
+        }
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        self.0.is_there.store(false, Ordering::Relaxed);
+    }
+}
+
+/// One read of a copy.
+#[derive(Debug)]
+pub struct Reading<'a> {
+    copy: &'a Notes,
+    began: Here,
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        let ended = Here::now();
+        let built = self.copy.built;
+        // At home: bound to a processor for the whole read, in the region where a thread that was
+        // bound as well has written the copy. By luck is not at home.
+        let at_home =
+            self.began == ended && ended.pinned && built.pinned && ended.region == built.region;
+        READER.with(|reader| {
+            let mut reader = locked(reader);
+            reader.reads += 1;
+            reader.at_home += u64::from(at_home);
+            reader.moved += u64::from(self.began.processor != ended.processor);
+            reader.pinned_to = ended.pinned.then_some(ended.processor);
+            *reader
+                .from
+                .entry((ended.processor, self.copy.number))
+                .or_default() += 1;
+        });
+    }
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    pinned_to: Option<usize>,
+    reads: u64,
+    at_home: u64,
+    moved: u64,
+    /// Reads by processor and copy.
+    from: BTreeMap<(usize, usize), u64>,
+}
+
+/// What `/metrics` tells.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Counts {
+    pub(crate) reads: u64,
+    pub(crate) at_home_share: f64,
+    pub(crate) copies: u64,
+}
+
+/// `None` while no chapter has noted any copy.
+pub(crate) fn counts() -> Option<Counts> {
+    let copies = locked(&COPIES);
+    let (mut reads, mut at_home) = (0, 0);
+    for reader in locked(&READERS).iter() {
+        let reader = locked(reader);
+        reads += reader.reads;
+        at_home += reader.at_home;
+    }
+    (!copies.is_empty()).then(|| Counts {
+        reads,
+        at_home_share: at_home as f64 / reads.max(1) as f64,
+        copies: copies.iter().filter(|copy| copy.is_there()).count() as u64,
+    })
+}
+
+impl Notes {
+    fn is_there(&self) -> bool {
+        self.is_there.load(Ordering::Relaxed)
+    }
+}
+
+/// What `/debug/placement` tells.
+#[derive(Debug, Serialize)]
+pub(crate) struct Placement {
+    /// The region of each processor.
+    regions: Vec<u32>,
+    copies: Vec<CopySeen>,
+    readers: Vec<ReaderSeen>,
+}
+
+#[derive(Debug, Serialize)]
+struct CopySeen {
+    number: usize,
+    address: usize,
+    bytes: usize,
+    built_in_region: u32,
+    /// Whether the thread that built it was bound to one processor.
+    built_by_pinned: bool,
+    /// Pages by region, from a sample; nothing where the system does not tell.
+    pages: Option<BTreeMap<u32, usize>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ReaderSeen {
+    /// The only processor that the system lets it run on, if there is but one.
+    pinned_to: Option<usize>,
+    reads: u64,
+    at_home: u64,
+    /// Reads that ended on another processor than they began on.
+    moved: u64,
+    from: Vec<From>,
+}
+
+#[derive(Debug, Serialize)]
+struct From {
+    processor: usize,
+    copy: usize,
+    reads: u64,
+}
+
+/// Looks at everything that was noted.
+pub(crate) fn placement() -> Placement {
+    Placement {
+        regions: here::regions().to_vec(),
+        copies: locked(&COPIES)
+            .iter()
+            .filter(|copy| copy.is_there())
+            .map(|copy| CopySeen {
+                number: copy.number,
+                address: copy.address,
+                bytes: copy.bytes,
+                built_in_region: copy.built.region,
+                built_by_pinned: copy.built.pinned,
+                pages: page_regions::regions_at(copy.address, copy.bytes, SAMPLE),
+            })
+            .collect(),
+        readers: locked(&READERS)
+            .iter()
+            .map(|reader| {
+                let reader = locked(reader);
+                ReaderSeen {
+                    pinned_to: reader.pinned_to,
+                    reads: reader.reads,
+                    at_home: reader.at_home,
+                    moved: reader.moved,
+                    from: reader
+                        .from
+                        .iter()
+                        .map(|(&(processor, copy), &reads)| From {
+                            processor,
+                            copy,
+                            reads,
+                        })
+                        .collect(),
+                }
+            })
+            .collect(),
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One test, because the notes are the process's.
+    #[test]
+    fn only_a_bound_reader_of_a_copy_by_a_bound_builder_is_at_home() {
+        let loose = vec![1_u8; 1 << 16];
+        let loose = (Copy::built(&loose), loose);
+        drop(loose.0.read());
+        if !Here::now().pinned {
+            assert_eq!(counts().map(|counts| counts.at_home_share), Some(0.0));
+        }
+        let bound = std::thread::spawn(|| {
+            let is_bound = here::pin_to_this_processor();
+            let bytes = vec![1_u8; 1 << 16];
+            let copy = Copy::built(&bytes);
+            let before = locked(&READERS).len();
+            drop(copy.read());
+            let readers = locked(&READERS);
+            let at_home = locked(&readers[before]).at_home;
+            (is_bound, at_home)
+        });
+        if let Ok((true, at_home)) = bound.join() {
+            assert_eq!(at_home, 1);
+        }
+        // The thread's copy is gone by now.
+        assert_eq!(
+            counts().map(|counts| (counts.reads, counts.copies)),
+            Some((2, 1))
+        );
+        let seen = serde_json::to_string(&placement()).expect("plain data");
+        assert!(seen.contains("\"copies\":[{\"number\":0"), "{seen}");
+    }
+}

@@ -1,0 +1,121 @@
+//! In which memory region (NUMA node) do the pages behind some bytes lie, and who asks from where?
+//!
+//! Memory has no place until it is first written: then the kernel takes a page, usually in the
+//! region of the processor that wrote. So a program that wants to know where its data is has to ask,
+//! and this crate asks: [`regions`] is `move_pages(2)` with nowhere to move to. Where the asking thread
+//! runs is the other half of the question, and [`processor`] answers it. Linux only; elsewhere both
+//! answers are `None`.
+
+use std::collections::BTreeMap;
+
+/// The smallest page of all processors that Linux runs on. Where pages are larger, one is asked for
+/// several times, which changes no share.
+const PAGE: usize = 4096;
+
+/// How many pages behind `bytes` lie in which region, from a sample of at most `sample` pages,
+/// evenly spread. Pages that were never written lie nowhere and are left out.
+///
+/// `None` where the system does not tell.
+///
+/// ```
+/// let bytes = vec![1_u8; 1 << 20];
+/// if let Some(pages) = page_regions::regions(&bytes, 64) {
+///     println!("{pages:?}");
+/// }
+/// ```
+pub fn regions(bytes: &[u8], sample: usize) -> Option<BTreeMap<u32, usize>> {
+    let range = bytes.as_ptr_range();
+    regions_at(range.start as usize, bytes.len(), sample)
+}
+
+/// As [`regions`], of an address that was noted before. The memory behind it may be gone by now:
+/// nobody reads it, and pages that are no more lie nowhere.
+pub fn regions_at(address: usize, length: usize, sample: usize) -> Option<BTreeMap<u32, usize>> {
+    let pages = length / PAGE;
+    let step = pages.div_ceil(sample.max(1)).max(1);
+    let pages: Vec<usize> = (0..pages.max(1))
+        .step_by(step)
+        .map(|page| address + page * PAGE)
+        .collect();
+    let mut counted = BTreeMap::new();
+    for region in ask(&pages)?.into_iter().flatten() {
+        *counted.entry(region).or_default() += 1;
+    }
+    Some(counted)
+}
+
+/// The processor on which the calling thread runs at this moment.
+///
+/// By the C library, which works under valgrind too, where there is no vDSO to ask.
+pub fn processor() -> Option<usize> {
+    #[cfg(target_os = "linux")]
+    #[allow(unsafe_code)]
+    {
+        // SAFETY: it takes nothing and writes nothing; a negative number is an error.
+        unsafe { libc::sched_getcpu() }.try_into().ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn ask(pages: &[usize]) -> Option<Vec<Option<u32>>> {
+    let mut status = vec![-1_i32; pages.len()];
+    // SAFETY: `pages` and `status` have as many elements as the call is told, of the size of a
+    // pointer and of an `int`. With no nodes to move to the kernel moves nothing: it looks each
+    // address up, whatever it is, and writes `status`.
+    let refused = unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            0, // this process
+            pages.len(),
+            pages.as_ptr(),
+            std::ptr::null::<libc::c_int>(),
+            status.as_mut_ptr(),
+            0,
+        )
+    };
+    // A negative status is an error of that page, most often that it was never written.
+    (refused == 0).then(|| {
+        status
+            .into_iter()
+            .map(|node| node.try_into().ok())
+            .collect()
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask(_pages: &[usize]) -> Option<Vec<Option<u32>>> {
+    None
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn written_pages_lie_somewhere() {
+        let bytes = vec![1_u8; 64 * PAGE];
+        // A container may forbid the call.
+        let Some(found) = regions(&bytes, usize::MAX) else {
+            return;
+        };
+        assert_eq!(found.values().sum::<usize>(), 64);
+        let sampled = regions(&bytes, 8).expect("as just now");
+        assert_eq!(sampled.values().sum::<usize>(), 8);
+    }
+
+    #[test]
+    fn a_thread_runs_on_a_processor_that_there_is() {
+        let there = processor().expect("Linux tells");
+        let folder = format!("/sys/devices/system/cpu/cpu{there}");
+        assert!(std::path::Path::new(&folder).exists(), "{folder}");
+    }
+
+    #[test]
+    fn what_is_no_memory_lies_nowhere() {
+        assert!(regions_at(PAGE, 4 * PAGE, 4).is_none_or(|found| found.is_empty()));
+        assert!(regions(&[], 4).is_none_or(|found| found.values().sum::<usize>() <= 1));
+    }
+}

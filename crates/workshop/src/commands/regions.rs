@@ -1,0 +1,185 @@
+//! `--regions N` of `prove`, `check` and `capture`: a chapter in a machine with several memory
+//! regions.
+
+use std::path::{Path, PathBuf};
+
+use evidence::claim::{EXERCISE, PROBLEM, SOLUTION};
+use evidence::regions::{Record, judge, table, values};
+use evidence::verdict::{Verdict, VerdictKind};
+use serde::Serialize;
+
+use crate::chapters::{Chapter, Workshop};
+use crate::cli::Format;
+use crate::exit::{Exit, Problem};
+use crate::regions::{Wanted, observe};
+use crate::{ctrl_c, files, json};
+
+/// What `--format json` prints.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    chapter: u32,
+    verdict: VerdictKind,
+    reason: &'a str,
+    mechanism: Mechanism,
+    record: &'a Record,
+}
+
+/// The same count as the key of the same name in `prove` without `--regions`.
+#[derive(Debug, Serialize)]
+struct Mechanism {
+    name: &'static str,
+    problem: Option<f64>,
+    solution: Option<f64>,
+}
+
+/// `prove N --regions R`: problem against solution.
+pub(crate) fn prove(
+    chapters: &[u32],
+    regions: u32,
+    processors: Option<u32>,
+    report: Option<PathBuf>,
+    format: Format,
+) -> Result<Exit, Problem> {
+    let workshop = Workshop::find()?;
+    let chapter = one(&workshop, chapters)?;
+    let folder = report
+        .unwrap_or_else(|| workshop.state().join("reports"))
+        .join(chapter.package());
+    files::writable(&folder)?;
+    let wanted = wanted("prove", chapter.number, regions, processors);
+    let both = [PROBLEM, SOLUTION];
+    let record = observe(&workshop, &chapter, &both, &wanted, &ctrl_c::watch())?;
+    write(&folder, &record)?;
+    show(chapter.number, &record, SOLUTION, format)
+}
+
+/// `check N --regions R`: the learner's edit, by the solution's limits.
+pub(crate) fn check(number: u32, regions: u32, format: Format) -> Result<Exit, Problem> {
+    let workshop = Workshop::find()?;
+    let chapter = workshop.chapter(number)?;
+    let wanted = wanted("check", number, regions, None);
+    let record = observe(
+        &workshop,
+        &chapter,
+        &[PROBLEM, EXERCISE],
+        &wanted,
+        &ctrl_c::watch(),
+    )?;
+    show(number, &record, EXERCISE, format)
+}
+
+/// `capture N --regions R`: what the book shows, each step of the way to the solution.
+pub(crate) fn capture(
+    chapters: &[u32],
+    regions: u32,
+    processors: Option<u32>,
+) -> Result<Exit, Problem> {
+    let workshop = Workshop::find()?;
+    let chapter = one(&workshop, chapters)?;
+    let folder = workshop.captures(chapter.number).join(FOLDER);
+    files::writable(&folder)?;
+    let wanted = wanted("capture", chapter.number, regions, processors);
+    let file = chapter.file()?;
+    let steps: Vec<&str> = file.steps.iter().map(|step| &*step.variant).collect();
+    let record = observe(&workshop, &chapter, &steps, &wanted, &ctrl_c::watch())?;
+    write(&folder, &record)?;
+    show(chapter.number, &record, SOLUTION, Format::Human)
+}
+
+/// Where a capture has its records of several regions.
+const FOLDER: &str = "regions";
+
+/// Derives tables and figures of a capture's records again; `verify` compares instead.
+pub(crate) fn derive(captures: &Path, verify: bool) -> Result<(), Problem> {
+    let Ok(entries) = std::fs::read_dir(captures.join(FOLDER)) else {
+        // Most chapters have none.
+        return Ok(());
+    };
+    for file in entries.flatten().map(|entry| entry.path()) {
+        if file.extension().is_some_and(|kind| kind == "json") {
+            let text = std::fs::read_to_string(&file)
+                .map_err(|e| Problem::bad(format!("{} cannot be read: {e}", file.display())))?;
+            let record: Record = serde_json::from_str(&text)
+                .map_err(|e| Problem::bad(format!("{} is no record: {e}", file.display())))?;
+            for (derived, text) in derived(&file, &record) {
+                if !verify {
+                    files::replace(&derived, text)?;
+                } else if std::fs::read_to_string(&derived).ok() != Some(text) {
+                    return Err(Problem::bad(format!(
+                        "{} is not what its record gives: cargo workshop capture --derive",
+                        derived.display()
+                    )));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The files beside a record that follow from it.
+fn derived(file: &Path, record: &Record) -> [(PathBuf, String); 2] {
+    [
+        (file.with_extension("md"), table(record)),
+        (file.with_extension("values.md"), values(record)),
+    ]
+}
+
+/// Record, table and figures, by the size of the machine: `4x2.json` has two processors in each of
+/// four regions.
+fn write(folder: &Path, record: &Record) -> Result<(), Problem> {
+    let each = record.processors / record.regions.max(1);
+    let file = folder.join(format!("{}x{each}.json", record.regions));
+    let text = serde_json::to_string_pretty(record)
+        .map_err(|e| Problem::bad(format!("the record cannot be written: {e}")))?;
+    files::replace(&file, text + "\n")?;
+    for (derived, text) in derived(&file, record) {
+        files::replace(&derived, text)?;
+    }
+    Ok(())
+}
+
+fn one(workshop: &Workshop, chapters: &[u32]) -> Result<Chapter, Problem> {
+    match chapters {
+        [one] => workshop.chapter(*one),
+        _ => Err(Problem::usage(
+            "--regions wants one chapter: cargo workshop prove 7 --regions 4",
+        )),
+    }
+}
+
+fn wanted(command: &str, number: u32, regions: u32, processors: Option<u32>) -> Wanted {
+    let more = processors.map_or(String::new(), |count| format!(" --processors {count}"));
+    Wanted {
+        regions,
+        processors,
+        command: format!("cargo workshop {command} {number} --regions {regions}{more}"),
+    }
+}
+
+fn show(chapter: u32, record: &Record, cured: &str, format: Format) -> Result<Exit, Problem> {
+    let Verdict { kind, reason } = judge(record, &[cured]);
+    let text = format!("\n{}\n{kind}: {reason}", table(record).trim_end());
+    match format {
+        Format::Human => println!("{text}"),
+        Format::Json => {
+            eprintln!("{text}");
+            let local = |variant| record.seen(variant).and_then(|seen| seen.local_loads());
+            json::print(&Shown {
+                chapter,
+                verdict: kind,
+                reason: &reason,
+                mechanism: Mechanism {
+                    name: "share of loads from the reader's own region",
+                    problem: local(PROBLEM),
+                    solution: local(cured),
+                },
+                record,
+            })?;
+        }
+    }
+    Ok(match kind {
+        VerdictKind::Proved => Exit::Good,
+        VerdictKind::Invalid => Exit::Invalid,
+        _ => Exit::Bad,
+    })
+}

@@ -1,0 +1,186 @@
+//! One machine: QEMU, from switching on to switching off.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use evidence::interrupt::Interrupt;
+
+use super::parts::Parts;
+use crate::exit::{Exit, Problem};
+
+/// Memory of a region, in MiB: for a copy of the data set, and the kernel's own needs, which grow
+/// with the processors.
+const REGION_MIB: u32 = 256;
+/// The distance to another region, where one's own has 10: what two-socket machines tell.
+const FAR: u32 = 21;
+/// A machine with eight processors needs some seconds, one with 176 some minutes.
+const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE_FOR_A_PROCESSOR: Duration = Duration::from_secs(4);
+
+/// How large a machine is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) regions: u32,
+    pub(super) processors: u32,
+}
+
+/// A machine that is not switched on yet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Machine<'a> {
+    pub(super) parts: &'a Parts,
+    pub(super) plugin: &'a Path,
+    pub(super) initrd: &'a Path,
+    /// Where it leaves its files.
+    pub(super) folder: &'a Path,
+    pub(super) shape: Shape,
+    pub(super) interrupt: &'a Interrupt,
+}
+
+/// What a machine has left.
+#[derive(Debug)]
+pub(super) struct Run {
+    /// Everything from its serial line.
+    pub(super) said: String,
+    /// The file with the plugin's counts.
+    pub(super) counted: PathBuf,
+}
+
+/// Switched off, whatever happens.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Machine<'_> {
+    /// Switches it on with these arguments for its first program, and waits until it is off again.
+    pub(super) fn run(&self, name: &str, arguments: &[String]) -> Result<Run, Problem> {
+        let serial = self.folder.join(format!("{name}.serial"));
+        let counted = self.folder.join(format!("{name}.loads"));
+        let failed = |what: std::io::Error| Problem::bad(format!("QEMU cannot be run: {what}"));
+        let child = Command::new(&self.parts.qemu)
+            .args(self.options(&counted))
+            .args(["-append", &kernel_line(arguments)])
+            .stdin(Stdio::null())
+            .stdout(File::create(&serial).map_err(failed)?)
+            .stderr(Stdio::inherit())
+            .spawn()
+            .map_err(failed)?;
+        let mut running = Running(child);
+        let began = Instant::now();
+        let patience = PATIENCE + PATIENCE_FOR_A_PROCESSOR * self.shape.processors;
+        let is_off = loop {
+            if self.interrupt.is_set() {
+                return Err(Problem::new(Exit::Interrupted, "interrupted"));
+            }
+            if let Some(status) = running.0.try_wait().map_err(failed)? {
+                break status.success();
+            }
+            if began.elapsed() > patience {
+                break false;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        drop(running);
+        let said = std::fs::read(&serial).map_err(failed)?;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        if !is_off {
+            let last: Vec<&str> = said.lines().rev().take(5).collect();
+            return Err(Problem::new(
+                Exit::Invalid,
+                format!(
+                    "the machine with the {name} did not come to its end in {} s; its last words, the \
+                     last first:\n\n{}",
+                    began.elapsed().as_secs(),
+                    last.join("\n")
+                ),
+            ));
+        }
+        Ok(Run { said, counted })
+    }
+
+    fn options(&self, counted: &Path) -> Vec<String> {
+        let Shape {
+            regions,
+            processors,
+        } = self.shape;
+        let each = processors / regions;
+        let mib = REGION_MIB + 2 * each;
+        let chunk = u64::from(mib) << 20;
+        let mut options: Vec<String> = [
+            "-no-user-config -nodefaults -display none -serial stdio -no-reboot",
+            // All processors in turn on one thread: several threads never came to an end with many
+            // processors, and counting needs no locks.
+            "-machine q35 -accel tcg,thread=single -cpu max",
+        ]
+        .iter()
+        .flat_map(|line| line.split(' '))
+        .map(str::to_owned)
+        .collect();
+        let mut add = |name: &str, value: String| options.extend([name.to_owned(), value]);
+        add(
+            "-smp",
+            format!("{processors},sockets={regions},cores={each},threads=1"),
+        );
+        add("-m", format!("{}M", mib * regions));
+        for region in 0..regions {
+            let first = region * each;
+            let last = first + each - 1;
+            add(
+                "-object",
+                format!("memory-backend-ram,id=region{region},size={mib}M"),
+            );
+            add(
+                "-numa",
+                format!("node,nodeid={region},cpus={first}-{last},memdev=region{region}"),
+            );
+        }
+        for here in 0..regions {
+            for there in (0..regions).filter(|there| *there != here) {
+                add("-numa", format!("dist,src={here},dst={there},val={FAR}"));
+            }
+        }
+        add("-kernel", self.parts.kernel.display().to_string());
+        add("-initrd", self.initrd.display().to_string());
+        // A comma ends an option; two are one.
+        let file = |path: &Path| path.display().to_string().replace(',', ",,");
+        add(
+            "-plugin",
+            format!(
+                "{},out={},chunk={chunk},per_region={each}",
+                file(self.plugin),
+                file(counted)
+            ),
+        );
+        options
+    }
+}
+
+/// What the kernel is told. What follows `--` goes to the first program.
+fn kernel_line(arguments: &[String]) -> String {
+    let words = [
+        "console=ttyS0 quiet panic=-1 reboot=t",
+        // Saves the kernel from measuring clocks, which takes long in an emulator.
+        "lpj=4600000 tsc=reliable",
+        // A page of 2 MiB at the end of a copy may be another region's already.
+        "transparent_hugepage=never numa_balancing=disable",
+        "mitigations=off random.trust_cpu=on",
+    ];
+    format!("{} -- {}", words.join(" "), arguments.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_the_first_program_follow_the_kernels() {
+        let line = kernel_line(&["problem".to_owned(), "30000".to_owned()]);
+        assert!(line.ends_with(" -- problem 30000"), "{line}");
+    }
+}
