@@ -130,7 +130,7 @@ impl Law {
             Self::SetUp(_) => inputs
                 .cpu_per_request
                 .map(|(problem, solution)| SetUp::predicted(problem, solution)),
-            Self::Utilisation(law) => Some(law.predicted(setting.users)),
+            Self::Utilisation(law) => law.predicted(setting.users, inputs.cpu_per_request),
         }
     }
 
@@ -163,6 +163,7 @@ impl Law {
     pub fn setting(&self) -> Option<&str> {
         match self {
             Self::SetUp(law) => Some(&law.setting),
+            Self::Utilisation(law) => law.setting.as_deref(),
             _ => None,
         }
     }
