@@ -17,7 +17,8 @@ use crate::server::Server;
 
 /// How far throughputs may lie apart, as a share of the embedded generator's.
 pub const THROUGHPUT_WITHIN: f64 = 0.05;
-/// How far median latencies may lie apart, as a share of the embedded generator's.
+/// How far median latencies may lie apart, as a share of the embedded generator's, unless chance
+/// alone takes them further (the odds of so many of one sample lying above the other's median).
 pub const MEDIAN_WITHIN: f64 = 0.10;
 
 /// The external generators and their scripts.
@@ -227,12 +228,23 @@ fn beside(outcome: &Outcome, own: &Outcome) -> Compared {
         requests_per_second: outcome.requests_per_second,
         median_ms,
         agrees: near(throughput_off, THROUGHPUT_WITHIN)
-            && near(median_off, MEDIAN_WITHIN)
+            && (near(median_off, MEDIAN_WITHIN) || by_chance(outcome, own))
             && outcome.error_count() == 0
             && outcome.wrong_answers == 0,
         throughput_off,
         median_off,
     }
+}
+
+/// Whether the medians of so few answers lie as far apart in 1 of 20 looks at the same thing. The
+/// share of answers below a median of `n` has the standard deviation `0.5 / sqrt(n)`: with fifty
+/// answers each they may lie a fifth of all ranks apart, with five thousand a fiftieth.
+fn by_chance(outcome: &Outcome, own: &Outcome) -> bool {
+    let count = |outcome: &Outcome| (outcome.completed as f64).max(1.0);
+    let apart = 1.96 * 0.5 * (1.0 / count(outcome) + 1.0 / count(own)).sqrt();
+    let at = |rank: f64| own.latency.at(rank.clamp(0.0, 1.0));
+    let ranks = (outcome.latency.at(0.5), at(0.5 - apart), at(0.5 + apart));
+    matches!(ranks, (Some(median), Some(low), Some(high)) if (low..=high).contains(&median))
 }
 
 #[cfg(test)]
@@ -281,5 +293,24 @@ mod tests {
         other.wrong_answers = 0;
         other.errors.insert("status".to_owned(), 1);
         assert!(!compare_outcomes([&own, &other])[1].agrees);
+    }
+
+    #[test]
+    fn few_answers_may_differ_by_chance() {
+        let wide = |completed| {
+            let mut own = outcome("embedded", 100.0, 8.0);
+            own.completed = completed;
+            own.latency.quantiles = vec![(0.3, 7.9), (0.5, 8.0), (0.7, 13.0), (1.0, 14.0)];
+            own
+        };
+        let agrees = |completed, median| {
+            let mut other = outcome("locust", 100.0, median);
+            other.completed = completed;
+            compare_outcomes([&wide(completed), &other])[1].agrees
+        };
+        assert!(agrees(48, 12.0));
+        assert!(!agrees(48, 15.0));
+        assert!(!agrees(4_800, 13.5));
+        assert!(!agrees(48, 7.0));
     }
 }

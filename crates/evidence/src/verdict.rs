@@ -157,6 +157,9 @@ fn judge(record: &Record, analysis: &Analysis) -> Verdict {
         );
         return verdict(VerdictKind::NotShown, reason);
     }
+    if let Some(cause) = too_noisy_for_the_law(analysis, floor) {
+        return verdict(VerdictKind::Invalid, format!("{measured}, but {cause}"));
+    }
     if let Some(shortfall) = shortfall(analysis) {
         let reason = format!("{measured}, but {shortfall}");
         return verdict(VerdictKind::NotShown, reason);
@@ -168,6 +171,20 @@ fn judge(record: &Record, analysis: &Analysis) -> Verdict {
         figures::count(mechanism.solution.unwrap_or(f64::NAN)),
     );
     verdict(VerdictKind::Proved, reason)
+}
+
+/// A prediction that is off on a machine which changed its pace meanwhile: the profile that it was
+/// read off and the rounds that it is compared with are minutes apart.
+fn too_noisy_for_the_law(analysis: &Analysis, floor: f64) -> Option<String> {
+    let law = analysis.law.as_ref().filter(|law| !law.holds())?;
+    let within = law.within.filter(|within| floor > within / 2.0)?;
+    Some(format!(
+        "equal servers differed by {}, so that a law which predicted {} times cannot be judged \
+         within {}; run it again when the machine has less to do.",
+        figures::percent(floor),
+        figures::ratio(law.predicted),
+        figures::percent(within)
+    ))
 }
 
 /// What else the chapter claims and the run does not show.

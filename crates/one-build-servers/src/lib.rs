@@ -1,0 +1,1 @@
+//! Holds no code: its `Cargo.toml` asks for features, so that shared dependencies are compiled once.
