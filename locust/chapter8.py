@@ -18,4 +18,4 @@ class Reader(ChapterUser):
     # A body may take 40 ms of the processor: 64 users then get theirs every 2.56 s.
     limits = Limits(call_s=2.56)
     # Who has no body must not wait for those of others.
-    probe = Probe(path="/ping", answer="pong", per_second=100, within_ms=64)
+    probe = Probe(path="/ping", answer="pong", per_second=100, within_ms=25)

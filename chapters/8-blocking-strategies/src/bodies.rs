@@ -16,6 +16,10 @@ use crate::Refusal;
 /// The longest body that is taken.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
+/// How much a connection reads ahead. Four times as much is the default, and 64 bodies at once would
+/// hold that much in buffers alone.
+const BUFFER: usize = 128 * 1024;
+
 /// How long the upstream may be silent.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -36,7 +40,9 @@ pub struct Body {
 impl Bodies {
     pub(crate) fn of(upstream: &Upstream) -> Self {
         Self {
-            client: Client::builder(TokioExecutor::new()).build_http(),
+            client: Client::builder(TokioExecutor::new())
+                .http1_max_buf_size(BUFFER)
+                .build_http(),
             upstream: upstream.url().into(),
         }
     }

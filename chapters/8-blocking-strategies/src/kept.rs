@@ -212,7 +212,10 @@ mod tests {
     fn every_way_to_keep_a_body_gives_the_same_summary() {
         let folder = tempfile::tempdir().expect("a folder");
         let ways = KINDS.map(|keep| Kept::always(keep, folder.path()).expect("a file"));
-        for kept in ways.into_iter().chain([Kept::by_size(folder.path().into())]) {
+        for kept in ways
+            .into_iter()
+            .chain([Kept::by_size(folder.path().into())])
+        {
             let kept = kept.with(chunks(1_000_001)).expect("room on the disk");
             let summary = kept.summary().expect("it can be read");
             let said = summary.to_string();
@@ -236,7 +239,10 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_said() {
-        let file = File::options().write(true).open("/dev/full").expect("Linux");
+        let file = File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("Linux");
         let keep = Keep::Fs;
         let mut kept = Kept::File { file, keep };
         let refused = kept.push(Bytes::from_static(b"a")).expect_err("it is full");

@@ -140,7 +140,10 @@ fn full_disks(folder: &Path) -> Vec<Command> {
         .arg(r#"mount -t tmpfs -o size=4m none "$0" && exec "$@""#)
         .arg(folder);
     let mut probe = Command::new(mounted.get_program());
-    let can_mount = probe.args(mounted.get_args()).arg("true").stderr(Stdio::null());
+    let can_mount = probe
+        .args(mounted.get_args())
+        .arg("true")
+        .stderr(Stdio::null());
     if can_mount.status().is_ok_and(|status| status.success()) {
         vec![limited, mounted]
     } else {
@@ -153,10 +156,15 @@ fn a_full_disk_is_a_507_and_nobody_else_suffers() {
     for variant in ["problem", "solution"] {
         let folder = tempfile::tempdir().expect("a folder");
         for mut command in full_disks(folder.path()) {
-            command.args([PROGRAM, variant, "--files"]).arg(folder.path());
+            command
+                .args([PROGRAM, variant, "--files"])
+                .arg(folder.path());
             let server = Service::start(&mut command).expect("the server starts");
             let refusal = server.ask("/summarize").expect_err("8 MiB in 4 MiB");
-            assert!(refusal.starts_with("507"), "{variant}, {command:?}: {refusal}");
+            assert!(
+                refusal.starts_with("507"),
+                "{variant}, {command:?}: {refusal}"
+            );
             // The room that it took is free again, and what needs none never waited for any.
             for bytes in [1_000, 1_900_000] {
                 let answer = server.ask(&format!("/summarize?bytes={bytes}"));

@@ -7,7 +7,7 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
-use hdrhistogram::Histogram;
+use hdrhistogram::{CreationError, Histogram};
 use tokio::time::{Instant, sleep_until};
 
 use crate::work;
@@ -24,7 +24,7 @@ pub(crate) struct Heartbeat(Arc<Mutex<Option<Ticks>>>);
 struct Ticks {
     lateness: Histogram<u64>,
     most_pieces: u64,
-    longest_turn: Duration,
+    turns: Histogram<u64>,
 }
 
 /// What the ticks tell: lateness in seconds.
@@ -36,9 +36,9 @@ pub(crate) struct Stall {
     pub(crate) p99: f64,
     /// Most pieces of work that a ticking thread did itself between two ticks.
     pub(crate) most_pieces: u64,
-    /// Most processor time, in seconds, of a ticking thread between two ticks. Unlike lateness it does
-    /// not grow when the kernel gives the processor to others.
-    pub(crate) longest_turn: f64,
+    /// Processor time of a ticking thread between two ticks, of all moments as well. Unlike lateness
+    /// it does not grow when the kernel gives the processor to others.
+    pub(crate) turn_p99: f64,
 }
 
 thread_local! {
@@ -67,14 +67,13 @@ impl Heartbeat {
     /// Starts to tick on the current runtime. Tokio's timers have whole milliseconds, so that up to
     /// about one is no lateness.
     pub(crate) fn start(&self) {
-        // From a microsecond to an hour, to two digits: cannot fail.
-        let Ok(lateness) = Histogram::new_with_bounds(1, 3_600_000_000, 2) else {
+        let (Ok(lateness), Ok(turns)) = (histogram(), histogram()) else {
             return;
         };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Ticks {
             lateness,
             most_pieces: 0,
-            longest_turn: Duration::ZERO,
+            turns,
         });
         let heartbeat = self.clone();
         tokio::spawn(async move {
@@ -93,13 +92,9 @@ impl Heartbeat {
     fn record(&self, late: Duration, pieces: u64, turn: Duration) {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ticks) = slot.as_mut() {
-            // An hour is more than any run lasts; what is longer counts as one.
-            let micros = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
-            let micros = micros.clamp(1, ticks.lateness.high());
-            // Within the bounds, so it cannot fail.
-            let _ = ticks.lateness.record_correct(micros, PERIOD_MICROS);
+            add(&mut ticks.lateness, late);
+            add(&mut ticks.turns, turn);
             ticks.most_pieces = ticks.most_pieces.max(pieces);
-            ticks.longest_turn = ticks.longest_turn.max(turn);
         }
     }
 
@@ -109,16 +104,30 @@ impl Heartbeat {
         let Ticks {
             lateness,
             most_pieces,
-            longest_turn,
+            turns,
         } = slot.as_ref()?;
         let seconds = |micros: u64| micros as f64 / 1e6;
         Some(Stall {
             worst: seconds(lateness.max()),
             p99: seconds(lateness.value_at_quantile(0.99)),
             most_pieces: *most_pieces,
-            longest_turn: longest_turn.as_secs_f64(),
+            turn_p99: seconds(turns.value_at_quantile(0.99)),
         })
     }
+}
+
+/// From a microsecond to an hour, to two digits: cannot fail.
+fn histogram() -> Result<Histogram<u64>, CreationError> {
+    Histogram::new_with_bounds(1, 3_600_000_000, 2)
+}
+
+/// What took so long, with the moments that were due meanwhile.
+fn add(histogram: &mut Histogram<u64>, time: Duration) {
+    // An hour is more than any run lasts; what is longer counts as one.
+    let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    let micros = micros.clamp(1, histogram.high());
+    // Within the bounds, so it cannot fail.
+    let _ = histogram.record_correct(micros, PERIOD_MICROS);
 }
 
 #[cfg(test)]
@@ -180,7 +189,7 @@ mod tests {
     async fn a_turn_is_what_the_ticking_thread_computes_and_not_what_it_sleeps() {
         let heartbeat = Heartbeat::default();
         heartbeat.start();
-        let turn = || heartbeat.stall().expect("it ticks").longest_turn;
+        let turn = || heartbeat.stall().expect("it ticks").turn_p99;
         let tick = || tokio::time::sleep(Duration::from_millis(5));
         tick().await;
         std::thread::sleep(Duration::from_millis(50));
