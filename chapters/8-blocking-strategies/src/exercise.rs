@@ -7,8 +7,8 @@
 //!
 //! Change the code below so that no request waits for another one's file on that
 //! thread. Every body must still be fetched and read to its last byte. Keep three
-//! limits: nearly as many bodies a second as before, no more than a handful of
-//! threads, and no more memory than the files were meant to save.
+//! limits: nearly as many bodies a second as before, far fewer threads than
+//! requests, and no more memory than the files were meant to save.
 //!
 //!     cargo workshop check 8       is it cured?
 //!     cargo workshop hint 8        the next hint
