@@ -162,7 +162,10 @@ impl Kept {
         };
         match keep {
             Keep::Mmap => Ok(Summary::default().with(&mapped(&file)?)),
-            Keep::MmapCopy => Ok(Summary::default().with(&mapped(&file)?.to_vec())),
+            Keep::MmapCopy => {
+                let copy = mapped(&file)?.to_vec();
+                Ok(Summary::default().with(&copy))
+            }
             Keep::Fs | Keep::Ram | Keep::RamGather => {
                 file.rewind()?;
                 let mut summary = Summary::default();

@@ -318,11 +318,8 @@ fn measured(chapter: &ChapterFile, trial: &Trial) -> Grade {
     if let Some(excess) = excess(chapter, &trial.exercise) {
         return excess;
     }
-    if let Some(reason) = price::too_dear(
-        chapter,
-        &trial.problem.outcome,
-        &trial.exercise.outcome,
-    ) {
+    if let Some(reason) = price::too_dear(chapter, &trial.problem.outcome, &trial.exercise.outcome)
+    {
         return Grade::failed(reason, None);
     }
     let metric = chapter.effect.metric;

@@ -75,7 +75,10 @@ impl PriceFinding {
 
     /// What the solution cost too much of.
     pub(crate) fn shortfall(&self) -> Option<String> {
-        let kept = self.interval.map(|(low, _)| low).filter(|low| !low.is_nan());
+        let kept = self
+            .interval
+            .map(|(low, _)| low)
+            .filter(|low| !low.is_nan());
         if kept.is_none_or(|low| low < self.claimed) {
             return Some(format!(
                 "the solution kept {} of the problem's requests a second (95 % interval from {}); {} \
@@ -86,9 +89,7 @@ impl PriceFinding {
                 figures::percent(self.claimed)
             ));
         }
-        self.limits
-            .iter()
-            .find_map(LimitFinding::broken)
+        self.limits.iter().find_map(LimitFinding::broken)
     }
 }
 

@@ -162,7 +162,10 @@ fn other_claims(
             "of the problem's requests a second",
             "",
             &kept,
-            &format!("claimed: at least {}{interval}", figures::percent(price.claimed)),
+            &format!(
+                "claimed: at least {}{interval}",
+                figures::percent(price.claimed)
+            ),
         );
         let reading = |value: Option<f64>| value.map_or_else(unknown, figures::count);
         for finding in &price.limits {
