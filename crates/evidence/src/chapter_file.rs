@@ -19,6 +19,7 @@ use crate::{
     instructions::Counting,
     law::{Inputs, Law, Prediction},
     load::{Arrivals, Exchange, Load, Probe, Writes},
+    price::Price,
     processors,
     record::ProfileKind,
 };
@@ -76,6 +77,9 @@ pub struct ChapterFile {
     /// How much of its processor time the solution puts into the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utilised: Option<Utilised>,
+    /// What the solution may cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
     /// Connections over time, as a plot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<SeriesOf>,
@@ -304,6 +308,8 @@ impl ChapterFile {
             metrics.push(WORKER_PARKS.to_owned());
         }
         metrics.extend(self.beside.iter().map(|beside| beside.metric.clone()));
+        let limits = self.price.iter().flat_map(|price| &price.limits);
+        metrics.extend(limits.map(|limit| limit.metric.clone()));
         metrics
     }
 

@@ -256,6 +256,9 @@ pub struct Limit {
     pub metric: String,
     /// No more than this.
     pub at_most: f64,
+    /// Whether it is left out where the server's system does not tell it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub where_told: bool,
 }
 
 /// How much of the processor time that the solution was given went into the work itself.

@@ -8,6 +8,7 @@ use crate::{
     chapter_file::{ChapterFile, DATABASE_CALLS},
     figures,
     outcome::Outcome,
+    price,
     verdict::{fault, generator_bound, limit_in_words, throttled, unoptimised},
 };
 
@@ -282,6 +283,9 @@ fn starved(outcome: &Outcome) -> Option<String> {
 fn excess(chapter: &ChapterFile, exercise: &Observed) -> Option<Grade> {
     chapter.check.limits.iter().find_map(|limit| {
         let Some(reading) = exercise.limited.get(&limit.metric) else {
+            if limit.where_told {
+                return None;
+            }
             return Some(Grade {
                 kind: GradeKind::Invalid,
                 reason: format!("the exercise's server did not report `{}`.", limit.metric),
@@ -329,6 +333,10 @@ fn measured(chapter: &ChapterFile, trial: &Trial) -> Grade {
     }
     if let Some(excess) = excess(chapter, &trial.exercise) {
         return excess;
+    }
+    if let Some(reason) = price::too_dear(chapter, &trial.problem.outcome, &trial.exercise.outcome)
+    {
+        return Grade::failed(reason, None);
     }
     let metric = chapter.effect.metric;
     let Some(ratio) = metric.ratio(&trial.problem.outcome, &trial.exercise.outcome) else {

@@ -168,7 +168,7 @@ impl Law {
             Self::SetUp(_) => inputs
                 .cpu_per_request
                 .map(|(problem, solution)| SetUp::predicted(problem, solution)),
-            Self::Utilisation(law) => Some(law.predicted(setting.users)),
+            Self::Utilisation(law) => law.predicted(setting.users, inputs.cpu_per_request),
             Self::Workers(_) => inputs.working.map(Workers::predicted),
             Self::Locality(law) => Some(law.predicted(inputs.memory_regions)),
         }
@@ -235,6 +235,7 @@ impl Law {
     pub fn setting(&self) -> Option<&str> {
         match self {
             Self::SetUp(law) => Some(&law.setting),
+            Self::Utilisation(law) => law.setting.as_deref(),
             _ => None,
         }
     }

@@ -20,6 +20,7 @@ pub mod load;
 pub mod metrics;
 pub mod outcome;
 pub mod plots;
+pub mod price;
 pub mod processors;
 pub mod profiling;
 pub mod proof;

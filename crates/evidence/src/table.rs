@@ -152,6 +152,32 @@ fn other_claims(
             &format!("claimed: at least {}", figures::percent(utilised.claimed)),
         );
     }
+    if let Some(price) = &analysis.price {
+        let kept = price.throughput.map_or_else(unknown, figures::percent);
+        let interval = price.interval.map_or_else(String::new, |(low, high)| {
+            let (low, high) = (figures::percent(low), figures::percent(high));
+            format!(" (95 % interval {low} to {high})")
+        });
+        row(
+            "of the problem's requests a second",
+            "",
+            &kept,
+            &format!(
+                "claimed: at least {}{interval}",
+                figures::percent(price.claimed)
+            ),
+        );
+        let reading = |value: Option<f64>| value.map_or_else(unknown, figures::count);
+        for finding in &price.limits {
+            let most = figures::count(finding.limit.at_most);
+            row(
+                &finding.limit.name,
+                &reading(finding.problem),
+                &reading(finding.solution),
+                &format!("claimed: at most {most}"),
+            );
+        }
+    }
     for point in &analysis.points {
         let figure = |value: Option<f64>| value.map_or_else(unknown, |v| effect.metric.text(v));
         row(

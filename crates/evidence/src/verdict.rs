@@ -18,6 +18,7 @@ use crate::{
     environment::Environment,
     figures,
     law::{Inputs, Prediction},
+    price::PriceFinding,
     record::Record,
 };
 
@@ -73,6 +74,9 @@ pub struct Analysis {
     pub bound: Option<BoundFinding>,
     /// The processor time that went into the work, where the chapter claims a share.
     pub utilised: Option<UtilisedFinding>,
+    /// What the solution cost, where the chapter claims that.
+    #[serde(default)]
+    pub price: Option<PriceFinding>,
     /// Other settings of the law.
     pub points: Vec<PointFinding>,
     /// What follows.
@@ -93,6 +97,7 @@ pub fn analyse(record: &Record) -> Analysis {
         effect,
         bound: BoundFinding::of(record),
         utilised: UtilisedFinding::of(record),
+        price: PriceFinding::of(record),
         points: PointFinding::all(record),
         verdict: Verdict {
             kind: VerdictKind::Invalid,
@@ -209,6 +214,9 @@ fn shortfall(analysis: &Analysis) -> Option<String> {
             figures::percent(utilised.share),
             figures::percent(utilised.claimed)
         ));
+    }
+    if let Some(too_dear) = analysis.price.as_ref().and_then(PriceFinding::shortfall) {
+        return Some(too_dear);
     }
     if let Some(point) = analysis.points.iter().find(|point| !point.holds()) {
         return Some(format!(

@@ -284,6 +284,7 @@ fn another_count_may_have_a_limit() {
         name: "pieces of work at once".to_owned(),
         metric: "at_once".to_owned(),
         at_most: 1.0,
+        where_told: false,
     }];
     for (reading, expected, words) in [
         (Some(64.0), Failed, "at once: 64, but at most 1 is needed"),

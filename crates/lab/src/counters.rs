@@ -85,8 +85,9 @@ impl Counters {
         self.upstream_connections.inc();
     }
 
-    pub(crate) fn note_upstream_request(&self) {
-        self.upstream_requests.inc();
+    /// Which request it is, from 1.
+    pub(crate) fn note_upstream_request(&self) -> u64 {
+        self.upstream_requests.inc() + 1
     }
 
     pub(crate) fn upstream_counts(&self) -> Counts {

@@ -1,10 +1,13 @@
 //! How late a runtime is with what is due: a task that ticks every millisecond. And why: the pieces
-//! of work that its own thread has done since the tick before.
+//! of work that its own thread has done since the tick before, and the processor time that it took.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::ThreadId;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
+use cpu_time::ThreadTime;
+use hdrhistogram::{CreationError, Histogram};
 use tokio::time::{Instant, sleep_until};
 
 use crate::work;
@@ -21,6 +24,7 @@ pub(crate) struct Heartbeat(Arc<Mutex<Option<Ticks>>>);
 struct Ticks {
     lateness: Histogram<u64>,
     most_pieces: u64,
+    turns: Histogram<u64>,
 }
 
 /// What the ticks tell: lateness in seconds.
@@ -32,41 +36,64 @@ pub(crate) struct Stall {
     pub(crate) p99: f64,
     /// Most pieces of work that a ticking thread did itself between two ticks.
     pub(crate) most_pieces: u64,
+    /// Processor time of a ticking thread between two ticks, of all moments as well. Unlike lateness
+    /// it does not grow when the kernel gives the processor to others.
+    pub(crate) turn_p99: f64,
+}
+
+thread_local! {
+    /// When this thread ticked last, in its own processor time.
+    static TICKED: Cell<Option<ThreadTime>> = const { Cell::new(None) };
+}
+
+/// Who ticked last. A runtime of several threads ticks on any of them, and what a thread did between
+/// two ticks of its own is a turn only if no other ticked meanwhile.
+#[derive(Debug, Default)]
+struct Turns(Option<ThreadId>);
+
+impl Turns {
+    /// The processor time since the last tick; nothing if that was on another thread.
+    fn end_one(&mut self) -> Duration {
+        let here = Some(std::thread::current().id());
+        let began = TICKED.replace(Some(ThreadTime::now()));
+        let is_the_same = std::mem::replace(&mut self.0, here) == here;
+        began
+            .filter(|_| is_the_same)
+            .map_or(Duration::ZERO, |began| began.elapsed())
+    }
 }
 
 impl Heartbeat {
     /// Starts to tick on the current runtime. Tokio's timers have whole milliseconds, so that up to
     /// about one is no lateness.
     pub(crate) fn start(&self) {
-        // From a microsecond to an hour, to two digits: cannot fail.
-        let Ok(lateness) = Histogram::new_with_bounds(1, 3_600_000_000, 2) else {
+        let (Ok(lateness), Ok(turns)) = (histogram(), histogram()) else {
             return;
         };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Ticks {
             lateness,
             most_pieces: 0,
+            turns,
         });
         let heartbeat = self.clone();
         tokio::spawn(async move {
             let mut due = Instant::now() + PERIOD;
+            let mut turns = Turns::default();
             loop {
                 sleep_until(due).await;
                 let now = Instant::now();
-                heartbeat.record(now - due, work::taken_on_this_thread());
+                heartbeat.record(now - due, work::taken_on_this_thread(), turns.end_one());
                 // A tick that was missed is part of the lateness already.
                 due = (due + PERIOD).max(now);
             }
         });
     }
 
-    fn record(&self, late: Duration, pieces: u64) {
+    fn record(&self, late: Duration, pieces: u64, turn: Duration) {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ticks) = slot.as_mut() {
-            // An hour is more than any run lasts; what is longer counts as one.
-            let micros = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
-            let micros = micros.clamp(1, ticks.lateness.high());
-            // Within the bounds, so it cannot fail.
-            let _ = ticks.lateness.record_correct(micros, PERIOD_MICROS);
+            add(&mut ticks.lateness, late);
+            add(&mut ticks.turns, turn);
             ticks.most_pieces = ticks.most_pieces.max(pieces);
         }
     }
@@ -77,14 +104,30 @@ impl Heartbeat {
         let Ticks {
             lateness,
             most_pieces,
+            turns,
         } = slot.as_ref()?;
         let seconds = |micros: u64| micros as f64 / 1e6;
         Some(Stall {
             worst: seconds(lateness.max()),
             p99: seconds(lateness.value_at_quantile(0.99)),
             most_pieces: *most_pieces,
+            turn_p99: seconds(turns.value_at_quantile(0.99)),
         })
     }
+}
+
+/// From a microsecond to an hour, to two digits: cannot fail.
+fn histogram() -> Result<Histogram<u64>, CreationError> {
+    Histogram::new_with_bounds(1, 3_600_000_000, 2)
+}
+
+/// What took so long, with the moments that were due meanwhile.
+fn add(histogram: &mut Histogram<u64>, time: Duration) {
+    // An hour is more than any run lasts; what is longer counts as one.
+    let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    let micros = micros.clamp(1, histogram.high());
+    // Within the bounds, so it cannot fail.
+    let _ = histogram.record_correct(micros, PERIOD_MICROS);
 }
 
 #[cfg(test)]
@@ -114,8 +157,8 @@ mod tests {
             .expect("a runtime");
         // It never runs: nothing waits for its task.
         runtime.block_on(async { heartbeat.start() });
-        (0..2_000).for_each(|_| heartbeat.record(Duration::from_micros(50), 0));
-        heartbeat.record(Duration::from_secs(1), 0);
+        (0..2_000).for_each(|_| heartbeat.record(Duration::from_micros(50), 0, Duration::ZERO));
+        heartbeat.record(Duration::from_secs(1), 0, Duration::ZERO);
         let stall = heartbeat.stall().expect("it was started");
         // A third of the time was stalled, and the longest waits are the first of that.
         assert!(stall.p99 > 0.9, "{stall:?}");
@@ -140,5 +183,20 @@ mod tests {
         });
         tick().await;
         assert_eq!(pieces(), 3);
+    }
+
+    #[tokio::test]
+    async fn a_turn_is_what_the_ticking_thread_computes_and_not_what_it_sleeps() {
+        let heartbeat = Heartbeat::default();
+        heartbeat.start();
+        let turn = || heartbeat.stall().expect("it ticks").turn_p99;
+        let tick = || tokio::time::sleep(Duration::from_millis(5));
+        tick().await;
+        std::thread::sleep(Duration::from_millis(50));
+        tick().await;
+        assert!(turn() < 0.04, "{}", turn());
+        Work::calibrated(Duration::from_millis(50), 0, Arc::default()).run();
+        tick().await;
+        assert!(turn() > 0.04, "{}", turn());
     }
 }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -136,6 +137,12 @@ impl Lab {
     /// Work that takes `duration` of a thread's processor time, counted on `/metrics`.
     pub fn work(&self, duration: Duration) -> Work {
         Work::calibrated(duration, self.data_seed(), Arc::clone(&self.counters))
+    }
+
+    /// The folder for temporary files: the system's, unless `--files` names another.
+    pub fn files(&self) -> PathBuf {
+        let own = self.options.files.clone();
+        own.unwrap_or_else(std::env::temp_dir)
     }
 
     /// Ticks every millisecond on the current runtime, unless `--no-heartbeat` was given; `/metrics`

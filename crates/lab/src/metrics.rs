@@ -64,6 +64,7 @@ struct Sampled {
     process_cpu: Gauge<f64, AtomicU64>,
     reactor_stall_worst: Gauge<f64, AtomicU64>,
     reactor_stall_p99: Gauge<f64, AtomicU64>,
+    reactor_turn_p99: Gauge<f64, AtomicU64>,
     reactor_work_between_ticks_peak: Gauge,
     work_running_peak_per_processor: Gauge<f64, AtomicU64>,
     #[cfg(target_os = "linux")]
@@ -160,6 +161,11 @@ impl Sampled {
                 "reactor_stall_p99",
                 "What that lateness is below in 99 of 100 moments",
                 &self.reactor_stall_p99,
+            ),
+            (
+                "reactor_turn_p99",
+                "Processor time of the reactor's own thread between two of those ticks, in 99 of 100 moments",
+                &self.reactor_turn_p99,
             ),
         ] {
             registry.register_with_unit(name, help, Unit::Seconds, gauge.clone());
@@ -285,6 +291,7 @@ impl Metrics {
         if let Some(stall) = self.sources.heartbeat.stall() {
             s.reactor_stall_worst.set(stall.worst);
             s.reactor_stall_p99.set(stall.p99);
+            s.reactor_turn_p99.set(stall.turn_p99);
             s.reactor_work_between_ticks_peak
                 .set(whole(stall.most_pieces));
         }

@@ -1,5 +1,6 @@
 //! The command line that every chapter's server shares.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -23,6 +24,8 @@ pub struct Options {
     pub(crate) upstream: Option<String>,
     /// The embedded upstream speaks TLS.
     pub(crate) tls: bool,
+    /// Where temporary files go, see [`crate::Lab::files`].
+    pub(crate) files: Option<PathBuf>,
     /// How long the embedded upstream waits before it answers.
     pub(crate) upstream_latency: Duration,
     /// The task that ticks, where the chapter has one, does.
@@ -75,6 +78,7 @@ impl Options {
                 .unwrap_or_default(),
             upstream: matches.get_one::<String>("upstream").cloned(),
             tls: matches.get_flag("tls"),
+            files: matches.get_one::<PathBuf>("files").cloned(),
             upstream_latency: Duration::from_millis(
                 matches
                     .get_one::<u64>("upstream-latency-ms")
@@ -163,6 +167,14 @@ fn command(chapter: &'static str, variants: &'static [&'static str]) -> Command 
                 .value_name("N")
                 .help("Keep a data set of so many texts")
                 .value_parser(value_parser!(u64).range(1..))
+                .hide(true),
+        )
+        .arg(
+            Arg::new("files")
+                .long("files")
+                .value_name("FOLDER")
+                .help("Put temporary files there instead of into the system's folder for them")
+                .value_parser(value_parser!(PathBuf))
                 .hide(true),
         )
         .arg(

@@ -1,5 +1,6 @@
 //! The service that a service calls: embedded, or another one of the reader's.
 
+mod bodies;
 mod embedded;
 mod outside;
 
@@ -15,8 +16,9 @@ use crate::options::Options;
 /// Without an option it is embedded: on a thread, a runtime and a port of its own, so that it
 /// neither shares the service's reactor nor finds the ports of an earlier run in `TIME_WAIT`. It
 /// answers every `GET` with `{"status": 200, "msg": "Good Luck!"}`, at once or after
-/// `--upstream-latency-ms N`, as an upstream on a network would. With `--upstream URL` it is
-/// another server, which tells its counts at `/stub_status` as nginx does.
+/// `--upstream-latency-ms N`, as an upstream on a network would. To `GET /bodies/N` it sends a chunked
+/// body of N bytes, one of which is higher than all others. With `--upstream URL` it is another
+/// server, which tells its counts at `/stub_status` as nginx does.
 #[derive(Debug, Clone)]
 pub struct Upstream {
     url: String,

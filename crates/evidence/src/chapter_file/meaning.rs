@@ -121,7 +121,15 @@ fn setting(file: &ChapterFile, key: &str, setting: &Setting) -> Result {
 fn law(file: &ChapterFile) -> Result {
     match &file.law {
         Law::SetUp(set_up) => named(file, "law.set_up.setting", &set_up.setting),
-        Law::Utilisation(utilisation) => positive("law.utilisation.work_ms", utilisation.work_ms),
+        Law::Utilisation(utilisation) => match (utilisation.work_ms, &utilisation.setting) {
+            (Some(work_ms), None) => positive("law.utilisation.work_ms", work_ms),
+            (None, Some(setting)) => named(file, "law.utilisation.setting", setting),
+            _ => wrong(
+                "law.utilisation",
+                "the law needs to know how long a piece of work takes, from one source",
+                "write work_ms, or the setting in which it is measured, and not both",
+            ),
+        },
         Law::Workers(workers) => workers
             .within
             .map_or(Ok(()), |within| share("law.workers.within", within)),
@@ -190,6 +198,15 @@ fn claims(file: &ChapterFile) -> Result {
     }
     if let Some(utilised) = &file.utilised {
         share("utilised.at_least_share", utilised.at_least_share)?;
+    }
+    if let Some(price) = &file.price {
+        share("price.throughput_share", price.throughput_share)?;
+        share("price.check_throughput_share", price.check_throughput_share)?;
+        for (index, limit) in price.limits.iter().enumerate() {
+            not_empty(&format!("price.limits.{index}.name"), &limit.name)?;
+            not_empty(&format!("price.limits.{index}.metric"), &limit.metric)?;
+            positive(&format!("price.limits.{index}.at_most"), limit.at_most)?;
+        }
     }
     for (index, point) in file.points.iter().enumerate() {
         named(file, &format!("points.{index}.setting"), &point.setting)?;

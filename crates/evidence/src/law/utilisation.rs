@@ -18,15 +18,27 @@ use crate::figures;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Utilisation {
-    /// Processor time of one piece of work, in milliseconds.
-    pub work_ms: f64,
+    /// Processor time of one piece of work, in milliseconds, where the chapter's code fixes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_ms: Option<f64>,
+    /// Otherwise the setting in which it is measured: the problem's processor time for one request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<String>,
 }
 
 impl Utilisation {
-    pub(super) fn predicted(&self, users: u32) -> Prediction {
+    /// `None` where the work has to be measured and was not. `cpu_per_request` is the processor time
+    /// of problem and solution, in seconds.
+    pub(super) fn predicted(
+        &self,
+        users: u32,
+        cpu_per_request: Option<(f64, f64)>,
+    ) -> Option<Prediction> {
+        let measured = || cpu_per_request.map(|(problem, _)| 1e3 * problem);
+        let work_ms = self.work_ms.or_else(measured)?;
         let ratio = f64::from(users);
-        let queue = ratio * self.work_ms;
-        Prediction {
+        let queue = ratio * work_ms;
+        Some(Prediction {
             problem: None,
             solution: None,
             ratio,
@@ -34,14 +46,14 @@ impl Utilisation {
                 "A processor gives at most {} answers a second of {} each, wherever it works; but \
                  with {} another request waits up to {} behind their work, or up to {} beside it: \
                  {} times less.",
-                figures::count((1e3 / self.work_ms).round()),
-                figures::milliseconds(self.work_ms),
+                figures::count((1e3 / work_ms).round()),
+                figures::milliseconds(work_ms),
                 figures::things(users.into(), "user"),
                 figures::milliseconds(queue),
-                figures::milliseconds(self.work_ms),
+                figures::milliseconds(work_ms),
                 figures::ratio(ratio)
             ),
-        }
+        })
     }
 }
 
@@ -51,9 +63,23 @@ mod tests {
 
     #[test]
     fn a_ping_waits_behind_everybody() {
-        let predicted = Utilisation { work_ms: 4.0 }.predicted(32);
+        let law = Utilisation {
+            work_ms: Some(4.0),
+            setting: None,
+        };
+        let predicted = law.predicted(32, None).expect("4 ms are known");
         assert!((predicted.ratio - 32.0).abs() < 1e-9);
         let said = predicted.sentence;
         assert!(said.contains("250") && said.contains("128 ms"), "{said}");
+    }
+    #[test]
+    fn work_that_is_not_known_is_measured() {
+        let law = Utilisation {
+            work_ms: None,
+            setting: Some("one".to_owned()),
+        };
+        assert_eq!(law.predicted(64, None), None);
+        let predicted = law.predicted(64, Some((0.01, 0.02))).expect("10 ms");
+        assert!(predicted.sentence.contains("640 ms"), "{predicted:?}");
     }
 }

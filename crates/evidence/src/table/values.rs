@@ -58,6 +58,7 @@ fn named(
         let share = one.of_the_solutions.map_or_else(unknown, figures::percent);
         values.add(&format!("yardstick-{}-share", one.key()), share);
     }
+    values.price(analysis);
     values.profiles(record, folded);
     for count in &record.instructions {
         let name = format!("{}-instructions", count.variant);
@@ -205,6 +206,17 @@ impl Values {
         if let Some(setting) = record.chapter.setting(&bound.setting) {
             self.add("bound-users", figures::count(setting.users.into()));
             self.add("bound-think", figures::count(setting.think_s));
+        }
+    }
+
+    fn price(&mut self, analysis: &Analysis) {
+        let Some(price) = &analysis.price else { return };
+        let kept = price.throughput.map_or_else(unknown, figures::percent);
+        self.add("throughput-kept", kept);
+        for finding in &price.limits {
+            let name = finding.limit.metric.replace('_', "-");
+            self.add(&format!("problem-{name}"), count(finding.problem));
+            self.add(&format!("solution-{name}"), count(finding.solution));
         }
     }
 

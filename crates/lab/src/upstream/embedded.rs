@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
@@ -17,6 +17,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
+use super::bodies::{Chunks, Maker};
 use crate::counters::Counters;
 use crate::options::Options;
 
@@ -35,7 +36,8 @@ pub(super) fn start(options: &Options, counters: &Arc<Counters>) -> io::Result<S
     let tls = options.tls.then(tls::Acceptor::new).transpose()?;
     let certificate = tls.as_ref().map(tls::Acceptor::certificate);
     let answers = Answers {
-        body: body(options.data_seed),
+        message: message(options.data_seed),
+        bodies: Maker::new(options.data_seed),
         latency: options.upstream_latency,
         counters: Arc::clone(counters),
     };
@@ -59,14 +61,32 @@ pub(super) fn start(options: &Options, counters: &Arc<Counters>) -> io::Result<S
 /// What every connection needs to answer.
 #[derive(Debug, Clone)]
 struct Answers {
-    body: Bytes,
+    /// Nearly always.
+    message: Bytes,
+    /// To those who ask for a body of a certain length.
+    bodies: Maker,
     /// Waited for before each answer, as if the upstream were on a network.
     latency: Duration,
     counters: Arc<Counters>,
 }
 
-/// What is always answered; with a data seed it is another answer.
-fn body(seed: u64) -> Bytes {
+impl Answers {
+    /// Counts a request for `path`, and answers it.
+    fn to(&self, path: &str) -> Response<Either<Full<Bytes>, Chunks>> {
+        let number = self.counters.note_upstream_request();
+        let length = path.strip_prefix("/bodies/").map(str::parse);
+        if let Some(Ok(length)) = length {
+            return Response::new(Either::Right(self.bodies.make(number, length)));
+        }
+        let mut response = Response::new(Either::Left(Full::new(self.message.clone())));
+        let kind = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        response
+    }
+}
+
+/// The usual message; with a data seed it is another one.
+fn message(seed: u64) -> Bytes {
     let message = match seed {
         0 => "Good Luck!".to_owned(),
         seed => format!("Good Luck, {seed}!"),
@@ -99,11 +119,8 @@ async fn accept(
 }
 
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, answers: Answers) {
-    let answer = service_fn(move |_: Request<Incoming>| {
-        answers.counters.note_upstream_request();
-        let mut response = Response::new(Full::new(answers.body.clone()));
-        let kind = HeaderValue::from_static("application/json");
-        response.headers_mut().insert(CONTENT_TYPE, kind);
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let response = answers.to(request.uri().path());
         let latency = answers.latency;
         async move {
             if !latency.is_zero() {

@@ -1,5 +1,5 @@
-//! What the book says of the instruments themselves, recorded by the examples
-//! of `crates/evidence` that anybody can run.
+//! What the book says of the instruments themselves, and tables of a chapter that no load makes:
+//! recorded by examples that anybody can run.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -15,35 +15,56 @@ use crate::exit::{Exit, Problem};
 use crate::files;
 use crate::tools::Tools;
 
-/// File in `flamegraphs/measuring`, and the example's arguments.
-const RECORDED: &[(&str, &[&str])] = &[
+/// File in `flamegraphs/measuring`, the example's package, and its arguments.
+const RECORDED: &[(&str, &str, &[&str])] = &[
     (
         "coordinated-omission.md",
+        "evidence",
         &["coordinated_omission", "--", "30"],
     ),
-    ("hidden-stall.md", &["hidden_stall", "--", "20"]),
-    ("profiling-cost.md", &["profiling_cost", "--", "16", "2"]),
+    ("hidden-stall.md", "evidence", &["hidden_stall", "--", "20"]),
+    (
+        "profiling-cost.md",
+        "evidence",
+        &["profiling_cost", "--", "16", "2"],
+    ),
     (
         "generator-bound.md",
+        "evidence",
         &["generator_comparison", "--", "published", "2", "8"],
     ),
     (
         "generator-peak.md",
+        "evidence",
         &["generator_comparison", "--", "peak", "3", "3"],
     ),
-    ("limits.md", &["processor_limits", "--", "counters"]),
-    ("throttling.md", &["processor_limits", "--", "throttling"]),
-    ("noisy-neighbour.md", &["noisy_neighbour", "--", "8"]),
+    (
+        "limits.md",
+        "evidence",
+        &["processor_limits", "--", "counters"],
+    ),
+    (
+        "throttling.md",
+        "evidence",
+        &["processor_limits", "--", "throttling"],
+    ),
+    (
+        "noisy-neighbour.md",
+        "evidence",
+        &["noisy_neighbour", "--", "8"],
+    ),
+    ("blocking-strategies.md", "chapter8", &["strategies"]),
+    ("blocking-keeping.md", "chapter8", &["keeping"]),
 ];
 
 /// Runs each example, or the one that `file` is made by, and keeps what it printed.
 pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, Problem> {
     let chosen: Vec<_> = RECORDED
         .iter()
-        .filter(|(name, _)| name.starts_with(file))
+        .filter(|(name, ..)| name.starts_with(file))
         .collect();
     if chosen.is_empty() {
-        let names: Vec<&str> = RECORDED.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = RECORDED.iter().map(|(name, ..)| *name).collect();
         return Err(Problem::usage(format!(
             "nothing makes `{file}`; there is: {}",
             names.join(", ")
@@ -52,16 +73,16 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, Problem> {
     let folder = workshop.root().join("flamegraphs/measuring");
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
-    for chapter in [1, 5, 7] {
+    for chapter in [1, 5, 7, 8] {
         compile::chapter(workshop, &workshop.chapter(chapter)?, &[], &interrupt)?;
     }
     let tools = Tools::of(workshop);
     // Before the first file changes what git sees.
     let commit = Commit::checked_out(workshop.root());
-    for (name, arguments) in chosen {
+    for (name, package, arguments) in chosen {
         let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .current_dir(workshop.root())
-            .args(["run", "--quiet", "--package", "evidence", "--example"])
+            .args(["run", "--quiet", "--package", package, "--example"])
             .args(*arguments)
             .env("K6", tools.k6())
             .env("LOCUST", tools.in_venv("locust"))
@@ -83,7 +104,7 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, Problem> {
         }
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
         if !text.contains("at commit") {
-            text.push_str(&provenance(&commit, arguments));
+            text.push_str(&provenance(&commit, package, arguments));
         }
         files::replace(&folder.join(name), text)?;
         println!("flamegraphs/measuring/{name}: recorded");
@@ -92,10 +113,10 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, Problem> {
 }
 
 /// What was run, on which code, when and where.
-fn provenance(commit: &Commit, arguments: &[&str]) -> String {
+fn provenance(commit: &Commit, package: &str, arguments: &[&str]) -> String {
     let date = provenance::now();
     format!(
-        "\n*Measured by `cargo run -p evidence --example {}` at commit `{}` on {} (UTC): {}.*\n",
+        "\n*Measured by `cargo run -p {package} --example {}` at commit `{}` on {} (UTC): {}.*\n",
         arguments.join(" "),
         commit.in_short(),
         date.get(..10).unwrap_or(&date),

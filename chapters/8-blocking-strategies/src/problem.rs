@@ -1,0 +1,33 @@
+//! The problem: large bodies go to a file, and the reactor's own thread writes and reads it.
+
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::routing::get;
+use chapter8::{Asked, Refusal, Service};
+
+// ANCHOR: routes
+/// `GET /summarize` fetches a body and answers with its highest byte and its length; `GET /ping`
+/// answers at once.
+pub(crate) fn routes(service: Service) -> Router {
+    Router::new()
+        .route("/summarize", get(summarize))
+        .route("/ping", get(async || "pong"))
+        .with_state(service)
+}
+// ANCHOR_END: routes
+
+// ANCHOR: summarize
+async fn summarize(
+    State(service): State<Service>,
+    Query(asked): Query<Asked>,
+) -> Result<String, Refusal> {
+    let mut body = service.bodies.fetch(asked.bytes).await?;
+    // In memory while it is small, in a file once it is large.
+    let mut kept = service.keep();
+    while let Some(chunk) = body.chunk().await? {
+        kept.push(chunk)?;
+    }
+    let summary = kept.summary()?;
+    Ok(summary.to_string())
+}
+// ANCHOR_END: summarize

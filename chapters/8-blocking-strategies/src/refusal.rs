@@ -1,0 +1,55 @@
+//! What the service says when there is no summary.
+
+use std::io::{self, ErrorKind};
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+/// Why a request has no summary. None of these concerns any other request.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// Longer than the service keeps: status 413.
+    #[error("the body is longer than {0} bytes")]
+    TooLarge(u64),
+    /// No room for it: status 507.
+    #[error("there is no room for the body: {0}")]
+    NoRoom(io::Error),
+    /// The upstream gave no body, or not all of it: status 502.
+    #[error("the upstream failed: {0}")]
+    Upstream(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A file could not be made or read: status 500.
+    #[error("the body could not be kept: {0}")]
+    File(io::Error),
+    /// The work panicked on another thread: status 500.
+    #[error("the work panicked")]
+    Panicked,
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                Self::NoRoom(error)
+            }
+            _ => Self::File(error),
+        }
+    }
+}
+
+impl Refusal {
+    pub(crate) fn upstream(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Upstream(error.into())
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let status = match self {
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::NoRoom(_) => StatusCode::INSUFFICIENT_STORAGE,
+            Self::Upstream(_) => StatusCode::BAD_GATEWAY,
+            Self::File(_) | Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        (status, self.to_string()).into_response()
+    }
+}

@@ -1,0 +1,88 @@
+//! Four ways to run what blocks.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use tokio::sync::Semaphore;
+use tokio::task::{block_in_place, spawn_blocking};
+
+use crate::{Pool, Refusal};
+
+/// Who runs what blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// The reactor's thread, as if it did not block.
+    Direct,
+    /// The reactor's thread, which ceases to be one meanwhile, after a permit.
+    Permit,
+    /// A thread of a pool of its own.
+    Dispatch,
+    /// A thread of tokio's own pool.
+    SpawnBlocking,
+}
+
+impl Strategy {
+    /// All of them, the plainest first.
+    pub const ALL: [Self; 4] = [
+        Self::Direct,
+        Self::Permit,
+        Self::Dispatch,
+        Self::SpawnBlocking,
+    ];
+
+    /// As it stands in a URL.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Permit => "permit",
+            Self::Dispatch => "dispatch",
+            Self::SpawnBlocking => "spawn_blocking",
+        }
+    }
+}
+
+/// The permits and the pool of those strategies that need some. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Blocking {
+    permits: Arc<Semaphore>,
+    pool: Arc<Pool>,
+}
+
+impl Blocking {
+    /// So many permits, and as many threads in the pool.
+    pub fn new(extra: usize) -> Self {
+        Self {
+            permits: Arc::new(Semaphore::new(extra)),
+            pool: Arc::new(Pool::new(extra)),
+        }
+    }
+
+    // ANCHOR: run
+    /// Runs `work` by a strategy and waits for its result.
+    ///
+    /// # Errors
+    ///
+    /// When the work panics on another thread.
+    ///
+    /// # Panics
+    ///
+    /// By [`Strategy::Permit`] on a current-thread runtime, which has nobody to hand its tasks to.
+    pub async fn run<T, F>(&self, strategy: Strategy, work: F) -> Result<T, Refusal>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        match strategy {
+            Strategy::Direct => Ok(work()),
+            Strategy::Permit => {
+                let permit = self.permits.acquire().await;
+                let _permit = permit.map_err(|_closed| Refusal::Panicked)?;
+                Ok(block_in_place(work))
+            }
+            Strategy::Dispatch => self.pool.run(work).await.ok_or(Refusal::Panicked),
+            Strategy::SpawnBlocking => spawn_blocking(work).await.map_err(|_| Refusal::Panicked),
+        }
+    }
+    // ANCHOR_END: run
+}

@@ -1,0 +1,142 @@
+//! What a reader relies on: all variants answer alike, keep a body in every way by every strategy,
+//! and differ in who has to wait for it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use evidence::generator::{self, Settings};
+use evidence::interrupt::Interrupt;
+use evidence::load::{Exchange, Load, Probe};
+use evidence::server::{Launch, Server, get};
+
+const VARIANTS: [&str; 6] = [
+    "problem",
+    "exercise",
+    "solution",
+    "permit",
+    "dispatch",
+    "spawn-blocking",
+];
+const PATIENCE: Duration = Duration::from_secs(20);
+const MIB: f64 = 1024.0 * 1024.0;
+
+fn start(variant: &str, data_seed: u64) -> Server {
+    let launch = Launch {
+        program: Path::new(env!("CARGO_BIN_EXE_chapter8")),
+        variant,
+        data_seed,
+        arguments: &[],
+        processors: &[],
+    };
+    Server::start(&launch, &Interrupt::new()).expect("the server starts")
+}
+
+fn ask(server: &Server, path: &str) -> Result<String, String> {
+    let body = get(server.service(), path, PATIENCE)?;
+    Ok(String::from_utf8_lossy(&body).into_owned())
+}
+
+fn read(server: &Server, metric: &str) -> f64 {
+    let metrics = server.metrics().expect("the admin listener answers");
+    metrics.get(metric).expect("the lab tells it")
+}
+
+#[test]
+fn all_variants_answer_alike() {
+    for (data_seed, answer) in [
+        (0, "255 is the highest of 8388608 bytes"),
+        (1_000, "151 is the highest of 8388611 bytes"),
+    ] {
+        for variant in VARIANTS {
+            let server = start(variant, data_seed);
+            for _ in 0..2 {
+                assert_eq!(
+                    ask(&server, "/summarize").as_deref(),
+                    Ok(answer),
+                    "{variant}"
+                );
+            }
+            assert_eq!(ask(&server, "/ping").as_deref(), Ok("pong"), "{variant}");
+            assert!(
+                ask(&server, "/")
+                    .expect_err("no such path")
+                    .starts_with("404")
+            );
+        }
+    }
+}
+
+#[test]
+fn every_strategy_takes_every_way_to_keep_a_body() {
+    let server = start("problem", 0);
+    for keep in ["", "ram", "ram_gather", "fs", "mmap", "mmap_copy"] {
+        for strategy in ["direct", "permit", "dispatch", "spawn_blocking"] {
+            for bytes in [1, 300_000, 2_000_000] {
+                let keep = keep.split_whitespace().map(|keep| format!("&keep={keep}"));
+                let keep: String = keep.collect();
+                let path = format!("/summarize?strategy={strategy}&bytes={bytes}{keep}");
+                let answer = format!("255 is the highest of {bytes} bytes");
+                assert_eq!(ask(&server, &path), Ok(answer), "{path}");
+            }
+        }
+    }
+    let refusal = ask(&server, "/summarize?strategy=fastest").expect_err("no such strategy");
+    assert!(refusal.starts_with("400"), "{refusal}");
+}
+
+#[test]
+fn too_large_a_body_is_a_413_and_nobody_else_suffers() {
+    for variant in ["problem", "solution"] {
+        let server = start(variant, 0);
+        let refusal = ask(&server, "/summarize?bytes=1000000000").expect_err("too large");
+        assert!(refusal.starts_with("413"), "{variant}: {refusal}");
+        let answer = ask(&server, "/summarize?bytes=1000000");
+        assert_eq!(answer.as_deref(), Ok("255 is the highest of 1000000 bytes"));
+    }
+}
+
+/// What a ping waits beside 64 bodies and how long the reactor's turns are (99th percentiles, in ms),
+/// and the server.
+fn under_load(variant: &str) -> (f64, f64, Server) {
+    let server = start(variant, 0);
+    let answer = "255 is the highest of 8388608 bytes";
+    let load = Load {
+        probe: Some(Probe {
+            exchange: Exchange::get("/ping", "pong"),
+            per_second: 100.0,
+        }),
+        warm_up: Duration::from_secs(1),
+        duration: Duration::from_secs(3),
+        ..Load::closed(Exchange::get("/summarize", answer), 64)
+    };
+    let settings = Settings {
+        processors: &[],
+        interrupt: &Interrupt::new(),
+        progress: None,
+    };
+    let outcome = generator::run(server.service(), &load, &settings).expect("it can be sent");
+    assert_eq!(outcome.wrong_answers, 0);
+    assert_eq!(outcome.error_count(), 0);
+    let probe = outcome.probe.expect("it was asked for");
+    let ping = probe.latency.at(0.99).expect("pings were answered");
+    let turn = 1e3 * read(&server, "reactor_turn_p99_seconds");
+    println!(
+        "{variant}: ping {ping} ms, turn {turn} ms, {} a second, {} threads, {} MiB",
+        outcome.requests_per_second,
+        read(&server, "process_threads"),
+        read(&server, "process_memory_peak_bytes") / MIB
+    );
+    (ping, turn, server)
+}
+
+#[test]
+fn sixty_four_bodies_at_once_keep_nobody_waiting_and_need_little_memory() {
+    let (ping, turn, _server) = under_load("problem");
+    let (cured_ping, cured_turn, server) = under_load("solution");
+    assert!(cured_ping < ping / 2.0, "{cured_ping} ms, before {ping} ms");
+    assert!(cured_turn < turn / 2.0, "{cured_turn} ms, before {turn} ms");
+    let memory = read(&server, "process_memory_peak_bytes") / MIB;
+    assert!(memory < 256.0, "{memory} MiB");
+    let threads = read(&server, "process_threads");
+    assert!(threads <= 48.0, "{threads} threads");
+}

@@ -1,0 +1,118 @@
+//! Bodies of any length: chunks without an end that would be known beforehand, and one byte higher
+//! than all others.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame};
+
+/// The length of a chunk.
+const CHUNK: usize = 64 * 1024;
+/// All bytes but one are below this.
+const ORDINARY: u8 = 128;
+
+/// A body as it is sent, a chunk at a time.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    ordinary: Bytes,
+    highest: u8,
+    /// Where the highest byte is.
+    highest_at: u64,
+    sent: u64,
+    length: u64,
+}
+
+/// Makes bodies that depend on the data seed, and on their number: the highest byte of each is at
+/// another place, so that only those who look at all bytes find it.
+#[derive(Debug, Clone)]
+pub(super) struct Maker {
+    ordinary: Bytes,
+    seed: u64,
+}
+
+impl Maker {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            ordinary: (0..ORDINARY).cycle().take(CHUNK).collect(),
+            seed,
+        }
+    }
+
+    /// The `number`-th body, of about `length` bytes: of exactly so many without a data seed.
+    pub(super) fn make(&self, number: u64, length: u64) -> Chunks {
+        let length = (length + self.seed % 997).max(1);
+        Chunks {
+            ordinary: self.ordinary.clone(),
+            highest: 255 - u8::try_from(self.seed % u64::from(ORDINARY)).unwrap_or_default(),
+            // Fibonacci hashing: evenly spread, and the same in every run.
+            highest_at: number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % length,
+            sent: 0,
+            length,
+        }
+    }
+}
+
+impl Chunks {
+    fn next(&mut self) -> Option<Bytes> {
+        let left = usize::try_from(self.length - self.sent).unwrap_or(CHUNK);
+        let chunk = self.ordinary.slice(..left.min(CHUNK));
+        // Whether the highest byte is in this chunk, and where.
+        let at = self.highest_at.checked_sub(self.sent);
+        let at = at.and_then(|at| usize::try_from(at).ok());
+        self.sent += chunk.len() as u64;
+        match at {
+            _ if chunk.is_empty() => None,
+            Some(at) if at < chunk.len() => {
+                let mut bytes = chunk.to_vec();
+                bytes[at] = self.highest;
+                Some(bytes.into())
+            }
+            _ => Some(chunk),
+        }
+    }
+}
+
+impl Body for Chunks {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.next().map(|chunk| Ok(Frame::data(chunk))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_byte_is_there_once_and_every_time_elsewhere() {
+        let mut places = Vec::new();
+        for (seed, highest, length) in [(0, 255, 200_000), (3, 252, 200_003)] {
+            for number in 1..=4 {
+                let mut chunks = Maker::new(seed).make(number, 200_000);
+                let chunks: Vec<Bytes> = std::iter::from_fn(|| chunks.next()).collect();
+                let body = chunks.concat();
+                assert_eq!(body.len(), length);
+                let found: Vec<usize> = (0..length).filter(|at| body[*at] >= 128).collect();
+                assert_eq!(found.len(), 1);
+                assert_eq!(body[found[0]], highest);
+                places.push(found[0]);
+            }
+        }
+        places.dedup();
+        assert_eq!(places.len(), 8);
+    }
+
+    #[test]
+    fn the_shortest_body_is_one_byte() {
+        let mut chunks = Maker::new(0).make(1, 0);
+        assert_eq!(chunks.next().as_deref(), Some(&[255][..]));
+        assert_eq!(chunks.next(), None);
+    }
+}

@@ -1,0 +1,30 @@
+// Chapter 8: blocking strategies, and where a large body lives.
+//
+//   k6 run k6/chapter8.js
+//   k6 run -e HOST=http://127.0.0.1:8080 -e USERS=64 -e THINK=0 k6/chapter8.js
+//
+// The same script ends with exit code 99 on the problem and 0 on the solution. Users of /summarize
+// cannot tell the two apart. What does is the ping, which is sent on a schedule beside them.
+
+import { ask, askProbe, load } from './common.js';
+
+const chapter = {
+  path: '/summarize',
+  answer: '255 is the highest of 8388608 bytes',
+  users: 64,
+  think: 0,
+  // A body may take 40 ms of the processor: 64 users then get theirs every 2.56 s.
+  callSeconds: 2.56,
+  // Who has no body must not wait for those of others.
+  probe: { path: '/ping', answer: 'pong', perSecond: 100, p99Ms: 25 },
+};
+
+export const options = load(chapter);
+
+export default function () {
+  ask(chapter);
+}
+
+export function probe() {
+  askProbe(chapter);
+}

@@ -1,0 +1,21 @@
+"""Chapter 8: blocking strategies, and where a large body lives.
+
+    locust -f locust/chapter8.py --host http://127.0.0.1:8080                  (web page)
+    locust -f locust/chapter8.py --host http://127.0.0.1:8080 -u 64 -r 100 -t 30s --headless --think 0
+
+The same script ends with exit code 99 on the problem and 0 on the solution. Users of /summarize
+cannot tell the two apart. What does is the ping, which is sent on a schedule beside them.
+"""
+
+from common import ChapterUser, Limits, Probe
+
+
+class Reader(ChapterUser):
+    path = "/summarize"
+    answer = "255 is the highest of 8388608 bytes"
+    users = 64
+    think = 0
+    # A body may take 40 ms of the processor: 64 users then get theirs every 2.56 s.
+    limits = Limits(call_s=2.56)
+    # Who has no body must not wait for those of others.
+    probe = Probe(path="/ping", answer="pong", per_second=100, within_ms=25)
