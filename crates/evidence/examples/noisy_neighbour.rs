@@ -42,6 +42,9 @@ struct Seen {
     is_optimised: bool,
 }
 
+/// Which of the two runs.
+type Side = fn(&Seen) -> &Outcome;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let seconds = std::env::args().nth(1).map_or(Ok(8), |text| text.parse())?;
     let chapter = ChapterFile::read(Path::new(CHAPTER), CHAPTER)?;
@@ -71,7 +74,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         &|seen| seen.start.as_secs_f64() * 1_000.0,
         figures::milliseconds,
     );
-    type Side = fn(&Seen) -> &Outcome;
     let sides: [(&str, Side); 2] = [
         ("alone", |seen| &seen.alone),
         ("beside a busy neighbour", |seen| &seen.beside),

@@ -15,7 +15,7 @@
 //! | `/debug/await?seconds=N` | what requests wait for, folded stacks (`&format=svg`, `pprof`, `json`) |
 //! | `/debug/await/last?format=…` | the last await profile again, in another format |
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with `--features heap`) |
-//! | `/debug/placement` | which copy of the data is read from where, JSON (chapters with a [`Copy`]) |
+//! | `/debug/placement` | which copy of the data is read from where, JSON (chapters with a [`struct@Copy`]) |
 //! | `/metrics` | counters, Prometheus text |
 //!
 //! Read in this order: `options`, `database`, `upstream`, `work`, `scans`, `counters`, `listener`,

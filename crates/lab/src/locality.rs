@@ -1,6 +1,6 @@
 //! Which copy of the data is read by whom, and from where.
 //!
-//! A chapter whose data has places puts a [`Copy`] beside each copy of it, and holds a [`Reading`]
+//! A chapter whose data has places puts a [`struct@Copy`] beside each copy of it, and holds a [`Reading`]
 //! while it reads. `/metrics` then tells how many reads were made at home, and `/debug/placement`
 //! tells all that was seen. A thread counts for itself, so that counting shares nothing.
 

@@ -177,6 +177,11 @@ impl Sampled {
             Unit::Bytes,
             self.process_memory_peak.clone(),
         );
+        self.register_ratios(registry);
+        self.register_scans(registry);
+    }
+
+    fn register_ratios(&self, registry: &mut Registry) {
         registry.register(
             "work_running_peak_per_processor",
             "Most pieces of work at once, for each processor that the process may use",
@@ -198,7 +203,6 @@ impl Sampled {
             "Heap allocations while a request was handled, on average since the start",
             self.allocations_per_request.clone(),
         );
-        self.register_scans(registry);
     }
 
     fn register_scans(&self, registry: &mut Registry) {

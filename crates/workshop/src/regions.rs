@@ -160,7 +160,7 @@ fn shape(wanted: &Wanted) -> Result<Shape, Problem> {
             "--regions {regions} makes no sense here: two to eight can be emulated"
         )));
     }
-    if processors == 0 || processors % regions != 0 || processors > 240 {
+    if processors == 0 || !processors.is_multiple_of(regions) || processors > 240 {
         return Err(Problem::usage(format!(
             "--processors {processors} makes no sense here: a multiple of the {regions} regions up to \
              240, as each region gets as many"

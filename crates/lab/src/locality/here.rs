@@ -64,8 +64,8 @@ mod system {
         list.trim()
             .split(',')
             .filter_map(|part| {
-                let (first, last) = part.split_once('-').unwrap_or((part, part));
-                Some(first.parse().ok()?..=last.parse().ok()?)
+                let (from, to) = part.split_once('-').unwrap_or((part, part));
+                Some(from.parse().ok()?..=to.parse().ok()?)
             })
             .flatten()
             .collect()

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use evidence::claim::{EXERCISE, PROBLEM, SOLUTION};
-use evidence::regions::{Record, judge, table, values};
+use evidence::regions::{Record, Seen, judge, table, values};
 use evidence::verdict::{Verdict, VerdictKind};
 use serde::Serialize;
 
@@ -163,7 +163,7 @@ fn show(chapter: u32, record: &Record, cured: &str, format: Format) -> Result<Ex
         Format::Human => println!("{text}"),
         Format::Json => {
             eprintln!("{text}");
-            let local = |variant| record.seen(variant).and_then(|seen| seen.local_loads());
+            let local = |variant| record.seen(variant).and_then(Seen::local_loads);
             json::print(&Shown {
                 chapter,
                 verdict: kind,

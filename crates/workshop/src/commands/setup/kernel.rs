@@ -39,7 +39,9 @@ pub(super) fn kernel(tools: &Tools) -> Result<Done, Failed> {
          workshop setup kernel` again",
     )?;
     let unpacked = folder.path().join("unpacked");
-    let archive = file_in(folder.path(), |name| name.ends_with(".deb"));
+    let archive = file_in(folder.path(), |name| {
+        Path::new(name).extension() == Some("deb".as_ref())
+    });
     call(
         Command::new("dpkg-deb")
             .arg("--extract")
