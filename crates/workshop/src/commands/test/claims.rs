@@ -58,6 +58,9 @@ const NOT_PROVED: i32 = 1;
 /// What it ends with when a run says nothing about the code.
 const INVALID: i32 = 3;
 
+/// Proofs of a chapter at most: a run that calls itself invalid is no answer, and is asked again.
+const ATTEMPTS: u32 = 3;
+
 /// As much of `prove --format json` as scripts rely on.
 #[derive(Debug, Deserialize)]
 struct Proof {
@@ -120,7 +123,10 @@ fn proof(context: &Context<'_>, chapter: &Chapter, options: &[&str]) -> Result<(
         context.output(prove.args(options))
     };
     let (mut code, mut said) = prove()?;
-    if code == Some(INVALID) {
+    for _ in 1..ATTEMPTS {
+        if code != Some(INVALID) {
+            break;
+        }
         // By its own word it says nothing about the code: the machine had other things to do.
         context.note("an invalid run; once more")?;
         (code, said) = prove()?;
