@@ -1,7 +1,7 @@
 //! What the book says of the instruments themselves, and tables of a chapter that no load makes:
 //! recorded by examples that anybody can run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
 use evidence::environment::Environment;
@@ -15,56 +15,53 @@ use crate::exit::{Exit, Problem};
 use crate::files;
 use crate::tools::Tools;
 
-/// File in `flamegraphs/measuring`, the example's package, and its arguments.
-const RECORDED: &[(&str, &str, &[&str])] = &[
-    (
-        "coordinated-omission.md",
-        "evidence",
-        &["coordinated_omission", "--", "30"],
-    ),
-    ("hidden-stall.md", "evidence", &["hidden_stall", "--", "20"]),
-    (
-        "profiling-cost.md",
-        "evidence",
-        &["profiling_cost", "--", "16", "2"],
-    ),
-    (
-        "generator-bound.md",
-        "evidence",
-        &["generator_comparison", "--", "published", "2", "8"],
-    ),
-    (
-        "generator-peak.md",
-        "evidence",
-        &["generator_comparison", "--", "peak", "3", "3"],
-    ),
-    (
-        "limits.md",
-        "evidence",
-        &["processor_limits", "--", "counters"],
-    ),
-    (
-        "throttling.md",
-        "evidence",
-        &["processor_limits", "--", "throttling"],
-    ),
-    (
-        "noisy-neighbour.md",
-        "evidence",
-        &["noisy_neighbour", "--", "8"],
-    ),
-    ("blocking-strategies.md", "chapter8", &["strategies"]),
-    ("blocking-keeping.md", "chapter8", &["keeping"]),
+/// A file in `flamegraphs/measuring`, and what makes it.
+struct Recorded {
+    file: &'static str,
+    package: &'static str,
+    /// The example and its arguments.
+    example: &'static [&'static str],
+    /// The chapter whose server it starts.
+    server: Option<u32>,
+}
+
+/// `file` is what `example` prints, once the `server` that it starts is built.
+const fn recorded(
+    file: &'static str,
+    package: &'static str,
+    example: &'static [&'static str],
+    server: Option<u32>,
+) -> Recorded {
+    Recorded {
+        file,
+        package,
+        example,
+        server,
+    }
+}
+
+#[rustfmt::skip]
+const RECORDED: &[Recorded] = &[
+    recorded("coordinated-omission.md", "evidence", &["coordinated_omission", "--", "30"], Some(1)),
+    recorded("hidden-stall.md", "evidence", &["hidden_stall", "--", "20"], Some(5)),
+    recorded("profiling-cost.md", "evidence", &["profiling_cost", "--", "16", "2"], Some(1)),
+    recorded("generator-bound.md", "evidence", &["generator_comparison", "--", "published", "2", "8"], Some(1)),
+    recorded("generator-peak.md", "evidence", &["generator_comparison", "--", "peak", "3", "3"], Some(1)),
+    recorded("limits.md", "evidence", &["processor_limits", "--", "counters"], None),
+    recorded("throttling.md", "evidence", &["processor_limits", "--", "throttling"], None),
+    recorded("noisy-neighbour.md", "evidence", &["noisy_neighbour", "--", "8"], Some(7)),
+    recorded("blocking-strategies.md", "chapter8", &["strategies"], None),
+    recorded("blocking-keeping.md", "chapter8", &["keeping"], Some(8)),
 ];
 
 /// Runs each example, or the one that `file` is made by, and keeps what it printed.
 pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, Problem> {
     let chosen: Vec<_> = RECORDED
         .iter()
-        .filter(|(name, ..)| name.starts_with(file))
+        .filter(|recorded| recorded.file.starts_with(file))
         .collect();
     if chosen.is_empty() {
-        let names: Vec<&str> = RECORDED.iter().map(|(name, ..)| *name).collect();
+        let names: Vec<&str> = RECORDED.iter().map(|recorded| recorded.file).collect();
         return Err(Problem::usage(format!(
             "nothing makes `{file}`; there is: {}",
             names.join(", ")
@@ -73,13 +70,23 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, Problem> {
     let folder = workshop.root().join("flamegraphs/measuring");
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
-    for chapter in [1, 5, 7, 8] {
+    let servers: BTreeSet<u32> = chosen
+        .iter()
+        .filter_map(|recorded| recorded.server)
+        .collect();
+    for chapter in servers {
         compile::chapter(workshop, &workshop.chapter(chapter)?, &[], &interrupt)?;
     }
     let tools = Tools::of(workshop);
     // Before the first file changes what git sees.
     let commit = Commit::checked_out(workshop.root());
-    for (name, package, arguments) in chosen {
+    for Recorded {
+        file: name,
+        package,
+        example: arguments,
+        ..
+    } in chosen
+    {
         let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .current_dir(workshop.root())
             .args(["run", "--quiet", "--package", package, "--example"])
