@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::claim::SOLUTION;
 use crate::drivers::{self, DriverError, k6, locust};
 use crate::load::Load;
 use crate::outcome::{GeneratorKind, Outcome};
@@ -61,7 +62,7 @@ pub struct Compared {
     pub agrees: bool,
 }
 
-/// Has the three generators look at the same `variant` at the same time, each with a third of the
+/// Has the three generators look at the same solution at the same time, each with a third of the
 /// chapter's load. One after the other they would see what the machine did to the service
 /// meanwhile, which on a machine with neighbours is more than they differ by.
 ///
@@ -71,10 +72,9 @@ pub struct Compared {
 pub fn measure(
     bench: &Bench<'_>,
     external: &External<'_>,
-    variant: &str,
     duration: Duration,
 ) -> Result<Vec<Round>, AgreementError> {
-    together(bench, external, variant, Beside::Embedded, duration)
+    together(bench, external, SOLUTION, Beside::Embedded, duration)
 }
 
 /// Puts half of the chapter's load on `variant` by k6 and half by Locust, whose exit codes say

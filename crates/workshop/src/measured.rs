@@ -12,7 +12,6 @@ use std::time::Duration;
 use evidence::agreement::{self, External};
 use evidence::capture::Capture;
 use evidence::chapter_file::ChapterFile;
-use evidence::claim::SOLUTION;
 use evidence::environment::Environment;
 use evidence::interrupt::Interrupt;
 use evidence::profiling::ProfileData;
@@ -107,7 +106,7 @@ pub(crate) fn measure(
     if order.all_generators {
         let generators = Generators::of(workshop, chapter);
         let seconds = Duration::from_secs_f64(file.load.duration_s);
-        let measured = agreement::measure(&bench, &generators.external(), SOLUTION, seconds);
+        let measured = agreement::measure(&bench, &generators.external(), seconds);
         rounds.extend(measured.map_err(|error| Problem::of_generators(error, interrupt))?);
     }
     if let Some(nginx) = &nginx {

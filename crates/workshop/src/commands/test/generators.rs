@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use evidence::agreement::{self, MEDIAN_WITHIN, THROUGHPUT_WITHIN};
-use evidence::claim::{PROBLEM, SOLUTION};
+use evidence::claim::PROBLEM;
 use evidence::interrupt::Interrupt;
 use evidence::outcome::{GeneratorKind, MISSED};
 use evidence::proof::{Bench, Placement};
@@ -73,22 +73,14 @@ fn generators(context: &Context<'_>, chapter: &Chapter) -> Result<(), Failure> {
     let refused = |error| Problem::of_generators(error, context.interrupt);
     let on = |variant| agreement::scripts(&bench, &external, variant, ON_THE_PROBLEM);
     let problem = on(PROBLEM).map_err(refused)?;
-    let (of_problem, compared_on) = if lacks_regions(chapter)? {
-        // On one memory region both are equally fast: users see no difference. And a worker that is
-        // bound to a processor gives its few connections what else runs there leaves, so that the
-        // generators would be told apart by the workers that they were handed to.
-        end_with(context, &on(SOLUTION).map_err(refused)?, 0)?;
-        (0, PROBLEM)
-    } else {
-        (MISSED, SOLUTION)
-    };
+    // On one memory region both are equally fast: users see no difference.
+    let of_problem = if lacks_regions(chapter)? { 0 } else { MISSED };
     end_with(context, &problem, of_problem)?;
     let mut wrong = None;
     // What slows the machine slows all three, but not in the same requests: where it changes its
     // pace in mid-look, their medians fall on either side.
     for attempt in 1..=ATTEMPTS {
-        let rounds =
-            agreement::measure(&bench, &external, compared_on, ON_THE_SOLUTION).map_err(refused)?;
+        let rounds = agreement::measure(&bench, &external, ON_THE_SOLUTION).map_err(refused)?;
         end_with(context, &rounds, 0)?;
         let compared = agreement::compare(&rounds);
         context.note(&format!("attempt {attempt}: {compared:#?}"))?;
@@ -98,7 +90,7 @@ fn generators(context: &Context<'_>, chapter: &Chapter) -> Result<(), Failure> {
         }
     }
     failed(format!(
-        "{ATTEMPTS} times on the {compared_on} of {}: a generator differs from the embedded one by more than {:.0} % \
+        "{ATTEMPTS} times on the solution of {}: a generator differs from the embedded one by more than {:.0} % \
          of throughput or {:.0} % of median latency or has faults: {wrong:?}",
         chapter.package(),
         THROUGHPUT_WITHIN * 100.0,
