@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::claim::SOLUTION;
 use crate::drivers::{self, DriverError, k6, locust};
+use crate::law::Law;
 use crate::load::Load;
 use crate::outcome::{GeneratorKind, Outcome};
 use crate::proof::{Bench, Event, ProofError};
@@ -141,7 +142,7 @@ fn together(
 const LOCUST_IS_LATER: Duration = Duration::from_secs(2);
 
 /// Long enough for the median of some answers with nobody else there.
-const ALONE: Duration = Duration::from_secs(1);
+const ALONE: Duration = Duration::from_secs(2);
 
 /// What each generator saw of `server`, the embedded one first.
 fn side_by_side(
@@ -184,13 +185,15 @@ fn side_by_side(
     })
 }
 
-/// What an answer takes with nobody else there, if the chapter's scripts compare with it.
+/// What an answer takes with nobody else there, if the chapter's scripts compare with it. Left to
+/// find it out themselves, they would ask beside each other and begin the later for it.
 fn alone(bench: &Bench<'_>, server: &Server) -> Result<Option<Duration>, ProofError> {
-    if !bench.chapter.law.depends_on_the_machine() {
+    let scans = matches!(bench.chapter.law, Law::Workers(_) | Law::Locality(_));
+    if !scans {
         return Ok(None);
     }
     let mut load = bench.chapter.load_of(&bench.chapter.load);
-    (load.users, load.duration) = (1, ALONE);
+    (load.users, load.warm_up, load.duration) = (1, Duration::ZERO, ALONE);
     let outcome = bench.drive(server, &load)?;
     let median = outcome.latency.at(0.5);
     Ok(median.map(|ms| Duration::from_secs_f64(ms / 1000.0)))

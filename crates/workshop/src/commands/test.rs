@@ -7,6 +7,7 @@ mod check;
 mod claims;
 mod code;
 mod context;
+mod ended;
 mod generators;
 mod profiles;
 mod regions;
@@ -23,6 +24,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use self::check::{Check, Failure, Need};
 use self::context::Context;
+use self::ended::{Counts, Ended};
 use self::running::InBackground;
 use crate::chapters::Workshop;
 use crate::ctrl_c;
@@ -85,7 +87,7 @@ pub(crate) fn run(filter: Option<&str>, chapters: &[u32], list: bool) -> Result<
         if check.stands_alone {
             finish(setup.take(), &context, &mut counts);
         }
-        counts.add(&report(check, &context));
+        counts.add(check.name, report(check, &context));
         if interrupt.is_set() {
             drop(setup);
             return Err(Problem::new(
@@ -96,7 +98,7 @@ pub(crate) fn run(filter: Option<&str>, chapters: &[u32], list: bool) -> Result<
     }
     finish(setup, &context, &mut counts);
     println!("\n{counts}");
-    Ok(if counts.failed == 0 {
+    Ok(if counts.are_good() {
         Exit::Good
     } else {
         Exit::Bad
@@ -113,24 +115,17 @@ fn finish(setup: Option<InBackground>, context: &Context<'_>, counts: &mut Count
     let seconds = began.elapsed().as_secs_f64();
     match ended {
         Ok(()) => {
-            counts.passed += 1;
+            counts.add("tools", Ended::Passed);
             println!("ok    {:<20} {seconds:7.1} s", "tools");
         }
         Err(Failure::Interrupted) => {}
         Err(Failure::Because(words)) if context.in_ci => {
-            counts.failed += 1;
             println!("FAIL  {:<20} {seconds:7.1} s\n{words}", "tools");
+            counts.add("tools", Ended::Failed(words));
         }
         // A reader may do without some: their checks are skipped.
         Err(Failure::Because(_)) => println!("note  {:<20} some are missing", "tools"),
     }
-}
-
-/// How one check ended.
-enum Ended {
-    Passed,
-    Failed,
-    Skipped,
 }
 
 /// Runs one check and prints its line.
@@ -144,7 +139,7 @@ fn report(check: &Check, context: &Context<'_>) -> Ended {
     if let Some(missing) = missing(check, &context.tools) {
         if context.in_ci {
             line("FAIL", &format!("\n{missing}"));
-            return Ended::Failed;
+            return Ended::Failed(missing);
         }
         line("skip", &format!("  {missing}"));
         return Ended::Skipped;
@@ -161,9 +156,8 @@ fn report(check: &Check, context: &Context<'_>) -> Ended {
         }
         Err(Failure::Interrupted) => Ended::Skipped,
         Err(Failure::Because(sentence)) => {
-            let log = context.log_text();
-            line("FAIL", &format!("\n{log}\n{}: {sentence}", check.name));
-            Ended::Failed
+            line("FAIL", &format!("\n{sentence}\n{}", context.end_of_log()));
+            Ended::Failed(sentence)
         }
     }
 }
@@ -188,48 +182,9 @@ fn live(name: &'static str) -> ProgressBar {
     line
 }
 
-/// The last line.
-#[derive(Debug, Default)]
-struct Counts {
-    passed: u32,
-    failed: u32,
-    skipped: u32,
-}
-
-impl Counts {
-    fn add(&mut self, ended: &Ended) {
-        match ended {
-            Ended::Passed => self.passed += 1,
-            Ended::Failed => self.failed += 1,
-            Ended::Skipped => self.skipped += 1,
-        }
-    }
-}
-
-impl std::fmt::Display for Counts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} passed, {} failed", self.passed, self.failed)?;
-        if self.skipped > 0 {
-            write!(f, ", {} skipped", self.skipped)?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_last_line_is_what_test_readers_look_for() {
-        let mut counts = Counts {
-            passed: 3,
-            ..Counts::default()
-        };
-        assert_eq!(counts.to_string(), "3 passed, 0 failed");
-        counts.skipped = 1;
-        assert_eq!(counts.to_string(), "3 passed, 0 failed, 1 skipped");
-    }
 
     #[test]
     fn names_are_unique_and_nothing_measures_beside_the_building_of_tools() {

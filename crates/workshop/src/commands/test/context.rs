@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use evidence::interrupt::Interrupt;
 
@@ -87,6 +88,17 @@ impl<'a> Context<'a> {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
+    /// Its last lines, and where the rest is.
+    pub(super) fn end_of_log(&self) -> String {
+        const SHOWN: usize = 60;
+        let text = self.log_text();
+        let lines: Vec<&str> = text.lines().collect();
+        let (above, shown) = lines.split_at(lines.len().saturating_sub(SHOWN));
+        let file = self.workshop.shown(&self.log.borrow());
+        let above = above.len();
+        format!("({above} lines more in {file})\n{}", shown.join("\n"))
+    }
+
     /// A line for the log.
     pub(super) fn note(&self, line: &str) -> Result<(), Failure> {
         let mut log = self.open_log()?;
@@ -164,9 +176,11 @@ impl<'a> Context<'a> {
 
     fn wait(&self, command: &mut Command, out: File) -> Result<Option<i32>, Failure> {
         self.note(&format!("$ {}", shown(command)))?;
+        let began = Instant::now();
         let mut running = Running::start(command, out, self.open_log()?)?;
         let code = running.wait(self.interrupt)?.code();
-        self.note(&format!("# {}", ended(code)))?;
+        let seconds = began.elapsed().as_secs_f64();
+        self.note(&format!("# {} after {seconds:.1} s", ended(code)))?;
         Ok(code)
     }
 
