@@ -21,7 +21,7 @@ from urllib.parse import unquote, urldefrag, urlsplit
 import flamegraph
 from browsers import Submit, browsers
 from served import served
-from visit import DARK, LIGHT, SMALL, Look, Troubles, context_for, open_page
+from visit import DARK, LIGHT, SMALL, Look, Troubles, Visitor, context_for
 
 from playwright.sync_api import Browser, Error, Page
 
@@ -91,17 +91,20 @@ Probes = dict[str, dict]
 
 def check(browser: Browser, subject: Subject, looks: tuple[Look, ...] = LOOKS) -> Results:
     """Runs every check on every page."""
-    return put_together(subject, [look_at(browser, subject, look) for look in looks])
+    return put_together(subject, [look_at(browser, subject, look, subject.pages) for look in looks])
 
 
-def look_at(browser: Browser, subject: Subject, look: Look, shots: Path | None = None) -> tuple[Results, Probes]:
-    """Runs the checks that one look at every page allows."""
+def look_at(
+    browser: Browser, subject: Subject, look: Look, pages: list[str], shots: Path | None = None
+) -> tuple[Results, Probes]:
+    """Runs the checks that one look at each of these pages allows."""
     results = Results()
     probes: Probes = {}
     with context_for(browser, look) as context:
-        for name in subject.pages:
+        visitor = Visitor(context, subject.home)
+        for name in pages:
             address = subject.address(name)
-            page, troubles = open_page(context, address, subject.home)
+            page, troubles = visitor.open(address)
             probe = page.evaluate(PROBE)
             if look == LIGHT:
                 probes[name] = probe
@@ -119,7 +122,6 @@ def look_at(browser: Browser, subject: Subject, look: Look, shots: Path | None =
             # A picture of the whole page resizes the window, which upsets flamegraphs for a moment.
             if shots:
                 _shoot(page, shots / f"{subject.name}-{name.removesuffix('.html').replace('/', '-')}-{look.name}.png")
-            page.close()
     return results, probes
 
 
@@ -244,7 +246,9 @@ def run(submit: Submit, options: argparse.Namespace) -> bool:
     """Checks what the options name; prints; says whether all passed."""
 
     def looks(subject: Subject) -> list[Future]:
-        return [submit(look_at, subject, look, options.shots) for look in LOOKS]
+        # Some at a time, so that no browser is left with the long half.
+        parts = [subject.pages[begin : begin + 10] for begin in range(0, len(subject.pages), 10)]
+        return [submit(look_at, subject, look, part, options.shots) for look in LOOKS for part in parts]
 
     def end(subject: Subject, looks: list[Future]) -> bool:
         results = put_together(subject, [look.result() for look in looks])

@@ -11,6 +11,9 @@ from typing import Iterator
 class _Quiet(SimpleHTTPRequestHandler):
     """Serves files without a line of log a request."""
 
+    # Connections that last: a page and what it needs are two dozen files.
+    protocol_version = "HTTP/1.1"
+
     def log_message(self, format: str, *args: object) -> None:
         pass
 

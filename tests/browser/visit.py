@@ -1,4 +1,4 @@
-"""One visit: a page opened in Chromium, with all that went wrong meanwhile."""
+"""Visits: pages opened in Chromium, with all that went wrong meanwhile."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,7 +7,9 @@ from urllib.parse import urldefrag, urlsplit
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Request, Response
 
 # As root in a container Chromium needs `--no-sandbox`; the others keep the browser itself from
-# looking for the network, so that every request seen is the page's own.
+# looking for the network, so that every request seen is the page's own. Whatever a page asks others
+# for goes to a proxy that nobody runs, which loopback does without: letting this program stop it
+# would have every request wait for it, and nothing kept from page to page.
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -16,6 +18,7 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--proxy-server=http://127.0.0.1:9",
 ]
 
 # True once images and framed documents have arrived, or have failed to.
@@ -89,34 +92,44 @@ def is_inside(address: str, home: str) -> bool:
     return address.startswith(home + "/")
 
 
-def open_page(context: BrowserContext, address: str, home: str) -> tuple[Page, Troubles]:
-    """Opens `address`; requests to anywhere but `home` are written down and not let out."""
-    troubles = Troubles()
-    page = context.new_page()
+class Visitor:
+    """One tab, in which pages are opened one after the other: a tab for each would be a new process
+    for each. Requests to anywhere but `home` are written down, and lead nowhere."""
 
-    def on_console(message: ConsoleMessage) -> None:
+    def __init__(self, context: BrowserContext, home: str) -> None:
+        self.home = home
+        self.page: Page = context.new_page()
+        self.troubles = Troubles()
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self.troubles.console.append(str(error)))
+        self.page.on("response", self._on_response)
+        self.page.on("requestfailed", self._on_failure)
+        self.page.on("request", self._on_request)
+        self.page.on("websocket", lambda socket: self.troubles.outside.append(socket.url))
+
+    def open(self, address: str) -> tuple[Page, Troubles]:
+        """Opens `address`, whose troubles are those from here to the next page."""
+        self.troubles = Troubles()
+        self.page.goto(address, wait_until="load")
+        _scroll_through(self.page)
+        self.page.wait_for_function(EVERYTHING_IS_HERE)
+        return self.page, self.troubles
+
+    def _on_console(self, message: ConsoleMessage) -> None:
         if message.type == "error" and not _is_about_a_blocked_request(message):
-            troubles.console.append(message.text)
+            self.troubles.console.append(message.text)
 
-    def on_response(response: Response) -> None:
+    def _on_response(self, response: Response) -> None:
         if response.status >= 400:
-            troubles.missing.append(f"{response.url} ({response.status})")
+            self.troubles.missing.append(f"{response.url} ({response.status})")
 
-    def on_failure(request: Request) -> None:
-        if is_inside(request.url, home) and request.failure != "net::ERR_ABORTED":
-            troubles.missing.append(f"{request.url} ({request.failure})")
+    def _on_failure(self, request: Request) -> None:
+        if is_inside(request.url, self.home) and request.failure != "net::ERR_ABORTED":
+            self.troubles.missing.append(f"{request.url} ({request.failure})")
 
-    page.on("console", on_console)
-    page.on("pageerror", lambda error: troubles.console.append(str(error)))
-    page.on("response", on_response)
-    page.on("requestfailed", on_failure)
-    page.on("request", lambda r: None if is_inside(r.url, home) else troubles.outside.append(r.url))
-    page.on("websocket", lambda socket: troubles.outside.append(socket.url))
-    page.route(lambda url: not is_inside(url, home), lambda route: route.abort())
-    page.goto(address, wait_until="load")
-    _scroll_through(page)
-    page.wait_for_function(EVERYTHING_IS_HERE)
-    return page, troubles
+    def _on_request(self, request: Request) -> None:
+        if not is_inside(request.url, self.home):
+            self.troubles.outside.append(request.url)
 
 
 def _scroll_through(page: Page) -> None:
