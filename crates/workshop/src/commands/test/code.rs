@@ -53,20 +53,7 @@ pub(super) const TESTS: Check = Check {
     needs: &[],
     // Some tests wait for answers with the clock in hand.
     stands_alone: true,
-    run: |context| {
-        // The await profiler's tests ask for more of tokio, and everything else would be compiled
-        // again for them.
-        let apart = "await-profile";
-        let others = context.run(&mut context.cargo(&[
-            "test",
-            "--workspace",
-            "--exclude",
-            apart,
-            "--no-fail-fast",
-        ]));
-        context.run(&mut context.cargo(&["test", "--package", apart, "--no-fail-fast"]))?;
-        others
-    },
+    run: |context| context.run(&mut context.cargo(&["test", "--workspace", "--no-fail-fast"])),
 };
 
 pub(super) const UNOPTIMISED: Check = Check {
