@@ -15,7 +15,7 @@ use crate::exercise;
 /// case of the first chapter, whose grader all others share.
 const GRADES: u32 = 20;
 /// Grades in a row of the other chapters among all checks.
-const FEWER_GRADES: u32 = 3;
+const FEWER_GRADES: u32 = 2;
 
 pub(super) const CAPTURES: Check = Check {
     name: "captures",
