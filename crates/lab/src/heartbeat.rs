@@ -10,6 +10,7 @@ use cpu_time::ThreadTime;
 use hdrhistogram::{CreationError, Histogram};
 use tokio::time::{Instant, sleep_until};
 
+use crate::metrics::Figure;
 use crate::work;
 
 const PERIOD: Duration = Duration::from_millis(1);
@@ -39,6 +40,33 @@ pub(crate) struct Stall {
     /// Processor time of a ticking thread between two ticks, of all moments as well. Unlike lateness
     /// it does not grow when the kernel gives the processor to others.
     pub(crate) turn_p99: f64,
+}
+
+impl Stall {
+    pub(crate) fn figures(self) -> Vec<Figure> {
+        vec![
+            Figure::seconds(
+                "reactor_stall_worst",
+                "Longest lateness of a task that ticks every millisecond",
+                self.worst,
+            ),
+            Figure::seconds(
+                "reactor_stall_p99",
+                "What that lateness is below in 99 of 100 moments",
+                self.p99,
+            ),
+            Figure::seconds(
+                "reactor_turn_p99",
+                "Processor time of the reactor's own thread between two of those ticks, in 99 of 100 moments",
+                self.turn_p99,
+            ),
+            Figure::count(
+                "reactor_work_between_ticks_peak",
+                "Most pieces of work that the reactor's own thread did between two of those ticks",
+                self.most_pieces,
+            ),
+        ]
+    }
 }
 
 thread_local! {

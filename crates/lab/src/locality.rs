@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 
 pub(crate) use self::here::Here;
+use crate::metrics::Figure;
 
 /// Copies and readers of the whole process: data that has places is as global as memory is.
 static COPIES: Mutex<Vec<Arc<Notes>>> = Mutex::new(Vec::new());
@@ -112,7 +113,7 @@ struct Reader {
 }
 
 /// What `/metrics` tells.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Counts {
     pub(crate) reads: u64,
     pub(crate) at_home_share: f64,
@@ -133,6 +134,24 @@ pub(crate) fn counts() -> Option<Counts> {
         at_home_share: at_home as f64 / reads.max(1) as f64,
         copies: copies.iter().filter(|copy| copy.is_there()).count() as u64,
     })
+}
+
+impl Counts {
+    pub(crate) fn figures(self) -> Vec<Figure> {
+        vec![
+            Figure::count(
+                "data_copies",
+                "Copies of the data set in memory",
+                self.copies,
+            ),
+            Figure::count("data_reads_total", "Reads of a copy", self.reads),
+            Figure::ratio(
+                "data_reads_at_home_share",
+                "Reads by a thread bound to a processor, of a copy that such a thread of its memory region wrote",
+                self.at_home_share,
+            ),
+        ]
+    }
 }
 
 impl Notes {

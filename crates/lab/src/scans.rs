@@ -7,6 +7,8 @@ use std::thread::{self, ThreadId};
 
 use prometheus_client::metrics::counter::Counter;
 
+use crate::metrics::Figure;
+
 /// Counts scans on `/metrics`, with the threads and the processors that they ran on. Clones count
 /// together.
 #[derive(Debug, Clone)]
@@ -69,9 +71,35 @@ impl Seen {
     /// How well workers and processors match, from 0 to 1: processors that worked, and threads that
     /// did the work, against the larger number of processors usable and threads. Too few workers
     /// lower it, and so do too many.
-    pub(crate) fn match_of_workers(self) -> f64 {
+    fn match_of_workers(self) -> f64 {
         let working = self.threads.min(self.processors);
         working as f64 / self.threads.max(self.usable).max(1) as f64
+    }
+
+    pub(crate) fn figures(self) -> Vec<Figure> {
+        vec![
+            Figure::count("scans_total", "Scans of the data set", self.scans),
+            Figure::count(
+                "scan_workers",
+                "Threads that have scanned",
+                self.threads as u64,
+            ),
+            Figure::count(
+                "scan_processors",
+                "Processors on which a scan has ended",
+                self.processors as u64,
+            ),
+            Figure::count(
+                "processors_usable",
+                "Processors that the process might use when it started",
+                self.usable as u64,
+            ),
+            Figure::ratio(
+                "workers_match_processors",
+                "Processors that scan by as many threads, against the processors usable; or the threads, where they are more",
+                self.match_of_workers(),
+            ),
+        ]
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::counters::Counters;
 use crate::error::Error;
+use crate::metrics::Figure;
 use crate::options::Options;
 
 /// What the chapter's service calls.
@@ -92,9 +93,38 @@ impl Counted {
         }
     }
 
+    pub(crate) fn figures(&self) -> Vec<Figure> {
+        let Counts {
+            connections,
+            requests,
+        } = self.now();
+        vec![
+            Figure::count(
+                "upstream_connections_total",
+                "Connections that the upstream accepted",
+                connections,
+            ),
+            Figure::count(
+                "upstream_requests_total",
+                "Requests that the upstream received",
+                requests,
+            ),
+            Figure::ratio(
+                "upstream_connections_per_request",
+                "Connections that the upstream accepted for each request",
+                connections as f64 / requests.max(1) as f64,
+            ),
+            Figure::count(
+                "upstream_ports_in_time_wait",
+                "Local ports held by ended connections to the upstream",
+                self.ports_in_time_wait(),
+            ),
+        ]
+    }
+
     /// Local ports that are held in `TIME_WAIT` by connections to the upstream; 0 where the system
     /// does not tell.
-    pub(crate) fn ports_in_time_wait(&self) -> u64 {
+    fn ports_in_time_wait(&self) -> u64 {
         let port = match self {
             Self::Embedded { address, .. } => address.port(),
             Self::Outside(outside) => outside.port(),
