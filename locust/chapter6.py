@@ -17,6 +17,7 @@ class Writer(ChapterUser):
     answer = "false"
     users_per_processor = 3
     think = 0
-    # Where every processor serves its three users, an answer takes three scans; where one processor
-    # of two serves all six, it takes six.
-    times_alone = 4.5
+    # Where every processor serves its three users, an answer takes three scans, which take up to half
+    # as long again where processors share a memory and a core: 4.5. Where one processor of two serves
+    # all six users, it takes six. Between the two lies the root of 4.5 * 6.
+    times_alone = 5.2

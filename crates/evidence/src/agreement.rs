@@ -141,7 +141,7 @@ fn together(
 /// record the same time: where the processor is full, what one of them leaves the others take.
 const LOCUST_IS_LATER: Duration = Duration::from_secs(2);
 
-/// Long enough for the median of some answers with nobody else there.
+/// Long enough for the lower quartile of some answers with nobody else there.
 const ALONE: Duration = Duration::from_secs(2);
 
 /// What each generator saw of `server`, the embedded one first.
@@ -195,8 +195,8 @@ fn alone(bench: &Bench<'_>, server: &Server) -> Result<Option<Duration>, ProofEr
     let mut load = bench.chapter.load_of(&bench.chapter.load);
     (load.users, load.warm_up, load.duration) = (1, Duration::ZERO, ALONE);
     let outcome = bench.drive(server, &load)?;
-    let median = outcome.latency.at(0.5);
-    Ok(median.map(|ms| Duration::from_secs_f64(ms / 1000.0)))
+    let quartile = outcome.latency.at(0.25);
+    Ok(quartile.map(|ms| Duration::from_secs_f64(ms / 1000.0)))
 }
 
 /// The program's own spelling.
