@@ -228,3 +228,13 @@ fn another_upstream_is_not_asked_for_what_only_the_embedded_one_can() {
     let chapter_1 = parse(CHAPTER_1).unwrap();
     assert_eq!(chapter_1.clone().with_another_upstream(), chapter_1);
 }
+
+#[test]
+fn an_option_of_a_setting_is_told_beside_its_value() {
+    let options = r#"arguments = ["--tls", "--upstream-latency-ms", "20"]"#;
+    let file = parse(&CHAPTER_4.replacen(r#"arguments = ["--tls"]"#, options, 1)).unwrap();
+    assert_eq!(
+        file.settings["tls"].in_words(),
+        "50 users, --tls, --upstream-latency-ms 20"
+    );
+}

@@ -90,7 +90,9 @@ impl Setting {
             let _ = write!(words, ", {rate} probes a second");
         }
         for argument in &self.arguments {
-            let _ = write!(words, ", {argument}");
+            // An option's value stays beside it.
+            let between = if argument.starts_with('-') { ", " } else { " " };
+            let _ = write!(words, "{between}{argument}");
         }
         words
     }

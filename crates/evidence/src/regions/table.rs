@@ -77,7 +77,8 @@ pub fn table(record: &Record) -> String {
         // Writing to a String cannot fail.
         let _ = write!(text, " {head} |");
     }
-    let _ = writeln!(text, "\n|{}", " --- |".repeat(heads.len()));
+    let figures_in = " ---: |".repeat(record.variants.len());
+    let _ = writeln!(text, "\n| --- |{figures_in} --- |");
     for line in lines(record) {
         let _ = write!(text, "| {} |", line.what);
         for seen in &record.variants {
