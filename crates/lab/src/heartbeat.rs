@@ -31,15 +31,15 @@ struct Ticks {
 /// What the ticks tell: lateness in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Stall {
-    pub(crate) worst: f64,
+    worst: f64,
     /// Of all moments and not of all ticks: one tick that is late by a second stands for the
     /// thousand that were due meanwhile.
-    pub(crate) p99: f64,
+    p99: f64,
     /// Most pieces of work that a ticking thread did itself between two ticks.
-    pub(crate) most_pieces: u64,
+    most_pieces: u64,
     /// Processor time of a ticking thread between two ticks, of all moments as well. Unlike lateness
     /// it does not grow when the kernel gives the processor to others.
-    pub(crate) turn_p99: f64,
+    turn_p99: f64,
 }
 
 impl Stall {

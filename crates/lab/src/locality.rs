@@ -113,15 +113,15 @@ struct Reader {
 }
 
 /// What `/metrics` tells.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Counts {
-    pub(crate) reads: u64,
-    pub(crate) at_home_share: f64,
-    pub(crate) copies: u64,
+    reads: u64,
+    at_home_share: f64,
+    copies: u64,
 }
 
-/// `None` while no chapter has noted any copy.
-pub(crate) fn counts() -> Option<Counts> {
+/// All zero while no chapter has noted any copy.
+pub(crate) fn counts() -> Counts {
     let copies = locked(&COPIES);
     let (mut reads, mut at_home) = (0, 0);
     for reader in locked(&READERS).iter() {
@@ -129,11 +129,11 @@ pub(crate) fn counts() -> Option<Counts> {
         reads += reader.reads;
         at_home += reader.at_home;
     }
-    (!copies.is_empty()).then(|| Counts {
+    Counts {
         reads,
         at_home_share: at_home as f64 / reads.max(1) as f64,
         copies: copies.iter().filter(|copy| copy.is_there()).count() as u64,
-    })
+    }
 }
 
 impl Counts {
@@ -254,7 +254,8 @@ mod tests {
         let loose = (Copy::built(&loose), loose);
         drop(loose.0.read());
         if !Here::now().pinned {
-            assert_eq!(counts().map(|counts| counts.at_home_share), Some(0.0));
+            let seen = counts();
+            assert_eq!((seen.reads, seen.at_home_share), (1, 0.0));
         }
         let bound = std::thread::spawn(|| {
             let is_bound = here::pin_to_this_processor();
@@ -270,10 +271,8 @@ mod tests {
             assert_eq!(at_home, 1);
         }
         // The thread's copy is gone by now.
-        assert_eq!(
-            counts().map(|counts| (counts.reads, counts.copies)),
-            Some((2, 1))
-        );
+        let seen = counts();
+        assert_eq!((seen.reads, seen.copies), (2, 1));
         let seen = serde_json::to_string(&placement()).expect("plain data");
         assert!(seen.contains("\"copies\":[{\"number\":0"), "{seen}");
     }

@@ -170,7 +170,7 @@ impl Collector for WhenAsked {
             stall.map(Stall::figures).unwrap_or_default(),
             upstream.map(Counted::figures).unwrap_or_default(),
             self.sources.scans.seen().figures(),
-            locality::counts().unwrap_or_default().figures(),
+            locality::counts().figures(),
         ];
         all.iter()
             .flatten()

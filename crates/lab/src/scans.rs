@@ -29,11 +29,11 @@ pub(crate) struct Seen {
     /// Processors that the process might use when it started.
     pub(crate) usable: usize,
     /// Scans that have ended.
-    pub(crate) scans: u64,
+    scans: u64,
     /// Threads that scanned.
-    pub(crate) threads: usize,
+    threads: usize,
     /// Processors on which a scan ended.
-    pub(crate) processors: usize,
+    processors: usize,
 }
 
 impl Default for Scans {
