@@ -13,13 +13,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter1");
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn start(variant: &str) -> Server {
-    let launch = Launch {
-        program: Path::new(PROGRAM),
-        variant,
-        data_seed: 0,
-        arguments: &[],
-        processors: &[],
-    };
+    let launch = Launch::of(Path::new(PROGRAM), variant);
     Server::start(&launch, &Interrupt::new()).expect("the server starts")
 }
 
@@ -107,11 +101,7 @@ mod profiles {
         let enough = Interrupt::new();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let settings = Settings {
-                    processors: &[],
-                    interrupt: &enough,
-                    progress: None,
-                };
+                let settings = Settings::of(&enough);
                 generator::run(server.service(), &load, &settings)
             });
             body();

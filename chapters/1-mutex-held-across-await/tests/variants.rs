@@ -14,11 +14,8 @@ const USERS: u32 = 20;
 
 fn start(variant: &str, data_seed: u64) -> Server {
     let launch = Launch {
-        program: Path::new(env!("CARGO_BIN_EXE_chapter1")),
-        variant,
         data_seed,
-        arguments: &[],
-        processors: &[],
+        ..Launch::of(Path::new(env!("CARGO_BIN_EXE_chapter1")), variant)
     };
     Server::start(&launch, &Interrupt::new()).expect("the server starts")
 }
@@ -29,11 +26,8 @@ fn load(server: &Server) -> Outcome {
         warm_up: Duration::from_millis(200),
         ..Load::closed(Exchange::get("/read", "6"), USERS)
     };
-    let settings = Settings {
-        processors: &[],
-        interrupt: &Interrupt::new(),
-        progress: None,
-    };
+    let interrupt = Interrupt::new();
+    let settings = Settings::of(&interrupt);
     generator::run(server.service(), &load, &settings).expect("the load can be sent")
 }
 

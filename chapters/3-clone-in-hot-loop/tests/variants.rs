@@ -11,11 +11,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 fn start(variant: &str, data_seed: u64) -> Server {
     let launch = Launch {
-        program: Path::new(env!("CARGO_BIN_EXE_chapter3")),
-        variant,
         data_seed,
-        arguments: &[],
-        processors: &[],
+        ..Launch::of(Path::new(env!("CARGO_BIN_EXE_chapter3")), variant)
     };
     Server::start(&launch, &Interrupt::new()).expect("the server starts")
 }

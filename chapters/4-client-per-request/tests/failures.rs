@@ -32,11 +32,8 @@ fn mute_upstream() -> (SocketAddr, JoinHandle<TcpListener>) {
 fn start(variant: &str, upstream: SocketAddr) -> Server {
     let arguments = ["--upstream".to_owned(), format!("http://{upstream}/")];
     let launch = Launch {
-        program: Path::new(env!("CARGO_BIN_EXE_chapter4")),
-        variant,
-        data_seed: 0,
         arguments: &arguments,
-        processors: &[],
+        ..Launch::of(Path::new(env!("CARGO_BIN_EXE_chapter4")), variant)
     };
     Server::start(&launch, &Interrupt::new()).expect("the server starts")
 }

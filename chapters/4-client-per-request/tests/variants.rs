@@ -25,11 +25,9 @@ const SHARED: [&str; 2] = ["solution", "hyper-shared"];
 fn start(variant: &str, data_seed: u64, arguments: &[&str]) -> Server {
     let arguments: Vec<String> = arguments.iter().copied().map(str::to_owned).collect();
     let launch = Launch {
-        program: Path::new(env!("CARGO_BIN_EXE_chapter4")),
-        variant,
         data_seed,
         arguments: &arguments,
-        processors: &[],
+        ..Launch::of(Path::new(env!("CARGO_BIN_EXE_chapter4")), variant)
     };
     Server::start(&launch, &Interrupt::new()).expect("the server starts")
 }
@@ -91,11 +89,8 @@ fn a_shared_client_needs_one_connection_for_one_user() {
 fn twenty_users_need_no_more_than_some_dozens_of_connections() {
     let server = start("solution", 0, &[]);
     let load = Load::closed(Exchange::get("/io", ANSWER), 20);
-    let settings = Settings {
-        processors: &[],
-        interrupt: &Interrupt::new(),
-        progress: None,
-    };
+    let interrupt = Interrupt::new();
+    let settings = Settings::of(&interrupt);
     let outcome = generator::run(server.service(), &load, &settings).expect("the load can be sent");
     assert_eq!(outcome.wrong_answers + outcome.error_count(), 0);
     let (connections, requests) = seen(&server);

@@ -23,11 +23,8 @@ const USERS: u32 = 24;
 
 fn start(variant: &str, data_seed: u64) -> Server {
     let launch = Launch {
-        program: Path::new(env!("CARGO_BIN_EXE_chapter5")),
-        variant,
         data_seed,
-        arguments: &[],
-        processors: &[],
+        ..Launch::of(Path::new(env!("CARGO_BIN_EXE_chapter5")), variant)
     };
     Server::start(&launch, &Interrupt::new()).expect("the server starts")
 }
@@ -39,11 +36,8 @@ fn load(server: &Server, change: impl FnOnce(Load) -> Load) -> Outcome {
         duration: Duration::from_secs(2),
         ..Load::closed(Exchange::get("/data", "4"), USERS)
     });
-    let settings = Settings {
-        processors: &[],
-        interrupt: &Interrupt::new(),
-        progress: None,
-    };
+    let interrupt = Interrupt::new();
+    let settings = Settings::of(&interrupt);
     let outcome = generator::run(server.service(), &load, &settings).expect("it can be sent");
     assert_eq!(outcome.wrong_answers, 0);
     assert_eq!(outcome.error_count(), 0);

@@ -21,11 +21,8 @@ const STAGES: [&str; 6] = [
 
 fn start_with(variant: &str, texts: &str) -> Result<Server, ServerError> {
     let launch = Launch {
-        program: Path::new(env!("CARGO_BIN_EXE_chapter6")),
-        variant,
-        data_seed: 0,
         arguments: &["--texts".to_owned(), texts.to_owned()],
-        processors: &[],
+        ..Launch::of(Path::new(env!("CARGO_BIN_EXE_chapter6")), variant)
     };
     Server::start(&launch, &Interrupt::new())
 }
@@ -56,11 +53,8 @@ fn read(server: &Server, metric: &str) -> u64 {
 fn load(server: &Server) {
     let letter = "None of the forbidden texts begins as this letter does. ".repeat(12);
     let load = Load::closed(check(&letter, "false"), 3 * processors::count());
-    let settings = Settings {
-        processors: &[],
-        interrupt: &Interrupt::new(),
-        progress: None,
-    };
+    let interrupt = Interrupt::new();
+    let settings = Settings::of(&interrupt);
     let outcome = generator::run(server.service(), &load, &settings).expect("it can be sent");
     assert_eq!((outcome.wrong_answers, outcome.error_count()), (0, 0));
     assert!(outcome.completed > 0);

@@ -26,11 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 fn start(variant: &str) -> Server {
     let arguments = ["--texts", "20000"].map(str::to_owned);
     let launch = Launch {
-        program: Path::new(env!("CARGO_BIN_EXE_chapter7")),
-        variant,
-        data_seed: 0,
         arguments: &arguments,
-        processors: &[],
+        ..Launch::of(Path::new(env!("CARGO_BIN_EXE_chapter7")), variant)
     };
     Server::start(&launch, &Interrupt::new()).expect("the server starts")
 }

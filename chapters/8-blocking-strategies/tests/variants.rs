@@ -22,11 +22,8 @@ const MIB: f64 = 1024.0 * 1024.0;
 
 fn start(variant: &str, data_seed: u64) -> Server {
     let launch = Launch {
-        program: Path::new(env!("CARGO_BIN_EXE_chapter8")),
-        variant,
         data_seed,
-        arguments: &[],
-        processors: &[],
+        ..Launch::of(Path::new(env!("CARGO_BIN_EXE_chapter8")), variant)
     };
     Server::start(&launch, &Interrupt::new()).expect("the server starts")
 }
@@ -109,11 +106,8 @@ fn under_load(variant: &str) -> (f64, f64, Server) {
         duration: Duration::from_secs(3),
         ..Load::closed(Exchange::get("/summarize", answer), 64)
     };
-    let settings = Settings {
-        processors: &[],
-        interrupt: &Interrupt::new(),
-        progress: None,
-    };
+    let interrupt = Interrupt::new();
+    let settings = Settings::of(&interrupt);
     let outcome = generator::run(server.service(), &load, &settings).expect("it can be sent");
     assert_eq!(outcome.wrong_answers, 0);
     assert_eq!(outcome.error_count(), 0);

@@ -34,20 +34,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let here = std::env::current_exe()?;
     let folder = here.parent().and_then(Path::parent).ok_or("no folder")?;
     let server = Server::start(
-        &Launch {
-            program: &folder.join(format!("chapter1{}", std::env::consts::EXE_SUFFIX)),
-            variant: "problem",
-            data_seed: 0,
-            arguments: &[],
-            processors: &[],
-        },
+        &Launch::of(
+            &folder.join(format!("chapter1{}", std::env::consts::EXE_SUFFIX)),
+            "problem",
+        ),
         &interrupt,
     )?;
-    let settings = Settings {
-        processors: &[],
-        interrupt: &interrupt,
-        progress: None,
-    };
+    let settings = Settings::of(&interrupt);
     let outcome = generator::run(server.service(), &load(seconds), &settings)?;
     let sent = outcome
         .service_latency

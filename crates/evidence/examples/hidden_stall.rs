@@ -41,11 +41,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let placement = Placement::apart();
     let server = Server::start(
         &Launch {
-            program: &folder.join(format!("chapter5{}", std::env::consts::EXE_SUFFIX)),
-            variant: "problem",
-            data_seed: 0,
-            arguments: &[],
             processors: &placement.server,
+            ..Launch::of(
+                &folder.join(format!("chapter5{}", std::env::consts::EXE_SUFFIX)),
+                "problem",
+            )
         },
         &interrupt,
     )?;

@@ -125,21 +125,14 @@ fn observe(variant: &'static str, load: &Load) -> Result<Seen, Box<dyn Error>> {
     let folder = here.parent().and_then(Path::parent).ok_or("no folder")?;
     let began = Instant::now();
     let server = Server::start(
-        &Launch {
-            program: &folder.join(format!("chapter7{}", std::env::consts::EXE_SUFFIX)),
+        &Launch::of(
+            &folder.join(format!("chapter7{}", std::env::consts::EXE_SUFFIX)),
             variant,
-            data_seed: 0,
-            arguments: &[],
-            processors: &[],
-        },
+        ),
         &interrupt,
     )?;
     let start = began.elapsed();
-    let settings = Settings {
-        processors: &[],
-        interrupt: &interrupt,
-        progress: None,
-    };
+    let settings = Settings::of(&interrupt);
     let run = || generator::run(server.service(), load, &settings);
     let alone = run()?;
     let done = AtomicBool::new(false);

@@ -77,12 +77,10 @@ fn round(profile: Option<&str>, seconds: u32) -> Result<f64, Box<dyn Error>> {
     let folder = here.parent().and_then(Path::parent).ok_or("no folder")?;
     let placement = Placement::apart();
     let interrupt = Interrupt::new();
+    let program = folder.join(format!("chapter1{}", std::env::consts::EXE_SUFFIX));
     let launch = Launch {
-        program: &folder.join(format!("chapter1{}", std::env::consts::EXE_SUFFIX)),
-        variant: "solution",
-        data_seed: 0,
-        arguments: &[],
         processors: &placement.server,
+        ..Launch::of(&program, "solution")
     };
     let server = Server::start(&launch, &interrupt)?;
     let warm_up = Duration::from_millis(500);

@@ -35,6 +35,19 @@ pub struct Launch<'a> {
     pub processors: &'a [usize],
 }
 
+impl<'a> Launch<'a> {
+    /// A variant as readers start it, on all processors.
+    pub fn of(program: &'a Path, variant: &'a str) -> Self {
+        Self {
+            program,
+            variant,
+            data_seed: 0,
+            arguments: &[],
+            processors: &[],
+        }
+    }
+}
+
 /// A server that could not be started or asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {

@@ -230,11 +230,11 @@ fn another_upstream_is_not_asked_for_what_only_the_embedded_one_can() {
 }
 
 #[test]
-fn an_option_of_a_setting_is_told_beside_its_value() {
+fn a_setting_is_told_with_its_options_as_they_are_typed() {
     let options = r#"arguments = ["--tls", "--upstream-latency-ms", "20"]"#;
     let file = parse(&CHAPTER_4.replacen(r#"arguments = ["--tls"]"#, options, 1)).unwrap();
     assert_eq!(
         file.settings["tls"].in_words(),
-        "50 users, --tls, --upstream-latency-ms 20"
+        "50 users, `--tls --upstream-latency-ms 20`"
     );
 }

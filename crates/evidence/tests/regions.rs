@@ -209,8 +209,11 @@ fn nearly_all_is_not_rounded_up_to_all() {
     let mut nearly = cured();
     nearly.loads[0][1] = 1;
     let text = table(&record(vec![problem(), nearly.clone()]));
-    assert!(text.contains("| 25.0 % | 99.99 % |"), "{text}");
-    assert!(text.contains("| 0 of 8 | 8 of 8 |"), "{text}");
+    assert!(text.contains("| 25.0\u{a0}% | 99.99\u{a0}% |"), "{text}");
+    assert!(
+        text.contains("| 0\u{a0}of\u{a0}8 | 8\u{a0}of\u{a0}8 |"),
+        "{text}"
+    );
     assert!(text.contains("at commit `0123456789ab`"), "{text}");
     let values = values(&record(vec![problem(), nearly]));
     assert!(

@@ -38,11 +38,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for cell in &cells {
             let folder = folders.get(cell.folder).ok_or("no such folder")?;
             let launch = Launch {
-                program: &program,
-                variant: "problem",
-                data_seed: 0,
                 arguments: &["--files".to_owned(), folder.path()?],
                 processors: &placement.server,
+                ..Launch::of(&program, "problem")
             };
             let server = Server::start(&launch, &interrupt)?;
             let now = cell.run(&server, duration, &placement, &interrupt)?;

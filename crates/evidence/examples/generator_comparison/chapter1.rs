@@ -30,11 +30,8 @@ pub(crate) fn compare(
         for contestant in CONTESTANTS {
             let program = program()?;
             let launch = Launch {
-                program: &program,
-                variant: "solution",
-                data_seed: 0,
-                arguments: &[],
                 processors: &placement.server,
+                ..Launch::of(&program, "solution")
             };
             let server = Server::start(&launch, &Interrupt::new())?;
             match contestant.run(server.service(), &load, &placement.generator) {

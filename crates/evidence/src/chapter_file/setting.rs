@@ -89,10 +89,8 @@ impl Setting {
             let rate = figures::count(self.probe_per_second);
             let _ = write!(words, ", {rate} probes a second");
         }
-        for argument in &self.arguments {
-            // An option's value stays beside it.
-            let between = if argument.starts_with('-') { ", " } else { " " };
-            let _ = write!(words, "{between}{argument}");
+        if !self.arguments.is_empty() {
+            let _ = write!(words, ", `{}`", self.arguments.join(" "));
         }
         words
     }

@@ -47,6 +47,17 @@ pub struct Settings<'s> {
     pub progress: Option<&'s dyn Fn(Progress)>,
 }
 
+impl<'s> Settings<'s> {
+    /// One thread on any processor, and nobody who looks on.
+    pub fn of(interrupt: &'s Interrupt) -> Self {
+        Self {
+            processors: &[],
+            interrupt,
+            progress: None,
+        }
+    }
+}
+
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {

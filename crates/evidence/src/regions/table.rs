@@ -82,7 +82,9 @@ pub fn table(record: &Record) -> String {
     for line in lines(record) {
         let _ = write!(text, "| {} |", line.what);
         for seen in &record.variants {
-            let _ = write!(text, " {} |", (line.of)(seen));
+            // A figure stays beside its unit.
+            let figure = (line.of)(seen).replace(' ', "\u{a0}");
+            let _ = write!(text, " {figure} |");
         }
         let _ = writeln!(text, " {} |", line.claimed);
     }

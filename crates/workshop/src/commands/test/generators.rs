@@ -162,12 +162,6 @@ pub(super) fn start(
     variant: &str,
     interrupt: &Interrupt,
 ) -> Result<Server, Failure> {
-    let launch = Launch {
-        program,
-        variant,
-        data_seed: 0,
-        arguments: &[],
-        processors: &[],
-    };
+    let launch = Launch::of(program, variant);
     Server::start(&launch, interrupt).or_else(|error| failed(error.to_string()))
 }
