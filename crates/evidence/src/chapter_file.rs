@@ -15,13 +15,14 @@ pub use self::{
     setting::Setting,
 };
 use crate::{
-    claim::{Check, Conditions, Effect, Mechanism, NearTheBound, Point, Utilised},
+    claim::{Check, Conditions, Effect, Mechanism, NearTheBound, Point},
     instructions::Counting,
     law::{Inputs, Law, Prediction},
     load::{Arrivals, Exchange, Load, Probe, Writes},
     price::Price,
     processors,
     record::ProfileKind,
+    utilisation::Utilised,
 };
 
 /// The counter of calls to the stand-in database.
@@ -74,7 +75,7 @@ pub struct ChapterFile {
     /// How near the solution comes to the law's bound.
     #[serde(default)]
     pub bound: Option<NearTheBound>,
-    /// How much of its processor time the solution puts into the work.
+    /// How near it comes to the utilisation law's, for the processor time that it was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utilised: Option<Utilised>,
     /// What the solution may cost.

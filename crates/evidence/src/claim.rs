@@ -261,15 +261,6 @@ pub struct Limit {
     pub where_told: bool,
 }
 
-/// How much of the processor time that the solution was given went into the work itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Utilised {
-    /// The claimed share (0 to 1): throughput against the utilisation law's bound for the processor
-    /// time that the server was really given.
-    pub at_least_share: f64,
-}
-
 /// What must be true of the machine and the run before the claim can be judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -34,5 +34,6 @@ pub mod statistics;
 pub mod summary;
 pub mod table;
 pub mod trial;
+pub mod utilisation;
 pub mod verdict;
 pub mod yardstick;

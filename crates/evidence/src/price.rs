@@ -7,7 +7,7 @@ use crate::{
     claim::{Limit, Metric, PROBLEM, SOLUTION},
     figures,
     outcome::Outcome,
-    record::{Purpose, Record, Round},
+    record::{Purpose, Record, Round, pairs},
     statistics,
 };
 
@@ -53,11 +53,11 @@ impl PriceFinding {
     pub(crate) fn of(record: &Record) -> Option<Self> {
         let price = record.chapter.price.as_ref()?;
         let rounds: Vec<&Round> = record.rounds_for(Purpose::Effect).collect();
-        let of_pair = |pair: &[&Round]| {
-            let side = |variant: &str| pair.iter().find(|round| round.variant == variant);
-            throughput(&side(PROBLEM)?.outcome, &side(SOLUTION)?.outcome)
+        let of_pair = |pair: Option<(&Round, &Round)>| {
+            let (problem, solution) = pair?;
+            throughput(&problem.outcome, &solution.outcome)
         };
-        let ratios: Option<Vec<f64>> = rounds.chunks_exact(2).map(of_pair).collect();
+        let ratios: Option<Vec<f64>> = pairs(&rounds).into_iter().map(of_pair).collect();
         let limits = price.limits.iter().map(|limit| LimitFinding {
             limit: limit.clone(),
             problem: highest(&rounds, PROBLEM, &limit.metric),

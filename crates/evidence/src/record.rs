@@ -6,8 +6,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    chapter_file::ChapterFile, environment::Environment, instructions::Instructions,
-    outcome::Outcome, reference::Published,
+    chapter_file::ChapterFile,
+    claim::{PROBLEM, SOLUTION},
+    environment::Environment,
+    instructions::Instructions,
+    outcome::Outcome,
+    reference::Published,
 };
 
 /// One proof run of one chapter.
@@ -198,4 +202,15 @@ impl Record {
             .iter()
             .filter(move |round| round.purpose == purpose)
     }
+}
+
+/// Problem and solution of every two rounds that followed each other, whichever ran first; `None`
+/// in place of two that are not one of each.
+pub(crate) fn pairs<'r>(rounds: &[&'r Round]) -> Vec<Option<(&'r Round, &'r Round)>> {
+    let of = |two: &[&'r Round]| match (two[0].variant.as_str(), two[1].variant.as_str()) {
+        (PROBLEM, SOLUTION) => Some((two[0], two[1])),
+        (SOLUTION, PROBLEM) => Some((two[1], two[0])),
+        _ => None,
+    };
+    rounds.chunks_exact(2).map(of).collect()
 }

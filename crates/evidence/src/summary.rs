@@ -11,10 +11,12 @@ use crate::{
     claim::{Metric, PROBLEM, SOLUTION},
     environment::Environment,
     outcome::GeneratorKind,
+    price::PriceFinding,
     record::{Purpose, Record},
     reference::Published,
     table::beside_text,
-    verdict::{Analysis, BoundFinding, PointFinding, UtilisedFinding, VerdictKind},
+    utilisation::UtilisedFinding,
+    verdict::{Analysis, BoundFinding, PointFinding, VerdictKind},
 };
 
 /// One chapter's proof for scripts. Keys are stable; new ones may come.
@@ -42,8 +44,10 @@ pub struct Summary {
     pub environment: Environment,
     /// How near the solution came to the law's bound.
     pub bound: Option<BoundFinding>,
-    /// The processor time that went into the work, where the chapter claims a share.
+    /// How near it came to the utilisation law's, for the processor time that the server was given.
     pub utilised: Option<UtilisedFinding>,
+    /// What the solution cost, where the chapter claims that.
+    pub price: Option<PriceFinding>,
     /// Other settings of the law.
     pub points: Vec<PointFinding>,
     /// The loads, by name.
@@ -161,6 +165,7 @@ impl Summary {
             environment: record.environment.clone(),
             bound: analysis.bound.clone(),
             utilised: analysis.utilised.clone(),
+            price: analysis.price.clone(),
             points: analysis.points.clone(),
             settings: chapter.settings.clone(),
             reference: record.references.clone(),

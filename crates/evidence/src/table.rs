@@ -3,6 +3,7 @@
 mod beside;
 mod environment;
 mod matrix;
+mod other_claims;
 mod rounds;
 mod values;
 mod yardsticks;
@@ -10,8 +11,12 @@ mod yardsticks;
 use std::fmt::Write as _;
 
 pub(crate) use self::{
-    beside::beside_text, environment::environment_rows, matrix::Cells,
-    matrix::cells as matrix_cells, rounds::purpose_in_words,
+    beside::beside_text,
+    environment::environment_rows,
+    matrix::Cells,
+    matrix::cells as matrix_cells,
+    other_claims::{other_claims, point_in_words},
+    rounds::purpose_in_words,
 };
 pub use self::{
     environment::environment,
@@ -24,7 +29,7 @@ use crate::{
     claim::{Metric, PROBLEM, SOLUTION},
     figures,
     record::{Purpose, Record, Round},
-    verdict::{Analysis, PointFinding, limit_in_words, median_of},
+    verdict::{Analysis, limit_in_words, median_of},
 };
 
 /// Where the figures come from, in one line below each table.
@@ -106,7 +111,9 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
             );
         }
     }
-    other_claims(record, analysis, &mut row);
+    for claim in other_claims(record, analysis) {
+        row(&claim.name, &claim.problem, &claim.solution, &claim.remark);
+    }
     let _ = writeln!(
         text,
         "\nVerdict: **{}**. {}\n\n{}",
@@ -115,82 +122,6 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
         provenance(record)
     );
     text.trim_end().to_owned() + "\n"
-}
-
-/// What the chapter claims beside mechanism and effect, a row each.
-fn other_claims(
-    record: &Record,
-    analysis: &Analysis,
-    row: &mut impl FnMut(&str, &str, &str, &str),
-) {
-    let chapter = &record.chapter;
-    let effect = &analysis.effect;
-    if let Some(bound) = &analysis.bound {
-        let setting = chapter.setting(&bound.setting).unwrap_or(&chapter.load);
-        row(
-            &format!(
-                "requests a second with {} and {} s pause",
-                figures::things(setting.users.into(), "user"),
-                figures::count(setting.think_s)
-            ),
-            &bound
-                .problem
-                .map_or_else(unknown, |v| Metric::RequestsPerSecond.text(v)),
-            &Metric::RequestsPerSecond.text(bound.measured),
-            &format!(
-                "{} of the law's {}",
-                figures::percent(bound.share),
-                figures::count(bound.bound.round())
-            ),
-        );
-    }
-    if let Some(utilised) = &analysis.utilised {
-        row(
-            "of the utilisation law's bound for the processor time given",
-            "",
-            &figures::percent(utilised.share),
-            &format!("claimed: at least {}", figures::percent(utilised.claimed)),
-        );
-    }
-    if let Some(price) = &analysis.price {
-        let kept = price.throughput.map_or_else(unknown, figures::percent);
-        let interval = price.interval.map_or_else(String::new, |(low, high)| {
-            let (low, high) = (figures::percent(low), figures::percent(high));
-            format!(" (95 % interval {low} to {high})")
-        });
-        row(
-            "of the problem's requests a second",
-            "",
-            &kept,
-            &format!(
-                "claimed: at least {}{interval}",
-                figures::percent(price.claimed)
-            ),
-        );
-        let reading = |value: Option<f64>| value.map_or_else(unknown, figures::count);
-        for finding in &price.limits {
-            let most = figures::count(finding.limit.at_most);
-            row(
-                &finding.limit.name,
-                &reading(finding.problem),
-                &reading(finding.solution),
-                &format!("claimed: at most {most}"),
-            );
-        }
-    }
-    for point in &analysis.points {
-        let figure = |value: Option<f64>| value.map_or_else(unknown, |v| effect.metric.text(v));
-        row(
-            &format!(
-                "{} in the setting `{}`",
-                effect.metric.label(),
-                point.setting
-            ),
-            &figure(point.problem),
-            &figure(point.solution),
-            &point_in_words(point),
-        );
-    }
 }
 
 /// Figures published elsewhere, each with what to know about it.
@@ -223,20 +154,6 @@ pub(crate) fn law_in_words(analysis: &Analysis) -> String {
         ),
         _ => predicted,
     }
-}
-
-/// The gain at a point beside what the law predicts for it.
-pub(crate) fn point_in_words(point: &PointFinding) -> String {
-    let measured = point
-        .ratio
-        .map_or_else(|| "no ratio".to_owned(), figures::gain);
-    let predicted = point.prediction.as_ref().map_or_else(String::new, |law| {
-        format!(", predicted {}", figures::ratio(law.ratio))
-    });
-    let claimed = point.claimed.map_or_else(String::new, |claimed| {
-        format!(", claimed {}", figures::ratio(claimed))
-    });
-    format!("{measured}{predicted}{claimed}")
 }
 
 /// The ratio with its interval, and the noise beside it.

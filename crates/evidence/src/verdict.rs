@@ -9,9 +9,7 @@ mod validity;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::findings::median_of;
-pub use self::findings::{
-    BoundFinding, EffectFinding, LawFinding, MechanismFinding, PointFinding, UtilisedFinding,
-};
+pub use self::findings::{BoundFinding, EffectFinding, LawFinding, MechanismFinding, PointFinding};
 pub(crate) use self::validity::{fault, generator_bound, throttled, unoptimised};
 use crate::{
     claim::{Bound, Conditions},
@@ -20,6 +18,7 @@ use crate::{
     law::{Inputs, Prediction},
     price::PriceFinding,
     record::Record,
+    utilisation::UtilisedFinding,
 };
 
 /// What a run shows about a claim.
@@ -72,7 +71,7 @@ pub struct Analysis {
     pub effect: EffectFinding,
     /// The nearness to the law's bound, where the chapter claims one and it was measured.
     pub bound: Option<BoundFinding>,
-    /// The processor time that went into the work, where the chapter claims a share.
+    /// The nearness to the utilisation law's bound, where the chapter claims a share.
     pub utilised: Option<UtilisedFinding>,
     /// What the solution cost, where the chapter claims that.
     #[serde(default)]
@@ -204,16 +203,9 @@ fn shortfall(analysis: &Analysis) -> Option<String> {
             figures::percent(bound.claimed)
         ));
     }
-    if let Some(utilised) = analysis
-        .utilised
-        .as_ref()
-        .filter(|utilised| utilised.share < utilised.claimed)
-    {
-        return Some(format!(
-            "the solution put {} of its processor time into the work; {} was claimed.",
-            figures::percent(utilised.share),
-            figures::percent(utilised.claimed)
-        ));
+    let utilised = analysis.utilised.as_ref();
+    if let Some(idle) = utilised.and_then(UtilisedFinding::shortfall) {
+        return Some(idle);
     }
     if let Some(too_dear) = analysis.price.as_ref().and_then(PriceFinding::shortfall) {
         return Some(too_dear);

@@ -17,7 +17,6 @@ pub(super) fn claim(capture: &Capture, analysis: &Analysis) -> Markup {
     let record = &capture.record;
     let chapter = &record.chapter;
     let (mechanism, effect) = (&analysis.mechanism, &analysis.effect);
-    let rate = |value: f64| Metric::RequestsPerSecond.text(value);
     let count = |value: Option<f64>| value.map_or_else(unknown, figures::count);
     let prediction = analysis.prediction.as_ref();
     let bounds = prediction.and_then(|prediction| prediction.problem.zip(prediction.solution));
@@ -70,29 +69,12 @@ pub(super) fn claim(capture: &Capture, analysis: &Analysis) -> Markup {
                                 }
                             }
                         }
-                        @for point in &analysis.points {
+                        @for claim in table::other_claims(record, analysis) {
                             tr {
-                                th scope="row" { (table::sentence_case(effect.metric.label())) " in the setting \"" (point.setting) "\"" }
-                                td.number { (point.problem.map_or_else(unknown, |v| effect.metric.text(v))) }
-                                td.number { (point.solution.map_or_else(unknown, |v| effect.metric.text(v))) }
-                                td.remark { (table::point_in_words(point)) }
-                            }
-                        }
-                        @if let Some(bound) = &analysis.bound {
-                            tr {
-                                th scope="row" { "Requests a second in the setting \"" (bound.setting) "\"" }
-                                td.number { (bound.problem.map_or_else(unknown, rate)) }
-                                td.number { (rate(bound.measured)) }
-                                td.remark { (figures::percent(bound.share)) " of the law's " (figures::count(bound.bound.round()))
-                                    ", claimed: " (figures::percent(bound.claimed)) }
-                            }
-                        }
-                        @if let Some(utilised) = &analysis.utilised {
-                            tr {
-                                th scope="row" { "Of the utilisation law's bound for the processor time given" }
-                                td.number {}
-                                td.number { (figures::percent(utilised.share)) }
-                                td.remark { "claimed: at least " (figures::percent(utilised.claimed)) }
+                                th scope="row" { (table::sentence_case(&claim.name)) }
+                                td.number { (claim.problem) }
+                                td.number { (claim.solution) }
+                                td.remark { (claim.remark) }
                             }
                         }
                     }

@@ -12,7 +12,6 @@ impl Summary {
     /// The short table for people, at most 80 columns wide. The verdict comes
     /// last, where a terminal leaves the eye.
     pub fn table(&self) -> String {
-        let unknown = || "unknown".to_owned();
         let number = |value: Option<f64>| value.map_or_else(unknown, figures::count);
         let mut text = String::new();
         let title = format!("Chapter {}: {}", self.chapter, self.title);
@@ -97,8 +96,15 @@ impl Summary {
         text
     }
 
-    /// What only some chapters claim: nearness to the law, use of the processor, other settings.
+    /// What only some chapters claim: nearness to a law, what the cure costs, other settings.
     fn add_further_findings(&self, row: &mut impl FnMut(&str, &str)) {
+        let share = |share: Option<f64>| share.map_or_else(unknown, figures::percent);
+        let interval = |interval: Option<(f64, f64)>| {
+            interval.map_or_else(String::new, |(low, high)| {
+                let (low, high) = (figures::percent(low), figures::percent(high));
+                format!(" (95 % interval {low} to {high})")
+            })
+        };
         if let Some(bound) = &self.bound {
             row(
                 "At the law",
@@ -115,11 +121,37 @@ impl Summary {
             row(
                 "Utilised",
                 &format!(
-                    "{} of the solution's processor time went into the work; {} was claimed.",
-                    figures::percent(utilised.share),
+                    "{} of the utilisation law's bound for the processor time given{}; at least {} was \
+                     claimed.",
+                    share(utilised.share),
+                    interval(utilised.interval),
                     figures::percent(utilised.claimed)
                 ),
             );
+        }
+        if let Some(price) = &self.price {
+            row(
+                "Price",
+                &format!(
+                    "{} of the problem's requests a second{}; at least {} was claimed.",
+                    share(price.throughput),
+                    interval(price.interval),
+                    figures::percent(price.claimed)
+                ),
+            );
+            let reading = |value: Option<f64>| value.map_or_else(unknown, figures::count);
+            for one in &price.limits {
+                row(
+                    "Price",
+                    &format!(
+                        "{}: {} in the problem, {} in the solution; at most {} was claimed.",
+                        one.limit.name,
+                        reading(one.problem),
+                        reading(one.solution),
+                        figures::count(one.limit.at_most)
+                    ),
+                );
+            }
         }
         for point in &self.points {
             row(
@@ -146,6 +178,10 @@ impl Summary {
             value(effect.solution)
         )
     }
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
 }
 
 /// A label and its words, broken between words, the rest below the first.

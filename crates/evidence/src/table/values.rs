@@ -49,7 +49,10 @@ fn named(
     values.bound(record, analysis);
     values.points(analysis);
     if let Some(utilised) = &analysis.utilised {
-        values.add("utilised-share", figures::percent(utilised.share));
+        let share = |share: Option<f64>| share.map_or_else(unknown, figures::percent);
+        values.add("utilised-share", share(utilised.share));
+        values.add("problem-work-share", share(utilised.problem));
+        values.add("solution-work-share", share(utilised.solution));
         if let Some(share) = utilised.while_counted {
             values.add("utilised-share-while-counted", figures::percent(share));
         }

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    chapter_file::{ChapterFile, WORK_CPU},
+    chapter_file::ChapterFile,
     claim::{Bound, Metric, PROBLEM, Point, SOLUTION},
     law::{Inputs, Prediction},
-    record::{Purpose, Record, Round},
+    record::{Purpose, Record, Round, pairs},
     statistics,
 };
 
@@ -84,10 +84,7 @@ impl EffectFinding {
     pub(super) fn of(record: &Record) -> Self {
         let claim = &record.chapter.effect;
         let rounds: Vec<&Round> = record.rounds_for(Purpose::Effect).collect();
-        let pairs: Vec<Option<f64>> = rounds
-            .chunks_exact(2)
-            .map(|pair| ratio_of_pair(claim.metric, pair[0], pair[1]))
-            .collect();
+        let pairs = ratios_of_pairs(claim.metric, &rounds);
         let whole: Option<Vec<f64>> = pairs.iter().copied().collect();
         let of_variant = |variant: &str| median_of(claim.metric, &rounds, variant);
         Self {
@@ -105,13 +102,15 @@ impl EffectFinding {
     }
 }
 
-/// Solution to problem, whichever ran first.
-fn ratio_of_pair(metric: Metric, first: &Round, second: &Round) -> Option<f64> {
-    match (first.variant.as_str(), second.variant.as_str()) {
-        (PROBLEM, SOLUTION) => metric.ratio(&first.outcome, &second.outcome),
-        (SOLUTION, PROBLEM) => metric.ratio(&second.outcome, &first.outcome),
-        _ => None,
-    }
+/// Solution to problem in each pair; `None` where a side has no figure.
+fn ratios_of_pairs(metric: Metric, rounds: &[&Round]) -> Vec<Option<f64>> {
+    pairs(rounds)
+        .into_iter()
+        .map(|pair| {
+            let (problem, solution) = pair?;
+            metric.ratio(&problem.outcome, &solution.outcome)
+        })
+        .collect()
 }
 
 /// From every two rounds that followed each other on equal servers: the A/A
@@ -201,10 +200,7 @@ impl PointFinding {
                 .rounds_for(Purpose::Point)
                 .filter(|round| round.setting == point.setting)
                 .collect();
-            let ratios: Option<Vec<f64>> = rounds
-                .chunks_exact(2)
-                .map(|pair| ratio_of_pair(metric, pair[0], pair[1]))
-                .collect();
+            let ratios: Option<Vec<f64>> = ratios_of_pairs(metric, &rounds).into_iter().collect();
             Self {
                 setting: point.setting.clone(),
                 prediction: record
@@ -274,38 +270,6 @@ impl BoundFinding {
             share: measured / bound,
             claimed: claim.at_least_share,
             problem: median(PROBLEM),
-        })
-    }
-}
-
-/// How much of its processor time the solution put into the work itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct UtilisedFinding {
-    /// Throughput against the utilisation law's bound for the processor time that the server was
-    /// given: the smallest share (0 to 1) over the solution's rounds.
-    pub share: f64,
-    /// The same where the mechanism was counted, if that has rounds of its own.
-    pub while_counted: Option<f64>,
-    /// The claimed share.
-    pub claimed: f64,
-}
-
-impl UtilisedFinding {
-    pub(super) fn of(record: &Record) -> Option<Self> {
-        let claim = record.chapter.utilised.as_ref()?;
-        let smallest = |purpose| {
-            let shares: Option<Vec<f64>> = record
-                .rounds_for(purpose)
-                .filter(|round| round.variant == SOLUTION)
-                .map(|round| Some(round.readings.get(WORK_CPU)? / round.server_cpu_s?))
-                .collect();
-            shares?.into_iter().reduce(f64::min)
-        };
-        Some(Self {
-            // A share that nobody knows is none.
-            share: smallest(Purpose::Effect)?,
-            while_counted: smallest(Purpose::Mechanism),
-            claimed: claim.at_least_share,
         })
     }
 }

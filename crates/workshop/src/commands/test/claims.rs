@@ -131,13 +131,19 @@ fn proof(context: &Context<'_>, chapter: &Chapter, options: &[&str]) -> Result<(
         context.note("an invalid run; once more")?;
         (code, said) = prove()?;
     }
-    if code != Some(good) {
-        return failed(format!("`prove {number}` ended with code {code:?}"));
-    }
     let proof: Proof = match serde_json::from_str(&said) {
         Ok(proof) => proof,
+        Err(_) if code != Some(good) => {
+            return failed(format!("`prove {number}` ended with code {code:?}"));
+        }
         Err(error) => return failed(format!("`prove --format json` has lost a key: {error}")),
     };
+    if code != Some(good) {
+        return failed(format!(
+            "`prove {number}` ended with code {code:?}, {}: {}",
+            proof.verdict, proof.reason
+        ));
+    }
     context.note(&format!("{proof:#?}"))?;
     let (low, high) = proof.effect.interval;
     let sound = proof.chapter == chapter.number
