@@ -155,7 +155,9 @@ fn judge(record: &Record, analysis: &Analysis) -> Verdict {
     }
     if low < effect.claimed {
         let reason = format!(
-            "{measured}, a gain, but the interval straddles the claimed {claimed} times; more rounds may tell."
+            "{measured}, a gain, but the interval straddles the claimed {claimed} times; more rounds \
+             may tell, as with --pairs {}.",
+            2 * record.chapter.rounds.pairs
         );
         return verdict(VerdictKind::NotShown, reason);
     }

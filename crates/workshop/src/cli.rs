@@ -27,6 +27,10 @@ pub(crate) enum Command {
         /// Fixes the order of rounds and the resampling; printed in every report
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        /// Pairs of rounds that the effect is measured with, where the chapter's are too few for a
+        /// noisy machine
+        #[arg(long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+        pairs: Option<u32>,
         /// Where the report goes [default: .workshop/reports]
         #[arg(long, value_name = "FOLDER")]
         report: Option<std::path::PathBuf>,
@@ -41,7 +45,7 @@ pub(crate) enum Command {
         upstream: UpstreamOf,
         /// Chapter 7 in a small emulated machine with so many memory regions: counts, no times
         #[arg(long, value_name = "REGIONS")]
-        #[arg(conflicts_with_all = ["seed", "all_generators", "matrix", "upstream"])]
+        #[arg(conflicts_with_all = ["seed", "pairs", "all_generators", "matrix", "upstream"])]
         regions: Option<u32>,
         /// Processors of that machine [default: two for each region]
         #[arg(long, value_name = "PROCESSORS", requires = "regions")]

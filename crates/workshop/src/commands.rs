@@ -68,6 +68,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
             chapters,
             output,
             seed,
+            pairs,
             report,
             all_generators,
             matrix,
@@ -79,6 +80,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
             None => prove::run(&prove::Options {
                 chapters,
                 seed,
+                pairs,
                 report,
                 all_generators,
                 matrix,

@@ -34,6 +34,8 @@ pub(crate) struct Order {
     pub(crate) command: String,
     /// Fixes the order of rounds and the resampling.
     pub(crate) seed: u64,
+    /// Pairs of rounds that the effect is measured with; as many as the chapter says if `None`.
+    pub(crate) pairs: Option<u32>,
     /// Also by k6 and Locust.
     pub(crate) all_generators: bool,
     /// Also the chapter's table of variants.
@@ -61,10 +63,20 @@ pub(crate) fn measure(
     order: &Order,
     interrupt: &Interrupt,
 ) -> Result<Measured, Problem> {
-    let file = match order.upstream {
+    let mut file = match order.upstream {
         UpstreamOf::Embedded => chapter.file()?,
         UpstreamOf::Nginx => chapter.file()?.with_another_upstream(),
     };
+    if let Some(pairs) = order.pairs {
+        let least = file.conditions.pairs_at_least;
+        if pairs < least {
+            return Err(Problem::usage(format!(
+                "--pairs {pairs} is too few for an interval in chapter {}: at least {least}",
+                file.chapter
+            )));
+        }
+        file.rounds.pairs = pairs;
+    }
     let references = published(workshop, &file)?;
     let digest = provenance::digest(&chapter.file_text()?);
     let programs = compile::programs(workshop, chapter, &file.mechanism.features, interrupt)?;

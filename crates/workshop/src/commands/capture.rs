@@ -56,6 +56,7 @@ fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), Problem> {
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
     let order = Order {
+        pairs: None,
         command: format!("cargo workshop capture {}", chapter.number),
         seed: 1,
         all_generators: true,

@@ -23,6 +23,7 @@ use crate::{ctrl_c, files, json, progress_file};
 pub(crate) struct Options {
     pub(crate) chapters: Vec<u32>,
     pub(crate) seed: u64,
+    pub(crate) pairs: Option<u32>,
     pub(crate) report: Option<PathBuf>,
     pub(crate) all_generators: bool,
     pub(crate) matrix: bool,
@@ -72,6 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
         let order = Order {
             command: command(options, chapter.number),
             seed: options.seed,
+            pairs: options.pairs,
             all_generators: options.all_generators,
             matrix: options.matrix,
             counts: false,
@@ -122,7 +124,10 @@ fn command(options: &Options, number: u32) -> String {
         1 => String::new(),
         seed => format!(" --seed {seed}"),
     };
-    format!("cargo workshop prove {number}{seed}{upstream}{matrix}{generators}")
+    let pairs = options
+        .pairs
+        .map_or_else(String::new, |pairs| format!(" --pairs {pairs}"));
+    format!("cargo workshop prove {number}{seed}{pairs}{upstream}{matrix}{generators}")
 }
 
 /// Report, record and profiles; yields the report's path.

@@ -17,6 +17,13 @@ fn an_unknown_chapter_is_named_with_those_there_are() {
 }
 
 #[test]
+fn too_few_pairs_are_refused_before_anything_is_built() {
+    let workshop = Workshop::new();
+    let said = workshop.run(&["prove", "1", "--pairs", "5"]).refused(2);
+    assert!(said.contains("at least 6"), "{said}");
+}
+
+#[test]
 fn outside_the_workshop_one_is_told_to_go_inside() {
     let workshop = Workshop::new();
     let elsewhere = tempfile::tempdir().unwrap();

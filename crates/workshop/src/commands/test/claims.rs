@@ -55,10 +55,11 @@ pub(super) const UPSTREAM: Check = Check {
 
 /// What `prove` ends with when the claim is not shown or refuted.
 const NOT_PROVED: i32 = 1;
-/// What it ends with when a run says nothing about the code.
-const INVALID: i32 = 3;
+/// Verdicts that are no answer, by their own words: the machine had other things to do, or there
+/// were too few rounds to tell. A claim that is refuted is an answer.
+const UNDECIDED: [&str; 2] = ["invalid", "not shown"];
 
-/// Proofs of a chapter at most: a run that calls itself invalid is no answer, and is asked again.
+/// Proofs of a chapter at most, each with more rounds than the one before if that was no answer.
 const ATTEMPTS: u32 = 3;
 
 /// As much of `prove --format json` as scripts rely on.
@@ -118,26 +119,27 @@ fn proof(context: &Context<'_>, chapter: &Chapter, options: &[&str]) -> Result<(
     } else {
         ("proved", 0)
     };
-    let prove = || {
+    let prove = |pairs: Option<u32>| {
         let mut prove = context.own(&["prove", &number, "--format", "json"]);
-        context.output(prove.args(options))
+        if let Some(pairs) = pairs {
+            prove.args(["--pairs", &pairs.to_string()]);
+        }
+        let (code, said) = context.output(prove.args(options))?;
+        match serde_json::from_str::<Proof>(&said) {
+            Ok(proof) => Ok((code, proof)),
+            Err(error) => failed(format!(
+                "`prove {number} --format json` ended with code {code:?} and lacks a key: {error}"
+            )),
+        }
     };
-    let (mut code, mut said) = prove()?;
-    for _ in 1..ATTEMPTS {
-        if code != Some(INVALID) {
+    let (mut code, mut proof) = prove(None)?;
+    for again in 1..ATTEMPTS {
+        if proof.verdict == wanted || !UNDECIDED.contains(&proof.verdict.as_str()) {
             break;
         }
-        // By its own word it says nothing about the code: the machine had other things to do.
-        context.note("an invalid run; once more")?;
-        (code, said) = prove()?;
+        context.note(&format!("{}, {}", proof.verdict, proof.reason))?;
+        (code, proof) = prove(Some((1 + again) * chapter.file()?.rounds.pairs))?;
     }
-    let proof: Proof = match serde_json::from_str(&said) {
-        Ok(proof) => proof,
-        Err(_) if code != Some(good) => {
-            return failed(format!("`prove {number}` ended with code {code:?}"));
-        }
-        Err(error) => return failed(format!("`prove --format json` has lost a key: {error}")),
-    };
     if code != Some(good) {
         return failed(format!(
             "`prove {number}` ended with code {code:?}, {}: {}",
