@@ -18,7 +18,8 @@ const chapter = {
   think: 0,
   answersAtLeast: 1,
   // Every processor serves its three users, so an answer takes three scans. Memory that all of them
-  // wait for makes them longer than a scan alone.
+  // wait for makes them longer than a scan alone, by half or so; a processor that serves twice as many
+  // users would make it six. The same limit as in chapter 6, whose service this is.
   timesAlone: 5.2,
 };
 

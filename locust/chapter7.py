@@ -19,5 +19,6 @@ class Writer(ChapterUser):
     users_per_processor = 3
     think = 0
     # Every processor serves its three users, so an answer takes three scans. Memory that all of them
-    # wait for makes them longer than a scan alone.
+    # wait for makes them longer than a scan alone, by half or so; a processor that serves twice as many
+    # users would make it six. The same limit as in chapter 6, whose service this is.
     times_alone = 5.2

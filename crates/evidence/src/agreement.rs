@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use crate::claim::SOLUTION;
 use crate::drivers::{self, DriverError, k6, locust};
-use crate::law::Law;
 use crate::load::Load;
 use crate::outcome::{GeneratorKind, Outcome};
 use crate::proof::{Bench, Event, ProofError};
@@ -188,8 +187,7 @@ fn side_by_side(
 /// What an answer takes with nobody else there, if the chapter's scripts compare with it. Left to
 /// find it out themselves, they would ask beside each other and begin the later for it.
 fn alone(bench: &Bench<'_>, server: &Server) -> Result<Option<Duration>, ProofError> {
-    let scans = matches!(bench.chapter.law, Law::Workers(_) | Law::Locality(_));
-    if !scans {
+    if bench.chapter.times_alone.is_none() {
         return Ok(None);
     }
     let mut load = bench.chapter.load_of(&bench.chapter.load);

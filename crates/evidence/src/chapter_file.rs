@@ -61,6 +61,10 @@ pub struct ChapterFile {
     /// server uses. The generator must then cost next to nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_processors: bool,
+    /// How many times as long as an answer with nobody else there the median may be, by the scripts of
+    /// k6 and Locust: for work whose length depends on the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_alone: Option<f64>,
     /// What all three generators send unless told otherwise.
     pub load: Setting,
     /// What the cure can gain.

@@ -13,6 +13,9 @@ pub(super) fn check(file: &ChapterFile) -> Result {
     not_empty("title", &file.title)?;
     exchanges(file)?;
     setting(file, "load", &file.load)?;
+    if let Some(times) = file.times_alone {
+        positive("times_alone", times)?;
+    }
     for (name, each) in &file.settings {
         setting(file, &format!("settings.{name}"), each)?;
     }

@@ -82,6 +82,9 @@ fn scripts_default_to_the_chapters_load() {
         if load.write_share > 0.0 {
             settings.push(("writeShare", "write_share", load.write_share.to_string()));
         }
+        if let Some(times) = chapter.times_alone {
+            settings.push(("timesAlone", "times_alone", times.to_string()));
+        }
         for (in_k6, in_locust, value) in settings {
             says(
                 &format!("k6/chapter{number}.js"),
