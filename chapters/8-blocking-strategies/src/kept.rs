@@ -1,10 +1,10 @@
 //! Where a body lives between its arrival and its summary.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use lab::CountedFile;
 use serde::Deserialize;
 use vmap::{Advise, Map};
 
@@ -51,7 +51,7 @@ pub enum Kept {
     /// In a file.
     File {
         /// It has no name: nobody else can open it, and it is gone when this is.
-        file: File,
+        file: CountedFile,
         /// How to read it.
         keep: Keep,
     },
@@ -92,6 +92,7 @@ impl Kept {
         // system when it is closed. However this process ends, the file ends with it.
         let file = tempfile::tempfile_in(files)?;
         // ANCHOR_END: file
+        let file = CountedFile::from(file);
         Ok(Self::File { file, keep })
     }
 
@@ -183,8 +184,10 @@ impl Kept {
 }
 
 /// The file as memory. Nobody but us can change it meanwhile, as it has no name.
-fn mapped(file: &File) -> io::Result<Map> {
-    let map = Map::with_options().map(file).map_err(io::Error::other)?;
+fn mapped(file: &CountedFile) -> io::Result<Map> {
+    let map = Map::with_options().map(file.get_ref());
+    let map = map.map_err(io::Error::other)?;
+    file.count(map.len());
     // Advice that is not taken costs time, and nothing else.
     let _ = map.advise(Advise::Sequential);
     Ok(map)
@@ -242,10 +245,8 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_said() {
-        let file = File::options()
-            .write(true)
-            .open("/dev/full")
-            .expect("Linux");
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let file = full.expect("Linux").into();
         let keep = Keep::Fs;
         let mut kept = Kept::File { file, keep };
         let refused = kept.push(Bytes::from_static(b"a")).expect_err("it is full");

@@ -11,10 +11,13 @@ use lab::Lab;
 
 #[rustfmt::skip]
 const VARIANTS: &[&str] =
-    &["problem", "exercise", "solution", "permit", "dispatch", "spawn-blocking"];
+    &["problem", "exercise", "solution", "few-at-once", "permit", "dispatch", "spawn-blocking"];
 
 /// Extra threads, or permits, of the strategies that are named in a URL or by a variant.
 const EXTRA: usize = 2;
+
+/// Bodies at once of the variant that has a limit and nothing else: as many as in the solution.
+const PLACES: usize = 4;
 
 // One worker: what blocks it blocks everybody. Of more workers, each is blocked as easily.
 #[tokio::main(worker_threads = 1)]
@@ -25,6 +28,7 @@ async fn main() -> Result<(), lab::Error> {
     let routes = match lab.variant() {
         "problem" => problem::routes(service.clone()),
         "solution" => solution::routes(service.clone()),
+        "few-at-once" => named::few_at_once(service.clone(), PLACES),
         "permit" => named::routes(service.clone(), Strategy::Permit),
         "dispatch" => named::routes(service.clone(), Strategy::Dispatch),
         "spawn-blocking" => named::routes(service.clone(), Strategy::SpawnBlocking),

@@ -1,4 +1,5 @@
-//! The solution: two threads write and read the files, and the reactor's own does neither.
+//! The solution: two threads write and read the files, the reactor's own does neither, and no more
+//! bodies come in than those two keep up with.
 
 use std::io;
 use std::sync::Arc;
@@ -14,19 +15,21 @@ use tokio::task::spawn_blocking;
 /// `GET /summarize` fetches a body and answers with its highest byte and its length; `GET /ping`
 /// answers at once.
 pub(crate) fn routes(service: Service) -> Router {
-    let disk = Disk::new();
+    let limits = Limits::new();
     Router::new()
         .route("/summarize", get(summarize))
         .route("/ping", get(async || "pong"))
-        .with_state((service, disk))
+        .with_state((service, limits))
 }
 // ANCHOR_END: routes
 
 // ANCHOR: summarize
 async fn summarize(
-    State((service, disk)): State<(Service, Disk)>,
+    State((service, limits)): State<(Service, Limits)>,
     Query(asked): Query<Asked>,
 ) -> Result<String, Refusal> {
+    // Who waits here has asked for nothing yet, and holds nothing.
+    let _place = limits.places.acquire().await;
     let mut body = service.bodies.fetch(asked.bytes).await?;
     // In memory while it is small, in a file once it is large.
     let mut kept = service.keep();
@@ -35,35 +38,41 @@ async fn summarize(
         if batch.is_empty() {
             break;
         }
-        kept = disk.run(move || kept.with(batch)).await?;
+        kept = limits.block(move || kept.with(batch)).await?;
     }
-    let summary = disk.run(move || kept.summary()).await?;
+    let summary = limits.block(move || kept.summary()).await?;
     Ok(summary.to_string())
 }
 // ANCHOR_END: summarize
 
-// ANCHOR: disk
+// ANCHOR: limits
+/// Bodies that come in at once: for each thread one that it works on, and the next.
+const PLACES: usize = 2 * THREADS;
+
 /// Threads that may wait for the disk at once.
 const THREADS: usize = 2;
 
 /// Bytes that are handed over at once. A hand-over costs some microseconds, whatever is in it, and
-/// each request holds so many bytes while it waits for its turn.
+/// each body holds so many bytes while it waits for its turn.
 const BATCH: usize = 256 * 1024;
 
-/// Permission to block, for [`THREADS`] at a time.
+/// What may happen at once.
 #[derive(Debug, Clone)]
-struct Disk {
+struct Limits {
+    places: Arc<Semaphore>,
     turns: Arc<Semaphore>,
 }
 
-impl Disk {
+impl Limits {
     fn new() -> Self {
-        let turns = Arc::new(Semaphore::new(THREADS));
-        Self { turns }
+        Self {
+            places: Arc::new(Semaphore::new(PLACES)),
+            turns: Arc::new(Semaphore::new(THREADS)),
+        }
     }
 
     /// Waits for a turn, then for the work on another thread.
-    async fn run<T, F>(&self, work: F) -> Result<T, Refusal>
+    async fn block<T, F>(&self, work: F) -> Result<T, Refusal>
     where
         F: FnOnce() -> io::Result<T> + Send + 'static,
         T: Send + 'static,
@@ -77,4 +86,4 @@ impl Disk {
         Ok(done.await.map_err(|_| Refusal::Panicked)??)
     }
 }
-// ANCHOR_END: disk
+// ANCHOR_END: limits

@@ -1,5 +1,6 @@
 //! How late a runtime is with what is due: a task that ticks every millisecond. And why: the pieces
-//! of work that its own thread has done since the tick before, and the processor time that it took.
+//! of work that its own thread has done since the tick before, the bytes of files that it has written
+//! and read, and the processor time that it took.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +11,7 @@ use cpu_time::ThreadTime;
 use hdrhistogram::{CreationError, Histogram};
 use tokio::time::{Instant, sleep_until};
 
+use crate::counted_file::bytes_on_this_thread;
 use crate::metrics::Figure;
 use crate::work;
 
@@ -25,6 +27,7 @@ pub(crate) struct Heartbeat(Arc<Mutex<Option<Ticks>>>);
 struct Ticks {
     lateness: Histogram<u64>,
     most_pieces: u64,
+    most_file_bytes: u64,
     turns: Histogram<u64>,
 }
 
@@ -37,6 +40,8 @@ pub(crate) struct Stall {
     p99: f64,
     /// Most pieces of work that a ticking thread did itself between two ticks.
     most_pieces: u64,
+    /// Most bytes of files that a ticking thread wrote and read itself between two ticks.
+    most_file_bytes: u64,
     /// Processor time of a ticking thread between two ticks, of all moments as well. Unlike lateness
     /// it does not grow when the kernel gives the processor to others.
     turn_p99: f64,
@@ -65,13 +70,32 @@ impl Stall {
                 "Most pieces of work that the reactor's own thread did between two of those ticks",
                 self.most_pieces,
             ),
+            Figure::count(
+                "reactor_file_bytes_between_ticks_peak",
+                "Most bytes of files that the reactor's own thread wrote and read between two of those ticks",
+                self.most_file_bytes,
+            ),
         ]
     }
 }
 
+/// What a thread has used and done so far.
+#[derive(Debug, Clone, Copy)]
+struct Odometer {
+    processor_time: ThreadTime,
+    file_bytes: u64,
+}
+
 thread_local! {
-    /// When this thread ticked last, in its own processor time.
-    static TICKED: Cell<Option<ThreadTime>> = const { Cell::new(None) };
+    /// Where this thread was when it ticked last.
+    static TICKED: Cell<Option<Odometer>> = const { Cell::new(None) };
+}
+
+/// What a ticking thread did between two ticks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Turn {
+    processor_time: Duration,
+    file_bytes: u64,
 }
 
 /// Who ticked last. A runtime of several threads ticks on any of them, and what a thread did between
@@ -80,14 +104,21 @@ thread_local! {
 struct Turns(Option<ThreadId>);
 
 impl Turns {
-    /// The processor time since the last tick; nothing if that was on another thread.
-    fn end_one(&mut self) -> Duration {
+    /// What was done since the last tick; nothing if that was on another thread.
+    fn end_one(&mut self) -> Turn {
         let here = Some(std::thread::current().id());
-        let began = TICKED.replace(Some(ThreadTime::now()));
+        let now = Odometer {
+            processor_time: ThreadTime::now(),
+            file_bytes: bytes_on_this_thread(),
+        };
+        let began = TICKED.replace(Some(now));
         let is_the_same = std::mem::replace(&mut self.0, here) == here;
         began
             .filter(|_| is_the_same)
-            .map_or(Duration::ZERO, |began| began.elapsed())
+            .map_or_else(Turn::default, |began| Turn {
+                processor_time: now.processor_time.duration_since(began.processor_time),
+                file_bytes: now.file_bytes - began.file_bytes,
+            })
     }
 }
 
@@ -101,6 +132,7 @@ impl Heartbeat {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Ticks {
             lateness,
             most_pieces: 0,
+            most_file_bytes: 0,
             turns,
         });
         let heartbeat = self.clone();
@@ -117,12 +149,13 @@ impl Heartbeat {
         });
     }
 
-    fn record(&self, late: Duration, pieces: u64, turn: Duration) {
+    fn record(&self, late: Duration, pieces: u64, turn: Turn) {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ticks) = slot.as_mut() {
             add(&mut ticks.lateness, late);
-            add(&mut ticks.turns, turn);
+            add(&mut ticks.turns, turn.processor_time);
             ticks.most_pieces = ticks.most_pieces.max(pieces);
+            ticks.most_file_bytes = ticks.most_file_bytes.max(turn.file_bytes);
         }
     }
 
@@ -132,6 +165,7 @@ impl Heartbeat {
         let Ticks {
             lateness,
             most_pieces,
+            most_file_bytes,
             turns,
         } = slot.as_ref()?;
         let seconds = |micros: u64| micros as f64 / 1e6;
@@ -139,6 +173,7 @@ impl Heartbeat {
             worst: seconds(lateness.max()),
             p99: seconds(lateness.value_at_quantile(0.99)),
             most_pieces: *most_pieces,
+            most_file_bytes: *most_file_bytes,
             turn_p99: seconds(turns.value_at_quantile(0.99)),
         })
     }
@@ -160,9 +195,11 @@ fn add(histogram: &mut Histogram<u64>, time: Duration) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Seek, Write};
+
     use super::*;
 
-    use crate::Work;
+    use crate::{CountedFile, Work};
 
     #[tokio::test]
     async fn a_blocked_runtime_is_late() {
@@ -185,8 +222,8 @@ mod tests {
             .expect("a runtime");
         // It never runs: nothing waits for its task.
         runtime.block_on(async { heartbeat.start() });
-        (0..2_000).for_each(|_| heartbeat.record(Duration::from_micros(50), 0, Duration::ZERO));
-        heartbeat.record(Duration::from_secs(1), 0, Duration::ZERO);
+        (0..2_000).for_each(|_| heartbeat.record(Duration::from_micros(50), 0, Turn::default()));
+        heartbeat.record(Duration::from_secs(1), 0, Turn::default());
         let stall = heartbeat.stall().expect("it was started");
         // A third of the time was stalled, and the longest waits are the first of that.
         assert!(stall.p99 > 0.9, "{stall:?}");
@@ -211,6 +248,29 @@ mod tests {
         });
         tick().await;
         assert_eq!(pieces(), 3);
+    }
+
+    #[tokio::test]
+    async fn bytes_of_files_count_where_the_ticking_thread_wrote_them() {
+        let heartbeat = Heartbeat::default();
+        heartbeat.start();
+        let tick = || tokio::time::sleep(Duration::from_millis(5));
+        tick().await;
+        let file = || CountedFile::from(tempfile::tempfile().expect("a file"));
+        let mut elsewhere = file();
+        tokio::task::spawn_blocking(move || elsewhere.write_all(&[0; 4096]))
+            .await
+            .expect("it ends")
+            .expect("room on the disk");
+        tick().await;
+        let bytes = || heartbeat.stall().expect("it ticks").most_file_bytes;
+        assert_eq!(bytes(), 0);
+        let mut here = file();
+        here.write_all(&[0; 4096]).expect("room on the disk");
+        here.rewind().expect("a place to read from");
+        here.read_exact(&mut [0; 100]).expect("it was written");
+        tick().await;
+        assert_eq!(bytes(), 4196);
     }
 
     #[tokio::test]

@@ -25,6 +25,7 @@ mod admin;
 #[cfg(feature = "allocations")]
 mod allocations;
 mod connection;
+mod counted_file;
 mod counters;
 mod cpu_profile;
 mod database;
@@ -43,6 +44,7 @@ mod waits;
 mod work;
 
 pub use connection::Connection;
+pub use counted_file::CountedFile;
 pub use database::Database;
 pub use error::Error;
 pub use listener::{Lab, WebService};
