@@ -50,8 +50,8 @@ pub(super) const GENERATORS: Check = Check {
 
 /// Long enough for the thresholds to speak.
 const ON_THE_PROBLEM: Duration = Duration::from_secs(6);
-/// Long enough for a rate within some per cent.
-const ON_THE_SOLUTION: Duration = Duration::from_secs(12);
+/// Of the time that the chapter's load takes: long enough for a rate within some per cent.
+const ON_THE_SOLUTION: f64 = 0.6;
 fn generators(context: &Context<'_>, chapter: &Chapter) -> Result<(), Failure> {
     let file = chapter.file()?;
     let program = context.server(&chapter.package())?;
@@ -74,8 +74,9 @@ fn generators(context: &Context<'_>, chapter: &Chapter) -> Result<(), Failure> {
         let rounds = agreement::scripts(&bench, &external, PROBLEM, ON_THE_PROBLEM);
         end_with(context, &rounds.map_err(refused)?, of_problem)
     })?;
+    let on_the_solution = Duration::from_secs_f64(ON_THE_SOLUTION * file.load.duration_s);
     in_some_look(context, || {
-        let rounds = agreement::measure(&bench, &external, ON_THE_SOLUTION).map_err(refused)?;
+        let rounds = agreement::measure(&bench, &external, on_the_solution).map_err(refused)?;
         end_with(context, &rounds, 0)?;
         agree(context, &rounds)
     })
