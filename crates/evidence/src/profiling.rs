@@ -34,6 +34,10 @@ impl ProfileData {
 /// Servers that are started for one CPU profile at most, see [`Taken::hid`].
 const MOST_STARTS: u32 = 3;
 
+/// Samples that a profile must have been due for its lack of them to tell anything. A service that
+/// waits uses a few hundredths of a second, and no start of it gives a profile worth reading.
+const TELLING: f64 = 20.0;
+
 struct Taken {
     data: ProfileData,
     /// Whether less than a quarter of the samples came that the processor time used called for.
@@ -109,7 +113,7 @@ impl Bench<'_> {
 
     fn is_hidden(&self, data: &ProfileData, processor_s: f64) -> bool {
         let due = processor_s * f64::from(self.chapter.rounds.cpu_profile_hz);
-        4.0 * (data.profile.samples as f64) < due
+        due >= TELLING && 4.0 * (data.profile.samples as f64) < due
     }
 
     /// Sleeps, but not on after Ctrl-C.
