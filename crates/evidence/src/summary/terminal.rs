@@ -99,12 +99,6 @@ impl Summary {
     /// What only some chapters claim: nearness to a law, what the cure costs, other settings.
     fn add_further_findings(&self, row: &mut impl FnMut(&str, &str)) {
         let share = |share: Option<f64>| share.map_or_else(unknown, figures::percent);
-        let interval = |interval: Option<(f64, f64)>| {
-            interval.map_or_else(String::new, |(low, high)| {
-                let (low, high) = (figures::percent(low), figures::percent(high));
-                format!(" (95 % interval {low} to {high})")
-            })
-        };
         if let Some(bound) = &self.bound {
             row(
                 "At the law",
@@ -124,7 +118,7 @@ impl Summary {
                     "{} of the utilisation law's bound for the processor time given{}; at least {} was \
                      claimed.",
                     share(utilised.share),
-                    interval(utilised.interval),
+                    figures::interval_of_share(utilised.interval),
                     figures::percent(utilised.claimed)
                 ),
             );
@@ -135,7 +129,7 @@ impl Summary {
                 &format!(
                     "{} of the problem's requests a second{}; at least {} was claimed.",
                     share(price.throughput),
-                    interval(price.interval),
+                    figures::interval_of_share(price.interval),
                     figures::percent(price.claimed)
                 ),
             );

@@ -97,10 +97,7 @@ fn share(value: Option<f64>) -> String {
 }
 
 fn claimed_share(claimed: f64, interval: Option<(f64, f64)>) -> String {
-    let interval = interval.map_or_else(String::new, |(low, high)| {
-        let (low, high) = (figures::percent(low), figures::percent(high));
-        format!(" (95 % interval {low} to {high})")
-    });
+    let interval = figures::interval_of_share(interval);
     format!("claimed: at least {}{interval}", figures::percent(claimed))
 }
 

@@ -62,6 +62,13 @@ const UNDECIDED: [&str; 2] = ["invalid", "not shown"];
 /// Proofs of a chapter at most, each with more rounds than the one before if that was no answer.
 const ATTEMPTS: u32 = 3;
 
+/// What every proof says; one that is no answer may lack figures beside it.
+#[derive(Debug, Deserialize)]
+struct Verdict {
+    verdict: String,
+    reason: String,
+}
+
 /// As much of `prove --format json` as scripts rely on.
 #[derive(Debug, Deserialize)]
 struct Proof {
@@ -125,27 +132,31 @@ fn proof(context: &Context<'_>, chapter: &Chapter, options: &[&str]) -> Result<(
             prove.args(["--pairs", &pairs.to_string()]);
         }
         let (code, said) = context.output(prove.args(options))?;
-        match serde_json::from_str::<Proof>(&said) {
-            Ok(proof) => Ok((code, proof)),
+        match serde_json::from_str::<Verdict>(&said) {
+            Ok(verdict) => Ok((code, said, verdict)),
             Err(error) => failed(format!(
-                "`prove {number} --format json` ended with code {code:?} and lacks a key: {error}"
+                "`prove {number} --format json` ended with code {code:?} and no verdict: {error}"
             )),
         }
     };
-    let (mut code, mut proof) = prove(None)?;
+    let (mut code, mut said, mut verdict) = prove(None)?;
     for again in 1..ATTEMPTS {
-        if proof.verdict == wanted || !UNDECIDED.contains(&proof.verdict.as_str()) {
+        if verdict.verdict == wanted || !UNDECIDED.contains(&verdict.verdict.as_str()) {
             break;
         }
-        context.note(&format!("{}, {}", proof.verdict, proof.reason))?;
-        (code, proof) = prove(Some((1 + again) * chapter.file()?.rounds.pairs))?;
+        context.note(&format!("{}, {}", verdict.verdict, verdict.reason))?;
+        (code, said, verdict) = prove(Some((1 + again) * chapter.file()?.rounds.pairs))?;
     }
     if code != Some(good) {
         return failed(format!(
             "`prove {number}` ended with code {code:?}, {}: {}",
-            proof.verdict, proof.reason
+            verdict.verdict, verdict.reason
         ));
     }
+    let proof: Proof = match serde_json::from_str(&said) {
+        Ok(proof) => proof,
+        Err(error) => return failed(format!("`prove --format json` has lost a key: {error}")),
+    };
     context.note(&format!("{proof:#?}"))?;
     let (low, high) = proof.effect.interval;
     let sound = proof.chapter == chapter.number
