@@ -9,6 +9,7 @@ mod code;
 mod context;
 mod ended;
 mod generators;
+mod grading;
 mod profiles;
 mod regions;
 mod repository;
@@ -51,7 +52,7 @@ const CHECKS: &[Check] = &[
     claims::UPSTREAM,
     book::BROWSER,
     cheats::CHEATS,
-    claims::GRADING,
+    grading::GRADING,
 ];
 
 /// Runs the checks whose name contains `filter`, or lists them.

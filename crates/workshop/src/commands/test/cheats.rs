@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::check::{Check, Failure, Need, failed};
-use super::claims::Grade;
 use super::context::Context;
+use super::grading::Grade;
 use super::scratch::Scratch;
 use crate::chapters::Chapter;
 use crate::exercise;

@@ -36,6 +36,16 @@ impl From<Problem> for Failure {
     }
 }
 
+impl Failure {
+    /// Says of what it is.
+    pub(super) fn of(self, what: &str) -> Self {
+        match self {
+            Self::Because(sentence) => Self::Because(format!("{what}: {sentence}")),
+            Self::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
 /// A failure in a sentence.
 pub(super) fn failed<T>(sentence: impl Into<String>) -> Result<T, Failure> {
     Err(Failure::Because(sentence.into()))

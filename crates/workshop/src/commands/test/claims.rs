@@ -1,21 +1,11 @@
-//! The claims: captures as recorded, a proof here and now, and grades that a
-//! busy machine does not change.
+//! The claims: captures as recorded, and a proof here and now.
 
 use evidence::environment::memory_regions;
 use serde::Deserialize;
 
-use super::busy::BusyProcessor;
 use super::check::{Check, Failure, Need, failed};
 use super::context::Context;
-use super::scratch::Scratch;
 use crate::chapters::Chapter;
-use crate::exercise;
-
-/// Grades in a row that must all be the same, where this check is asked for by name, and in any
-/// case of the first chapter, whose grader all others share.
-const GRADES: u32 = 20;
-/// Grades in a row of the other chapters among all checks.
-const FEWER_GRADES: u32 = 2;
 
 pub(super) const CAPTURES: Check = Check {
     name: "captures",
@@ -188,68 +178,4 @@ fn proof(context: &Context<'_>, chapter: &Chapter, options: &[&str]) -> Result<(
 pub(super) fn lacks_regions(chapter: &Chapter) -> Result<bool, Failure> {
     let needed = chapter.file()?.conditions.memory_regions_at_least;
     Ok(memory_regions() < needed)
-}
-
-pub(super) const GRADING: Check = Check {
-    name: "grading",
-    about: "with a core kept busy shipped exercises fail and solutions pass, 20 times each if asked by name",
-    needs: &[Need::Git],
-    stands_alone: true,
-    run: grading,
-};
-
-/// As much of `check --format json` as matters here.
-#[derive(Debug, Deserialize)]
-pub(super) struct Grade {
-    pub(super) kind: String,
-    pub(super) reason: String,
-}
-
-fn grading(context: &Context<'_>) -> Result<(), Failure> {
-    let scratch = Scratch::clone(context, "grading", &["--depth", "1"])?;
-    for chapter in &context.chapters {
-        // Whatever a reader has committed, the shipped exercise is what must fail.
-        context.run(&mut scratch.own(&["reset", &chapter.number.to_string()]))?;
-        grade(context, &scratch, chapter, "failed", 1)?;
-        let solution = exercise::read(&chapter.source("solution"))?;
-        let file = context.workshop.shown(&chapter.source("exercise"));
-        std::fs::write(scratch.path(&file), solution)
-            .or_else(|error| failed(format!("the exercise cannot be written: {error}")))?;
-        grade(context, &scratch, chapter, "passed", 0)?;
-    }
-    Ok(())
-}
-
-fn grade(
-    context: &Context<'_>,
-    scratch: &Scratch<'_>,
-    chapter: &Chapter,
-    expected: &str,
-    code: i32,
-) -> Result<(), Failure> {
-    let number = chapter.number.to_string();
-    let times = if context.by_name || chapter.number == 1 {
-        GRADES
-    } else {
-        FEWER_GRADES
-    };
-    // Compiling is no part of what the busy processor is there for.
-    context.run(&mut scratch.cargo(&["build", "--package", &chapter.package()]))?;
-    let _busy = BusyProcessor::start();
-    for time in 1..=times {
-        let check = &mut scratch.own(&["check", &number, "--format", "json"]);
-        let (ended, said) = context.output(check)?;
-        let grade: Grade = match serde_json::from_str(&said) {
-            Ok(grade) => grade,
-            Err(error) => return failed(format!("check {time} printed something else: {error}")),
-        };
-        if grade.kind != expected || ended != Some(code) {
-            return failed(format!(
-                "check {time} of {times} of chapter {number} should have {expected}, but {} with \
-                 code {ended:?}: {}",
-                grade.kind, grade.reason
-            ));
-        }
-    }
-    Ok(())
 }

@@ -1,11 +1,11 @@
 //! What every check works with: the workshop, its tools, and a log of its own.
 
-use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use evidence::interrupt::Interrupt;
@@ -30,7 +30,7 @@ pub(super) struct Context<'a> {
     /// `.workshop/test`: logs, and what checks write.
     pub(super) folder: PathBuf,
     program: PathBuf,
-    log: RefCell<PathBuf>,
+    log: Mutex<PathBuf>,
     _lock: File,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Context<'a> {
             by_name,
             chapters,
             in_ci: std::env::var("CI").is_ok_and(|ci| !matches!(ci.as_str(), "" | "0" | "false")),
-            log: RefCell::new(folder.join("log")),
+            log: Mutex::new(folder.join("log")),
             folder,
             program,
             _lock: lock,
@@ -78,13 +78,13 @@ impl<'a> Context<'a> {
     pub(super) fn begin(&self, name: &str) -> Result<(), Failure> {
         let log = self.folder.join(format!("{name}.log"));
         File::create(&log).map_err(|e| cannot_write(&log, &e))?;
-        *self.log.borrow_mut() = log;
+        *self.log.lock().unwrap_or_else(PoisonError::into_inner) = log;
         Ok(())
     }
 
     /// What the check's commands have printed so far.
     pub(super) fn log_text(&self) -> String {
-        let bytes = std::fs::read(&*self.log.borrow()).unwrap_or_default();
+        let bytes = std::fs::read(self.log_file()).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
@@ -94,7 +94,7 @@ impl<'a> Context<'a> {
         let text = self.log_text();
         let lines: Vec<&str> = text.lines().collect();
         let (above, shown) = lines.split_at(lines.len().saturating_sub(SHOWN));
-        let file = self.workshop.shown(&self.log.borrow());
+        let file = self.workshop.shown(&self.log_file());
         let above = above.len();
         format!("({above} lines more in {file})\n{}", shown.join("\n"))
     }
@@ -102,12 +102,17 @@ impl<'a> Context<'a> {
     /// A line for the log.
     pub(super) fn note(&self, line: &str) -> Result<(), Failure> {
         let mut log = self.open_log()?;
-        writeln!(log, "{line}").map_err(|e| cannot_write(&self.log.borrow(), &e))
+        writeln!(log, "{line}").map_err(|e| cannot_write(&self.log_file(), &e))
+    }
+
+    fn log_file(&self) -> PathBuf {
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.clone()
     }
 
     fn open_log(&self) -> Result<File, Failure> {
-        let log = self.log.borrow();
-        let file = File::options().append(true).create(true).open(&*log);
+        let log = self.log_file();
+        let file = File::options().append(true).create(true).open(&log);
         file.map_err(|e| cannot_write(&log, &e))
     }
 
@@ -152,11 +157,12 @@ impl<'a> Context<'a> {
     }
 
     fn unlogged_output(&self, command: &mut Command) -> Result<(Option<i32>, String), Failure> {
-        let file = self.folder.join("output");
-        let out = File::create(&file).map_err(|e| cannot_write(&file, &e))?;
+        let refused = |error| cannot_write(&self.folder, &error);
+        // Gone when it is dropped.
+        let file = tempfile::NamedTempFile::new_in(&self.folder).map_err(refused)?;
+        let out = file.reopen().map_err(refused)?;
         let code = self.wait(command, out)?;
-        let bytes = std::fs::read(&file).map_err(|e| cannot_write(&file, &e))?;
-        let _ = std::fs::remove_file(&file);
+        let bytes = std::fs::read(file.path()).map_err(refused)?;
         Ok((code, String::from_utf8_lossy(&bytes).into_owned()))
     }
 
