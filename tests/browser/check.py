@@ -14,6 +14,7 @@ import shutil
 import sys
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Iterator
 from urllib.parse import unquote, urldefrag, urlsplit
@@ -119,9 +120,16 @@ def look_at(
                     results.see("search finds a word", name, _search_troubles(page))
             # Last, because using the page may bring out more.
             _see_troubles(results, name, look, troubles)
+            shoot = partial(_shoot, page, shots, f"{subject.name}-{name.removesuffix('.html').replace('/', '-')}")
             # A picture of the whole page resizes the window, which upsets flamegraphs for a moment.
-            if shots:
-                _shoot(page, shots / f"{subject.name}-{name.removesuffix('.html').replace('/', '-')}-{look.name}.png")
+            shoot(look)
+            if look == LIGHT:
+                turned, troubles = visitor.turn(DARK)
+                faint = page.evaluate(PROBE)["faint"] if turned else ["the menu does not change the theme"]
+                results.see(f"text stands out, {DARK.name} theme", name, faint)
+                _see_troubles(results, name, DARK, troubles)
+                shoot(DARK)
+                visitor.turn(LIGHT)
     return results, probes
 
 
@@ -222,9 +230,10 @@ def _see_minutes(results: Results, probes: dict[str, dict]) -> None:
             results.see("sums of minutes are right", name, wrong)
 
 
-def _shoot(page: Page, file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=file, full_page=True)
+def _shoot(page: Page, folder: Path | None, name: str, look: Look) -> None:
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=folder / f"{name}-{look.name}.png", full_page=True)
 
 
 def book(folder: Path, home: str, allows_placeholders: bool) -> Subject:
@@ -248,7 +257,9 @@ def run(submit: Submit, options: argparse.Namespace) -> bool:
     def looks(subject: Subject) -> list[Future]:
         # Some at a time, so that no browser is left with the long half.
         parts = [subject.pages[begin : begin + 10] for begin in range(0, len(subject.pages), 10)]
-        return [submit(look_at, subject, look, part, options.shots) for look in LOOKS for part in parts]
+        # Dark pages are turned so while they are open; that one opens dark is seen on the first.
+        looks = [(LIGHT, parts), (SMALL, parts), (DARK, [subject.pages[:1]])]
+        return [submit(look_at, subject, look, part, options.shots) for look, parts in looks for part in parts]
 
     def end(subject: Subject, looks: list[Future]) -> bool:
         results = put_together(subject, [look.result() for look in looks])

@@ -65,7 +65,7 @@ DAMAGES = [
 ]
 
 # Checks that need another look at the page than a light desktop's.
-LOOKS = {"text stands out, dark theme": (LIGHT, DARK), "fits a phone, 390 px wide": (LIGHT, SMALL)}
+LOOKS = {"fits a phone, 390 px wide": (LIGHT, SMALL)}
 
 # inferno's script keeps its state in the address, which a document inside another has not.
 NO_ADDRESS = "<script>history.replaceState = () => {}</script>"

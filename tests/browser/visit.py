@@ -33,6 +33,16 @@ EVERYTHING_IS_HERE = """() =>
         }
     })"""
 
+# Says whether the page has taken the theme; a report has no menu. Colours may take their time.
+TAKE_THEME = """async (theme) => {
+    const choice = document.getElementById("mdbook-theme-" + theme);
+    choice?.click();
+    await new Promise(requestAnimationFrame);
+    const second = new Promise((done) => setTimeout(done, 1000));
+    await Promise.race([second, Promise.allSettled(document.getAnimations().map((change) => change.finished))]);
+    return choice === null || document.documentElement.classList.contains(theme);
+}"""
+
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 SECONDS = 20
@@ -114,6 +124,13 @@ class Visitor:
         _scroll_through(self.page)
         self.page.wait_for_function(EVERYTHING_IS_HERE)
         return self.page, self.troubles
+
+    def turn(self, look: Look) -> tuple[bool, Troubles]:
+        """Gives the open page the look's theme as readers do, by the book's menu and by their
+        system's setting; whether it took it, and what troubles that brings."""
+        self.troubles = Troubles()
+        self.page.emulate_media(color_scheme=look.scheme)
+        return self.page.evaluate(TAKE_THEME, look.theme), self.troubles
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type == "error" and not _is_about_a_blocked_request(message):

@@ -30,6 +30,7 @@ pub mod reference;
 pub mod regions;
 pub mod report;
 pub mod server;
+mod share;
 pub mod statistics;
 pub mod summary;
 pub mod table;

@@ -8,7 +8,7 @@ use crate::{
     figures,
     outcome::Outcome,
     record::{Purpose, Record, Round, pairs},
-    statistics,
+    share,
 };
 
 /// The table `[price]` of `chapter.toml`: what the solution may cost at most.
@@ -63,11 +63,10 @@ impl PriceFinding {
             problem: highest(&rounds, PROBLEM, &limit.metric),
             solution: highest(&rounds, SOLUTION, &limit.metric),
         });
+        let (throughput, interval) = share::of_pairs(ratios.as_deref(), record.seed);
         Some(Self {
-            throughput: ratios.as_deref().and_then(statistics::median_ratio),
-            interval: ratios
-                .as_deref()
-                .and_then(|ratios| statistics::median_interval(ratios, record.seed)),
+            throughput,
+            interval,
             claimed: price.throughput_share,
             limits: limits.collect(),
         })
@@ -75,21 +74,9 @@ impl PriceFinding {
 
     /// What the solution cost too much of.
     pub(crate) fn shortfall(&self) -> Option<String> {
-        let kept = self
-            .interval
-            .map(|(low, _)| low)
-            .filter(|low| !low.is_nan());
-        if kept.is_none_or(|low| low < self.claimed) {
-            return Some(format!(
-                "the solution kept {} of the problem's requests a second (95 % interval from {}); {} \
-                 was claimed.",
-                self.throughput
-                    .map_or_else(|| "an unknown share".to_owned(), figures::percent),
-                kept.map_or_else(|| "nowhere".to_owned(), figures::percent),
-                figures::percent(self.claimed)
-            ));
-        }
-        self.limits.iter().find_map(LimitFinding::broken)
+        let kept = ("kept", "the problem's requests a second");
+        share::shortfall(kept, self.throughput, self.interval, self.claimed)
+            .or_else(|| self.limits.iter().find_map(LimitFinding::broken))
     }
 }
 

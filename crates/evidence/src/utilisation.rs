@@ -5,9 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     chapter_file::WORK_CPU,
     claim::{PROBLEM, SOLUTION},
-    figures,
     record::{Purpose, Record, Round, pairs},
-    statistics,
+    share, statistics,
 };
 
 /// The table `[utilised]` of `chapter.toml`: how near to the utilisation law's bound the solution
@@ -52,11 +51,10 @@ impl UtilisedFinding {
         let counted: Vec<&Round> = record.rounds_for(Purpose::Mechanism).collect();
         let shares = of_the_bound(&rounds);
         let median = |shares: Option<Vec<f64>>| statistics::median_ratio(&shares?);
+        let (share, interval) = share::of_pairs(shares.as_deref(), record.seed);
         Some(Self {
-            interval: shares
-                .as_deref()
-                .and_then(|shares| statistics::median_interval(shares, record.seed)),
-            share: median(shares),
+            share,
+            interval,
             while_counted: median(of_the_bound(&counted)),
             problem: median(into_the_work_by(PROBLEM, &rounds)),
             solution: median(into_the_work_by(SOLUTION, &rounds)),
@@ -66,20 +64,11 @@ impl UtilisedFinding {
 
     /// What the solution lacks of its claim: the whole interval has to lie above it.
     pub(crate) fn shortfall(&self) -> Option<String> {
-        let low = self
-            .interval
-            .map(|(low, _)| low)
-            .filter(|low| !low.is_nan());
-        low.is_none_or(|low| low < self.claimed).then(|| {
-            format!(
-                "the solution reached {} of the utilisation law's bound for the processor time given \
-                 (95 % interval from {}); {} was claimed.",
-                self.share
-                    .map_or_else(|| "an unknown share".to_owned(), figures::percent),
-                low.map_or_else(|| "nowhere".to_owned(), figures::percent),
-                figures::percent(self.claimed)
-            )
-        })
+        let reached = (
+            "reached",
+            "the utilisation law's bound for the processor time given",
+        );
+        share::shortfall(reached, self.share, self.interval, self.claimed)
     }
 }
 

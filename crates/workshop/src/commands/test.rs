@@ -32,15 +32,16 @@ use crate::ctrl_c;
 use crate::exit::{Exit, Problem};
 use crate::tools::Tools;
 
-/// Cheap checks first, measuring ones last: nothing else runs beside those.
+/// Cheap checks first, measuring ones last: nothing else runs beside those. Those that clean up
+/// chapters' servers come before the tests build these, or at the end.
 const CHECKS: &[Check] = &[
     code::FORMAT,
     repository::RULES,
     code::LINTS,
     code::DOCUMENTATION,
+    steps::STEPS,
     code::TESTS,
     claims::CAPTURES,
-    steps::STEPS,
     book::BUILDS,
     code::UNOPTIMISED,
     profiles::PPROF,

@@ -11,7 +11,7 @@ pub(super) const STEPS: Check = Check {
     name: "steps",
     about: "steps come out the same twice, and each one compiles",
     needs: &[Need::Git],
-    stands_alone: true,
+    stands_alone: false,
     run,
 };
 
