@@ -77,7 +77,12 @@ impl Picture {
                     let busy = profile.samples as f64 / capacity.max(1) as f64;
                     format!(": {} busy", figures::percent(busy.min(1.0)))
                 });
-                (format!("{count} samples{busy}"), "samples")
+                let samples = if profile.samples == 1 {
+                    "sample"
+                } else {
+                    "samples"
+                };
+                (format!("{count} {samples}{busy}"), "samples")
             }
             ProfileKind::Await => {
                 // Microseconds that requests spent, by the microseconds that passed.

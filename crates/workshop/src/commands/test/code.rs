@@ -65,13 +65,12 @@ const WITH_TLS: &str = "chapter4";
 fn tests(context: &Context<'_>) -> Result<(), Failure> {
     let run = |arguments: &[&str]| {
         let test = ["test", "--no-fail-fast"];
-        context.run(&mut context.cargo(&[&test, arguments].concat()))
+        context.run(&mut context.cargo(&[&test[..], arguments].concat()))
     };
-    let targets = ["--lib", "--bins", "--tests"];
     // All of them, so that one look at the log finds whatever fails.
     let ended = [
-        run(&[&["--workspace", "--exclude", WITH_TLS], &targets[..]].concat()),
-        run(&[&["--package", WITH_TLS], &targets[..]].concat()),
+        run(&["--workspace", "--exclude", WITH_TLS, "--tests"]),
+        run(&["--package", WITH_TLS, "--tests"]),
         // Asked for by `--doc`, the opening comments of exercises would be compiled, too.
         run(&["--workspace", "--exclude", "chapter*", "--doc"]),
     ];
