@@ -56,6 +56,7 @@ DAMAGES = [
     Damage("a placeholder", "page.html", "Below", "Placeholder", "every figure is recorded"),
     Damage("grey on white", "index.html", "color: #222", "color: #999", "text stands out, light theme"),
     Damage("grey on black", "index.html", "color: #ddd", "color: #555", "text stands out, dark theme"),
+    Damage("a theme that is not taken", "index.html", "classList.add('navy')", "title", "text stands out, dark theme"),
     Damage("a table that widens the page", "index.html", "overflow-x: auto", "", "fits a phone, 390 px wide"),
     Damage("a page without minutes", "page.html", "4 minutes", "some minutes", "every page says how long it takes"),
     Damage("a wrong sum", "index.html", ">4</span>", ">5</span>", "sums of minutes are right"),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::check::{Check, Failure, Need, failed};
 use super::context::Context;
-use super::grading::Grade;
+use super::grading;
 use super::scratch::Scratch;
 use crate::chapters::Chapter;
 use crate::exercise;
@@ -100,21 +100,9 @@ impl Cheat {
         scratch: &Scratch<'_>,
         chapter: &Chapter,
     ) -> Result<(), Failure> {
-        let file = scratch.path(&context.workshop.shown(&chapter.source("exercise")));
-        std::fs::write(&file, code)
-            .or_else(|error| failed(format!("the exercise cannot be written: {error}")))?;
-        let number = chapter.number.to_string();
-        let check = &mut scratch.own(&["check", &number, "--format", "json"]);
-        let (code, said) = context.output(check)?;
-        let grade: Grade = match serde_json::from_str(&said) {
-            Ok(grade) => grade,
-            Err(error) => {
-                return failed(format!(
-                    "`{}`: check printed something else: {error}",
-                    self.name
-                ));
-            }
-        };
+        grading::put(code, context, scratch, chapter)?;
+        let (code, grade) = grading::check(context, scratch, chapter)
+            .map_err(|failure| failure.of(&format!("`{}`", self.name)))?;
         context.note(&format!("{}: {} {}", self.name, grade.kind, grade.reason))?;
         let told = grade.reason.to_lowercase().contains(&self.reason);
         if grade.kind == "failed" && code == Some(1) && told {

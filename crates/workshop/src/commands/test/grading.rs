@@ -41,9 +41,7 @@ fn run(context: &Context<'_>) -> Result<(), Failure> {
         context.run(&mut scratch.own(&["reset", &chapter.number.to_string()]))?;
         grades(context, &scratch, chapter, ("failed", 1))?;
         let solution = exercise::read(&chapter.source("solution"))?;
-        let file = context.workshop.shown(&chapter.source("exercise"));
-        std::fs::write(scratch.path(&file), solution)
-            .or_else(|error| failed(format!("the exercise cannot be written: {error}")))?;
+        put(&solution, context, &scratch, chapter)?;
         grades(context, &scratch, chapter, ("passed", 0))?;
     }
     Ok(())
@@ -87,18 +85,39 @@ fn grade(
     chapter: &Chapter,
     (kind, code): (&str, i32),
 ) -> Result<(), Failure> {
-    let number = chapter.number.to_string();
-    let check = &mut scratch.own(&["check", &number, "--format", "json"]);
-    let (ended, said) = context.output(check)?;
-    let grade: Grade = match serde_json::from_str(&said) {
-        Ok(grade) => grade,
-        Err(error) => return failed(format!("it printed something else: {error}")),
-    };
+    let (ended, grade) = check(context, scratch, chapter)?;
     if grade.kind == kind && ended == Some(code) {
         return Ok(());
     }
     failed(format!(
-        "chapter {number} should have {kind}, but {} with code {ended:?}: {}",
-        grade.kind, grade.reason
+        "chapter {} should have {kind}, but {} with code {ended:?}: {}",
+        chapter.number, grade.kind, grade.reason
     ))
+}
+
+/// What `check` says of the chapter's exercise in the clone, and its exit code.
+pub(super) fn check(
+    context: &Context<'_>,
+    scratch: &Scratch<'_>,
+    chapter: &Chapter,
+) -> Result<(Option<i32>, Grade), Failure> {
+    let number = chapter.number.to_string();
+    let command = &mut scratch.own(&["check", &number, "--format", "json"]);
+    let (code, said) = context.output(command)?;
+    match serde_json::from_str(&said) {
+        Ok(grade) => Ok((code, grade)),
+        Err(error) => failed(format!("check printed something else: {error}")),
+    }
+}
+
+/// Puts `code` in the place of the chapter's exercise in the clone.
+pub(super) fn put(
+    code: &str,
+    context: &Context<'_>,
+    scratch: &Scratch<'_>,
+    chapter: &Chapter,
+) -> Result<(), Failure> {
+    let file = context.workshop.shown(&chapter.source("exercise"));
+    std::fs::write(scratch.path(&file), code)
+        .or_else(|error| failed(format!("the exercise cannot be written: {error}")))
 }
