@@ -1,5 +1,6 @@
 //! Requests that wait in a known place, profiled on both runtimes.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use await_profile::{AwaitProfiler, Frames, Profile, ProfileOptions};
@@ -39,15 +40,19 @@ where
         .into_iter()
         .map(|runtime| {
             let profiler = AwaitProfiler::new().armed();
-            runtime.block_on(async {
+            // In boxes, so that the runtime is compiled once for all requests.
+            let profile: Pin<Box<dyn Future<Output = Profile>>> = Box::pin(async {
                 for _ in 0..REQUESTS {
-                    tokio::spawn(profiler.wrap("GET /", request(prepare().await)));
+                    let request = profiler.wrap("GET /", request(prepare().await));
+                    let request: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(request);
+                    tokio::spawn(request);
                 }
                 while profiler.in_flight() < REQUESTS {
                     tokio::task::yield_now().await;
                 }
                 profiler.profile(brief()).await.unwrap()
-            })
+            });
+            runtime.block_on(profile)
         })
         .collect()
 }

@@ -21,6 +21,8 @@ pub(crate) enum Reaction {
     Silence,
 }
 
+type React = dyn Fn(usize, &str) -> Reaction + Send + Sync;
+
 /// `body` in an ordinary answer.
 pub(crate) fn ok(body: &str) -> Reaction {
     Reaction::Answer(answer("200 OK", body))
@@ -44,6 +46,11 @@ pub(crate) struct Server {
 impl Server {
     /// `react` gets the number of the request over all connections, from 0, and its text.
     pub(crate) fn start(react: impl Fn(usize, &str) -> Reaction + Send + Sync + 'static) -> Self {
+        // One server for all tests: each would be compiled for some tenths of a second.
+        Self::start_one(Arc::new(react))
+    }
+
+    fn start_one(react: Arc<React>) -> Self {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let server = Self {
@@ -53,7 +60,6 @@ impl Server {
         };
         let requests = Arc::clone(&server.requests);
         let connections = Arc::clone(&server.connections);
-        let react = Arc::new(react);
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -82,11 +88,7 @@ impl Server {
     }
 }
 
-async fn serve(
-    mut stream: TcpStream,
-    requests: &AtomicUsize,
-    react: &(impl Fn(usize, &str) -> Reaction + Send + Sync),
-) -> io::Result<()> {
+async fn serve(mut stream: TcpStream, requests: &AtomicUsize, react: &React) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut received = Vec::new();
     loop {

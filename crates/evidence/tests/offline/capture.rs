@@ -1,16 +1,14 @@
 //! A capture is what was measured; everything beside it can be had again.
 
-mod support;
-
 use std::{fs, path::Path};
 
+use crate::support::{capture, outcome, round};
 use evidence::{
     capture::{self, Capture, CaptureError, Difference},
     chapter_file::{Beside, Matrix, Unit},
     outcome::GeneratorKind,
     record::{ConnectionsAt, Purpose},
 };
-use support::{capture, outcome, round};
 
 fn written() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,7 @@
 //! A claim about how many processors a service uses: users that follow from the machine, a
 //! prediction from what was counted, and machines on which there is nothing to see.
 
-mod support;
-
+use crate::support::{outcome, record, round};
 use evidence::{
     chapter_file::ChapterFile,
     claim::{PROBLEM, SOLUTION},
@@ -14,9 +13,8 @@ use evidence::{
     statistics::{Side, abba},
     verdict::{VerdictKind, analyse},
 };
-use support::{outcome, record, round};
 
-const CHAPTER_6: &str = include_str!("../../../chapters/6-processor-group-limit/chapter.toml");
+const CHAPTER_6: &str = include_str!("../../../../chapters/6-processor-group-limit/chapter.toml");
 
 fn chapter() -> ChapterFile {
     ChapterFile::parse(CHAPTER_6, "chapter.toml").unwrap()
@@ -96,7 +94,7 @@ fn a_setting_without_users_of_either_kind_is_refused() {
 fn server_and_generator_share_all_processors() {
     let placement = Placement::of_chapter(&chapter());
     assert!(placement.server.is_empty() && placement.generator.is_empty());
-    let apart = Placement::of_chapter(&support::chapter());
+    let apart = Placement::of_chapter(&crate::support::chapter());
     assert_eq!(apart, Placement::apart());
 }
 

@@ -1,16 +1,11 @@
 //! The report stands alone and says the verdict first.
 
-mod support;
-
+use crate::support::{capture, keep};
 use evidence::{capture::Capture, report};
-use support::capture;
 
-/// Written where a person can look at it: see `EVIDENCE_PLOTS`.
 fn html(capture: &Capture, name: &str) -> String {
     let html = report::html(capture).unwrap();
-    if let Some(folder) = std::env::var_os("EVIDENCE_PLOTS") {
-        std::fs::write(std::path::Path::new(&folder).join(name), &html).unwrap();
-    }
+    keep(name, &html);
     html
 }
 

@@ -1,15 +1,13 @@
 //! What the learner reads after `check`.
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::{chapter, outcome};
 use evidence::{
     claim::Limit,
     grade::{Attempt, Grade, GradeKind, Observed, Trial, grade},
     outcome::Outcome,
 };
-use support::{chapter, outcome};
 
 use self::GradeKind::{Failed, Invalid, Passed};
 

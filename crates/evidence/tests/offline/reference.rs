@@ -1,12 +1,10 @@
 //! Somebody else's figures stay theirs, and a wrong pointer to them is named.
 
-mod support;
-
+use crate::support::{FIGURES, chapter};
 use evidence::{
     chapter_file::Reference,
     reference::{ReferenceError, look_up},
 };
-use support::{FIGURES, chapter};
 
 fn pointing_to(source: &str, figure: &str) -> Vec<Reference> {
     vec![Reference {

@@ -1,9 +1,8 @@
 //! Every way in which a run can end, and some by which one might fool it.
 
-#[path = "../support/mod.rs"]
-mod support;
 mod validity;
 
+use crate::support::{change, completes, outcome, record, round};
 use evidence::{
     claim::{Metric, PROBLEM, SOLUTION},
     outcome::GeneratorKind,
@@ -12,7 +11,6 @@ use evidence::{
 };
 use rand::Rng as _;
 use rand_pcg::Pcg32;
-use support::{change, completes, outcome, record, round};
 
 use self::VerdictKind::{Invalid, NotShown, Proved, Refuted};
 

@@ -1,19 +1,10 @@
 //! Plots say what they show in words too, and are the same for the same figures.
 
-mod support;
-
+use crate::support::{keep, record};
 use evidence::{
     plots::{PlotError, Series, latency_by_percentile, throughput_of_rounds, time_series},
     record::{Purpose, Round},
 };
-use support::record;
-
-/// Written where a person can look at them: see `EVIDENCE_PLOTS`.
-fn keep(name: &str, svg: &str) {
-    if let Some(folder) = std::env::var_os("EVIDENCE_PLOTS") {
-        std::fs::write(std::path::Path::new(&folder).join(name), svg).unwrap();
-    }
-}
 
 fn percentiles() -> Result<String, PlotError> {
     let record = record();

@@ -1,13 +1,11 @@
 //! What scripts and people read after a proof.
 
-mod support;
-
+use crate::support::record;
 use evidence::{
     record::{Purpose, Record},
     summary::Summary,
     verdict::analyse,
 };
-use support::record;
 
 fn summary(record: &Record) -> Summary {
     Summary::new(

@@ -1,5 +1,4 @@
 //! Records and outcomes of runs that never ran, for the tests of what is made of them.
-#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::collections::BTreeMap;
 
@@ -20,6 +19,13 @@ pub(crate) const FIGURES: &str = include_str!("../../../../reference/seed-figure
 
 pub(crate) fn chapter() -> ChapterFile {
     ChapterFile::parse(CHAPTER_1, "chapter.toml").unwrap()
+}
+
+/// Writes `text` into the folder that `EVIDENCE_PLOTS` names, if it does, for a person to look at.
+pub(crate) fn keep(name: &str, text: &str) {
+    if let Some(folder) = std::env::var_os("EVIDENCE_PLOTS") {
+        std::fs::write(std::path::Path::new(&folder).join(name), text).unwrap();
+    }
 }
 
 /// `completed` right answers in `seconds`, each after about `ms`.

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
+use crate::support::CHAPTER_1;
 use evidence::chapter_file::{ChapterFile, ChapterFileError};
 use evidence::law::Inputs;
 use evidence::proof::planned_s;
 
-const CHAPTER_1: &str = include_str!("../../../chapters/1-mutex-held-across-await/chapter.toml");
-
-const CHAPTER_4: &str = include_str!("../../../chapters/4-client-per-request/chapter.toml");
+const CHAPTER_4: &str = include_str!("../../../../chapters/4-client-per-request/chapter.toml");
 
 fn parse(text: &str) -> Result<ChapterFile, ChapterFileError> {
     ChapterFile::parse(text, "chapter.toml")
