@@ -1,5 +1,6 @@
 //! The admin listener: profiles and counters, on loopback, on a thread of its own.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +10,13 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
 use serde::Deserialize;
 use tokio::net::TcpListener;
 
+use crate::connection::accept;
 use crate::cpu_profile::{CpuProfile, CpuProfiler};
 use crate::heap_profile;
 use crate::locality::{self, Placement};
@@ -64,17 +69,23 @@ impl Admin {
         });
         std::thread::Builder::new()
             .name("admin".to_owned())
-            .spawn(move || {
-                runtime.block_on(async {
-                    let listener = TcpListener::from_std(listener)?;
-                    axum::serve(listener, routes(shared)).await
-                })
-            })?;
+            .spawn(move || runtime.block_on(serve(listener, routes(shared))))?;
         Ok(Self { address })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+}
+
+/// In HTTP/1 alone: `axum::serve` speaks HTTP/2 as well, which is a quarter of all that would be
+/// compiled of the lab.
+async fn serve(listener: std::net::TcpListener, routes: Router) -> std::io::Result<Infallible> {
+    let listener = TcpListener::from_std(listener)?;
+    loop {
+        let stream = TokioIo::new(accept(&listener).await);
+        let routes = TowerToHyperService::new(routes.clone());
+        tokio::spawn(http1::Builder::new().serve_connection(stream, routes));
     }
 }
 

@@ -1,12 +1,13 @@
-//! One connection: answered where it was accepted, or handed to another thread.
+//! One connection: accepted, then answered where it is, or handed to another thread.
 
 use std::net;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tower_layer::Layer;
 
 use crate::WebService;
@@ -43,6 +44,17 @@ impl Connection {
         if let Ok(stream) = TcpStream::from_std(self.stream) {
             let service = self.waits.profiler().layer().layer(service);
             answer(stream, service, self.counters).await;
+        }
+    }
+}
+
+/// The listener's next connection.
+pub(crate) async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            // Out of file descriptors, most likely: let some connections end first.
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
 }

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use hyper::body::{Body, Incoming};
 use hyper::{Request, Response};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket};
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::admin::Admin;
-use crate::connection::{Connection, answer};
+use crate::connection::{Connection, accept, answer};
 use crate::counters::Counters;
 use crate::metrics::{BuildFacts, Metrics, Sources};
 use crate::options::Options;
@@ -183,7 +183,7 @@ impl Lab {
         }
         let accept = async {
             loop {
-                let stream = self.next().await;
+                let stream = accept(&self.listener).await;
                 if let Ok(taken) = Connection::taken_out(stream, &self.waits, &self.counters) {
                     take(taken).await;
                 }
@@ -197,18 +197,8 @@ impl Lab {
 
     async fn accept<S: WebService>(&self, service: S) {
         loop {
-            let stream = self.next().await;
+            let stream = accept(&self.listener).await;
             tokio::spawn(answer(stream, service.clone(), Arc::clone(&self.counters)));
-        }
-    }
-
-    async fn next(&self) -> TcpStream {
-        loop {
-            match self.listener.accept().await {
-                Ok((stream, _)) => return stream,
-                // Out of file descriptors, most likely: let some connections end first.
-                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-            }
         }
     }
 
