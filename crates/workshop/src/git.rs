@@ -62,6 +62,12 @@ impl Git {
             .map(|said| said.trim_end_matches('\n').to_owned())
     }
 
+    /// The files that git tracks, links among them: paths from the root, with `/`.
+    pub(crate) fn tracked(&self) -> Result<Vec<String>, Problem> {
+        let listed = self.say(["ls-files", "-z"])?;
+        Ok(listed.split_terminator('\0').map(str::to_owned).collect())
+    }
+
     /// As [`Git::say`], or `None` when git ends with an error: for questions
     /// that an error answers.
     pub(crate) fn ask<S: AsRef<OsStr>>(

@@ -23,11 +23,8 @@ pub(super) struct Text {
 
 fn run(context: &Context<'_>) -> Result<(), Failure> {
     let root = context.workshop.root();
-    let tracked = Git::at(root)?.say(["ls-files", "-z"])?;
-    let paths: Vec<&str> = tracked
-        .split('\0')
-        .filter(|path| !path.is_empty())
-        .collect();
+    let tracked = Git::at(root)?.tracked()?;
+    let paths: Vec<&str> = tracked.iter().map(String::as_str).collect();
     let texts: Vec<Text> = paths
         .iter()
         // A link to a folder, or a file that is no text, has no words to look at.

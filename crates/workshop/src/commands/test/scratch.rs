@@ -1,20 +1,27 @@
 //! A clone of what is committed, to be changed as a check likes: the reader's
 //! files, branches and index are not touched.
 
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::check::Failure;
+use super::check::{Failure, failed};
 use super::context::Context;
+use crate::git::Git;
 
 /// A clone in the state folder. Dropping it removes it.
 ///
 /// It shares what the workshop has compiled, and cargo takes a file in both for the same one: it
-/// goes by its time. So the chapters' servers that were compiled here are removed as well, lest the
-/// reader's next `check` grades a check's edit.
+/// goes by its time. So files that are the same have the same time, and nothing is compiled again for
+/// being copied. And what was compiled of others is removed as well: the chapters' servers, lest the
+/// reader's next `check` grades a check's edit, and crates that the reader is working on.
 pub(super) struct Scratch<'a> {
     context: &'a Context<'a>,
     folder: PathBuf,
+    /// Names of the crates that differ from what is committed.
+    uncommitted: BTreeSet<String>,
 }
 
 impl<'a> Scratch<'a> {
@@ -27,12 +34,31 @@ impl<'a> Scratch<'a> {
     ) -> Result<Self, Failure> {
         let folder = context.folder.join("scratch").join(name);
         remove(&folder);
-        let scratch = Self { context, folder };
+        let mut scratch = Self {
+            context,
+            folder,
+            uncommitted: BTreeSet::new(),
+        };
         let from = url(context.workshop.root());
         let mut git = context.command("git", &["clone", "--quiet"]);
         git.args(options).arg(from).arg(&scratch.folder);
         context.run(&mut git)?;
+        scratch.date_files()?;
         Ok(scratch)
+    }
+
+    /// Gives each file the time of the workshop's, where that has the same bytes.
+    fn date_files(&mut self) -> Result<(), Failure> {
+        for name in Git::at(&self.folder)?.tracked()? {
+            let copy = self.path(&name);
+            let same = date(&copy, &self.context.workshop.root().join(&name))
+                .or_else(|e| failed(format!("{} cannot be dated: {e}", copy.display())))?;
+            let folders: Vec<&str> = name.split('/').collect();
+            if let (false, ["crates", package, ..]) = (same, &folders[..]) {
+                self.uncommitted.insert((*package).to_owned());
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn path(&self, within: &str) -> PathBuf {
@@ -71,10 +97,26 @@ impl Drop for Scratch<'_> {
         for chapter in &self.context.chapters {
             clean.args(["--package", &chapter.package()]);
         }
+        for package in &self.uncommitted {
+            clean.args(["--package", package]);
+        }
         // Without a clone of this name cargo has nothing to look into, and nothing was compiled.
         let _ = clean.status();
         remove(&self.folder);
     }
+}
+
+/// Gives `copy` the time of `original` if that has the same bytes, and says whether it has.
+fn date(copy: &Path, original: &Path) -> io::Result<bool> {
+    let same = fs::read(original).is_ok_and(|bytes| fs::read(copy).is_ok_and(|copy| copy == bytes));
+    if same {
+        let modified = fs::metadata(original)?.modified()?;
+        File::options()
+            .append(true)
+            .open(copy)?
+            .set_modified(modified)?;
+    }
+    Ok(same)
 }
 
 /// Of a folder: for a plain path git ignores `--depth`.
@@ -86,5 +128,5 @@ fn url(folder: &Path) -> String {
 
 /// What cannot be removed now is overwritten or complained about by git next time.
 fn remove(folder: &Path) {
-    let _ = std::fs::remove_dir_all(folder);
+    let _ = fs::remove_dir_all(folder);
 }
