@@ -45,11 +45,13 @@ pub(super) const UPSTREAM: Check = Check {
 
 /// What `prove` ends with when the claim is not shown or refuted.
 const NOT_PROVED: i32 = 1;
-/// Verdicts that are no answer, by their own words: the machine had other things to do, or there
-/// were too few rounds to tell. A claim that is refuted is an answer.
-const UNDECIDED: [&str; 2] = ["invalid", "not shown"];
+/// The verdict of a machine that had other things to do. It is no answer, and no more rounds would be:
+/// equal servers differ the more at most, the more of them there are.
+const INVALID: &str = "invalid";
+/// The verdict of too few rounds to tell, which more of them may. A claim that is refuted is an answer.
+const NOT_SHOWN: &str = "not shown";
 
-/// Proofs of a chapter at most, each with more rounds than the one before if that was no answer.
+/// Proofs of a chapter at most.
 const ATTEMPTS: u32 = 3;
 
 /// What every proof says; one that is no answer may lack figures beside it.
@@ -112,7 +114,7 @@ fn proof(context: &Context<'_>, chapter: &Chapter, options: &[&str]) -> Result<(
     // Such a claim is shown by counting alone; the check `regions` proves it elsewhere.
     let lacks_regions = lacks_regions(chapter)?;
     let (wanted, good) = if lacks_regions {
-        ("not shown", NOT_PROVED)
+        (NOT_SHOWN, NOT_PROVED)
     } else {
         ("proved", 0)
     };
@@ -130,12 +132,17 @@ fn proof(context: &Context<'_>, chapter: &Chapter, options: &[&str]) -> Result<(
         }
     };
     let (mut code, mut said, mut verdict) = prove(None)?;
-    for again in 1..ATTEMPTS {
-        if verdict.verdict == wanted || !UNDECIDED.contains(&verdict.verdict.as_str()) {
-            break;
+    let few = chapter.file()?.rounds.pairs;
+    let mut pairs = few;
+    for _ in 1..ATTEMPTS {
+        match verdict.verdict.as_str() {
+            word if word == wanted => break,
+            INVALID => {}
+            NOT_SHOWN => pairs += few,
+            _ => break,
         }
         context.note(&format!("{}, {}", verdict.verdict, verdict.reason))?;
-        (code, said, verdict) = prove(Some((1 + again) * chapter.file()?.rounds.pairs))?;
+        (code, said, verdict) = prove(Some(pairs))?;
     }
     if code != Some(good) {
         return failed(format!(
