@@ -70,19 +70,14 @@ impl Picture {
 
     /// How a capture shows one of its profiles.
     pub fn of(profile: &Profile) -> Self {
-        let count = figures::count(profile.samples as f64);
         let (subtitle, unit) = match profile.kind {
             ProfileKind::Cpu => {
                 let busy = profile.capacity.map_or_else(String::new, |capacity| {
                     let busy = profile.samples as f64 / capacity.max(1) as f64;
                     format!(": {} busy", figures::percent(busy.min(1.0)))
                 });
-                let samples = if profile.samples == 1 {
-                    "sample"
-                } else {
-                    "samples"
-                };
-                (format!("{count} {samples}{busy}"), "samples")
+                let samples = figures::things(profile.samples, "sample");
+                (format!("{samples}{busy}"), "samples")
             }
             ProfileKind::Await => {
                 // Microseconds that requests spent, by the microseconds that passed.
@@ -93,7 +88,10 @@ impl Picture {
                     "µs of requests",
                 )
             }
-            ProfileKind::Heap => (format!("{count} allocations"), "allocations"),
+            ProfileKind::Heap => (
+                figures::things(profile.samples, "allocation"),
+                "allocations",
+            ),
         };
         Self {
             kind: profile.kind,
