@@ -8,6 +8,7 @@ mod claims;
 mod code;
 mod context;
 mod ended;
+mod excerpt;
 mod generators;
 mod grading;
 mod profiles;
@@ -158,7 +159,7 @@ fn report(check: &Check, context: &Context<'_>) -> Ended {
         }
         Err(Failure::Interrupted) => Ended::Skipped,
         Err(Failure::Because(sentence)) => {
-            line("FAIL", &format!("\n{sentence}\n{}", context.end_of_log()));
+            line("FAIL", &format!("\n{sentence}\n{}", context.shown_log()));
             Ended::Failed(sentence)
         }
     }

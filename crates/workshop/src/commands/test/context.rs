@@ -11,6 +11,7 @@ use std::time::Instant;
 use evidence::interrupt::Interrupt;
 
 use super::check::{Failure, failed};
+use super::excerpt;
 use super::running::{InBackground, Running};
 use crate::chapters::{Chapter, Workshop};
 use crate::exit::{Exit, Problem};
@@ -88,15 +89,10 @@ impl<'a> Context<'a> {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Its last lines, and where the rest is.
-    pub(super) fn end_of_log(&self) -> String {
-        const SHOWN: usize = 60;
-        let text = self.log_text();
-        let lines: Vec<&str> = text.lines().collect();
-        let (above, shown) = lines.split_at(lines.len().saturating_sub(SHOWN));
+    /// What is to be seen of it after a failure, and where the rest is.
+    pub(super) fn shown_log(&self) -> String {
         let file = self.workshop.shown(&self.log_file());
-        let above = above.len();
-        format!("({above} lines more in {file})\n{}", shown.join("\n"))
+        format!("Of {file}: {}", excerpt::of(&self.log_text()))
     }
 
     /// A line for the log.
