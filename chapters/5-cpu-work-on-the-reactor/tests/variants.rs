@@ -69,9 +69,20 @@ fn all_variants_answer_alike_and_do_the_work() {
     }
 }
 
-/// A server under the users with pings beside them, and what the pings waited at the 99th
-/// percentile, in ms.
-fn under_load(variant: &str) -> (Server, f64) {
+/// What a server did under the users, with pings beside them.
+struct Loaded {
+    /// The most pieces of work on the reactor's thread between two of its heartbeats.
+    on_the_reactor: f64,
+    /// The most that ran at once.
+    at_once: f64,
+    /// That, for each processor.
+    at_once_per_processor: f64,
+    /// What half of the pings waited at least, in ms: where the machine stops the generator for a
+    /// moment, the slowest say nothing of the server.
+    ping: f64,
+}
+
+fn under_load(variant: &str) -> Loaded {
     let server = start(variant, 0);
     let outcome = load(&server, |load| Load {
         probe: Some(Probe {
@@ -81,47 +92,41 @@ fn under_load(variant: &str) -> (Server, f64) {
         ..load
     });
     let probe = outcome.probe.expect("it was asked for");
-    (server, probe.latency.at(0.99).expect("pings were answered"))
+    Loaded {
+        on_the_reactor: read(&server, "reactor_work_between_ticks_peak"),
+        at_once: read(&server, "work_running_peak"),
+        at_once_per_processor: read(&server, "work_running_peak_per_processor"),
+        ping: probe.latency.at(0.5).expect("pings were answered"),
+    }
 }
 
 #[test]
 fn only_a_cure_takes_the_work_from_the_reactors_thread() {
-    let pieces = "reactor_work_between_ticks_peak";
-    let lateness = "reactor_stall_p99_seconds";
-    let (server, ping) = under_load("problem");
-    let most = read(&server, pieces);
-    assert!(most >= f64::from(USERS / 2), "{most} pieces");
-    let late = read(&server, lateness);
-    // A generator that stumbles leaves some users out of a turn of 4 ms each.
-    let half_a_turn = 2.0 * f64::from(USERS);
-    assert!(ping > half_a_turn, "{ping} ms");
-    assert!(1e3 * late > half_a_turn, "{late} s");
-    for variant in ["solution", "rayon", "unbounded"] {
-        let (server, cured_ping) = under_load(variant);
-        let most = read(&server, pieces);
-        assert!(most < 0.5, "{variant}: {most} pieces");
-        if variant != "unbounded" {
-            let cured_late = read(&server, lateness);
-            assert!(cured_late < late / 3.0, "{variant}: {cured_late} s");
-            assert!(cured_ping < ping / 3.0, "{variant}: {cured_ping} ms");
-        }
+    let half = f64::from(USERS / 2);
+    let problem = under_load("problem");
+    let pieces = problem.on_the_reactor;
+    assert!(pieces >= half, "{pieces} pieces");
+    for variant in ["solution", "rayon"] {
+        let cured = under_load(variant);
+        let pieces = cured.on_the_reactor;
+        assert!(pieces < 0.5, "{variant}: {pieces} pieces");
+        let pings = (cured.ping, problem.ping);
+        assert!(pings.0 < pings.1 / 3.0, "{variant}: {pings:?} ms");
+        let at_once = cured.at_once_per_processor;
+        assert!(at_once > 0.0 && at_once <= 1.0, "{variant}: {at_once}");
     }
-    let (server, _) = under_load("multi-thread");
-    let most = read(&server, pieces);
-    assert!(most > 0.5, "multi-thread: {most} pieces");
-}
-
-#[test]
-fn as_many_pieces_of_work_run_as_there_are_processors() {
-    let at_once = "work_running_peak_per_processor";
-    for variant in ["problem", "multi-thread", "solution", "rayon"] {
-        let (server, _) = under_load(variant);
-        let most = read(&server, at_once);
-        assert!(most > 0.0 && most <= 1.0, "{variant}: {most} a processor");
-    }
-    let (server, _) = under_load("unbounded");
-    let most = read(&server, "work_running_peak");
-    assert!(most >= f64::from(USERS / 2), "unbounded: {most}");
+    // Off the thread, and far more of them than can run.
+    let unbounded = under_load("unbounded");
+    let pieces = unbounded.on_the_reactor;
+    assert!(pieces < 0.5, "unbounded: {pieces} pieces");
+    let most = unbounded.at_once;
+    assert!(most >= half, "unbounded: {most} at once");
+    // As many as can run, and still in the reactors' way.
+    let threads = under_load("multi-thread");
+    let pieces = threads.on_the_reactor;
+    assert!(pieces > 0.5, "multi-thread: {pieces} pieces");
+    let at_once = threads.at_once_per_processor;
+    assert!(at_once > 0.0 && at_once <= 1.0, "multi-thread: {at_once}");
 }
 
 /// How many connections were begun and not finished, at the median of many looks: where the machine
