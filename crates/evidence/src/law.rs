@@ -187,13 +187,19 @@ impl Law {
         }
     }
 
-    /// How far (as a share) measurement and prediction may lie apart, where the chapter says so.
+    /// How far (as a share) measurement and prediction may lie apart, where the chapter says so. A
+    /// lower bound may be exceeded by more.
     pub fn within(&self) -> Option<f64> {
         match self {
             Self::Amdahl(law) => law.within,
             Self::Workers(law) => law.within,
             _ => None,
         }
+    }
+
+    /// Whether more may be gained than the law says, but not less.
+    pub fn is_lower_bound(&self) -> bool {
+        matches!(self, Self::Amdahl(_))
     }
 
     /// The frames of a CPU profile whose share the law needs.

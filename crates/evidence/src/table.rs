@@ -147,6 +147,11 @@ pub(crate) fn law_in_words(analysis: &Analysis) -> String {
     };
     let predicted = format!("predicts {} times", figures::ratio(prediction.ratio));
     match &analysis.law {
+        Some(law) if law.is_exceeded() => format!(
+            "{predicted} at least; {} was measured, {} more: what is left became faster, too",
+            figures::ratio(law.measured),
+            figures::percent(law.off)
+        ),
         Some(law) if law.within.is_some() => format!(
             "{predicted}; {} was measured, {} apart",
             figures::ratio(law.measured),

@@ -10,7 +10,9 @@ use crate::figures;
 /// share `p` vanishes becomes 1/(1 - p) times as fast.
 ///
 /// The share is read off the problem's own CPU profile: the samples that have one of `frames` on
-/// their stack.
+/// their stack. It is a lower bound of what the cure saves. Checks and register saves that the work
+/// needs are inlined around it, and on a processor that executes out of order the rest waits for
+/// results of the work, or is sampled in its stead: all of that counts as rest, and goes as well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Amdahl {
@@ -18,7 +20,8 @@ pub struct Amdahl {
     pub frames: Vec<String>,
     /// What that is, in a few words for a sentence: `cloning, allocating and freeing`.
     pub removes: String,
-    /// How far measured and predicted gain may lie apart, as a share of the prediction.
+    /// How far the measured gain may fall short of the predicted one, as a share of that. What is
+    /// gained beyond is told, and no fault.
     #[serde(default)]
     pub within: Option<f64>,
 }

@@ -150,6 +150,10 @@ pub struct LawFinding {
     pub off: f64,
     /// How far it may be, where the chapter claims it.
     pub within: Option<f64>,
+    /// Whether the law says what is gained at least: [`Law::is_lower_bound`].
+    ///
+    /// [`Law::is_lower_bound`]: crate::law::Law::is_lower_bound
+    pub lower_bound: bool,
 }
 
 impl LawFinding {
@@ -164,12 +168,19 @@ impl LawFinding {
             measured,
             off: measured / predicted - 1.0,
             within: record.chapter.law.within(),
+            lower_bound: record.chapter.law.is_lower_bound(),
         })
     }
 
-    /// Whether both lie as near as the chapter claims; so they do where it claims nothing.
+    /// Whether both lie as near as the chapter claims, or the law is a lower bound and exceeded; so
+    /// they do where it claims nothing.
     pub fn holds(&self) -> bool {
-        self.within.is_none_or(|within| self.off.abs() <= within)
+        self.within.is_none_or(|within| self.off.abs() <= within) || self.is_exceeded()
+    }
+
+    /// Whether more was gained than a lower bound says, by more than the chapter claims.
+    pub fn is_exceeded(&self) -> bool {
+        self.lower_bound && self.within.is_some_and(|within| self.off > within)
     }
 }
 

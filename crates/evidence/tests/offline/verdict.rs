@@ -5,6 +5,7 @@ mod validity;
 use crate::support::{change, completes, outcome, record, round};
 use evidence::{
     claim::{Metric, PROBLEM, SOLUTION},
+    law::{Amdahl, Law},
     outcome::GeneratorKind,
     record::{Purpose, Record},
     verdict::{Analysis, VerdictKind, analyse},
@@ -80,6 +81,33 @@ fn an_interval_that_touches_the_claim_from_above_is_proved() {
     let mut record = claiming(875.0);
     solution_completes(&mut record, &[28_000]);
     judged(&record, Proved, &["875"]);
+}
+
+/// A run whose law is Amdahl's, from a profile that predicts so much; 890 times are measured.
+fn predicting(ratio: f64) -> Record {
+    let mut record = record();
+    record.chapter.bound = None;
+    record.chapter.law = Law::Amdahl(Amdahl {
+        frames: vec!["malloc".to_owned()],
+        removes: "allocating".to_owned(),
+        within: Some(0.15),
+    });
+    record.profiles[0].frames_share = Some(1.0 - 1.0 / ratio);
+    record
+}
+
+#[test]
+fn a_gain_near_the_law_or_beyond_its_lower_bound_is_proved() {
+    let law = |ratio| judged(&predicting(ratio), Proved, &[]).law.unwrap();
+    let (near, beyond) = (law(1_000.0), law(500.0));
+    assert!(near.holds() && !near.is_exceeded(), "{near:?}");
+    assert!(beyond.holds() && beyond.is_exceeded(), "{beyond:?}");
+}
+
+#[test]
+fn a_gain_that_falls_short_of_the_law_is_not_shown() {
+    let words = ["the law predicted 1,200 times, which is 26 % off"];
+    judged(&predicting(1_200.0), NotShown, &words);
 }
 
 // Not shown.
