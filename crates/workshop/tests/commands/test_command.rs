@@ -67,6 +67,17 @@ mod with_a_stand_in {
     }
 
     #[test]
+    fn a_failed_test_is_named_though_others_ran_after_it() {
+        let workshop = Workshop::new();
+        let script = "echo 'test a::closes ... FAILED'; yes 'test b ... ok' | head -n 99; exit 101";
+        let mut test = with_cargo(&workshop, script, &["test", "tests"]);
+        let said = Said::from(test.output().unwrap());
+        assert_eq!(said.code, Some(1), "{said:?}");
+        let named = said.out.lines().any(|line| line.starts_with("a::closes"));
+        assert!(named, "{said:?}");
+    }
+
+    #[test]
     fn a_missing_tool_is_skipped_by_a_reader_and_failed_in_ci() {
         let workshop = Workshop::new();
         // `setup` is at it as well, and comes to nothing.

@@ -5,9 +5,8 @@ const SHOWN: usize = 60;
 
 /// The tests that failed, by their paths in their crates.
 pub(super) fn failed_tests(log: &str) -> Vec<&str> {
-    let named = |line: &'_ str| line.starts_with("test ") && line.ends_with(" ... FAILED");
     log.lines()
-        .filter(|line| named(line))
+        .filter(|line| line.starts_with("test ") && line.ends_with(" ... FAILED"))
         .filter_map(|line| line.split(' ').nth(1))
         .collect()
 }
