@@ -45,8 +45,8 @@ pub(super) const UPSTREAM: Check = Check {
 
 /// What `prove` ends with when the claim is not shown or refuted.
 const NOT_PROVED: i32 = 1;
-/// The verdict of a machine that had other things to do. It is no answer, and no more rounds would be:
-/// equal servers differ the more at most, the more of them there are.
+/// The verdict of a machine that had other things to do. It is no answer, and more rounds would not
+/// help: the widest difference of equal servers only grows with their number.
 const INVALID: &str = "invalid";
 /// The verdict of too few rounds to tell, which more of them may. A claim that is refuted is an answer.
 const NOT_SHOWN: &str = "not shown";

@@ -4,15 +4,15 @@
 const SHOWN: usize = 60;
 
 /// The tests that failed, by their paths in their crates.
-pub(super) fn failed_tests(log: &str) -> Vec<&str> {
+fn failed_tests(log: &str) -> Vec<&str> {
     log.lines()
         .filter(|line| line.starts_with("test ") && line.ends_with(" ... FAILED"))
         .filter_map(|line| line.split(' ').nth(1))
         .collect()
 }
 
-/// What test programs say of their failures, wherever that stands, since others ran after them.
-/// Without failed tests, the end of the log.
+/// The tests that failed, and what their programs say of it, wherever that stands, since others ran
+/// after them. Without failed tests, the end of the log.
 pub(super) fn of(log: &str) -> String {
     let failures = failures(log);
     let lines: Vec<&str> = log.lines().collect();
@@ -23,7 +23,11 @@ pub(super) fn of(log: &str) -> String {
         let shown = &failures[..failures.len().min(SHOWN)];
         (shown, lines.len() - shown.len())
     };
-    format!("({left} lines more)\n{}", shown.join("\n"))
+    let names = match failed_tests(log) {
+        names if names.is_empty() => String::new(),
+        names => format!("{} failed\n", names.join(", ")),
+    };
+    format!("({left} lines more)\n{names}{}", shown.join("\n"))
 }
 
 /// From the headline over a program's failures to the line that counts them.
@@ -72,6 +76,7 @@ test result: ok. 1 passed; 0 failed; 0 ignored
     fn a_failed_test_is_named_and_shown_though_others_ran_after_it() {
         assert_eq!(failed_tests(LOG), ["a::closes"]);
         let shown = of(LOG);
+        assert_eq!(shown.lines().nth(1), Some("a::closes failed"));
         let said = "panicked at src/a.rs:3:9:\nopen\n";
         assert!(shown.contains(said), "{shown}");
         assert!(shown.starts_with("(14 lines more)"), "{shown}");
