@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use evidence::interrupt::Interrupt;
-use evidence::server::{Launch, Server, get};
+use bench::server::{Launch, Server, get};
+use loadgen::interrupt::Interrupt;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter1");
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -89,8 +89,8 @@ mod profiles {
     use std::net::SocketAddr;
 
     use super::*;
-    use evidence::generator::{self, Settings};
-    use evidence::load::{Exchange, Load};
+    use loadgen::Settings;
+    use measurement::load::{Exchange, Load};
 
     /// Two hundred users without a pause, until `body` returns.
     fn under_load(server: &Server, body: impl FnOnce()) {
@@ -102,7 +102,7 @@ mod profiles {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let settings = Settings::of(&enough);
-                generator::run(server.service(), &load, &settings)
+                loadgen::run(server.service(), &load, &settings)
             });
             body();
             enough.set();

@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use evidence::generator::{self, Settings};
-use evidence::interrupt::Interrupt;
-use evidence::load::{Exchange, Load};
-use evidence::outcome::Outcome;
-use evidence::server::{Launch, Server, get};
+use bench::server::{Launch, Server, get};
+use loadgen::Settings;
+use loadgen::interrupt::Interrupt;
+use measurement::load::{Exchange, Load};
+use measurement::outcome::Outcome;
 
 const USERS: u32 = 20;
 
@@ -28,7 +28,7 @@ fn load(server: &Server) -> Outcome {
     };
     let interrupt = Interrupt::new();
     let settings = Settings::of(&interrupt);
-    generator::run(server.service(), &load, &settings).expect("the load can be sent")
+    loadgen::run(server.service(), &load, &settings).expect("the load can be sent")
 }
 
 fn peak(server: &Server) -> u64 {

@@ -6,11 +6,11 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use evidence::generator::{self, Settings};
-use evidence::interrupt::Interrupt;
-use evidence::load::{Exchange, Load, Writes};
-use evidence::outcome::Outcome;
-use evidence::server::{Launch, Server};
+use bench::server::{Launch, Server};
+use loadgen::Settings;
+use loadgen::interrupt::Interrupt;
+use measurement::load::{Exchange, Load, Writes};
+use measurement::outcome::Outcome;
 
 const VARIANTS: [&str; 6] = [
     "problem",
@@ -65,7 +65,7 @@ fn load(server: &Server, write_share: f64) -> Outcome {
     };
     let interrupt = Interrupt::new();
     let settings = Settings::of(&interrupt);
-    let outcome = generator::run(server.service(), &load, &settings).expect("it can be sent");
+    let outcome = loadgen::run(server.service(), &load, &settings).expect("it can be sent");
     assert_eq!(outcome.wrong_answers, 0);
     assert_eq!(outcome.error_count(), 0);
     outcome

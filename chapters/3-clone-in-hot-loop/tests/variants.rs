@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use evidence::interrupt::Interrupt;
-use evidence::server::{Launch, Server, get};
+use bench::server::{Launch, Server, get};
+use loadgen::interrupt::Interrupt;
 
 const VARIANTS: [&str; 4] = ["problem", "exercise", "solution", "parse-once"];
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use evidence::interrupt::Interrupt;
-use evidence::server::{Launch, Server, get};
+use bench::server::{Launch, Server, get};
+use loadgen::interrupt::Interrupt;
 
 const VARIANTS: [&str; 4] = ["problem", "solution", "no-pool", "hyper-shared"];
 const PATIENCE: Duration = Duration::from_secs(20);

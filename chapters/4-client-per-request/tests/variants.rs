@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use evidence::generator::{self, Settings};
-use evidence::interrupt::Interrupt;
-use evidence::load::{Exchange, Load};
-use evidence::server::{Launch, Server, get};
+use bench::server::{Launch, Server, get};
+use loadgen::Settings;
+use loadgen::interrupt::Interrupt;
+use measurement::load::{Exchange, Load};
 
 const ANSWER: &str = r#"{"status":200,"msg":"Good Luck!"}"#;
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -91,7 +91,7 @@ fn twenty_users_need_no_more_than_some_dozens_of_connections() {
     let load = Load::closed(Exchange::get("/io", ANSWER), 20);
     let interrupt = Interrupt::new();
     let settings = Settings::of(&interrupt);
-    let outcome = generator::run(server.service(), &load, &settings).expect("the load can be sent");
+    let outcome = loadgen::run(server.service(), &load, &settings).expect("the load can be sent");
     assert_eq!(outcome.wrong_answers + outcome.error_count(), 0);
     let (connections, requests) = seen(&server);
     assert!(requests >= outcome.completed);

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use evidence::generator::{self, Settings};
-use evidence::interrupt::Interrupt;
-use evidence::load::{Exchange, Load, Probe};
-use evidence::outcome::{Latency, Outcome};
-use evidence::server::{Launch, Server, get};
+use bench::server::{Launch, Server, get};
+use loadgen::Settings;
+use loadgen::interrupt::Interrupt;
+use measurement::load::{Exchange, Load, Probe};
+use measurement::outcome::{Latency, Outcome};
 
 const VARIANTS: [&str; 6] = [
     "problem",
@@ -38,7 +38,7 @@ fn load(server: &Server, change: impl FnOnce(Load) -> Load) -> Outcome {
     });
     let interrupt = Interrupt::new();
     let settings = Settings::of(&interrupt);
-    let outcome = generator::run(server.service(), &load, &settings).expect("it can be sent");
+    let outcome = loadgen::run(server.service(), &load, &settings).expect("it can be sent");
     assert_eq!(outcome.wrong_answers, 0);
     assert_eq!(outcome.error_count(), 0);
     outcome

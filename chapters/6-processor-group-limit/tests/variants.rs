@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use evidence::generator::{self, Settings};
-use evidence::interrupt::Interrupt;
-use evidence::load::{Exchange, Load};
-use evidence::processors;
-use evidence::server::{Launch, Server, ServerError, send};
+use bench::server::{Launch, Server, ServerError, send};
+use loadgen::Settings;
+use loadgen::interrupt::Interrupt;
+use loadgen::processors;
+use measurement::load::{Exchange, Load};
 
 const STAGES: [&str; 6] = [
     "basic",
@@ -55,7 +55,7 @@ fn load(server: &Server) {
     let load = Load::closed(check(&letter, "false"), 3 * processors::count());
     let interrupt = Interrupt::new();
     let settings = Settings::of(&interrupt);
-    let outcome = generator::run(server.service(), &load, &settings).expect("it can be sent");
+    let outcome = loadgen::run(server.service(), &load, &settings).expect("it can be sent");
     assert_eq!((outcome.wrong_answers, outcome.error_count()), (0, 0));
     assert!(outcome.completed > 0);
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use evidence::environment::memory_regions;
-use evidence::interrupt::Interrupt;
-use evidence::regions::Placement;
-use evidence::server::{Launch, Server, get};
+use bench::environment::memory_regions;
+use bench::server::{Launch, Server, get};
+use loadgen::interrupt::Interrupt;
+use measurement::regions::Placement;
 
 const VARIANTS: [&str; 7] = [
     "problem",
@@ -96,7 +96,7 @@ fn who_keeps_copies_has_one_for_each_region_and_one_to_copy_from() {
 #[test]
 #[cfg(target_os = "linux")]
 fn only_pinned_workers_with_a_copy_of_their_region_are_at_home() {
-    if evidence::processors::count() < 2 {
+    if loadgen::processors::count() < 2 {
         // With one processor everybody is bound to it.
         return;
     }

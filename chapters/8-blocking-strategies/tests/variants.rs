@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use evidence::generator::{self, Settings};
-use evidence::interrupt::Interrupt;
-use evidence::load::{Exchange, Load};
-use evidence::server::{Launch, Server, get};
+use bench::server::{Launch, Server, get};
+use loadgen::Settings;
+use loadgen::interrupt::Interrupt;
+use measurement::load::{Exchange, Load};
 
 const VARIANTS: [&str; 7] = [
     "problem",
@@ -104,7 +104,7 @@ fn under_load(variant: &str) -> Server {
     };
     let interrupt = Interrupt::new();
     let settings = Settings::of(&interrupt);
-    let outcome = generator::run(server.service(), &load, &settings).expect("it can be sent");
+    let outcome = loadgen::run(server.service(), &load, &settings).expect("it can be sent");
     assert_eq!(outcome.wrong_answers, 0);
     assert_eq!(outcome.error_count(), 0);
     server

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use evidence::chapter_file::ChapterFile;
+use measurement::chapter_file::ChapterFile;
 
 use crate::exit::Problem;
 
@@ -121,6 +121,7 @@ impl Chapter {
         ChapterFile::read(
             &self.folder.join("chapter.toml"),
             &format!("chapters/{name}/chapter.toml"),
+            loadgen::processors::count(),
         )
         .map_err(Problem::usage)
     }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use evidence::interrupt::Interrupt;
+use loadgen::interrupt::Interrupt;
 use serde::Deserialize;
 
 use crate::chapters::{Chapter, Workshop};

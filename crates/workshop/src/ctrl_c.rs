@@ -1,6 +1,6 @@
 //! Ctrl-C: the first asks what runs to stop, the second does not ask.
 
-use evidence::interrupt::Interrupt;
+use loadgen::interrupt::Interrupt;
 
 /// A flag that Ctrl-C sets. Servers and generators that run are children or
 /// threads of this process and end with it in any case.

@@ -159,7 +159,7 @@ fn keep(folder: &Path, number: u32, bytes: &[u8]) -> Result<PathBuf, Problem> {
 
 /// Now, UTC, in characters that every file system takes: `20261120T203000Z`.
 fn time_stamp() -> String {
-    evidence::provenance::now().replace(['-', ':'], "")
+    bench::provenance::now().replace(['-', ':'], "")
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use evidence::agreement::AgreementError;
-use evidence::drivers::DriverError;
-use evidence::interrupt::Interrupt;
-use evidence::proof::ProofError;
+use bench::agreement::AgreementError;
+use bench::drivers::DriverError;
+use bench::rounds::RunError;
+use loadgen::interrupt::Interrupt;
 
 /// What the exit code says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +52,7 @@ impl Problem {
     }
 
     /// A run that could not be carried through says nothing about the code.
-    pub(crate) fn of_run(error: &ProofError, interrupt: &Interrupt) -> Self {
+    pub(crate) fn of_run(error: &RunError, interrupt: &Interrupt) -> Self {
         if error.is_interrupt() || interrupt.is_set() {
             Self::new(Exit::Interrupted, "interrupted; nothing was kept")
         } else {

@@ -9,15 +9,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use evidence::agreement::{self, External};
-use evidence::capture::Capture;
-use evidence::chapter_file::ChapterFile;
-use evidence::environment::Environment;
-use evidence::interrupt::Interrupt;
-use evidence::profiling::ProfileData;
-use evidence::proof::{self, Bench, Placement, Proof};
-use evidence::record::{Commit, Record};
-use evidence::{provenance, reference};
+use bench::agreement::{self, External};
+use bench::environment;
+use bench::placement::Placement;
+use bench::profiling::ProfileData;
+use bench::proof::{self, Proof};
+use bench::provenance;
+use bench::rounds::Bench;
+use loadgen::interrupt::Interrupt;
+use measurement::chapter_file::ChapterFile;
+use measurement::record::Record;
+use measurement::reference;
+use report::capture::Capture;
 
 use self::outside::Nginx;
 use crate::chapters::{Chapter, Workshop};
@@ -139,8 +142,8 @@ pub(crate) fn measure(
         format: Record::FORMAT,
         command: order.command.clone(),
         started,
-        commit: Commit::checked_out(workshop.root()),
-        environment: Environment::observe(optimised, "dev", versions(workshop)),
+        commit: provenance::checked_out(workshop.root()),
+        environment: environment::observe(optimised, "dev", versions(workshop)),
         seed: order.seed,
         chapter_file_digest: digest,
         chapter: file,

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use evidence::grade::{Grade, GradeKind};
-use evidence::verdict::{Verdict, VerdictKind};
+use analysis::grade::{Grade, GradeKind};
+use analysis::verdict::{Verdict, VerdictKind};
 use serde::{Deserialize, Serialize};
 
 use crate::chapters::{Chapter, Workshop};
@@ -67,8 +67,8 @@ pub(crate) fn remember_check(workshop: &Workshop, chapter: &Chapter, grade: &Gra
         progress.check = Some(Check {
             kind: grade.kind,
             reason: grade.reason.clone(),
-            at: evidence::provenance::now(),
-            exercise: evidence::provenance::digest(&text.unwrap_or_default()),
+            at: bench::provenance::now(),
+            exercise: bench::provenance::digest(&text.unwrap_or_default()),
         });
     });
 }
@@ -79,7 +79,7 @@ pub(crate) fn remember_proof(workshop: &Workshop, chapter: &Chapter, verdict: &V
         progress.proof = Some(Proof {
             kind: verdict.kind,
             reason: verdict.reason.clone(),
-            at: evidence::provenance::now(),
+            at: bench::provenance::now(),
         });
     });
 }

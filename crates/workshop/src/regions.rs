@@ -13,11 +13,10 @@ mod said;
 use std::path::Path;
 use std::thread::ScopedJoinHandle;
 
-use evidence::interrupt::Interrupt;
-use evidence::law::Law;
-use evidence::provenance;
-use evidence::record::Commit;
-use evidence::regions::{Load, Record, Seen};
+use bench::provenance;
+use loadgen::interrupt::Interrupt;
+use measurement::law::Law;
+use measurement::regions::{Load, Record, Seen};
 
 use self::machine::{Machine, Shape};
 pub(crate) use self::parts::{Parts, missing};
@@ -112,7 +111,7 @@ pub(crate) fn observe(
     Ok(Record {
         command: wanted.command.clone(),
         started,
-        commit: Commit::checked_out(workshop.root()),
+        commit: provenance::checked_out(workshop.root()),
         tools: parts.versions(workshop.root()),
         regions: shape.regions,
         processors: shape.processors,

@@ -13,7 +13,7 @@
 mod branches;
 mod message;
 
-use evidence::chapter_file::{ChapterFile, Step};
+use measurement::chapter_file::{ChapterFile, Step};
 use serde::Serialize;
 
 pub(crate) use self::branches::{Change, update};
@@ -64,7 +64,8 @@ pub(crate) fn generate(git: &Git) -> Result<Vec<Branch>, Problem> {
         let Some(text) = git.ask(["cat-file", "blob", &format!("{base}:{shown_as}")]) else {
             continue;
         };
-        let chapter = ChapterFile::parse(&text, &shown_as).map_err(Problem::usage)?;
+        let chapter = ChapterFile::parse(&text, &shown_as, loadgen::processors::count())
+            .map_err(Problem::usage)?;
         let private = git.with(&[("GIT_INDEX_FILE", index.path().join("index"))]);
         branches.extend(branch(&private, &base, &folder, &chapter)?);
     }

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use evidence::generator::Progress;
-use evidence::proof::Event;
+use bench::rounds::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use loadgen::Progress;
 
 /// Shows a run as it happens, on standard error.
 pub(crate) struct Terminal {

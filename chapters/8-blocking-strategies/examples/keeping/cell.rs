@@ -3,12 +3,12 @@
 use std::error::Error;
 use std::time::Duration;
 
+use bench::placement::Placement;
+use bench::server::Server;
 use chapter8::{Keep, Strategy};
-use evidence::generator::{self, Settings};
-use evidence::interrupt::Interrupt;
-use evidence::load::{Exchange, Load, Probe};
-use evidence::proof::Placement;
-use evidence::server::Server;
+use loadgen::Settings;
+use loadgen::interrupt::Interrupt;
+use measurement::load::{Exchange, Load, Probe};
 
 /// Simultaneous users, as published.
 const USERS: u32 = 16;
@@ -84,7 +84,7 @@ impl Cell {
             interrupt,
             progress: None,
         };
-        let outcome = generator::run(server.service(), &load, &settings)?;
+        let outcome = loadgen::run(server.service(), &load, &settings)?;
         if outcome.wrong_answers + outcome.error_count() > 0 {
             return Err(format!("{path}: {:?}", outcome.errors).into());
         }

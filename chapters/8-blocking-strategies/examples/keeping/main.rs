@@ -12,9 +12,9 @@ mod table;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use evidence::interrupt::Interrupt;
-use evidence::proof::Placement;
-use evidence::server::{Launch, Server};
+use bench::placement::Placement;
+use bench::server::{Launch, Server};
+use loadgen::interrupt::Interrupt;
 
 use self::cell::{Cell, Measured};
 use self::folder::Folder;

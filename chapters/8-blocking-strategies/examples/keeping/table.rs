@@ -3,8 +3,9 @@
 use std::error::Error;
 use std::fmt::Write as _;
 
+use analysis::statistics;
 use chapter8::{Keep, Strategy};
-use evidence::{figures, statistics};
+use measurement::figures;
 
 use crate::cell::{Cell, Measured};
 use crate::folder::Folder;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 
 use chapter8::Strategy;
-use evidence::figures;
+use measurement::figures;
 
 use crate::cell::{Cell, Measured};
 use crate::workload::Workload;

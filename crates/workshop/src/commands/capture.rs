@@ -3,7 +3,7 @@
 mod difference;
 mod measuring;
 
-use evidence::capture;
+use report::capture;
 
 use super::regions;
 use crate::chapters::{Chapter, Workshop};

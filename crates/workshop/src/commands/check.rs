@@ -1,8 +1,10 @@
 //! `cargo workshop check N`: is the exercise cured?
 
-use evidence::grade::{Attempt, Grade, GradeKind, grade};
-use evidence::proof::{Bench, Placement};
-use evidence::trial;
+use analysis::grade::{Grade, GradeKind, grade};
+use bench::placement::Placement;
+use bench::rounds::Bench;
+use bench::trial;
+use measurement::attempt::Attempt;
 use serde::Serialize;
 
 use crate::chapters::Workshop;

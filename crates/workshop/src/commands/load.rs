@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use evidence::chapter_file::{ChapterFile, Setting};
-use evidence::drivers::{self, DriverError, k6, locust};
-use evidence::generator;
-use evidence::interrupt::Interrupt;
-use evidence::load::Arrivals;
-use evidence::outcome::{Latency, MISSED, Outcome};
-use evidence::proof::{Bench, Event, Placement};
-use evidence::server::Server;
+use bench::drivers::{self, DriverError, k6, locust};
+use bench::placement::Placement;
+use bench::rounds::{Bench, Event};
+use bench::server::Server;
+use loadgen::interrupt::Interrupt;
+use measurement::chapter_file::{ChapterFile, Setting};
+use measurement::load::Arrivals;
+use measurement::outcome::{Latency, MISSED, Outcome};
 
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Format, With};
@@ -58,12 +58,12 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
     }
     let outcome = match options.with {
         With::Embedded => {
-            let settings = generator::Settings {
+            let settings = loadgen::Settings {
                 processors: &placement.generator,
                 interrupt: &interrupt,
                 progress: Some(&show),
             };
-            generator::run(target, &load, &settings)
+            loadgen::run(target, &load, &settings)
                 .map_err(|error| Problem::of_run(&error.into(), &interrupt))?
         }
         With::K6 | With::Locust => {

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use evidence::profiling::ProfileData;
-use evidence::proof::{Bench, Placement};
-use evidence::record::ProfileKind;
+use bench::placement::Placement;
+use bench::profiling::ProfileData;
+use bench::rounds::Bench;
+use measurement::profile::ProfileKind;
 use serde::Serialize;
 
 use crate::chapters::Workshop;

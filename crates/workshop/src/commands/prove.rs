@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use evidence::agreement::{self, Compared};
-use evidence::law::Law;
-use evidence::record::Record;
-use evidence::report;
-use evidence::summary::Summary;
-use evidence::verdict::VerdictKind;
-use evidence::yardstick::{Yardstick, yardsticks};
+use analysis::agreement::{self, Compared};
+use analysis::verdict::VerdictKind;
+use analysis::yardstick::{Yardstick, yardsticks};
+use measurement::law::Law;
+use measurement::record::Record;
+use report::html;
+use report::summary::Summary;
 use serde::Serialize;
 
 use crate::chapters::Workshop;
@@ -132,14 +132,14 @@ fn command(options: &Options, number: u32) -> String {
 
 /// Report, record and profiles; yields the report's path.
 fn write(folder: &Path, measured: &Measured) -> Result<PathBuf, Problem> {
-    let html = report::html(&measured.capture)
+    let page = html::page(&measured.capture)
         .map_err(|e| Problem::bad(format!("the report cannot be drawn: {e}")))?;
     measured.capture.write(folder).map_err(Problem::bad)?;
     for (name, bytes) in &measured.files {
         files::replace(&folder.join(name), bytes)?;
     }
     let report = folder.join("report.html");
-    files::replace(&report, html)?;
+    files::replace(&report, page)?;
     Ok(report)
 }
 

@@ -3,9 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use evidence::claim::{EXERCISE, PROBLEM, SOLUTION};
-use evidence::regions::{Record, Seen, judge, table, values};
-use evidence::verdict::{Verdict, VerdictKind};
+use analysis::regions::judge;
+use analysis::verdict::{Verdict, VerdictKind};
+use measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
+use measurement::regions::{Record, Seen};
+use report::regions::{table, values};
 use serde::Serialize;
 
 use crate::chapters::{Chapter, Workshop};

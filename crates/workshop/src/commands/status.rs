@@ -1,7 +1,7 @@
 //! `cargo workshop`: where the learner is, and what to do next.
 
-use evidence::grade::GradeKind;
-use evidence::verdict::VerdictKind;
+use analysis::grade::GradeKind;
+use analysis::verdict::VerdictKind;
 use serde::Serialize;
 
 use crate::chapters::{Chapter, Workshop};
@@ -70,7 +70,7 @@ fn status(
 ) -> Result<Status, Problem> {
     let file = chapter.file()?;
     let exercise = Exercise::read(chapter)?;
-    let now = evidence::provenance::digest(exercise.text.as_deref().unwrap_or_default());
+    let now = bench::provenance::digest(exercise.text.as_deref().unwrap_or_default());
     let hints = hints::read(chapter)?.len();
     Ok(Status {
         chapter: chapter.number,

@@ -3,12 +3,12 @@
 
 use std::process::{Command, Stdio};
 
-use evidence::chapter_file::ChapterFile;
-use evidence::claim::{PROBLEM, SOLUTION};
-use evidence::instructions::{Instructions, per_round};
-use evidence::profiling::ProfileData;
-use evidence::proof::Bench;
-use evidence::record::ProfileKind;
+use bench::profiling::ProfileData;
+use bench::rounds::Bench;
+use measurement::chapter_file::ChapterFile;
+use measurement::claim::{PROBLEM, SOLUTION};
+use measurement::instructions::{Instructions, per_round};
+use measurement::profile::ProfileKind;
 
 use crate::chapters::{Chapter, Workshop};
 use crate::compile;

@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use evidence::chapter_file::{ChapterFile, Yardsticks};
-use evidence::processors;
+use loadgen::processors;
+use measurement::chapter_file::{ChapterFile, Yardsticks};
 use tempfile::TempDir;
 
 use crate::chapters::Chapter;

@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use evidence::chapter_file::Yardsticks;
-use evidence::claim::SOLUTION;
-use evidence::proof::{Bench, Event};
-use evidence::record::{Purpose, Round};
+use bench::rounds::{Bench, Event};
+use measurement::chapter_file::Yardsticks;
+use measurement::claim::SOLUTION;
+use measurement::record::{Purpose, Round};
 
 use super::outside::{Nginx, start_go};
 use crate::chapters::Chapter;

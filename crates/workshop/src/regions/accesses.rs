@@ -1,6 +1,6 @@
 //! The counts of QEMU's plugin (`accesses.c`), reduced to the data set's.
 
-use evidence::regions::Seen;
+use measurement::regions::Seen;
 
 use crate::exit::{Exit, Problem};
 
@@ -60,7 +60,7 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
-    use evidence::regions::{Copy, Placement, Reader, Reads};
+    use measurement::regions::{Copy, Placement, Reader, Reads};
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use evidence::interrupt::Interrupt;
+use loadgen::interrupt::Interrupt;
 
 use super::parts::Parts;
 use crate::exit::{Exit, Problem};

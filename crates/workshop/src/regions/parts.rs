@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use evidence::provenance;
+use bench::provenance;
 
 use crate::exit::Problem;
 use crate::tools::{self, Tools};

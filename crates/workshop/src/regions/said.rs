@@ -1,6 +1,6 @@
 //! What the machine said on its serial line: the lines after `@`, see `crates/guest`.
 
-use evidence::regions::Placement;
+use measurement::regions::Placement;
 
 use crate::exit::{Exit, Problem};
 

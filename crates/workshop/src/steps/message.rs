@@ -1,9 +1,9 @@
 //! A step's commit message: what, why, and what was measured.
 
-use evidence::chapter_file::{ChapterFile, Step};
-use evidence::figures;
-use evidence::record::Record;
-use evidence::verdict::{Analysis, analyse};
+use analysis::verdict::{Analysis, analyse};
+use measurement::chapter_file::{ChapterFile, Step};
+use measurement::figures;
+use measurement::record::Record;
 
 use crate::git::Git;
 

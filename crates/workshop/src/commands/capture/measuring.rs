@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
-use evidence::environment::Environment;
-use evidence::provenance;
-use evidence::record::Commit;
+use bench::environment;
+use bench::provenance;
+use measurement::record::Commit;
 
 use crate::chapters::Workshop;
 use crate::compile;
@@ -42,14 +42,14 @@ const fn recorded(
 
 #[rustfmt::skip]
 const RECORDED: &[Recorded] = &[
-    recorded("coordinated-omission.md", "evidence", &["coordinated_omission", "--", "30"], Some(1)),
-    recorded("hidden-stall.md", "evidence", &["hidden_stall", "--", "20"], Some(5)),
-    recorded("profiling-cost.md", "evidence", &["profiling_cost", "--", "16", "2"], Some(1)),
-    recorded("generator-bound.md", "evidence", &["generator_comparison", "--", "published", "2", "8"], Some(1)),
-    recorded("generator-peak.md", "evidence", &["generator_comparison", "--", "peak", "3", "3"], Some(1)),
-    recorded("limits.md", "evidence", &["processor_limits", "--", "counters"], None),
-    recorded("throttling.md", "evidence", &["processor_limits", "--", "throttling"], None),
-    recorded("noisy-neighbour.md", "evidence", &["noisy_neighbour", "--", "8"], Some(7)),
+    recorded("coordinated-omission.md", "bench", &["coordinated_omission", "--", "30"], Some(1)),
+    recorded("hidden-stall.md", "bench", &["hidden_stall", "--", "20"], Some(5)),
+    recorded("profiling-cost.md", "bench", &["profiling_cost", "--", "16", "2"], Some(1)),
+    recorded("generator-bound.md", "bench", &["generator_comparison", "--", "published", "2", "8"], Some(1)),
+    recorded("generator-peak.md", "bench", &["generator_comparison", "--", "peak", "3", "3"], Some(1)),
+    recorded("limits.md", "bench", &["processor_limits", "--", "counters"], None),
+    recorded("throttling.md", "bench", &["processor_limits", "--", "throttling"], None),
+    recorded("noisy-neighbour.md", "bench", &["noisy_neighbour", "--", "8"], Some(7)),
     recorded("blocking-strategies.md", "chapter8", &["strategies"], None),
     recorded("blocking-keeping.md", "chapter8", &["keeping"], Some(8)),
 ];
@@ -79,7 +79,7 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, Problem> {
     }
     let tools = Tools::of(workshop);
     // Before the first file changes what git sees.
-    let commit = Commit::checked_out(workshop.root());
+    let commit = provenance::checked_out(workshop.root());
     for Recorded {
         file: name,
         package,
@@ -127,6 +127,6 @@ fn provenance(commit: &Commit, package: &str, arguments: &[&str]) -> String {
         arguments.join(" "),
         commit.in_short(),
         date.get(..10).unwrap_or(&date),
-        Environment::observe(true, "dev", BTreeMap::new()).in_a_line(),
+        environment::observe(true, "dev", BTreeMap::new()).in_a_line(),
     )
 }

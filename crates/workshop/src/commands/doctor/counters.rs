@@ -1,7 +1,7 @@
 //! What programs would count as processors on this machine, and who of them is wrong.
 
-use evidence::counters::{Counts, Judged, Usable};
-use evidence::processors;
+use bench::counters::{Counts, Judged, Usable};
+use loadgen::processors;
 
 use super::Finding;
 

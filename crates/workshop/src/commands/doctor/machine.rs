@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use evidence::environment::Environment;
+use bench::environment;
+use measurement::environment::Environment;
 
 use super::Finding;
 
 /// Looks at the machine.
 pub(super) fn look() -> Vec<Finding> {
-    let here = Environment::observe(true, "", BTreeMap::new());
+    let here = environment::observe(true, "", BTreeMap::new());
     let mut findings = vec![
         Finding::ok("system", format!("{}, kernel {}", here.system, here.kernel)),
         processors(&here),

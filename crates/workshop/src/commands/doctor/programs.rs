@@ -14,7 +14,7 @@ const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
 pub(super) fn rust(root: &Path) -> Vec<Finding> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let versions = [
-        ("rustc", evidence::provenance::rustc_version(root)),
+        ("rustc", bench::provenance::rustc_version(root)),
         ("cargo", tools::version(Path::new(&cargo), ["--version"])),
     ];
     versions

@@ -1,6 +1,6 @@
 //! The claims: captures as recorded, and a proof here and now.
 
-use evidence::environment::memory_regions;
+use bench::environment::memory_regions;
 use serde::Deserialize;
 
 use super::check::{Check, Failure, Need, failed};

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use evidence::interrupt::Interrupt;
+use loadgen::interrupt::Interrupt;
 
 use super::check::{Failure, failed};
 use super::excerpt;

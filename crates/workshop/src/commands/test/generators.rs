@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use evidence::agreement::{self, MEDIAN_WITHIN, THROUGHPUT_WITHIN};
-use evidence::claim::PROBLEM;
-use evidence::interrupt::Interrupt;
-use evidence::outcome::{GeneratorKind, MISSED};
-use evidence::proof::{Bench, Placement};
-use evidence::record::Round;
-use evidence::server::{Launch, Server};
+use analysis::agreement::{self, MEDIAN_WITHIN, THROUGHPUT_WITHIN};
+use bench::placement::Placement;
+use bench::rounds::Bench;
+use bench::server::{Launch, Server};
+use loadgen::interrupt::Interrupt;
+use measurement::claim::PROBLEM;
+use measurement::outcome::{GeneratorKind, MISSED};
+use measurement::record::Round;
 
 use super::check::{Check, Failure, Need, failed};
 use super::claims::lacks_regions;
@@ -26,7 +27,7 @@ pub(super) const SCRIPTS: Check = Check {
     run: |context| {
         context.run(
             context
-                .cargo(&["test", "--package", "evidence", "--test", "generator_tools"])
+                .cargo(&["test", "--package", "bench", "--test", "generator_tools"])
                 // They wait more than they work.
                 .args(["--", "--ignored", "--test-threads", "4"])
                 .env("K6", context.tools.k6())
@@ -71,12 +72,13 @@ fn generators(context: &Context<'_>, chapter: &Chapter) -> Result<(), Failure> {
     // On one memory region both are equally fast: users see no difference.
     let of_problem = if lacks_regions(chapter)? { 0 } else { MISSED };
     in_some_look(context, || {
-        let rounds = agreement::scripts(&bench, &external, PROBLEM, ON_THE_PROBLEM);
+        let rounds = bench::agreement::scripts(&bench, &external, PROBLEM, ON_THE_PROBLEM);
         end_with(context, &rounds.map_err(refused)?, of_problem)
     })?;
     let on_the_solution = Duration::from_secs_f64(ON_THE_SOLUTION * file.load.duration_s);
     in_some_look(context, || {
-        let rounds = agreement::measure(&bench, &external, on_the_solution).map_err(refused)?;
+        let rounds =
+            bench::agreement::measure(&bench, &external, on_the_solution).map_err(refused)?;
         end_with(context, &rounds, 0)?;
         agree(context, &rounds)
     })

@@ -1,6 +1,6 @@
 //! A chapter about memory regions, in a machine that has some.
 
-use evidence::law::Law;
+use measurement::law::Law;
 use serde::Deserialize;
 
 use super::check::{Check, Failure, Need, failed};

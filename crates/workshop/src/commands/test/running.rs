@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use evidence::interrupt::Interrupt;
+use loadgen::interrupt::Interrupt;
 
 use super::check::{Failure, failed};
 

@@ -1,0 +1,88 @@
+//! Folded stacks: lines of `frame;frame;frame count`.
+
+/// The frame that stands for processors with nothing to do.
+pub const IDLE: &str = "[idle]";
+
+/// The frame of a profile that caught nothing at all.
+pub const NOTHING: &str = "[nothing sampled]";
+
+/// A line of folded stacks without a count at its end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "line {line} of the folded stacks has no sample count at its end: {text:?}; take the profile again."
+)]
+pub struct NoCount {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What stands there, shortened.
+    pub text: String,
+}
+
+/// The sum of the counts of folded stacks.
+///
+/// # Errors
+///
+/// When a line has no count.
+pub fn total(folded: &str) -> Result<u64, NoCount> {
+    stacks(folded).try_fold(0_u64, |sum, stack| Ok(sum.saturating_add(stack?.1)))
+}
+
+/// The share (0 to 1) of samples whose stack has a frame that contains one of `parts`; `None`
+/// without a sample.
+///
+/// # Errors
+///
+/// When a line has no count.
+pub fn share_with(folded: &str, parts: &[impl AsRef<str>]) -> Result<Option<f64>, NoCount> {
+    let is_meant = |frame: &str| parts.iter().any(|part| frame.contains(part.as_ref()));
+    let (mut with, mut all) = (0_u64, 0_u64);
+    for stack in stacks(folded) {
+        let (frames, count) = stack?;
+        all = all.saturating_add(count);
+        if frames.split(';').any(is_meant) {
+            with = with.saturating_add(count);
+        }
+    }
+    Ok((all > 0).then(|| with as f64 / all as f64))
+}
+
+/// The frame in which most stacks end, with its share (0 to 1) of the samples.
+///
+/// # Errors
+///
+/// When a line has no count.
+pub fn most_frequent_leaf(folded: &str) -> Result<Option<(String, f64)>, NoCount> {
+    let mut leaves = std::collections::BTreeMap::<&str, u64>::new();
+    let mut all = 0_u64;
+    for stack in stacks(folded) {
+        let (frames, count) = stack?;
+        let leaf = frames.rsplit(';').next().unwrap_or(frames);
+        *leaves.entry(leaf).or_default() += count;
+        all = all.saturating_add(count);
+    }
+    let most = leaves.into_iter().max_by_key(|(_, count)| *count);
+    Ok(most
+        .filter(|_| all > 0)
+        .map(|(leaf, count)| (leaf.to_owned(), count as f64 / all as f64)))
+}
+
+/// Each stack with its count.
+///
+/// # Errors
+///
+/// When a line has no count.
+pub fn stacks(folded: &str) -> impl Iterator<Item = Result<(&str, u64), NoCount>> {
+    folded
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+        .map(|(index, line)| {
+            line.trim_end()
+                .rsplit_once(' ')
+                .and_then(|(frames, count)| Some((frames, count.parse().ok()?)))
+                .ok_or_else(|| NoCount {
+                    line: index + 1,
+                    text: line.chars().take(60).collect(),
+                })
+        })
+}

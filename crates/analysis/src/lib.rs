@@ -1,0 +1,15 @@
+//! What measurements show: statistics, predictions, verdicts, grades. Pure functions, so that a
+//! record can be judged again at any time and each branch is tested without a server.
+
+pub mod agreement;
+pub mod folded;
+pub mod grade;
+pub mod heap;
+pub mod prediction;
+pub mod price;
+pub mod regions;
+pub mod share;
+pub mod statistics;
+pub mod utilisation;
+pub mod verdict;
+pub mod yardstick;

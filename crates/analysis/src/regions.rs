@@ -1,0 +1,113 @@
+//! What a record of regions shows.
+
+use crate::verdict::{Verdict, VerdictKind};
+use measurement::claim::{PROBLEM, SOLUTION};
+use measurement::figures;
+use measurement::regions::{LOCAL_AT_LEAST, Record, Seen};
+
+/// Judges a record. `proved`: the problem reads across, and the variants `cured` do not. `refuted`:
+/// a count says otherwise. `invalid`: a count is missing.
+pub fn judge(record: &Record, cured: &[&str]) -> Verdict {
+    let verdict = |kind, reason: String| Verdict { kind, reason };
+    if let Some(missing) = missing(record, cured) {
+        return verdict(VerdictKind::Invalid, missing);
+    }
+    let percent = |local: Option<f64>| figures::share(local.unwrap_or(f64::NAN));
+    let problem = record.seen(PROBLEM);
+    if let Some(problem) = problem {
+        let local = problem.local_loads().unwrap_or(f64::NAN);
+        if local > record.problem_at_most() {
+            let reason = format!(
+                "{} of the problem's loads were local already, where {} were to be expected.",
+                figures::share(local),
+                figures::share(record.by_chance())
+            );
+            return verdict(VerdictKind::Refuted, reason);
+        }
+    }
+    for variant in cured {
+        let shortfall = record
+            .seen(variant)
+            .and_then(|seen| shortfall(record, seen));
+        if let Some(shortfall) = shortfall {
+            return verdict(VerdictKind::Refuted, shortfall);
+        }
+    }
+    let after = cured.first().and_then(|variant| record.seen(variant));
+    let reason = format!(
+        "loads from the reader's own region: {} of the problem's, {} of the {}'s; every worker on a \
+         processor of its own, a copy for each of {} regions.",
+        percent(problem.and_then(Seen::local_loads)),
+        percent(after.and_then(Seen::local_loads)),
+        cured.first().unwrap_or(&SOLUTION),
+        record.regions
+    );
+    verdict(VerdictKind::Proved, reason)
+}
+
+/// The first figure that is not there.
+fn missing(record: &Record, cured: &[&str]) -> Option<String> {
+    [PROBLEM].iter().chain(cured).find_map(|variant| {
+        let Some(seen) = record.seen(variant) else {
+            return Some(format!("nothing was seen of the {variant}."));
+        };
+        let asked = u64::from(record.processors)
+            * u64::from(record.load.connections)
+            * u64::from(record.load.requests);
+        let what = if seen.answers != asked {
+            "not all requests of the"
+        } else if seen.local_loads().is_none() {
+            "no load was counted of the"
+        } else if seen.local_pages().is_none() {
+            "the kernel did not tell where the pages lie of the"
+        } else {
+            return None;
+        };
+        let given = if seen.answers == asked {
+            ""
+        } else {
+            " were answered"
+        };
+        Some(format!("{what} {variant}{given}."))
+    })
+}
+
+/// What a cured variant falls short of.
+fn shortfall(record: &Record, seen: &Seen) -> Option<String> {
+    let name = &seen.variant;
+    let processors = record.processors as usize;
+    let regions = record.regions as usize;
+    let shares = [
+        ("loads from the data set", seen.local_loads()),
+        ("pages", seen.local_pages()),
+    ];
+    if seen.pinned_readers() != processors || seen.readers() != processors {
+        return Some(format!(
+            "{} of {processors} workers of the {name} were bound to a processor of their own, and stayed.",
+            seen.pinned_readers()
+        ));
+    }
+    if seen.regions_with_a_copy() != regions {
+        return Some(format!(
+            "{} of {regions} regions had a copy of their own in the {name}.",
+            seen.regions_with_a_copy()
+        ));
+    }
+    if seen.copies() > regions + 1 {
+        return Some(format!(
+            "the {name} keeps {} copies, and {} are enough: one for each region, and one to copy from.",
+            seen.copies(),
+            regions + 1
+        ));
+    }
+    shares.into_iter().find_map(|(what, local)| {
+        let local = local?;
+        (local < LOCAL_AT_LEAST).then(|| {
+            format!(
+                "{} of the {name}'s {what} were local, where {} were claimed.",
+                figures::share(local),
+                figures::share(LOCAL_AT_LEAST)
+            )
+        })
+    })
+}

@@ -1,0 +1,257 @@
+//! What makes a run say nothing about the claim, whatever its figures.
+
+use super::{Analysis, EffectFinding, MechanismFinding, lack};
+use crate::prediction::{Inputs, predicted};
+use measurement::{
+    chapter_file::{ChapterFile, Setting},
+    claim::{PROBLEM, SOLUTION},
+    figures,
+    outcome::{GeneratorFacts, Outcome},
+    record::{Purpose, Record, Round},
+};
+
+/// The first cause against a run, in one sentence that names the round and the
+/// remedy; `None` for a run that may be judged.
+pub(super) fn cause_against(record: &Record, analysis: &Analysis) -> Option<String> {
+    let Analysis {
+        mechanism, effect, ..
+    } = analysis;
+    if !record.environment.optimised {
+        return Some(unoptimised());
+    }
+    if !(effect.claimed.is_finite() && effect.claimed > 1.0) {
+        return Some(format!(
+            "the chapter claims a gain of {} times, which is none; mend its chapter.toml.",
+            figures::ratio(effect.claimed)
+        ));
+    }
+    let judged = || {
+        record
+            .rounds
+            .iter()
+            .enumerate()
+            .filter(|(_, round)| round.is_judged())
+            .map(|(index, round)| (format!("round {} ({})", index + 1, round.variant), round))
+    };
+    // Faults of the server before those of the instrument: a wrong answer
+    // explains a strange figure better than the other way round.
+    let causes: [fn(&Record, &Round) -> Option<String>; 5] = [
+        |_, round| fault(&round.outcome),
+        |record, round| strange_load(&record.chapter, round),
+        |_, round| throttled(round.throttled_s, round.wall_s),
+        |_, round| generator_bound(&round.outcome.generator),
+        beyond_the_law,
+    ];
+    causes
+        .iter()
+        .find_map(|cause| judged().find_map(|(name, round)| Some((name, cause(record, round)?))))
+        .map(|(name, cause)| format!("{name}: {cause}"))
+        .or_else(|| too_few(record, effect))
+        .or_else(|| unpredicted(analysis))
+        .or_else(|| uncounted(record, mechanism))
+        .or_else(|| too_noisy(record, effect))
+}
+
+/// The sentence about a build that was not optimised.
+pub(crate) fn unoptimised() -> String {
+    "the servers were not optimised builds; build them without changing the profiles of Cargo.toml."
+        .to_owned()
+}
+
+/// Wrong answers, errors, silence, or figures that contradict each other.
+pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
+    if outcome.wrong_answers > 0 {
+        let first = outcome.first_wrong_answer.as_deref().unwrap_or("");
+        return Some(format!(
+            "{}, the first was {first:?}; a server must be right before it is fast.",
+            figures::things(outcome.wrong_answers, "wrong answer")
+        ));
+    }
+    if let Some((cause, count)) = outcome.errors.iter().max_by_key(|(_, count)| **count)
+        && *count > 0
+    {
+        let all = outcome.error_count();
+        let others = all - count;
+        let others = if others > 0 {
+            format!(" and {} otherwise", figures::count(others as f64))
+        } else {
+            String::new()
+        };
+        return Some(format!(
+            "{} failed with `{cause}`{others}; a failed request spoils the comparison.",
+            figures::things(*count, "request")
+        ));
+    }
+    if let Some(probe) = &outcome.probe
+        && let Some(count) = Some(probe.wrong_answers + probe.errors.values().sum::<u64>())
+        && count > 0
+    {
+        let cause = probe.errors.keys().next();
+        return Some(format!(
+            "{} beside the load failed ({}); everybody else must be answered, too.",
+            figures::things(count, "request"),
+            cause.map_or("a wrong answer", String::as_str)
+        ));
+    }
+    if outcome.completed == 0 {
+        return Some("nothing was answered, so no ratio can be formed.".to_owned());
+    }
+    // A rate may be measured from answer to answer, which is a gap between two
+    // answers longer or shorter than the span.
+    let completed = outcome.completed as f64;
+    let agree =
+        measurement::outcome::belongs_to(outcome.requests_per_second, completed, outcome.seconds);
+    if !agree || outcome.seconds <= 0.0 {
+        return Some(format!(
+            "{} in {} s are not {} a second; the record is damaged.",
+            figures::things(outcome.completed, "answer"),
+            figures::ratio(outcome.seconds),
+            figures::ratio(outcome.requests_per_second)
+        ));
+    }
+    None
+}
+
+/// A round under another load than the claim is about.
+fn strange_load(chapter: &ChapterFile, round: &Round) -> Option<String> {
+    let Some(setting) = chapter.setting(&round.setting) else {
+        return Some(format!(
+            "its setting `{}` is not one of this chapter's.",
+            round.setting
+        ));
+    };
+    let expected = match round.purpose {
+        Purpose::Effect | Purpose::Equal => chapter.effect.setting.as_str(),
+        Purpose::Bound => chapter.bound.as_ref()?.setting.as_str(),
+        Purpose::Mechanism => chapter.mechanism_setting(),
+        Purpose::Point => round.setting.as_str(),
+        _ => return None,
+    };
+    let users = round.outcome.generator.users;
+    (round.setting != expected || users != setting.users).then(|| {
+        format!(
+            "it ran {} in the setting `{}`, but the claim is about {} in `{expected}`.",
+            figures::things(users.into(), "user"),
+            round.setting,
+            figures::count(
+                chapter
+                    .setting(expected)
+                    .map_or(0, |setting| setting.users)
+                    .into()
+            )
+        )
+    })
+}
+
+/// A quota that held the run back for more than a hundredth of its time.
+pub(crate) fn throttled(throttled_s: Option<f64>, wall_s: f64) -> Option<String> {
+    let share = throttled_s? / wall_s;
+    (share.is_nan() || share > 0.01).then(|| {
+        format!(
+            "a CPU quota held the processes back for {} of the time; run where no quota applies.",
+            figures::percent(share)
+        )
+    })
+}
+
+/// A generator that had nothing left to give.
+pub(crate) fn generator_bound(generator: &GeneratorFacts) -> Option<String> {
+    let share = generator.cpu_share?;
+    (generator.is_bound() || share.is_nan()).then(|| {
+        format!(
+            "generator-bound: the generator used {} of its processor time, so the figures describe it and not the server.",
+            figures::percent(share)
+        )
+    })
+}
+
+/// More answers than the law allows: then something was not what it seemed.
+fn beyond_the_law(record: &Record, round: &Round) -> Option<String> {
+    let chapter = &record.chapter;
+    let setting = chapter.setting(&round.setting)?;
+    let prediction = predicted(&chapter.law, setting, Inputs::of(record))?;
+    let bound = match round.variant.as_str() {
+        PROBLEM => prediction.problem?,
+        SOLUTION => prediction.solution?,
+        _ => return None,
+    };
+    let measured = round.outcome.requests_per_second;
+    (measured > bound * most_over_the_bound(chapter, setting, &round.outcome)).then(|| {
+        format!(
+            "{} answers a second are more than the {} that {} allows; a call was skipped or a clock is wrong.",
+            figures::count(measured.round()),
+            figures::count(bound.round()),
+            chapter.law.name()
+        )
+    })
+}
+
+/// 5 % for clocks, and one more answer of each user for the edges of the recorded span.
+fn most_over_the_bound(chapter: &ChapterFile, setting: &Setting, outcome: &Outcome) -> f64 {
+    let cycle = setting.think_s + chapter.law.shortest_answer_ms().unwrap_or(0.0) / 1e3;
+    1.05 + cycle / outcome.seconds
+}
+
+fn too_few(record: &Record, effect: &EffectFinding) -> Option<String> {
+    let needed = record.chapter.conditions.pairs_at_least as usize;
+    if effect.pairs.len() < needed {
+        return Some(format!(
+            "too few rounds: {} pairs were measured, {needed} are needed.",
+            effect.pairs.len()
+        ));
+    }
+    if let Some(pair) = effect.pairs.iter().position(Option::is_none) {
+        return Some(format!(
+            "pair {} is not a problem and a solution with a figure each.",
+            pair + 1
+        ));
+    }
+    let claim = record.chapter.bound.as_ref()?;
+    let at_the_bound = record
+        .rounds_for(Purpose::Bound)
+        .any(|round| round.variant == SOLUTION);
+    (!at_the_bound).then(|| {
+        format!(
+            "too few rounds: none measured the solution in the setting `{}`.",
+            claim.setting
+        )
+    })
+}
+
+/// A law that needs something of the run which is not there.
+fn unpredicted(analysis: &Analysis) -> Option<String> {
+    analysis.prediction.is_none().then(|| {
+        "the problem's CPU profile, from which the law predicts, has no samples; CPU profiles need \
+         a Unix system."
+            .to_owned()
+    })
+}
+
+fn uncounted(record: &Record, mechanism: &MechanismFinding) -> Option<String> {
+    let silent = [(PROBLEM, mechanism.problem), (SOLUTION, mechanism.solution)]
+        .into_iter()
+        .find(|(_, reading)| reading.is_none())?
+        .0;
+    Some(format!(
+        "the {silent} did not report `{}` in every round, so the mechanism is unknown.",
+        record.chapter.mechanism.metric
+    ))
+}
+
+/// Noise that could by itself look like the claimed gain. A machine that lacks what the gain takes is
+/// not asked for any.
+fn too_noisy(record: &Record, effect: &EffectFinding) -> Option<String> {
+    let Some(floor) = effect.noise_floor else {
+        return Some(
+            "no pair of equal servers was measured, so the noise floor is unknown.".to_owned(),
+        );
+    };
+    let lacks = lack(&record.chapter.conditions, &record.environment);
+    (1.0 + floor >= effect.claimed && lacks.is_none()).then(|| {
+        format!(
+            "too noisy: equal servers differ by {}, which could pass for the claimed {} times; close other programs and repeat.",
+            figures::percent(floor),
+            figures::ratio(effect.claimed)
+        )
+    })
+}

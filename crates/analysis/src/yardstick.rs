@@ -1,0 +1,82 @@
+//! Other programs that do the same work, beside the solution in the same run.
+
+use serde::Serialize;
+
+use crate::verdict::median_of;
+use measurement::{
+    claim::{Metric, SOLUTION},
+    record::{Purpose, Record, Round},
+};
+
+/// One program's medians over its rounds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Yardstick {
+    /// Which program; the solution is the first one.
+    pub service: String,
+    /// Right answers a second.
+    pub requests_per_second: Option<f64>,
+    /// The same as a share of the solution's.
+    pub of_the_solutions: Option<f64>,
+    /// Median latency in ms.
+    pub p50_ms: Option<f64>,
+    /// 99th percentile of the latency in ms.
+    pub p99_ms: Option<f64>,
+}
+
+impl Yardstick {
+    /// A name for a figure of its own: the first word, in lower case.
+    pub fn key(&self) -> String {
+        let end = self.service.find(|c: char| !c.is_ascii_alphanumeric());
+        self.service[..end.unwrap_or(self.service.len())].to_lowercase()
+    }
+}
+
+/// Every program that was measured, the solution first; empty where none was.
+pub fn yardsticks(record: &Record) -> Vec<Yardstick> {
+    let rounds: Vec<&Round> = record.rounds_for(Purpose::Yardstick).collect();
+    let mut services: Vec<&str> = Vec::new();
+    for round in &rounds {
+        if !services.contains(&round.variant.as_str()) {
+            services.push(&round.variant);
+        }
+    }
+    services.sort_by_key(|service| *service != SOLUTION);
+    let own = median_of(Metric::RequestsPerSecond, &rounds, SOLUTION);
+    services
+        .into_iter()
+        .map(|service| {
+            let median = |metric| median_of(metric, &rounds, service);
+            let rate = median(Metric::RequestsPerSecond);
+            Yardstick {
+                service: service.to_owned(),
+                requests_per_second: rate,
+                of_the_solutions: rate.zip(own).map(|(theirs, own)| theirs / own),
+                p50_ms: median(Metric::P50Ms),
+                p99_ms: median(Metric::P99Ms),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_named_after_the_programs_first_word() {
+        let key = |service: &str| {
+            let service = service.to_owned();
+            Yardstick {
+                service,
+                requests_per_second: None,
+                of_the_solutions: None,
+                p50_ms: None,
+                p99_ms: None,
+            }
+            .key()
+        };
+        assert_eq!(key("Go's net/http"), "go");
+        assert_eq!(key("nginx as a proxy"), "nginx");
+        assert_eq!(key("solution"), "solution");
+    }
+}

@@ -1,0 +1,112 @@
+//! What profiles cost while they are taken. Prints Markdown for the book, whose recorded run is
+//! `flamegraphs/measuring/profiling-cost.md`:
+//!
+//! ```text
+//! cargo build -p chapter1
+//! cargo run -p bench --example profiling_cost -- [PAIRS] [SECONDS]
+//! ```
+//!
+//! Chapter 1's solution with so many users who never pause that its processor is full, rounds with
+//! and without a profile in turn (ABBA), a fresh server each. The ratio is that of throughputs,
+//! with over without. A service that has processor time to spare loses nothing at all.
+
+use std::error::Error;
+use std::path::Path;
+use std::time::Duration;
+
+use analysis::statistics::{self, Side};
+use bench::placement::Placement;
+use bench::server::{Launch, Server, get};
+use loadgen::Settings;
+use loadgen::interrupt::Interrupt;
+use measurement::figures;
+use measurement::load::{Exchange, Load};
+
+/// Little's law allows these users five times what one processor answers.
+const USERS: u32 = 5_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let number = |index, otherwise| -> Result<u32, std::num::ParseIntError> {
+        let given = std::env::args().nth(index);
+        given.map_or(Ok(otherwise), |text| text.parse())
+    };
+    let (pairs, seconds) = (number(1, 8)?, number(2, 3)?);
+    println!("| profile | throughput, with against without | 95 % interval |");
+    println!("| --- | ---: | ---: |");
+    for (name, path) in [
+        ("CPU, 99 samples a second", "/debug/pprof/profile"),
+        ("await, 200 captures a second (the default)", "/debug/await"),
+        (
+            "await, 2,000 captures a second",
+            "/debug/await?captures=2000",
+        ),
+    ] {
+        let mut rounds = Vec::new();
+        for side in statistics::abba(pairs) {
+            let profile = (side == Side::Problem).then_some(path);
+            rounds.push((side, round(profile, seconds)?));
+        }
+        let ratios: Vec<f64> = rounds
+            .chunks(2)
+            .map(|pair| {
+                let of = |wanted| {
+                    pair.iter()
+                        .find(|(side, _)| *side == wanted)
+                        .map_or(0.0, |r| r.1)
+                };
+                of(Side::Problem) / of(Side::Solution)
+            })
+            .collect();
+        let ratio = statistics::median_ratio(&ratios).ok_or("no ratio")?;
+        let (low, high) = statistics::median_interval(&ratios, 1).ok_or("too few pairs")?;
+        println!(
+            "| {name} | {} | {} to {} |",
+            figures::percent(ratio),
+            figures::percent(low),
+            figures::percent(high)
+        );
+    }
+    let users = figures::count(USERS.into());
+    println!("\n*{pairs} pairs of rounds of {seconds} s, chapter 1's solution, {users} users.*");
+    Ok(())
+}
+
+/// Requests a second of a fresh server, profiled for the whole recorded span or not at all.
+fn round(profile: Option<&str>, seconds: u32) -> Result<f64, Box<dyn Error>> {
+    let here = std::env::current_exe()?;
+    let folder = here.parent().and_then(Path::parent).ok_or("no folder")?;
+    let placement = Placement::apart();
+    let interrupt = Interrupt::new();
+    let program = folder.join(format!("chapter1{}", std::env::consts::EXE_SUFFIX));
+    let launch = Launch {
+        processors: &placement.server,
+        ..Launch::of(&program, "solution")
+    };
+    let server = Server::start(&launch, &interrupt)?;
+    let warm_up = Duration::from_millis(500);
+    let load = Load {
+        warm_up,
+        duration: Duration::from_secs(seconds.into()),
+        ..Load::closed(Exchange::get("/read", "6"), USERS)
+    };
+    let settings = Settings {
+        processors: &placement.generator,
+        interrupt: &interrupt,
+        progress: None,
+    };
+    let outcome = std::thread::scope(|scope| {
+        if let Some(path) = profile {
+            let admin = server.admin();
+            let begin = loadgen::ramp(&load) + warm_up / 2;
+            scope.spawn(move || {
+                std::thread::sleep(begin);
+                // Longer than the recorded span: resolving symbols comes after it.
+                let and = if path.contains('?') { '&' } else { '?' };
+                let path = format!("{path}{and}seconds={}", seconds + 1);
+                get(admin, &path, Duration::from_secs(60))
+            });
+        }
+        loadgen::run(server.service(), &load, &settings)
+    })?;
+    Ok(outcome.requests_per_second)
+}

@@ -1,0 +1,298 @@
+//! A load tool as a child process: pinned, watched, bounded in time, and never left behind.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
+use tempfile::TempDir;
+
+use super::{DriverError, Settings};
+use loadgen::processors;
+
+/// How often the child is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// A child that has not ended so long after its load is stopped.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// One run of a tool, before it starts.
+#[derive(Debug)]
+pub(super) struct Task<'s> {
+    pub(super) tool: &'static str,
+    pub(super) settings: Settings<'s>,
+    /// What the load takes by itself, ramp and warm-up included.
+    pub(super) whole: Duration,
+    /// The recorded part, at the end of the load.
+    pub(super) recorded: Duration,
+    /// The tool cannot use more processors than this, however many it is given.
+    pub(super) most_processors: usize,
+    scratch: TempDir,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// What the tool wrote to [`Task::summary_path`].
+    pub(super) summary: String,
+    /// `None` after a signal.
+    pub(super) exit_code: Option<i32>,
+    /// Processor time over the recorded part, as a share of what the tool could use.
+    pub(super) cpu_share: Option<f64>,
+    /// Time that its threads were ready to run but did not, as a share of the same. They wait
+    /// for each other, too, but neither Go nor Python has more of them ready than processors.
+    pub(super) waited_share: Option<f64>,
+}
+
+impl<'s> Task<'s> {
+    pub(super) fn new(
+        tool: &'static str,
+        settings: Settings<'s>,
+        whole: Duration,
+        recorded: Duration,
+        most_processors: usize,
+    ) -> Result<Self, DriverError> {
+        if find(settings.program).is_none() {
+            return Err(DriverError::Missing {
+                tool,
+                program: settings.program.to_owned(),
+            });
+        }
+        if !settings.script.is_file() {
+            return Err(DriverError::NoScript {
+                tool,
+                script: settings.script.to_owned(),
+            });
+        }
+        let scratch = tempfile::Builder::new()
+            .prefix("workshop-")
+            .tempdir()
+            .map_err(|reason| DriverError::Start { tool, reason })?;
+        Ok(Self {
+            tool,
+            settings,
+            whole,
+            recorded,
+            most_processors,
+            scratch,
+        })
+    }
+
+    /// Where the tool has to write its summary.
+    pub(super) fn summary_path(&self) -> PathBuf {
+        self.scratch.path().join("summary.json")
+    }
+
+    /// Runs the tool with `arguments` to its end.
+    pub(super) fn run(
+        &self,
+        arguments: impl FnOnce(&mut Command) + Send,
+    ) -> Result<Ended, DriverError> {
+        // On a thread of its own, that lives as long as the child: the child inherits this
+        // thread's processors, and the kernel ends it when this thread is gone.
+        std::thread::scope(|scope| {
+            scope
+                .spawn(|| self.run_here(arguments))
+                .join()
+                .unwrap_or_else(|_| Err(self.start_error(io::Error::other("a thread panicked"))))
+        })
+    }
+
+    fn run_here(&self, arguments: impl FnOnce(&mut Command)) -> Result<Ended, DriverError> {
+        if cfg!(target_os = "linux") {
+            processors::pin_current_thread(self.settings.processors)?;
+        }
+        let said = self.scratch.path().join("stderr");
+        let errors = File::create(&said).map_err(|reason| self.start_error(reason))?;
+        let mut command = leashed(self.settings.program);
+        arguments(&mut command);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(errors);
+        let child = command.spawn().map_err(|reason| self.start_error(reason))?;
+        let mut child = Leash(child);
+        let (status, cpu) = self.watch(&mut child.0)?;
+        let Ok(summary) = fs::read_to_string(self.summary_path()) else {
+            return Err(DriverError::Failed {
+                tool: self.tool,
+                status: status.to_string(),
+                words: last_words(&said),
+            });
+        };
+        Ok(Ended {
+            summary,
+            exit_code: status.code(),
+            cpu_share: cpu.share(self.recorded, self.processors_usable()),
+            waited_share: cpu.waited(self.recorded, self.processors_usable()),
+        })
+    }
+
+    fn watch(&self, child: &mut Child) -> Result<(ExitStatus, CpuTime), DriverError> {
+        let allowed = self.whole + GRACE;
+        let start = Instant::now();
+        let mut cpu = CpuTime::of(child.id());
+        loop {
+            if self.settings.interrupt.is_set() {
+                return Err(DriverError::Interrupted);
+            }
+            if let Some(status) = child
+                .try_wait()
+                .map_err(|reason| self.start_error(reason))?
+            {
+                // Ctrl-C reaches the child first, which ends then, too: let the flag catch up.
+                std::thread::sleep(LOOK);
+                if self.settings.interrupt.is_set() {
+                    return Err(DriverError::Interrupted);
+                }
+                return Ok((status, cpu));
+            }
+            if start.elapsed() > allowed {
+                return Err(DriverError::Hangs {
+                    tool: self.tool,
+                    allowed: GRACE,
+                });
+            }
+            cpu.sample();
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn processors_usable(&self) -> usize {
+        let given = match self.settings.processors.len() {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            given => given,
+        };
+        given.min(self.most_processors)
+    }
+
+    fn start_error(&self, reason: io::Error) -> DriverError {
+        DriverError::Start {
+            tool: self.tool,
+            reason,
+        }
+    }
+}
+
+/// Ends the child when dropped, whatever happened.
+struct Leash(Child);
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// `program`, which on Linux the kernel kills when this process dies, however it dies. Elsewhere
+/// (or without util-linux) a tool left behind ends with its load: each has a time limit of its own.
+fn leashed(program: &Path) -> Command {
+    match find(Path::new("setpriv")) {
+        Some(setpriv) if cfg!(target_os = "linux") => {
+            let mut command = Command::new(setpriv);
+            command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+            command
+        }
+        _ => Command::new(program),
+    }
+}
+
+/// The file that `program` names: itself if it is a path, else the first of that name in `PATH`.
+fn find(program: &Path) -> Option<PathBuf> {
+    if program.components().count() > 1 {
+        return program.is_file().then(|| program.to_owned());
+    }
+    let name = program.as_os_str().to_owned();
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .flat_map(|folder| {
+            let mut with_suffix = name.clone();
+            with_suffix.push(std::env::consts::EXE_SUFFIX);
+            [folder.join(&name), folder.join(with_suffix)]
+        })
+        .find(|candidate| candidate.is_file())
+}
+
+/// Processor time of the child so far, sampled.
+struct CpuTime {
+    /// `None` where the system does not tell.
+    system: Option<System>,
+    pid: Pid,
+    samples: Vec<Sample>,
+}
+
+#[derive(Clone, Copy)]
+struct Sample {
+    at: Instant,
+    used: Duration,
+    waited: Option<Duration>,
+}
+
+impl CpuTime {
+    fn of(process: u32) -> Self {
+        Self {
+            system: System::new().ok(),
+            pid: Pid::from_u32(process),
+            samples: Vec::new(),
+        }
+    }
+
+    fn sample(&mut self) {
+        let Some(system) = &mut self.system else {
+            return;
+        };
+        system.refresh_processes_specifics(
+            ProcessesToUpdate::Some(&[self.pid]),
+            false,
+            ProcessRefreshKind::nothing().with_cpu().without_tasks(),
+        );
+        if let Some(process) = system.process(self.pid) {
+            // Threads that have ended are not counted any more: at the very end, all but one.
+            let before = self.samples.last().and_then(|sample| sample.waited);
+            let now = processors::process_waited_for_processor(self.pid.as_u32());
+            self.samples.push(Sample {
+                at: Instant::now(),
+                used: Duration::from_millis(process.accumulated_cpu_time()),
+                waited: now.max(before),
+            });
+        }
+    }
+
+    /// Used over the last `span` of the child's life, which is when its load was recorded.
+    fn share(&self, span: Duration, processors: usize) -> Option<f64> {
+        let (start, end) = self.ends(span)?;
+        let used = end.used.saturating_sub(start.used).as_secs_f64();
+        Some(used / (end.at - start.at).as_secs_f64() / processors as f64)
+    }
+
+    /// Waited over the same time.
+    fn waited(&self, span: Duration, processors: usize) -> Option<f64> {
+        let (start, end) = self.ends(span)?;
+        let waited = end.waited?.saturating_sub(start.waited?).as_secs_f64();
+        Some(waited / (end.at - start.at).as_secs_f64() / processors as f64)
+    }
+
+    fn ends(&self, span: Duration) -> Option<(Sample, Sample)> {
+        let end = *self.samples.last()?;
+        let start = *self
+            .samples
+            .iter()
+            .rev()
+            .find(|sample| sample.at + span <= end.at)?;
+        Some((start, end))
+    }
+}
+
+/// The last lines of a log, on one line.
+fn last_words(log: &Path) -> String {
+    const LINES: usize = 5;
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    if lines.is_empty() {
+        return "nothing".to_owned();
+    }
+    lines[lines.len().saturating_sub(LINES)..].join(" | ")
+}

@@ -1,0 +1,180 @@
+//! Grafana k6, with a chapter's `k6/chapterN.js`.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::child::{Ended, Task};
+use super::{DriverError, Settings};
+use loadgen::processors::allow_open_files;
+use measurement::load::Load;
+use measurement::outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome};
+
+const TOOL: &str = "k6";
+
+/// Runs k6 with the users, think time and durations of `load`; what to ask and which answer is
+/// right are the script's. Latencies are k6's `http_req_duration`: without connecting.
+///
+/// # Errors
+/// If k6 or its script is missing, cannot be run, or yields nothing. A missed threshold is not
+/// an error: the figures tell.
+pub fn run(
+    target: SocketAddr,
+    load: &Load,
+    settings: &Settings<'_>,
+) -> Result<Outcome, DriverError> {
+    let think = super::think(TOOL, load)?;
+    // k6 raises its own limit, but only up to what this process may hand on.
+    allow_open_files(u64::from(load.users) + 64)?;
+    // As in k6/common.js.
+    let ramp = think.max(Duration::from_secs_f64(f64::from(load.users) / 2000.0));
+    let whole = ramp + load.warm_up + load.duration;
+    let task = Task::new(TOOL, *settings, whole, load.duration, usize::MAX)?;
+    let version = version(settings)?;
+    let ended = task.run(|command| {
+        command.args(["run", "--quiet", "--no-color", "--no-usage-report"]);
+        command.arg("--summary-export").arg(task.summary_path());
+        if !load.keep_alive {
+            command.arg("--no-connection-reuse");
+        }
+        let seconds = |time: Duration| time.as_secs_f64().to_string();
+        for (name, value) in [
+            ("HOST", format!("http://{target}")),
+            ("USERS", load.users.to_string()),
+            ("THINK", seconds(think)),
+            ("WRITE_SHARE", super::write_share(load)),
+            ("PROBE_PER_SECOND", super::probe_per_second(load)),
+            ("WARM_UP", seconds(load.warm_up)),
+            ("DURATION", seconds(load.duration)),
+            ("TIME_OUT", seconds(load.time_out)),
+            ("ALONE_MS", super::alone_ms(settings)),
+        ] {
+            command.arg("-e").arg(format!("{name}={value}"));
+        }
+        command.arg(settings.script);
+    })?;
+    let facts = GeneratorFacts {
+        name: GeneratorKind::K6,
+        version,
+        cpu_share: ended.cpu_share,
+        waited_share: ended.waited_share,
+        users: load.users,
+        open_loop: false,
+    };
+    read(&ended, facts, load.duration)
+}
+
+/// As in `k6 v1.8.1 (go1.26.8, linux/amd64)`.
+fn version(settings: &Settings<'_>) -> Result<String, DriverError> {
+    let output = Command::new(settings.program)
+        .arg("version")
+        .output()
+        .map_err(|reason| DriverError::Start { tool: TOOL, reason })?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(text
+        .split_ascii_whitespace()
+        .nth(1)
+        .unwrap_or("unknown")
+        .trim_start_matches('v')
+        .to_owned())
+}
+
+/// What `--summary-export` writes, as far as it matters here.
+#[derive(Debug, Deserialize)]
+struct Summary {
+    metrics: BTreeMap<String, Metric>,
+}
+
+/// A counter has `count`; a trend has its statistics; both carry more.
+#[derive(Debug, Deserialize)]
+struct Metric {
+    #[serde(default)]
+    count: u64,
+    #[serde(flatten)]
+    values: BTreeMap<String, serde_json::Value>,
+}
+
+impl Metric {
+    fn value(&self, name: &str) -> Option<f64> {
+        self.values.get(name)?.as_f64()
+    }
+}
+
+const QUANTILES: [(f64, &str); 9] = [
+    (0.0, "min"),
+    (0.25, "p(25)"),
+    (0.5, "med"),
+    (0.75, "p(75)"),
+    (0.9, "p(90)"),
+    (0.95, "p(95)"),
+    (0.99, "p(99)"),
+    (0.999, "p(99.9)"),
+    (1.0, "max"),
+];
+
+fn read(
+    ended: &Ended,
+    generator: GeneratorFacts,
+    recorded: Duration,
+) -> Result<Outcome, DriverError> {
+    let damaged = |reason: String| DriverError::Summary { tool: TOOL, reason };
+    let summary: Summary =
+        serde_json::from_str(&ended.summary).map_err(|error| damaged(error.to_string()))?;
+    let metric = |name: &str| {
+        summary
+            .metrics
+            .get(name)
+            .ok_or_else(|| damaged(format!("it has no metric `{name}`")))
+    };
+    let completed = metric("right_answers")?.count;
+    let mut errors = BTreeMap::new();
+    for (name, cause) in [
+        ("failed_connection", "connection"),
+        ("failed_time_out", "time_out"),
+        ("failed_status", "status"),
+    ] {
+        let count = metric(name)?.count;
+        if count > 0 {
+            errors.insert(cause.to_owned(), count);
+        }
+    }
+    let latency = if completed == 0 {
+        Latency::default()
+    } else {
+        let trend = metric("answer_latency")?;
+        let of = |name: &str| {
+            trend
+                .value(name)
+                .ok_or_else(|| damaged(format!("`answer_latency` has no {name}")))
+        };
+        Latency {
+            mean_ms: of("avg")?,
+            min_ms: of("min")?,
+            max_ms: of("max")?,
+            quantiles: QUANTILES
+                .iter()
+                .map(|&(quantile, name)| Ok((quantile, of(name)?)))
+                .collect::<Result<_, DriverError>>()?,
+        }
+    };
+    let seconds = recorded.as_secs_f64();
+    Ok(Outcome {
+        exit_code: ended.exit_code,
+        generator,
+        seconds,
+        completed,
+        requests_per_second: completed as f64 / seconds,
+        errors,
+        wrong_answers: metric("wrong_answers")?.count,
+        first_wrong_answer: None,
+        unfinished: 0,
+        writes: 0,
+        probe: None,
+        latency,
+        service_latency: None,
+        per_second: Vec::new(),
+    })
+}

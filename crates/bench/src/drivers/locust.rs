@@ -1,0 +1,131 @@
+//! Locust, with a chapter's `locust/chapterN.py`, as one process.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::child::{Ended, Task};
+use super::{DriverError, Settings};
+use loadgen::processors::allow_open_files;
+use measurement::load::Load;
+use measurement::outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome};
+
+const TOOL: &str = "Locust";
+/// How Locust's scripts name a wrong body among the failures.
+const WRONG: &str = "wrong answer: ";
+
+/// Runs Locust with the users, think time and durations of `load`; what to ask and which answer
+/// is right are the script's.
+///
+/// # Errors
+/// If Locust or its script is missing, cannot be run, or yields nothing. A missed threshold is
+/// not an error: the figures tell.
+pub fn run(
+    target: SocketAddr,
+    load: &Load,
+    settings: &Settings<'_>,
+) -> Result<Outcome, DriverError> {
+    let think = super::think(TOOL, load)?;
+    if !load.keep_alive {
+        return Err(DriverError::Load {
+            tool: TOOL,
+            what: "its users keep their connections",
+        });
+    }
+    allow_open_files(u64::from(load.users) + 64)?;
+    // As fast as one process starts them while it is busy with those who are there.
+    let spawn_rate = load.users.min(500);
+    let ramp = Duration::from_secs(u64::from(load.users.div_ceil(spawn_rate)));
+    // Users come back evenly only after a think time.
+    let warm_up = think + load.warm_up;
+    // Locust takes whole seconds.
+    let exact = ramp + warm_up + load.duration;
+    let whole = Duration::from_secs(exact.as_secs() + u64::from(exact.subsec_nanos() > 0));
+    // Python runs on one processor at a time.
+    let task = Task::new(TOOL, *settings, whole, load.duration, 1)?;
+    let ended = task.run(|command| {
+        command
+            // No __pycache__ in the reader's clone.
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .arg("-f")
+            .arg(settings.script)
+            .args(["--headless", "--only-summary", "--loglevel", "WARNING"])
+            .args(["--host", &format!("http://{target}")])
+            .args(["--users", &load.users.to_string()])
+            .args(["--spawn-rate", &spawn_rate.to_string()])
+            .args(["--run-time", &format!("{}s", whole.as_secs())])
+            .args(["--think", &think.as_secs_f64().to_string()])
+            .args(["--write-share", &super::write_share(load)])
+            .args(["--probe-per-second", &super::probe_per_second(load)])
+            .args(["--warm-up", &warm_up.as_secs_f64().to_string()])
+            .args(["--time-out", &load.time_out.as_secs_f64().to_string()])
+            .args(["--alone-ms", &super::alone_ms(settings)])
+            .arg("--summary")
+            .arg(task.summary_path());
+    })?;
+    read(load.users, &ended)
+}
+
+/// What `locust/common.py` writes.
+#[derive(Debug, Deserialize)]
+struct Summary {
+    version: String,
+    seconds: f64,
+    completed: u64,
+    mean_ms: f64,
+    min_ms: f64,
+    max_ms: f64,
+    quantiles: Vec<(f64, f64)>,
+    errors: BTreeMap<String, u64>,
+    per_second: Vec<u64>,
+}
+
+fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
+    let summary: Summary =
+        serde_json::from_str(&ended.summary).map_err(|error| DriverError::Summary {
+            tool: TOOL,
+            reason: error.to_string(),
+        })?;
+    let (wrong, errors): (BTreeMap<_, _>, BTreeMap<_, _>) = summary
+        .errors
+        .into_iter()
+        .partition(|(cause, _)| cause.starts_with(WRONG));
+    let requests_per_second = if summary.seconds > 0.0 {
+        summary.completed as f64 / summary.seconds
+    } else {
+        0.0
+    };
+    Ok(Outcome {
+        exit_code: ended.exit_code,
+        generator: GeneratorFacts {
+            name: GeneratorKind::Locust,
+            version: summary.version,
+            cpu_share: ended.cpu_share,
+            waited_share: ended.waited_share,
+            users,
+            open_loop: false,
+        },
+        seconds: summary.seconds,
+        completed: summary.completed,
+        requests_per_second,
+        errors,
+        wrong_answers: wrong.values().sum(),
+        first_wrong_answer: wrong
+            .into_keys()
+            .next()
+            .map(|cause| cause[WRONG.len()..].to_owned()),
+        unfinished: 0,
+        writes: 0,
+        probe: None,
+        latency: Latency {
+            mean_ms: summary.mean_ms,
+            min_ms: summary.min_ms,
+            max_ms: summary.max_ms,
+            quantiles: summary.quantiles,
+        },
+        service_latency: None,
+        per_second: summary.per_second,
+    })
+}

@@ -1,0 +1,136 @@
+//! k6 and Locust as load generators: started with a chapter's script and load, watched, and
+//! their machine-readable summaries read into an [`Outcome`](measurement::outcome::Outcome).
+
+pub mod k6;
+pub mod locust;
+
+mod child;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use thiserror::Error;
+
+use loadgen::interrupt::Interrupt;
+use loadgen::processors::{FileLimit, PinError};
+use measurement::load::{Arrivals, Load};
+
+/// How a tool is run, apart from the load itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings<'s> {
+    /// The tool's executable: a path, or a name to look for in `PATH`.
+    pub program: &'s Path,
+    /// The chapter's script for this tool.
+    pub script: &'s Path,
+    /// The processors that the tool may use (Linux only; elsewhere, and if empty: all).
+    pub processors: &'s [usize],
+    /// What an answer takes with nobody else there, for scripts that compare with it. Without it
+    /// they find out by themselves, which is wrong where others are there already.
+    pub alone: Option<Duration>,
+    /// Ends the run early when set.
+    pub interrupt: &'s Interrupt,
+}
+
+/// A run that yielded nothing.
+#[derive(Debug, Error)]
+pub enum DriverError {
+    /// The tool is not installed.
+    #[error("{tool} is not at `{}`; run `cargo workshop setup` to install it", .program.display())]
+    Missing {
+        /// `k6` or `Locust`.
+        tool: &'static str,
+        /// Where it was looked for.
+        program: PathBuf,
+    },
+    /// The chapter has no script for the tool.
+    #[error("there is no {tool} script at `{}`; run this from the workshop's folder", .script.display())]
+    NoScript {
+        /// `k6` or `Locust`.
+        tool: &'static str,
+        /// Where it was looked for.
+        script: PathBuf,
+    },
+    /// A load that the tool's scripts cannot send.
+    #[error("{tool} cannot send this load: {what}; use the embedded generator")]
+    Load {
+        /// `k6` or `Locust`.
+        tool: &'static str,
+        /// What it cannot.
+        what: &'static str,
+    },
+    /// Too few file descriptors for the users' connections.
+    #[error(transparent)]
+    Files(#[from] FileLimit),
+    /// A processor that the run may not use.
+    #[error(transparent)]
+    Pin(#[from] PinError),
+    /// The tool could not be started or watched.
+    #[error("cannot run {tool}: {reason}")]
+    Start {
+        /// `k6` or `Locust`.
+        tool: &'static str,
+        /// The system's words.
+        reason: std::io::Error,
+    },
+    /// The tool ended without a summary.
+    #[error("{tool} ended without a result ({status}); it said: {words}")]
+    Failed {
+        /// `k6` or `Locust`.
+        tool: &'static str,
+        /// Its exit status.
+        status: String,
+        /// The end of its standard error.
+        words: String,
+    },
+    /// The tool did not end when it should have.
+    #[error("{tool} was still running {} s after its load should have ended, and was stopped; try fewer users", .allowed.as_secs())]
+    Hangs {
+        /// `k6` or `Locust`.
+        tool: &'static str,
+        /// How long it was waited for.
+        allowed: Duration,
+    },
+    /// The summary is not what this version of the tool is known to write.
+    #[error(
+        "{tool}'s summary cannot be read: {reason}; run `cargo workshop setup` to install the version that the workshop knows"
+    )]
+    Summary {
+        /// `k6` or `Locust`.
+        tool: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The interrupt flag was set.
+    #[error("the load was interrupted")]
+    Interrupted,
+}
+
+/// The share of writes of a load, as both tools' scripts take it.
+fn write_share(load: &Load) -> String {
+    let share = load.writes.as_ref().map_or(0.0, |writes| writes.share);
+    share.to_string()
+}
+
+/// The probes a second of a load, as both tools' scripts take them. What they saw of them stays in
+/// their thresholds.
+fn probe_per_second(load: &Load) -> String {
+    let rate = load.probe.as_ref().map_or(0.0, |probe| probe.per_second);
+    rate.to_string()
+}
+
+/// Milliseconds, as both tools' scripts take them; 0 has them find out.
+fn alone_ms(settings: &Settings<'_>) -> String {
+    let alone = settings.alone.unwrap_or_default();
+    (alone.as_secs_f64() * 1000.0).to_string()
+}
+
+/// The think time of a load, if `tool` can send it.
+fn think(tool: &'static str, load: &Load) -> Result<Duration, DriverError> {
+    match load.arrivals {
+        Arrivals::Closed { think } => Ok(think),
+        Arrivals::Open { .. } => Err(DriverError::Load {
+            tool,
+            what: "the workshop's scripts know closed loops only",
+        }),
+    }
+}

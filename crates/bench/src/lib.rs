@@ -1,0 +1,15 @@
+//! Runs what is to be measured: servers as child processes under load, in the order that a proof
+//! asks for, and the profiles that they give meanwhile.
+
+pub mod agreement;
+pub mod counters;
+pub mod drivers;
+pub mod environment;
+pub mod placement;
+pub mod profiling;
+pub mod proof;
+pub mod provenance;
+pub mod rounds;
+pub mod server;
+pub mod trial;
+mod watch;

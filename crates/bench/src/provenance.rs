@@ -1,0 +1,109 @@
+//! Where a record comes from: date, commit, compiler, and the digest of its claims.
+
+use std::{path::Path, process::Command, time::SystemTime};
+
+use sha2::{Digest as _, Sha256};
+
+use measurement::record::Commit;
+
+/// Now, UTC, to the second: `2026-11-20T20:30:00Z`.
+pub fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+/// SHA-256 of a text, in hexadecimal.
+pub fn digest(text: &str) -> String {
+    use std::fmt::Write as _;
+
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(text) {
+        // Writing to a String cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}
+
+/// The version of the `rustc` that cargo calls in `folder`, such as `1.95.0`.
+pub fn rustc_version(folder: &Path) -> Option<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let said = said_by(Command::new(rustc).arg("--version").current_dir(folder))?;
+    Some(said.split_whitespace().nth(1)?.to_owned())
+}
+
+/// The commit checked out in `folder`; `unknown` where there is no git, or
+/// no repository (a downloaded archive works without).
+pub fn checked_out(folder: &Path) -> Commit {
+    let git = |arguments: &[&str]| said_by(Command::new("git").args(arguments).current_dir(folder));
+    let hash = git(&["rev-parse", "HEAD"]);
+    let changes = git(&["status", "--porcelain", "--untracked-files=no"]);
+    Commit {
+        hash: hash.unwrap_or_else(|| "unknown".to_owned()),
+        dirty: changes.is_none_or(|changes| !changes.is_empty()),
+    }
+}
+
+fn said_by(command: &mut Command) -> Option<String> {
+    let output = command
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_date_is_utc_to_the_second() {
+        let now = now();
+        assert_eq!(now.len(), "2026-11-20T20:30:00Z".len(), "{now}");
+        assert!(now.ends_with('Z'), "{now}");
+    }
+
+    /// The example of FIPS 180-2, appendix B.1.
+    #[test]
+    fn the_digest_is_sha_256() {
+        assert_eq!(
+            digest("abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+
+    #[test]
+    fn the_compiler_says_its_version() {
+        let version = rustc_version(Path::new(".")).unwrap();
+        assert!(version.starts_with("1."), "{version}");
+    }
+
+    #[test]
+    fn a_folder_outside_git_has_no_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let commit = checked_out(folder.path());
+        assert_eq!(commit.in_short(), "unknown with changes");
+    }
+
+    #[test]
+    fn a_changed_file_shows_in_the_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = |arguments: &[&str]| {
+            let identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
+            let done = Command::new("git")
+                .args(identity)
+                .args(arguments)
+                .current_dir(folder.path())
+                .output()
+                .unwrap();
+            assert!(done.status.success(), "{done:?}");
+        };
+        let file = folder.path().join("file");
+        std::fs::write(&file, "one").unwrap();
+        git(&["init", "-q"]);
+        git(&["add", "."]);
+        git(&["commit", "-qm", "One"]);
+        let clean = checked_out(folder.path());
+        assert_eq!((clean.hash.len(), clean.dirty), (40, false));
+        std::fs::write(&file, "two").unwrap();
+        assert!(checked_out(folder.path()).dirty);
+    }
+}

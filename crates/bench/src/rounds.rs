@@ -1,0 +1,244 @@
+//! One round: a fresh server under one load, and what both saw.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use loadgen::interrupt::Interrupt;
+use loadgen::{GeneratorError, Progress};
+use measurement::chapter_file::{ChapterFile, Setting};
+use measurement::load::Load;
+use measurement::metrics::Metrics;
+use measurement::outcome::Outcome;
+use measurement::record::{Purpose, Round};
+
+use crate::environment::quota::throttled_so_far;
+use crate::placement::Placement;
+use crate::server::{Launch, Server, ServerError};
+use crate::watch;
+
+/// Everything that a run on servers needs to know.
+#[derive(Clone)]
+pub struct Bench<'a> {
+    /// The chapter's compiled binary.
+    pub program: &'a Path,
+    /// Its build with the features that the mechanism is counted with, where it has some.
+    pub counted: Option<&'a Path>,
+    /// Arguments for every server, beside those of the setting.
+    pub arguments: &'a [String],
+    /// The chapter's claims and loads.
+    pub chapter: &'a ChapterFile,
+    /// Who runs where.
+    pub placement: &'a Placement,
+    /// Ctrl-C.
+    pub interrupt: &'a Interrupt,
+    /// Told what happens, for the terminal.
+    pub observer: &'a dyn Fn(Event<'_>),
+}
+
+/// What happens, as it happens.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// A round or a profile begins: number, of how many, what it is.
+    Begins(usize, usize, &'a str),
+    /// Load is on.
+    Runs(Progress),
+    /// A round ended: what it was, and its requests a second.
+    Measured(&'a str, f64),
+    /// A profile ended: what it was, and what it shows most of.
+    Profiled(&'a str, &'a str),
+}
+
+/// Why a run could not be carried through.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The server failed.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The generator failed.
+    #[error(transparent)]
+    Generator(#[from] GeneratorError),
+    /// The chapter's file names no such setting (its reader checks that it does).
+    #[error("chapter.toml has no [settings.{0}]; add it")]
+    NoSetting(String),
+}
+
+impl RunError {
+    /// Whether it was Ctrl-C.
+    pub fn is_interrupt(&self) -> bool {
+        matches!(
+            self,
+            Self::Server(ServerError::Interrupted) | Self::Generator(GeneratorError::Interrupted)
+        )
+    }
+}
+
+impl Bench<'_> {
+    /// The named setting of the chapter's file.
+    ///
+    /// # Errors
+    ///
+    /// When there is none of this name.
+    pub fn setting(&self, name: &str) -> Result<&Setting, RunError> {
+        self.chapter
+            .setting(name)
+            .ok_or_else(|| RunError::NoSetting(name.to_owned()))
+    }
+
+    /// Starts a server of `variant` on its processors, as `setting` has it.
+    ///
+    /// # Errors
+    ///
+    /// When it does not come up.
+    pub fn start(
+        &self,
+        variant: &str,
+        setting: &Setting,
+        data_seed: u64,
+    ) -> Result<Server, ServerError> {
+        self.start_program(self.program, variant, setting, data_seed)
+    }
+
+    /// Whether the mechanism is counted in a round of its own, and not in those of `setting`.
+    pub(crate) fn counts_apart(&self, setting: &str) -> bool {
+        let own = self.chapter.mechanism.setting.as_deref();
+        own.is_some_and(|own| own != setting || self.counted.is_some())
+    }
+
+    /// Starts a server of the build that counts the mechanism.
+    ///
+    /// # Errors
+    ///
+    /// When it does not come up.
+    pub fn start_counted(
+        &self,
+        variant: &str,
+        setting: &Setting,
+        data_seed: u64,
+    ) -> Result<Server, ServerError> {
+        let program = self.counted.unwrap_or(self.program);
+        self.start_program(program, variant, setting, data_seed)
+    }
+
+    fn start_program(
+        &self,
+        program: &Path,
+        variant: &str,
+        setting: &Setting,
+        data_seed: u64,
+    ) -> Result<Server, ServerError> {
+        let launch = Launch {
+            program,
+            variant,
+            data_seed,
+            arguments: &[self.arguments, &setting.arguments].concat(),
+            processors: &self.placement.server,
+        };
+        Server::start(&launch, self.interrupt)
+    }
+
+    /// Puts `load` on a server.
+    ///
+    /// # Errors
+    ///
+    /// When no load can be made, or on Ctrl-C.
+    pub fn drive(&self, server: &Server, load: &Load) -> Result<Outcome, GeneratorError> {
+        self.drive_at(server.service(), load)
+    }
+
+    /// Puts `load` on whatever answers at `target`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Bench::drive`].
+    pub fn drive_at(&self, target: SocketAddr, load: &Load) -> Result<Outcome, GeneratorError> {
+        let progress = |now: Progress| (self.observer)(Event::Runs(now));
+        let settings = loadgen::Settings {
+            processors: &self.placement.generator,
+            interrupt: self.interrupt,
+            progress: Some(&progress),
+        };
+        loadgen::run(target, load, &settings)
+    }
+
+    /// One fresh server under one load; also whether it was an optimised build.
+    ///
+    /// # Errors
+    ///
+    /// When server or generator fails, or on Ctrl-C.
+    pub fn round(
+        &self,
+        purpose: Purpose,
+        variant: &str,
+        setting: &str,
+    ) -> Result<(Round, bool), RunError> {
+        let load = self.chapter.load_of(self.setting(setting)?);
+        let mut connections = Vec::new();
+        let (mut round, optimised) = self.round_by(purpose, variant, setting, |server| {
+            if purpose != Purpose::Series {
+                return Ok(self.drive(server, &load)?);
+            }
+            let (outcome, seen) = watch::connections(server, || self.drive(server, &load));
+            connections = seen;
+            Ok::<_, RunError>(outcome?)
+        })?;
+        round.connections = connections;
+        Ok((round, optimised))
+    }
+
+    /// One fresh server under whatever load `drive` puts on it.
+    ///
+    /// # Errors
+    ///
+    /// When the server fails, or with what `drive` says.
+    pub fn round_by<E: From<RunError>>(
+        &self,
+        purpose: Purpose,
+        variant: &str,
+        setting: &str,
+        drive: impl FnOnce(&Server) -> Result<Outcome, E>,
+    ) -> Result<(Round, bool), E> {
+        let failed = |error: ServerError| E::from(error.into());
+        // The load of the chapter itself is a setting without a name.
+        let asked = self.chapter.setting(setting).unwrap_or(&self.chapter.load);
+        let server = match purpose {
+            Purpose::Mechanism => self.start_counted(variant, asked, 0),
+            _ => self.start(variant, asked, 0),
+        }
+        .map_err(failed)?;
+        let throttled = throttled_so_far();
+        let before = server.metrics().map_err(failed)?;
+        let outcome = drive(&server)?;
+        let after = server.metrics().map_err(failed)?;
+        let cpu = |metrics: &Metrics| metrics.get("process_cpu_seconds");
+        let received = |metrics: &Metrics| metrics.count("http_requests_total");
+        let unfinished = outcome.unfinished;
+        let reading = |metric: String| after.get(&metric).map(|value| (metric, value));
+        let round = Round {
+            purpose,
+            variant: variant.to_owned(),
+            setting: setting.to_owned(),
+            outcome,
+            readings: self
+                .chapter
+                .metrics()
+                .into_iter()
+                .filter_map(reading)
+                .collect(),
+            server_cpu_s: cpu(&after).zip(cpu(&before)).map(|(a, b)| a - b),
+            server_answers: received(&after)
+                .zip(received(&before))
+                .and_then(|(a, b)| a.checked_sub(b)?.checked_sub(unfinished)),
+            throttled_s: throttled_since(throttled),
+            wall_s: server.age().as_secs_f64(),
+            connections: Vec::new(),
+        };
+        Ok((round, server.is_optimised()))
+    }
+}
+
+/// Seconds for which a quota held this run back since `before`.
+pub(crate) fn throttled_since(before: Option<Duration>) -> Option<f64> {
+    let so_far = throttled_so_far()?.checked_sub(before?)?;
+    Some(so_far.as_secs_f64())
+}

@@ -1,0 +1,337 @@
+//! A chapter's server as a child process: started, asked, and never left behind.
+
+mod ask;
+mod last_words;
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+pub use self::ask::{get, send};
+use self::last_words::{LastWords, panics_in};
+use loadgen::interrupt::Interrupt;
+use loadgen::processors;
+use measurement::metrics::Metrics;
+
+/// A server that says nothing for so long after its start hangs.
+const START_TIME_OUT: Duration = Duration::from_secs(15);
+
+/// What to start.
+#[derive(Debug, Clone)]
+pub struct Launch<'a> {
+    /// The chapter's compiled binary.
+    pub program: &'a Path,
+    /// Which of its variants.
+    pub variant: &'a str,
+    /// Varies the data, and with it the right answer; 0 is what readers see.
+    pub data_seed: u64,
+    /// Further arguments, such as `--tls`.
+    pub arguments: &'a [String],
+    /// Processors that the server may use; empty for all. Where the system lets
+    /// no process inherit them (macOS, Windows), all are used.
+    pub processors: &'a [usize],
+}
+
+impl<'a> Launch<'a> {
+    /// A variant as readers start it, on all processors.
+    pub fn of(program: &'a Path, variant: &'a str) -> Self {
+        Self {
+            program,
+            variant,
+            data_seed: 0,
+            arguments: &[],
+            processors: &[],
+        }
+    }
+}
+
+/// A server that could not be started or asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The binary cannot be run.
+    #[error("cannot start {}: {source}; build it again with `cargo build`", .program.display())]
+    Spawn {
+        /// The binary.
+        program: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// It ended before it listened.
+    #[error("the {variant} server ended before it listened ({status}): {words}")]
+    Ended {
+        /// Which variant.
+        variant: String,
+        /// Its exit status.
+        status: String,
+        /// The end of its standard error.
+        words: String,
+    },
+    /// It runs, but never said that it listens.
+    #[error(
+        "the {variant} server did not say within {} s that it listens; look for an endless loop \
+         or a lock before `serve` in its code{}", START_TIME_OUT.as_secs(), and_said(.words)
+    )]
+    Hangs {
+        /// Which variant.
+        variant: String,
+        /// The end of its standard error.
+        words: String,
+    },
+    /// The admin listener gave no answer, or a refusal.
+    #[error("the {variant} server gave no {path}: {reason}")]
+    Admin {
+        /// Which variant.
+        variant: String,
+        /// What was asked for.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+fn and_said(words: &str) -> String {
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!("; it said: {words}")
+    }
+}
+
+/// A running server. Dropping it ends the process.
+#[derive(Debug)]
+pub struct Server {
+    variant: String,
+    child: Child,
+    // The server ends when this closes: also when this process is killed.
+    stdin: Option<ChildStdin>,
+    errors: LastWords,
+    service: SocketAddr,
+    admin: SocketAddr,
+    optimised: bool,
+    started: Instant,
+}
+
+impl Server {
+    /// Starts a server on free ports and waits until it listens.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started, ends or stays silent, or `interrupt` is set.
+    pub fn start(launch: &Launch<'_>, interrupt: &Interrupt) -> Result<Self, ServerError> {
+        let started = Instant::now();
+        let mut child = spawn(launch).map_err(|source| ServerError::Spawn {
+            program: launch.program.to_owned(),
+            source,
+        })?;
+        let errors = LastWords::of(child.stderr.take());
+        let lines = lines_of(child.stdout.take());
+        // From here on the process must end whatever happens: the value owns it.
+        let mut server = Self {
+            variant: launch.variant.to_owned(),
+            stdin: child.stdin.take(),
+            child,
+            errors,
+            service: SocketAddr::from(([127, 0, 0, 1], 0)),
+            admin: SocketAddr::from(([127, 0, 0, 1], 0)),
+            optimised: true,
+            started,
+        };
+        server.await_ready(&lines, interrupt)?;
+        Ok(server)
+    }
+
+    fn await_ready(
+        &mut self,
+        lines: &Receiver<String>,
+        interrupt: &Interrupt,
+    ) -> Result<(), ServerError> {
+        loop {
+            if interrupt.is_set() {
+                return Err(ServerError::Interrupted);
+            }
+            match lines.recv_timeout(Duration::from_millis(50)) {
+                Ok(line) => {
+                    if line.contains("UNOPTIMISED") {
+                        self.optimised = false;
+                    }
+                    if let [service, admin] = addresses(&line)[..] {
+                        (self.service, self.admin) = (service, admin);
+                        return Ok(());
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
+                Err(RecvTimeoutError::Timeout) if self.started.elapsed() > START_TIME_OUT => {
+                    return Err(ServerError::Hangs {
+                        variant: self.variant.clone(),
+                        words: self.errors.text(),
+                    });
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    fn ended(&mut self) -> ServerError {
+        // Its output is closed; give the exit itself, and its last words, a moment.
+        let deadline = Instant::now() + Duration::from_secs(2);
+        let status = loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => break status.to_string(),
+                Ok(None) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                _ => break "its output is closed".to_owned(),
+            }
+        };
+        std::thread::sleep(Duration::from_millis(20));
+        ServerError::Ended {
+            variant: self.variant.clone(),
+            status,
+            words: self.errors.text(),
+        }
+    }
+
+    /// Where the service listens.
+    pub fn service(&self) -> SocketAddr {
+        self.service
+    }
+
+    /// Where profiles and counters are.
+    pub fn admin(&self) -> SocketAddr {
+        self.admin
+    }
+
+    /// `false` when the server said that its figures mean nothing.
+    pub fn is_optimised(&self) -> bool {
+        self.optimised
+    }
+
+    /// Since the process was started.
+    pub fn age(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Whether the process has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+
+    /// The end of what the server wrote to its standard error.
+    pub fn last_words(&self) -> String {
+        self.errors.text()
+    }
+
+    /// The panics among its last words, one line each: `file:line: message`.
+    pub fn panics(&self) -> Vec<String> {
+        panics_in(&self.errors.text())
+    }
+
+    /// The counters of this moment.
+    ///
+    /// # Errors
+    ///
+    /// When the admin listener does not answer.
+    pub fn metrics(&self) -> Result<Metrics, ServerError> {
+        let text = self.ask("/metrics", Duration::from_secs(10))?;
+        Ok(Metrics::parse(&String::from_utf8_lossy(&text)))
+    }
+
+    /// The body of `path` on the admin listener.
+    ///
+    /// # Errors
+    ///
+    /// When it does not answer within `time_out`, or refuses.
+    pub fn ask(&self, path: &str, time_out: Duration) -> Result<Vec<u8>, ServerError> {
+        get(self.admin, path, time_out).map_err(|reason| ServerError::Admin {
+            variant: self.variant.clone(),
+            path: path.to_owned(),
+            reason,
+        })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let deadline = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < deadline {
+            match self.child.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(5)),
+                _ => return,
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(launch: &Launch<'_>) -> std::io::Result<Child> {
+    let mut command = Command::new(launch.program);
+    command
+        .arg(launch.variant)
+        .args(["--port", "0", "--admin-port", "0", "--stop-with-stdin"])
+        .args(["--data-seed", &launch.data_seed.to_string()])
+        .args(launch.arguments)
+        // A hundred backtraces would push the first panic out of what is kept.
+        .env("RUST_BACKTRACE", "0")
+        // Services that call another one would go through the reader's proxy if there is one.
+        .env("NO_PROXY", "127.0.0.1,localhost")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let processors = launch.processors.to_vec();
+    // A child inherits the processors of the thread that starts it: pin one for this.
+    std::thread::spawn(move || {
+        if cfg!(target_os = "linux") {
+            processors::pin_current_thread(&processors)
+                .map_err(|error| std::io::Error::other(error.to_string()))?;
+        }
+        command.spawn()
+    })
+    .join()
+    .unwrap_or_else(|_| Err(std::io::Error::other("the starting thread panicked")))
+}
+
+fn addresses(line: &str) -> Vec<SocketAddr> {
+    line.split("http://")
+        .skip(1)
+        .filter_map(|rest| {
+            rest.split(|c: char| c == ',' || c.is_whitespace())
+                .next()?
+                .parse()
+                .ok()
+        })
+        .collect()
+}
+
+/// Reads on until the pipe closes, so that the server never blocks on it.
+fn lines_of(output: Option<impl Read + Send + 'static>) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in output.into_iter().flat_map(|o| BufReader::new(o).lines()) {
+            let Ok(line) = line else { break };
+            let _ = sender.send(line);
+        }
+    });
+    receiver
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ready_line_yields_service_and_admin() {
+        let line =
+            "chapter1 problem listens on http://127.0.0.1:8080, admin on http://127.0.0.1:6060";
+        let ports: Vec<u16> = addresses(line).iter().map(SocketAddr::port).collect();
+        assert_eq!(ports, [8080, 6060]);
+        assert!(addresses("warming up").is_empty());
+    }
+}

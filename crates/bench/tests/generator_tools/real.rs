@@ -1,0 +1,212 @@
+//! The tools themselves, with chapter 1's scripts as a reader types them, against a service with
+//! the fault and one without.
+//!
+//! ```text
+//! K6=.tools/bin/k6 LOCUST=.tools/locust/bin/locust \
+//!     cargo test -p bench --test generator_tools -- --ignored --test-threads 1
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use loadgen::interrupt::Interrupt;
+use measurement::load::Load;
+use measurement::outcome::GeneratorKind;
+
+use crate::server::{Reaction, Server, answer};
+
+const MISSED: Option<i32> = Some(99);
+const KEPT: Option<i32> = Some(0);
+
+/// One call of 50 ms after the other, as under a lock held across it.
+fn serial() -> Server {
+    Server::start(|_, _| {
+        std::thread::sleep(Duration::from_millis(50));
+        Reaction::Answer(answer("200 OK", "6"))
+    })
+}
+
+/// Any number of calls at once.
+fn concurrent() -> Server {
+    Server::start(|_, _| Reaction::Late(Duration::from_millis(50), answer("200 OK", "6")))
+}
+
+/// As fast as the solution, but wrong.
+fn wrong() -> Server {
+    Server::start(|_, _| Reaction::Late(Duration::from_millis(50), answer("200 OK", "7")))
+}
+
+fn workshop() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Where the tool is. A relative path is meant from the workshop's folder.
+fn program(tool: &str) -> PathBuf {
+    let named = std::env::var_os(tool.to_uppercase()).unwrap_or_else(|| tool.into());
+    let inside = workshop().join(&named);
+    if inside.is_file() {
+        inside
+    } else {
+        named.into()
+    }
+}
+
+fn command(tool: &str) -> Command {
+    let mut command = Command::new(program(tool));
+    command
+        .current_dir(workshop())
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    command
+}
+
+fn k6(server: &Server) -> Option<i32> {
+    command("k6")
+        .args(["run", "--quiet", "--no-usage-report"])
+        .args(["-e", &format!("HOST=http://{}", server.address)])
+        .args(["-e", "USERS=100", "-e", "THINK=0.5", "-e", "DURATION=4"])
+        .arg("k6/chapter1.js")
+        .status()
+        .unwrap()
+        .code()
+}
+
+fn locust(server: &Server) -> Command {
+    let mut locust = command("locust");
+    locust
+        .args(["-f", "locust/chapter1.py", "--only-summary"])
+        .args(["--host", &format!("http://{}", server.address)])
+        .args([
+            "-u",
+            "100",
+            "-r",
+            "100",
+            "-t",
+            "7s",
+            "--headless",
+            "--think",
+            "0.5",
+        ]);
+    locust
+}
+
+#[test]
+#[ignore = "needs k6: cargo workshop setup"]
+fn k6_fails_on_the_fault_and_passes_on_the_cure() {
+    assert_eq!(k6(&serial()), MISSED);
+    assert_eq!(k6(&concurrent()), KEPT);
+    assert_eq!(k6(&wrong()), MISSED);
+}
+
+#[test]
+#[ignore = "needs Locust: cargo workshop setup"]
+fn locust_fails_on_the_fault_and_passes_on_the_cure() {
+    let code = |server: Server| locust(&server).status().unwrap().code();
+    assert_eq!(code(serial()), MISSED);
+    assert_eq!(code(concurrent()), KEPT);
+    assert_eq!(code(wrong()), MISSED);
+}
+
+#[test]
+#[ignore = "needs Locust: cargo workshop setup"]
+fn locusts_master_judges_what_two_workers_measured() {
+    for (server, expected) in [(serial(), MISSED), (concurrent(), KEPT), (wrong(), MISSED)] {
+        let port = free_port();
+        let workers: Vec<Child> = (0..2)
+            .map(|_| {
+                command("locust")
+                    .args(["-f", "locust/chapter1.py", "--worker"])
+                    .args(["--master-host", "127.0.0.1", "--master-port", &port])
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        let code = locust(&server)
+            .args([
+                "--master",
+                "--expect-workers",
+                "2",
+                "--expect-workers-max-wait",
+                "30",
+            ])
+            .args([
+                "--master-bind-host",
+                "127.0.0.1",
+                "--master-bind-port",
+                &port,
+            ])
+            .status()
+            .unwrap()
+            .code();
+        for mut worker in workers {
+            assert!(worker.wait().unwrap().success());
+        }
+        assert_eq!(code, expected);
+    }
+}
+
+#[test]
+#[ignore = "needs k6 and Locust: cargo workshop setup"]
+fn the_drivers_read_what_the_tools_really_write() {
+    let load = Load {
+        users: 50,
+        warm_up: Duration::from_secs(1),
+        duration: Duration::from_secs(2),
+        ..crate::load()
+    };
+    for (kind, tool, script) in [
+        (GeneratorKind::K6, "k6", "k6/chapter1.js"),
+        (GeneratorKind::Locust, "locust", "locust/chapter1.py"),
+    ] {
+        let script = workshop().join(script);
+        let outcome = |server: &Server| {
+            let interrupt = Interrupt::new();
+            crate::drive(
+                kind,
+                server.address,
+                &load,
+                &program(tool),
+                &script,
+                &interrupt,
+            )
+            .unwrap()
+        };
+        let right = outcome(&concurrent());
+        assert!(
+            right.completed > 0 && right.latency.min_ms >= 50.0,
+            "{right:?}"
+        );
+        assert!(right.requests_per_second <= 91.0 * 1.1, "{right:?}");
+        assert_eq!((right.error_count(), right.wrong_answers), (0, 0));
+        assert!(right.generator.cpu_share.is_some_and(|share| share > 0.0));
+
+        let bad = outcome(&wrong());
+        assert!(bad.wrong_answers > 0 && bad.completed == 0, "{bad:?}");
+        assert_eq!(bad.error_count(), 0, "{bad:?}");
+        if kind == GeneratorKind::Locust {
+            assert_eq!(bad.first_wrong_answer.as_deref(), Some("7"));
+        }
+
+        let broken = outcome(&Server::start(|_, _| {
+            Reaction::Answer(answer("500 Internal Server Error", "6"))
+        }));
+        assert!(
+            broken.error_count() > 0 && broken.completed == 0,
+            "{broken:?}"
+        );
+        assert!(
+            broken
+                .errors
+                .keys()
+                .all(|cause| cause.starts_with("status")),
+            "{broken:?}"
+        );
+    }
+}
+
+fn free_port() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port().to_string()
+}

@@ -1,0 +1,152 @@
+//! Users of one generator thread that share a script: those of the load, or its probe's.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::error::GeneratorError;
+use super::record::Record;
+use super::request;
+use super::schedule::Schedule;
+use super::shared::Shared;
+use super::user::{self, Ask, Script};
+use measurement::load::{Arrivals, Exchange, Probe};
+
+/// Connections over which a probe is sent: so many may be overdue at once without delaying the
+/// next, and beyond them latency still counts from the scheduled moment.
+const PROBE_USERS: u32 = 64;
+
+/// Users with one script, before they come.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) script: Rc<Script>,
+    /// Open loop only.
+    schedule: Option<Rc<Schedule>>,
+    users: u32,
+    think: Duration,
+}
+
+impl Group {
+    /// The users of the load itself.
+    pub(super) fn of_load(shared: &Shared<'_>, index: usize) -> Result<Self, GeneratorError> {
+        let load = shared.load;
+        let (schedule, think) = match load.arrivals {
+            Arrivals::Closed { think } => (None, think),
+            Arrivals::Open { per_second } => {
+                (Some(schedule(shared, index, per_second)), Duration::ZERO)
+            }
+        };
+        let mut script = script(shared, &load.exchange, schedule.is_some())?;
+        script.write = load
+            .writes
+            .as_ref()
+            .map(|writes| (ask(shared, &writes.exchange), writes.share));
+        Ok(Self {
+            script: Rc::new(script),
+            schedule,
+            users: load.users,
+            think,
+        })
+    }
+
+    /// The connections of the load's probe.
+    pub(super) fn of_probe(
+        shared: &Shared<'_>,
+        index: usize,
+        probe: &Probe,
+    ) -> Result<Self, GeneratorError> {
+        Ok(Self {
+            script: Rc::new(script(shared, &probe.exchange, true)?),
+            schedule: Some(schedule(shared, index, probe.per_second)),
+            users: PROBE_USERS,
+            think: Duration::ZERO,
+        })
+    }
+
+    /// Lets this thread's users come, one after the other. Call within the thread's runtime.
+    pub(super) fn spawn(&self, shared: &Shared<'_>, index: usize) {
+        let ramp = shared.timeline.all_here - shared.timeline.begin;
+        for number in (0..self.users).skip(index).step_by(shared.threads) {
+            let share = f64::from(number) / f64::from(self.users);
+            let first = shared.timeline.begin + ramp.mul_f64(share);
+            let script = Rc::clone(&self.script);
+            if let Some(schedule) = self.schedule.clone() {
+                tokio::task::spawn_local(async move {
+                    user::open_loop(&script, number, first, &schedule).await;
+                });
+            } else {
+                let think = self.think;
+                tokio::task::spawn_local(async move {
+                    user::closed_loop(&script, number, first, think).await;
+                });
+            }
+        }
+        if let Some(schedule) = self.schedule.clone() {
+            tokio::task::spawn_local(async move { schedule.keep().await });
+        }
+    }
+
+    /// What the users saw, once their runtime is gone.
+    pub(super) fn into_seen(self) -> Result<Seen, GeneratorError> {
+        let script = Rc::into_inner(self.script)
+            .ok_or_else(|| GeneratorError::Thread("a user outlived its runtime".to_owned()))?;
+        Ok(Seen {
+            record: script.record.into_inner(),
+            unsent: self.schedule.map_or(0, |schedule| schedule.waiting()),
+        })
+    }
+}
+
+/// What the users of a group saw.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) record: Record,
+    /// Requests of the schedule that no user was free to send.
+    unsent: u64,
+}
+
+impl Seen {
+    /// Adds what the same group of another thread saw.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.record.merge(other.record);
+        self.unsent += other.unsent;
+    }
+
+    /// Requests wanted and neither answered nor failed.
+    pub(super) fn unfinished(&self) -> u64 {
+        self.record.in_flight + self.unsent
+    }
+}
+
+fn script(
+    shared: &Shared<'_>,
+    exchange: &Exchange,
+    open_loop: bool,
+) -> Result<Script, GeneratorError> {
+    let load = shared.load;
+    let timeline = shared.timeline;
+    let record = Record::new(timeline.record_from, timeline.end, load.time_out, open_loop)
+        .map_err(|error| GeneratorError::Thread(error.to_string()))?;
+    Ok(Script {
+        target: shared.target,
+        ask: ask(shared, exchange),
+        write: None,
+        keep_alive: load.keep_alive,
+        time_out: load.time_out,
+        record: RefCell::new(record),
+    })
+}
+
+fn ask(shared: &Shared<'_>, exchange: &Exchange) -> Ask {
+    Ask {
+        request: request::bytes(shared.target, exchange, shared.load.keep_alive),
+        answer: exchange.answer.clone().into_bytes(),
+    }
+}
+
+/// This thread's share of `per_second`: the threads take turns, one step after the other.
+fn schedule(shared: &Shared<'_>, index: usize, per_second: f64) -> Rc<Schedule> {
+    let turn = Duration::from_secs_f64(index as f64 / per_second);
+    let share = per_second / shared.threads as f64;
+    Rc::new(Schedule::new(shared.timeline.all_here + turn, share))
+}

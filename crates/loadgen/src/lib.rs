@@ -1,0 +1,253 @@
+//! The embedded load generator: thousands of users on one core, every answer checked, its own
+//! cost measured.
+//!
+//! A run has three parts. Users come one after the other (see [`ramp`]); then the load's
+//! warm-up; then its duration, the only part that is recorded. Faults count in all three.
+//!
+//! Latency is the time from the moment a user wants an answer until it has read all of it. In
+//! an open loop that moment is the schedule's, so that a server which stalls is charged for the
+//! requests that had to wait meanwhile (corrected for coordinated omission). Opening a
+//! connection is part of it, except for the first one of a user that keeps its connection.
+
+mod alarm;
+mod answer;
+mod connection;
+mod error;
+mod failure;
+mod group;
+pub mod interrupt;
+mod patience;
+pub mod processors;
+mod rate;
+mod record;
+mod request;
+mod schedule;
+mod shared;
+mod user;
+mod worker;
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use crate::interrupt::Interrupt;
+use crate::processors::allow_open_files;
+pub use error::GeneratorError;
+use group::Seen;
+use measurement::load::{Arrivals, Load};
+use measurement::outcome::{GeneratorFacts, GeneratorKind, Outcome, Probed};
+pub use shared::Progress;
+use shared::{Shared, Timeline};
+use worker::Report;
+
+/// How a run is carried out, apart from the load itself.
+#[derive(Clone, Copy)]
+pub struct Settings<'s> {
+    /// One generator thread for each of these, pinned to it. Empty: one thread, not pinned.
+    pub processors: &'s [usize],
+    /// Ends the run early when set.
+    pub interrupt: &'s Interrupt,
+    /// Called a few times a second, from the thread that called [`run`].
+    pub progress: Option<&'s dyn Fn(Progress)>,
+}
+
+impl<'s> Settings<'s> {
+    /// One thread on any processor, and nobody who looks on.
+    pub fn of(interrupt: &'s Interrupt) -> Self {
+        Self {
+            processors: &[],
+            interrupt,
+            progress: None,
+        }
+    }
+}
+
+/// How long the users of `load` take to come: spread over their think time, so that they do not
+/// come back in one wave, and never more than ten thousand a second, which would overrun the
+/// queue of connections that a server has not accepted yet.
+pub fn ramp(load: &Load) -> Duration {
+    let connecting = Duration::from_micros(100) * load.users;
+    match load.arrivals {
+        Arrivals::Closed { think } => think.max(connecting),
+        Arrivals::Open { .. } => connecting,
+    }
+}
+
+/// Puts `load` on the server at `target` and returns what came of it, after the ramp, the
+/// warm-up and the duration have passed.
+///
+/// # Errors
+/// If the load cannot be made at all; requests that fail are part of the outcome.
+pub fn run(
+    target: SocketAddr,
+    load: &Load,
+    settings: &Settings<'_>,
+) -> Result<Outcome, GeneratorError> {
+    check(load)?;
+    // Beside the connections: the probe's, standard streams, event queues, and some to spare.
+    allow_open_files(u64::from(load.users) + 128)?;
+    TcpStream::connect_timeout(&target, Duration::from_secs(5))
+        .map_err(|reason| GeneratorError::Unreachable { target, reason })?;
+
+    let threads = settings.processors.len().clamp(1, load.users as usize);
+    // A moment for the threads to start, so that the first users are not late.
+    let begin = Instant::now() + Duration::from_millis(10);
+    let all_here = begin + ramp(load);
+    let record_from = all_here + load.warm_up;
+    let shared = Shared {
+        target,
+        load,
+        timeline: Timeline {
+            begin,
+            all_here,
+            record_from,
+            end: record_from + load.duration,
+        },
+        threads,
+        interrupt: settings.interrupt,
+        abandoned: AtomicBool::new(false),
+        completed: (0..threads).map(|_| AtomicU64::new(0)).collect(),
+        failed: (0..threads).map(|_| AtomicU64::new(0)).collect(),
+    };
+    let reports = run_threads(&shared, settings)?;
+    outcome(load, reports)
+}
+
+fn check(load: &Load) -> Result<(), GeneratorError> {
+    if load.users == 0 {
+        return Err(GeneratorError::Load("it has no users"));
+    }
+    if load.duration.is_zero() {
+        return Err(GeneratorError::Load("its duration is zero"));
+    }
+    if load.time_out.is_zero() {
+        return Err(GeneratorError::Load("its time-out is zero"));
+    }
+    let writes = load.writes.as_ref().map(|writes| &writes.exchange);
+    let probe = load.probe.as_ref().map(|probe| &probe.exchange);
+    for exchange in [Some(&load.exchange), writes, probe].into_iter().flatten() {
+        if !exchange.path.starts_with('/') {
+            return Err(GeneratorError::Load("its path does not start with /"));
+        }
+        if exchange.method == "HEAD" {
+            return Err(GeneratorError::Load("HEAD has no body to check"));
+        }
+    }
+    let rate = match load.arrivals {
+        Arrivals::Open { per_second } => Some(per_second),
+        Arrivals::Closed { .. } => None,
+    };
+    for rate in [rate, load.probe.as_ref().map(|probe| probe.per_second)] {
+        if rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
+            return Err(GeneratorError::Load("its rate is not above zero"));
+        }
+    }
+    Ok(())
+}
+
+fn run_threads(
+    shared: &Shared<'_>,
+    settings: &Settings<'_>,
+) -> Result<Vec<Report>, GeneratorError> {
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        for index in 0..shared.threads {
+            let processor = settings.processors.get(index).copied();
+            let sender = sender.clone();
+            std::thread::Builder::new()
+                .name(format!("generator-{index}"))
+                .spawn_scoped(scope, move || {
+                    let _ = sender.send(worker::run(shared, index, processor));
+                })
+                .map_err(|error| GeneratorError::Thread(error.to_string()))?;
+        }
+        drop(sender);
+        let mut reports = Vec::with_capacity(shared.threads);
+        let mut failure = None;
+        while reports.len() < shared.threads {
+            match receiver.recv_timeout(Duration::from_millis(200)) {
+                Ok(Ok(report)) => reports.push(report),
+                Ok(Err(error)) => {
+                    // The first failure is the cause; the others stop because of it.
+                    shared.abandoned.store(true, Ordering::Relaxed);
+                    failure.get_or_insert(error);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Some(progress) = settings.progress {
+                        progress(shared.progress());
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        match failure {
+            Some(error) => Err(error),
+            None if reports.len() < shared.threads => Err(GeneratorError::Thread(
+                "it panicked; see the message above".to_owned(),
+            )),
+            None => Ok(reports),
+        }
+    })
+}
+
+fn outcome(load: &Load, reports: Vec<Report>) -> Result<Outcome, GeneratorError> {
+    // A run is as bound as its busiest thread: the other threads cannot take over its users.
+    let busiest = |share: fn(&Report) -> Option<f64>| {
+        reports
+            .iter()
+            .map(share)
+            .try_fold(0.0, |most: f64, share| Some(most.max(share?)))
+    };
+    let cpu_share = busiest(|report| report.cost.used);
+    let waited_share = busiest(|report| report.cost.waited);
+    let (users, probes): (Vec<Seen>, Vec<Option<Seen>>) = reports
+        .into_iter()
+        .map(|report| (report.users, report.probe))
+        .unzip();
+    let all = merged(users).ok_or_else(|| GeneratorError::Thread("none was started".to_owned()))?;
+    let seconds = load.duration.as_secs_f64();
+    let record = &all.record;
+    Ok(Outcome {
+        exit_code: None,
+        generator: GeneratorFacts {
+            name: GeneratorKind::Embedded,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            cpu_share,
+            waited_share,
+            users: load.users,
+            open_loop: matches!(load.arrivals, Arrivals::Open { .. }),
+        },
+        seconds,
+        completed: record.completions.count,
+        writes: record.writes,
+        requests_per_second: record.completions.per_second(seconds),
+        errors: record.errors(),
+        wrong_answers: record.wrong_answers,
+        unfinished: all.unfinished(),
+        latency: record.latency(),
+        service_latency: record.service_latency(),
+        per_second: record.per_second.clone(),
+        first_wrong_answer: record.first_wrong_answer.clone(),
+        probe: merged(probes.into_iter().flatten()).map(|seen| probed(&seen)),
+    })
+}
+
+fn merged(parts: impl IntoIterator<Item = Seen>) -> Option<Seen> {
+    parts.into_iter().reduce(|mut all, part| {
+        all.merge(part);
+        all
+    })
+}
+
+fn probed(seen: &Seen) -> Probed {
+    let record = &seen.record;
+    Probed {
+        completed: record.completions.count,
+        errors: record.errors(),
+        wrong_answers: record.wrong_answers,
+        unfinished: seen.unfinished(),
+        latency: record.latency(),
+        service_latency: record.service_latency().unwrap_or_default(),
+    }
+}

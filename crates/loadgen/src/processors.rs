@@ -1,0 +1,131 @@
+//! What the operating system grants a measurement: the processors a thread may
+//! run on, and how many files (connections) a process may hold open.
+
+use std::path::Path;
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// A thread could not be kept on the processors asked for.
+#[derive(Debug, Error)]
+#[error(
+    "cannot pin a thread to processor {processors:?}: {reason}; run `cargo workshop doctor` to see \
+     which processors this process may use"
+)]
+pub struct PinError {
+    /// The processors asked for.
+    pub processors: Vec<usize>,
+    /// The system's words.
+    pub reason: String,
+}
+
+/// Keeps the calling thread on `processors`; the threads and processes that it starts from
+/// then on inherit this. An empty list changes nothing.
+///
+/// # Errors
+/// If the system refuses, or cannot pin at all (macOS; and on Windows more than one processor).
+pub fn pin_current_thread(processors: &[usize]) -> Result<(), PinError> {
+    if processors.is_empty() {
+        return Ok(());
+    }
+    set_affinity(processors).map_err(|reason| PinError {
+        processors: processors.to_vec(),
+        reason,
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn set_affinity(processors: &[usize]) -> Result<(), String> {
+    use rustix::thread::{CpuSet, sched_setaffinity};
+
+    let mut set = CpuSet::new();
+    for &processor in processors {
+        if processor >= CpuSet::MAX_CPU {
+            return Err(format!("there is no processor {processor}"));
+        }
+        set.set(processor);
+    }
+    sched_setaffinity(None, &set).map_err(|error| error.to_string())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_affinity(processors: &[usize]) -> Result<(), String> {
+    match processors {
+        [id] if core_affinity::set_for_current(core_affinity::CoreId { id: *id }) => Ok(()),
+        [_] => Err("the system does not let a thread choose its processor".to_owned()),
+        _ => Err("this system pins a thread to one processor, not to several".to_owned()),
+    }
+}
+
+/// The processors that the calling thread may run on, in rising order; empty where the system
+/// does not tell.
+pub fn available() -> Vec<usize> {
+    let mut processors: Vec<usize> = core_affinity::get_core_ids()
+        .unwrap_or_default()
+        .into_iter()
+        .map(|core| core.id)
+        .collect();
+    processors.sort_unstable();
+    processors
+}
+
+/// How many processors the calling thread may run on, at least one.
+pub fn count() -> u32 {
+    let count = match available().len() {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        some => some,
+    };
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Fewer files may be open than a load needs connections.
+#[derive(Debug, Error)]
+#[error(
+    "{needed} files (one a connection) must be open at once, but this system allows the process \
+     {allowed}; run `ulimit -n {needed}` in this terminal first (as root if it refuses), or ask for fewer users"
+)]
+pub struct FileLimit {
+    /// Files needed.
+    pub needed: u64,
+    /// The hard limit.
+    pub allowed: u64,
+}
+
+/// Makes sure that this process may hold `needed` files open, raising its own soft limit if it must.
+///
+/// # Errors
+/// If the hard limit is lower: only the reader can raise that.
+pub fn allow_open_files(needed: u64) -> Result<(), FileLimit> {
+    #[cfg(unix)]
+    {
+        // An unreadable limit is no reason to refuse: the connections will tell.
+        let allowed = rlimit::increase_nofile_limit(needed).unwrap_or(needed);
+        if allowed < needed {
+            return Err(FileLimit { needed, allowed });
+        }
+    }
+    let _ = needed;
+    Ok(())
+}
+
+/// How long the calling thread has been ready to run without getting a processor; `None` where
+/// the system does not tell. Grows while something else keeps the thread's processor busy.
+pub fn waited_for_processor() -> Option<Duration> {
+    waited(Path::new("/proc/thread-self"))
+}
+
+/// The same of all threads of another process together.
+pub fn process_waited_for_processor(process: u32) -> Option<Duration> {
+    std::fs::read_dir(format!("/proc/{process}/task"))
+        .ok()?
+        .map(|thread| waited(&thread.ok()?.path()))
+        .sum()
+}
+
+fn waited(thread: &Path) -> Option<Duration> {
+    // Three numbers: nanoseconds on a processor, nanoseconds waiting for one, time slices.
+    // Only Linux has this file.
+    let text = std::fs::read_to_string(thread.join("schedstat")).ok()?;
+    let waited = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(Duration::from_nanos(waited))
+}

@@ -1,0 +1,57 @@
+//! What a figure was measured on: without it no figure stands.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The machine and the tools. Never a path, a user or a host name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Environment {
+    /// The processor's name, or its architecture where it has none.
+    pub cpu_model: String,
+    /// Processors that this process may use, affinity and quota considered.
+    pub processors_usable: u32,
+    /// Processors that are switched on.
+    pub processors_online: u32,
+    /// Memory in MiB.
+    pub memory_mib: u64,
+    /// Memory regions (NUMA nodes); 1 where the system does not tell.
+    pub memory_regions: u32,
+    /// Operating system and version.
+    pub system: String,
+    /// Kernel version.
+    pub kernel: String,
+    /// Processors that a control group's quota allows, where one is set.
+    pub quota: Option<f64>,
+    /// The frequency governor, where one is known.
+    pub governor: Option<String>,
+    /// Whether the servers were optimised builds.
+    pub optimised: bool,
+    /// The cargo profile of the servers.
+    pub build_profile: String,
+    /// Versions of the tools, `rustc` among them.
+    pub tools: BTreeMap<String, String>,
+}
+
+impl Environment {
+    /// One line for the foot of a table: processor, processors, memory, system.
+    pub fn in_a_line(&self) -> String {
+        let processors = match self.processors_usable {
+            1 => "1 processor".to_owned(),
+            n => format!("{n} processors"),
+        };
+        let of = if self.processors_usable == self.processors_online {
+            String::new()
+        } else {
+            format!(" of {}", self.processors_online)
+        };
+        format!(
+            "{}, {processors}{of}, {} GiB, {}, kernel {}",
+            self.cpu_model,
+            (self.memory_mib + 512) / 1024,
+            self.system,
+            self.kernel
+        )
+    }
+}

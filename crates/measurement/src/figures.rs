@@ -1,0 +1,171 @@
+//! How figures are written wherever people read them: as many digits as carry meaning.
+
+/// A ratio such as `925`, `12.5` or `1.43`.
+pub fn ratio(value: f64) -> String {
+    if !value.is_finite() {
+        return "unknown".to_owned();
+    }
+    match value.abs() {
+        size if size >= 99.95 => grouped(value),
+        size if size >= 9.995 => format!("{value:.1}"),
+        size if size >= 0.0995 || size == 0.0 => format!("{value:.2}"),
+        size => {
+            // Two digits that carry meaning, wherever they begin.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small, positive
+            let decimals = (1.0 - size.log10().floor()).min(9.0) as usize;
+            format!("{value:.decimals$}")
+        }
+    }
+}
+
+/// A ratio in which larger is better, as `925 times better` or `1.25 times worse`.
+pub fn gain(ratio_to_one: f64) -> String {
+    if ratio_to_one < 1.0 {
+        format!("{} times worse", ratio(ratio_to_one.recip()))
+    } else {
+        format!("{} times better", ratio(ratio_to_one))
+    }
+}
+
+/// A number of things: `1 error`, `1,200 errors`.
+pub fn things(number: u64, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {one}{plural}", count(number as f64))
+}
+
+/// A count or a rate such as `18,512`, `19.5` or `0.05`: whole numbers stay whole.
+pub fn count(value: f64) -> String {
+    if value.is_finite() && (value - value.round()).abs() < 1e-9 {
+        grouped(value)
+    } else {
+        let text = ratio(value);
+        let kept = text.trim_end_matches('0').trim_end_matches('.');
+        if text.contains('.') {
+            kept.to_owned()
+        } else {
+            text
+        }
+    }
+}
+
+/// A share's 95 % interval behind it, such as ` (95 % interval 91 % to 108 %)`; nothing without one.
+pub fn interval_of_share(interval: Option<(f64, f64)>) -> String {
+    interval.map_or_else(String::new, |(low, high)| {
+        format!(" (95 % interval {} to {})", percent(low), percent(high))
+    })
+}
+
+/// A share between 0 and 1 as `4.2 %`, or `97 %` from ten on; what is nearly
+/// all does not become all.
+pub fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    if !value.is_finite() {
+        "an unknown share".to_owned()
+    } else if (99.5..99.95).contains(&value) {
+        format!("{value:.1} %")
+    } else if (99.95..100.0).contains(&value) {
+        "over 99.9 %".to_owned()
+    } else if value.abs() >= 9.95 {
+        format!("{} %", grouped(value))
+    } else {
+        format!("{value:.1} %")
+    }
+}
+
+/// A share as a percentage; with more digits near the whole, where they tell.
+pub fn share(share: f64) -> String {
+    if share > 0.99 && share < 1.0 {
+        // Rounded down: 99.996 % is not all.
+        format!("{:.2} %", (share * 10_000.0).floor() / 100.0)
+    } else if share.is_finite() {
+        format!("{:.1} %", share * 100.0)
+    } else {
+        "unknown".to_owned()
+    }
+}
+
+/// A time in milliseconds as `0.45 ms`, `51.2 ms`, `888 ms` or `18.2 s`.
+pub fn milliseconds(value: f64) -> String {
+    if value >= 999.5 {
+        format!("{} s", ratio(value / 1e3))
+    } else {
+        format!("{} ms", ratio(value))
+    }
+}
+
+/// Rounded to a whole number, with a comma every three digits.
+fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    let negative = value < 0.0 && digits != "0";
+    if negative { format!("-{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_keep_three_digits() {
+        let written: Vec<_> = [1.4349, 9.999, 12.54, 99.99, 924.7, 18_512.3]
+            .map(ratio)
+            .into();
+        assert_eq!(written, ["1.43", "10.0", "12.5", "100", "925", "18,512"]);
+    }
+
+    #[test]
+    fn gains_and_losses_read_as_such() {
+        assert_eq!(gain(925.2), "925 times better");
+        assert_eq!(gain(1.0), "1.00 times better");
+        assert_eq!(gain(0.8), "1.25 times worse");
+        assert_eq!(things(1, "error"), "1 error");
+        assert_eq!(things(1_200, "error"), "1,200 errors");
+    }
+
+    #[test]
+    fn counts_stay_whole() {
+        let written: Vec<_> = [0.0, 1.0, 1_000.0, 1_234_567.0, 0.051, 0.5, 0.004_13]
+            .map(count)
+            .into();
+        assert_eq!(
+            written,
+            ["0", "1", "1,000", "1,234,567", "0.051", "0.5", "0.0041"]
+        );
+    }
+
+    #[test]
+    fn shares_and_times_have_units() {
+        let written: Vec<_> = [0.0, 0.042, 0.0996, 0.97, 0.9985, 0.9999, 1.0]
+            .map(percent)
+            .into();
+        assert_eq!(
+            written,
+            [
+                "0.0 %",
+                "4.2 %",
+                "10 %",
+                "97 %",
+                "99.9 %",
+                "over 99.9 %",
+                "100 %"
+            ]
+        );
+        let written: Vec<_> = [0.4512, 51.23, 888.0, 18_200.0].map(milliseconds).into();
+        assert_eq!(written, ["0.45 ms", "51.2 ms", "888 ms", "18.2 s"]);
+    }
+
+    #[test]
+    fn what_is_no_number_is_unknown() {
+        assert_eq!(ratio(f64::NAN), "unknown");
+        assert_eq!(count(f64::INFINITY), "unknown");
+        assert_eq!(percent(f64::NAN), "an unknown share");
+        assert_eq!(gain(f64::NAN), "unknown times better");
+        assert_eq!(count(-0.0), "0");
+    }
+}

@@ -1,0 +1,223 @@
+//! The one-line laws by which a chapter predicts what its fix can gain: their parameters, as
+//! `chapter.toml` has them.
+
+use serde::{Deserialize, Serialize};
+
+/// The counter of processors that did any of the work.
+pub const PROCESSORS: &str = "scan_processors";
+/// The counter of threads that did it.
+pub const WORKERS: &str = "scan_workers";
+
+/// A chapter's law with its parameters: the table `[law.<name>]` of `chapter.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Law {
+    /// Little's law: calls in flight bound the throughput.
+    Little(Little),
+    /// Every write waits for the readers before it: writes bound the throughput.
+    Barrier(Barrier),
+    /// Amdahl's law: the share of the work that the cure removes bounds the gain.
+    Amdahl(Amdahl),
+    /// Set-up against exchange: what is paid for every request instead of once.
+    SetUp(SetUp),
+    /// The utilisation law, and the queue that it fills.
+    Utilisation(Utilisation),
+    /// Workers, processors and memory.
+    Workers(Workers),
+    /// The locality mix: how much of the memory is nearby.
+    Locality(Locality),
+}
+
+impl Law {
+    /// The name that reports print, such as `Little's law`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Little(_) => "Little's law",
+            Self::Barrier(_) => "The barrier of a fair lock",
+            Self::Amdahl(_) => "Amdahl's law",
+            Self::SetUp(_) => "Set-up against exchange",
+            Self::Utilisation(_) => "The utilisation law",
+            Self::Workers(_) => "Workers, processors and memory",
+            Self::Locality(_) => "The locality mix",
+        }
+    }
+
+    /// The time in ms that no honest answer can undercut, where the law knows one.
+    pub fn shortest_answer_ms(&self) -> Option<f64> {
+        match self {
+            Self::Little(law) => Some(law.call_ms),
+            Self::Barrier(law) => Some(law.hold_ms),
+            Self::Amdahl(_)
+            | Self::SetUp(_)
+            | Self::Utilisation(_)
+            | Self::Workers(_)
+            | Self::Locality(_) => None,
+        }
+    }
+
+    /// How far (as a share) measurement and prediction may lie apart, where the chapter says so. A
+    /// lower bound may be exceeded by more.
+    pub fn within(&self) -> Option<f64> {
+        match self {
+            Self::Amdahl(law) => law.within,
+            Self::Workers(law) => law.within,
+            _ => None,
+        }
+    }
+
+    /// Whether more may be gained than the law says, but not less.
+    pub fn is_lower_bound(&self) -> bool {
+        matches!(self, Self::Amdahl(_))
+    }
+
+    /// The frames of a CPU profile whose share the law needs.
+    pub fn frames(&self) -> &[String] {
+        match self {
+            Self::Amdahl(law) => &law.frames,
+            _ => &[],
+        }
+    }
+
+    /// The counters on `/metrics` that the law needs.
+    pub fn metrics(&self) -> &'static [&'static str] {
+        match self {
+            Self::Workers(_) => &[PROCESSORS, WORKERS],
+            _ => &[],
+        }
+    }
+
+    /// Whether there are machines on which the problem has no fault.
+    pub fn depends_on_the_machine(&self) -> bool {
+        matches!(self, Self::Workers(_))
+    }
+
+    /// The setting of the rounds that the law predicts from, where it needs some.
+    pub fn setting(&self) -> Option<&str> {
+        match self {
+            Self::SetUp(law) => Some(&law.setting),
+            Self::Utilisation(law) => law.setting.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+/// Little's law, L = λW (J. D. C. Little, "A proof for the queuing formula
+/// L = λW", Operations Research 9(3), 1961), solved for the throughput λ.
+///
+/// With at most `c` calls of length `W` in flight, λ ≤ c/W. With `N` users who
+/// think for `Z`, λ ≤ N/(Z + W) (the response time law; P. J. Denning and
+/// J. P. Buzen, "The operational analysis of queueing network models", ACM
+/// Computing Surveys 10(3), 1978). The smaller of the two holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Little {
+    /// How long one call takes, in milliseconds.
+    pub call_ms: f64,
+    /// Calls that the problem lets be in flight at once.
+    pub problem_in_flight: u32,
+}
+
+/// The barrier of a fair readers-writer lock.
+///
+/// A fair lock serves in the order of arrival: a waiting writer stops the readers behind it. So the
+/// queue falls into generations of readers with a write after each. Readers of one generation
+/// share the lock for the time `T` that one of them holds it; the next generation begins after
+/// that. With a share `w` of writes a generation and its write have 1/w requests on average, and
+/// λ ≤ 1/(wT).
+///
+/// This bound is for writes that lie evenly, as the embedded generator sends them. Where they fall
+/// at random, a share `w` follows another write directly and shares its barrier, so that 1/(1 - w)
+/// times as many pass. Without a held lock `N` users who think for `Z` get λ ≤ N/(Z + (1 - w)T),
+/// because a write makes no call (the response time law, as for [`super::Little`]).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Barrier {
+    /// How long a reader of the problem holds its guard, in milliseconds.
+    pub hold_ms: f64,
+}
+
+/// Amdahl's law (G. M. Amdahl, "Validity of the single processor approach to achieving large
+/// scale computing capabilities", AFIPS Spring Joint Computer Conference, 1967): work of which a
+/// share `p` vanishes becomes 1/(1 - p) times as fast.
+///
+/// The share is read off the problem's own CPU profile: the samples that have one of `frames` on
+/// their stack. It is a lower bound of what the cure saves. Checks and register saves that the work
+/// needs are inlined around it, and on a processor that executes out of order the rest waits for
+/// results of the work, or is sampled in its stead: all of that counts as rest, and goes as well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Amdahl {
+    /// What the cure removes: parts of the names of frames.
+    pub frames: Vec<String>,
+    /// What that is, in a few words for a sentence: `cloning, allocating and freeing`.
+    pub removes: String,
+    /// How far the measured gain may fall short of the predicted one, as a share of that. What is
+    /// gained beyond is told, and no fault.
+    #[serde(default)]
+    pub within: Option<f64>,
+}
+
+/// Set-up against exchange: a request that sets up what it could share costs `s + e` where one
+/// that shares it costs `e`, so that a full processor answers (s + e)/e times as many of the
+/// latter. This is the service demand law, X = U/D, for two demands (E. D. Lazowska and others,
+/// "Quantitative System Performance", 1984, chapter 3).
+///
+/// Both costs are processor time, measured with one user on one connection.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetUp {
+    /// The setting in which they are measured: a key of `[settings]`.
+    pub setting: String,
+}
+
+/// The utilisation law, U = XS (P. J. Denning and J. P. Buzen, "The operational analysis of
+/// queueing network models", ACM Computing Surveys 10(3), 1978): `m` processors give at most X =
+/// m/S answers a second that take `S` of processor time each, wherever the work is done. So moving
+/// the work gains no throughput.
+///
+/// What it gains is everybody else's wait. With `N` users who ask without a pause there are up to
+/// `N` pieces of work in a queue. Where one thread does the work and everything else in the order
+/// of arrival, another request waits for all of them, up to NS. Where the work has threads of its
+/// own, it waits for the scheduler at most, which is not longer than the piece that runs, S. The
+/// prediction is the ratio of the two, N.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Utilisation {
+    /// Processor time of one piece of work, in milliseconds, where the chapter's code fixes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_ms: Option<f64>,
+    /// Otherwise the setting in which it is measured: the problem's processor time for one request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<String>,
+}
+
+/// The utilisation law for work that fills every processor it gets: `m` busy processors answer X =
+/// m/S requests a second that take `S` of processor time each. A service whose workers reach more
+/// of the machine's processors answers as many times more, for as long as a request costs no more
+/// beside others of its kind: threads of one core, and processors that share a memory, may make it.
+///
+/// Both numbers of processors are counted while the service runs. `S` is measured in the same
+/// rounds as the gain, but it is processor time: a processor that idles raises the throughput of
+/// neither side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workers {
+    /// How far measured and predicted gain may lie apart, as a share of the prediction.
+    #[serde(default)]
+    pub within: Option<f64>,
+}
+
+/// Of memory that lies in one of `n` regions, a processor that is anywhere finds 1/n nearby and
+/// reaches (n - 1)/n across, where an access takes `across` times as long. So the mean access takes
+/// (1 + (n - 1) `across`)/n times as long as one nearby. If all accesses are made nearby, the share
+/// `memory_bound` of the time shrinks by that factor, and the rest stays: Amdahl's law.
+///
+/// With one region both mixes are the same, and the law predicts no gain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Locality {
+    /// Share (0 to 1) of the time in which a processor waits for memory, all of it nearby or across.
+    pub memory_bound: f64,
+    /// How many times as long an access across takes.
+    pub across: f64,
+}

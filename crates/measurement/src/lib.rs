@@ -1,0 +1,19 @@
+//! What is measured, as data: loads and claims of a chapter, outcomes, rounds and records.
+//! Nothing here runs, judges or prints.
+
+pub mod attempt;
+pub mod chapter_file;
+pub mod claim;
+pub mod environment;
+pub mod figures;
+pub mod instructions;
+pub mod law;
+pub mod load;
+pub mod metrics;
+pub mod outcome;
+pub mod price;
+pub mod profile;
+pub mod record;
+pub mod reference;
+pub mod regions;
+pub mod utilisation;

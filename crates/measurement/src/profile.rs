@@ -1,0 +1,64 @@
+//! Profiles that were taken, without their stacks.
+
+use serde::{Deserialize, Serialize};
+
+/// Which instrument drew a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProfileKind {
+    /// Where processors spend time.
+    Cpu,
+    /// What requests wait for.
+    Await,
+    /// What is allocated.
+    Heap,
+}
+
+impl ProfileKind {
+    /// As it stands in file names.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Await => "await",
+            Self::Heap => "heap",
+        }
+    }
+}
+
+/// One profile; its folded stacks stand beside the record, in [`Profile::folded_name`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// The variant that served.
+    pub variant: String,
+    /// The instrument.
+    pub kind: ProfileKind,
+    /// The setting of the load meanwhile.
+    pub setting: String,
+    /// How long it sampled, in seconds.
+    pub seconds: f64,
+    /// Samples taken: the sum over the folded stacks.
+    pub samples: u64,
+    /// Samples that fully busy processors would have given, by the processor time used; the rest is
+    /// drawn as `[idle]`.
+    pub capacity: Option<u64>,
+    /// Share (0 to 1) of the samples that have one of the law's frames on their stack; CPU profiles
+    /// of chapters whose law asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames_share: Option<f64>,
+    /// The processor time of a sample, a call, or whatever one sample stands for, as a phrase.
+    pub unit: String,
+}
+
+impl Profile {
+    /// The file of its folded stacks, beside the record.
+    pub fn folded_name(&self) -> String {
+        format!("{}.{}.folded", self.variant, self.kind.key())
+    }
+
+    /// Samples in which the processors had nothing to do.
+    pub fn idle(&self) -> u64 {
+        self.capacity
+            .map_or(0, |capacity| capacity.saturating_sub(self.samples))
+    }
+}

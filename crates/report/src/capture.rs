@@ -1,0 +1,319 @@
+//! Recorded evidence of one chapter, as the folder `flamegraphs/chapterN/`:
+//!
+//! - `capture.json`, the [`Record`], and `VARIANT.KIND.folded`, the stacks of
+//!   its profiles: what was measured. Profiles in pprof's format
+//!   (`VARIANT.KIND.pb.gz`) and dhat's (`VARIANT.heap.json`) may stand beside them; nothing is derived from those.
+//! - everything else is derived from them, byte for byte the same on any
+//!   machine: Markdown (`table.md`, `rounds.md`, `environment.md`,
+//!   `published.md`, `agreement.md`, `matrix.md`,
+//!   `yardsticks.md`, `instructions.md`, `values.md`), flamegraphs
+//!   (`VARIANT.KIND.svg`, `diff.KIND.svg`) and `plots/*.svg`.
+
+mod connections;
+mod error;
+
+use std::{collections::BTreeMap, fs, io, path::Path};
+
+pub use self::error::{CaptureError, Difference};
+use self::error::{io_error, not_a_record, stacks_error};
+use crate::{
+    flamegraph::{self, Picture},
+    plots::{self, PlotError},
+    table,
+};
+use analysis::folded;
+use analysis::verdict::{Analysis, analyse};
+use measurement::{
+    claim::{PROBLEM, SOLUTION},
+    figures,
+    profile::{Profile, ProfileKind},
+    record::{Purpose, Record, Round},
+};
+
+/// The record's file in a capture.
+pub const RECORD: &str = "capture.json";
+
+/// A record with the folded stacks of its profiles, by file name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Capture {
+    /// What was measured.
+    pub record: Record,
+    /// Folded stacks, by [`Profile::folded_name`].
+    pub folded: BTreeMap<String, String>,
+}
+
+impl Capture {
+    /// Reads what was measured from a capture's folder.
+    ///
+    /// # Errors
+    ///
+    /// When the record is not there or not one, or stacks are missing.
+    pub fn read(folder: &Path) -> Result<Self, CaptureError> {
+        let path = folder.join(RECORD);
+        let record = parse(&read(&path)?, &path)?;
+        let stacks = record
+            .profiles
+            .iter()
+            .map(|profile| {
+                let name = profile.folded_name();
+                let path = folder.join(&name);
+                let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
+                    io::ErrorKind::NotFound => CaptureError::NoStacks { path },
+                    _ => CaptureError::Io { path, error },
+                })?;
+                Ok((name, text))
+            })
+            .collect::<Result<_, CaptureError>>()?;
+        Ok(Self {
+            record,
+            folded: stacks,
+        })
+    }
+
+    /// Writes what was measured and everything derived from it into `folder`.
+    /// Nothing is written unless all of it could be derived.
+    ///
+    /// # Errors
+    ///
+    /// When the record holds a figure that is no number, a profile cannot be
+    /// drawn, or the folder cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<(), CaptureError> {
+        let path = folder.join(RECORD);
+        let mut json = serde_json::to_string_pretty(&self.record)
+            .map_err(|error| not_a_record(&path, &error))?;
+        json.push('\n');
+        // Derived from what can be read again, not from what is in memory: a
+        // reader of the file must get the same bytes.
+        let as_read = Self {
+            record: parse(&json, &path)?,
+            folded: self.folded.clone(),
+        };
+        let mut files = as_read.derived()?;
+        files.extend(self.folded.clone());
+        files.insert(RECORD.to_owned(), json);
+        write_all(folder, &files)
+    }
+
+    /// What follows from the record.
+    pub fn analysis(&self) -> Analysis {
+        analyse(&self.record)
+    }
+
+    /// Every derived file, by its path within the folder, `/` between parts.
+    ///
+    /// # Errors
+    ///
+    /// When a profile or a plot cannot be drawn.
+    pub fn derived(&self) -> Result<BTreeMap<String, String>, CaptureError> {
+        let record = &self.record;
+        let analysis = self.analysis();
+        let mut files = BTreeMap::new();
+        let mut add = |name: &str, text: String| {
+            if !text.is_empty() {
+                files.insert(name.to_owned(), text);
+            }
+        };
+        add("table.md", table::table(record, &analysis));
+        add("rounds.md", table::rounds(record));
+        add("environment.md", table::environment(record));
+        add("published.md", table::published(record));
+        add("agreement.md", table::agreement(record));
+        add("matrix.md", table::matrix(record));
+        add("yardsticks.md", table::yardsticks(record));
+        add("instructions.md", crate::instructions::table(record));
+        add("values.md", table::values(record, &analysis, &self.folded));
+        for (name, svg) in self.plots()? {
+            add(&format!("plots/{name}.svg"), svg);
+        }
+        for (name, svg) in self.flamegraphs()? {
+            add(&format!("{name}.svg"), svg);
+        }
+        Ok(files)
+    }
+
+    /// The plots by name; those without anything to show are left out.
+    ///
+    /// # Errors
+    ///
+    /// When the drawing library gives up.
+    pub fn plots(&self) -> Result<Vec<(&'static str, String)>, CaptureError> {
+        let setting = self.record.chapter.effect_setting();
+        let users = figures::things(setting.users.into(), "user");
+        let rounds: Vec<&Round> = self.record.rounds_for(Purpose::Effect).collect();
+        let drawn = [
+            (
+                "latency",
+                plots::latency_by_percentile(&format!("Latency of every round, {users}"), &rounds),
+            ),
+            (
+                "throughput",
+                plots::throughput_of_rounds(
+                    &format!("Throughput of every round, {users}"),
+                    &self.record.rounds,
+                ),
+            ),
+        ];
+        drawn
+            .into_iter()
+            .chain(connections::plots(&self.record))
+            .filter(|(_, svg)| !matches!(svg, Err(PlotError::Empty(_))))
+            .map(|(name, svg)| Ok((name, svg?)))
+            .collect()
+    }
+
+    /// The flamegraphs by name, `problem.cpu` or `diff.cpu`.
+    ///
+    /// # Errors
+    ///
+    /// When folded stacks have a line without a count.
+    pub fn flamegraphs(&self) -> Result<Vec<(String, String)>, CaptureError> {
+        let mut drawn = Vec::new();
+        for profile in &self.record.profiles {
+            let svg = flamegraph::draw(self.stacks(profile), &Picture::of(profile))
+                .map_err(|error| stacks_error(profile, error))?;
+            drawn.push((format!("{}.{}", profile.variant, profile.kind.key()), svg));
+        }
+        for kind in [ProfileKind::Cpu, ProfileKind::Await] {
+            let (Some(before), Some(after)) =
+                (self.profile(PROBLEM, kind), self.profile(SOLUTION, kind))
+            else {
+                continue;
+            };
+            let picture = Picture {
+                title: format!("change: {}", Picture::what(kind)),
+                subtitle: Some("red: more than before, blue: less".to_owned()),
+                ..Picture::of(after)
+            };
+            let svg = flamegraph::draw_difference(
+                (&self.comparable_stacks(before), before.idle()),
+                (&self.comparable_stacks(after), after.idle()),
+                &picture,
+            )
+            .map_err(|error| stacks_error(after, error))?;
+            drawn.push((format!("diff.{}", kind.key()), svg));
+        }
+        Ok(drawn)
+    }
+
+    /// The profile of a variant, where one was taken.
+    pub fn profile(&self, variant: &str, kind: ProfileKind) -> Option<&Profile> {
+        self.record
+            .profiles
+            .iter()
+            .find(|profile| profile.variant == variant && profile.kind == kind)
+    }
+
+    /// The record's shares of frames are those of the stacks beside it.
+    fn verify_shares(&self, folder: &Path) -> Result<(), CaptureError> {
+        let frames = self.record.chapter.law.frames();
+        for profile in &self.record.profiles {
+            let Some(share) = profile.frames_share else {
+                continue;
+            };
+            let there = folded::share_with(self.stacks(profile), frames)
+                .map_err(|error| stacks_error(profile, error.into()))?;
+            if there.is_none_or(|there| (there - share).abs() > 1e-9) {
+                return Err(CaptureError::Stale {
+                    path: folder.join(RECORD),
+                    difference: Difference::Differs,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The stacks with the same names for the same functions of different variants, which are in
+    /// modules of their own: `chapter1::problem::read` and `chapter1::solution::read`.
+    fn comparable_stacks(&self, profile: &Profile) -> String {
+        let package = &self.record.chapter.package;
+        let module = format!("{package}::{}::", profile.variant);
+        self.stacks(profile)
+            .replace(&module, &format!("{package}::VARIANT::"))
+    }
+
+    fn stacks(&self, profile: &Profile) -> &str {
+        self.folded
+            .get(&profile.folded_name())
+            .map_or("", String::as_str)
+    }
+}
+
+/// Derives a capture's tables, plots and flamegraphs again from its record.
+///
+/// # Errors
+///
+/// As [`Capture::read`] and [`Capture::write`].
+pub fn derive(folder: &Path) -> Result<(), CaptureError> {
+    write_all(folder, &Capture::read(folder)?.derived()?)
+}
+
+/// Derives a capture again in memory and compares it with the folder.
+///
+/// # Errors
+///
+/// Names the first file that is missing, differs, or is left over.
+pub fn verify(folder: &Path) -> Result<(), CaptureError> {
+    let capture = Capture::read(folder)?;
+    capture.verify_shares(folder)?;
+    let derived = capture.derived()?;
+    let stale = |name: &str, difference| CaptureError::Stale {
+        path: folder.join(name),
+        difference,
+    };
+    for (name, text) in &derived {
+        match fs::read(folder.join(name)) {
+            Ok(there) if there == text.as_bytes() => (),
+            Ok(_) => return Err(stale(name, Difference::Differs)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(stale(name, Difference::Missing));
+            }
+            Err(error) => return Err(io_error(&folder.join(name), error)),
+        }
+    }
+    for prefix in ["", "plots/"] {
+        let Ok(entries) = fs::read_dir(folder.join(prefix)) else {
+            continue;
+        };
+        let mut names: Vec<String> = entries
+            .filter_map(Result::ok)
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .map(|name| format!("{prefix}{name}"))
+            .filter(|name| {
+                let kind = Path::new(name).extension();
+                kind.is_some_and(|kind| kind == "svg" || kind == "md")
+            })
+            .filter(|name| !derived.contains_key(name))
+            .collect();
+        names.sort_unstable();
+        if let Some(name) = names.first() {
+            return Err(stale(name, Difference::LeftOver));
+        }
+    }
+    Ok(())
+}
+
+fn parse(json: &str, path: &Path) -> Result<Record, CaptureError> {
+    let record: Record = serde_json::from_str(json).map_err(|error| not_a_record(path, &error))?;
+    if record.format != Record::FORMAT {
+        return Err(CaptureError::NotARecord {
+            path: path.to_owned(),
+            what: format!("its format is {}, not {}", record.format, Record::FORMAT),
+        });
+    }
+    Ok(record)
+}
+
+fn read(path: &Path) -> Result<String, CaptureError> {
+    fs::read_to_string(path).map_err(|error| io_error(path, error))
+}
+
+fn write_all(folder: &Path, files: &BTreeMap<String, String>) -> Result<(), CaptureError> {
+    for (name, text) in files {
+        let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|error| io_error(parent, error))?;
+        }
+        fs::write(&path, text).map_err(|error| io_error(&path, error))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! Latency by percentile, every round a line.
+
+use plotters::prelude::{ChartBuilder, IntoLogRange as _, LineSeries};
+
+use super::{
+    PlotError,
+    canvas::{self, FAINT, INK, KeyEntry, LETTERS, Look},
+};
+use measurement::{figures, record::Round};
+
+/// Latency against percentile for rounds of any variants. The percentiles are
+/// spread as 1/(1-q), as in G. Tene's HDR histogram plots: each step to the
+/// right looks at ten times fewer, slower answers.
+///
+/// A round of n answers says nothing about fewer than one in n: its line ends there.
+///
+/// # Errors
+///
+/// When no round has answers.
+pub fn latency_by_percentile(title: &str, rounds: &[&Round]) -> Result<String, PlotError> {
+    let lines: Vec<(Look, Vec<(f64, f64)>)> = rounds
+        .iter()
+        .map(|round| (Look::of_variant(&round.variant), line_of(round)))
+        .filter(|(_, line)| line.len() > 1)
+        .collect();
+    let points = || lines.iter().flat_map(|(_, line)| line.iter().copied());
+    let Some((low, high)) = span(points().map(|(_, ms)| ms)) else {
+        return Err(PlotError::Empty(title.to_owned()));
+    };
+    let rarest = points().map(|(x, _)| x).fold(10.0, f64::max);
+    let description = format!(
+        "Latency from {} to {} over percentiles, one line a round.",
+        figures::milliseconds(low),
+        figures::milliseconds(high)
+    );
+    canvas::plot(title, &description, &key(rounds), |area| {
+        let mut chart = ChartBuilder::on(area)
+            .x_label_area_size(54)
+            .y_label_area_size(86)
+            .margin_right(20)
+            .build_cartesian_2d(
+                (1.0..rarest * 1.2).log_scale(),
+                (low / 1.5..high * 1.5).log_scale(),
+            )
+            .map_err(|error| error.to_string())?;
+        chart
+            .configure_mesh()
+            .x_desc("percentile of the answers")
+            .y_desc("latency (log scale)")
+            .x_label_formatter(&|x| percentile(*x))
+            .y_label_formatter(&|ms| figures::milliseconds(*ms))
+            .x_labels(6)
+            .y_labels(6)
+            .label_style(canvas::label_style(LETTERS))
+            .axis_desc_style(canvas::label_style(LETTERS))
+            .axis_style(INK)
+            .bold_line_style(FAINT)
+            .light_line_style(canvas::PAPER)
+            .draw()
+            .map_err(|error| error.to_string())?;
+        for (look, line) in &lines {
+            chart
+                .draw_series(LineSeries::new(line.iter().copied(), look.line()))
+                .map_err(|error| error.to_string())?;
+            let end = line.last().map(|end| (*end, *look, false));
+            canvas::set_marks(chart.plotting_area(), end)?;
+        }
+        Ok(())
+    })
+}
+
+/// `(1/(1-q), ms)` as far as the round's answers carry.
+fn line_of(round: &Round) -> Vec<(f64, f64)> {
+    let outcome = &round.outcome;
+    outcome
+        .latency
+        .quantiles
+        .iter()
+        .map(|(q, ms)| (1.0 / (1.0 - q), *ms))
+        .filter(|(x, ms)| {
+            canvas::is_drawable(*x)
+                && canvas::is_drawable(*ms)
+                && *x >= 1.0
+                && *x <= outcome.completed as f64
+                && *ms > 0.0
+        })
+        .collect()
+}
+
+fn span(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |span, value| {
+        let (low, high) = span.unwrap_or((value, value));
+        Some((low.min(value), high.max(value)))
+    })
+}
+
+/// 1, 10, 100, … as `0`, `90`, `99`, …; what lies between has no label.
+fn percentile(x: f64) -> String {
+    let power = x.log10();
+    if (power - power.round()).abs() > 1e-6 {
+        return String::new();
+    }
+    match power.round() {
+        p if p < 0.5 => "fastest".to_owned(),
+        p if p < 1.5 => "90 %".to_owned(),
+        p if p < 2.5 => "99 %".to_owned(),
+        p => {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "3 to 20"
+            )]
+            let nines = (p as usize).min(20) - 2;
+            format!("99.{} %", "9".repeat(nines))
+        }
+    }
+}
+
+fn key(rounds: &[&Round]) -> Vec<KeyEntry> {
+    canvas::variants(rounds.iter().copied())
+        .into_iter()
+        .map(|variant| KeyEntry {
+            text: variant.to_owned(),
+            look: Look::of_variant(variant),
+            hollow: false,
+            line: true,
+        })
+        .collect()
+}

@@ -1,0 +1,103 @@
+//! Throughput of every round, in the order in which they ran.
+
+use plotters::prelude::{ChartBuilder, IntoLogRange as _};
+
+use super::{
+    PlotError,
+    canvas::{self, FAINT, INK, KeyEntry, LETTERS, Look},
+};
+use measurement::{
+    figures,
+    record::{Purpose, Round},
+};
+
+/// Requests a second of the A/A rounds (hollow) and the ABBA rounds (filled).
+/// Other rounds ran another load and are left out.
+///
+/// # Errors
+///
+/// When none of them has answers.
+pub fn throughput_of_rounds(title: &str, rounds: &[Round]) -> Result<String, PlotError> {
+    // Numbered as everywhere else: by the place among all rounds.
+    let shown: Vec<(f64, &Round)> = (1_u32..)
+        .zip(rounds)
+        .filter(|(_, round)| matches!(round.purpose, Purpose::Equal | Purpose::Effect))
+        .filter(|(_, round)| round.outcome.requests_per_second > 0.0)
+        .filter(|(_, round)| canvas::is_drawable(round.outcome.requests_per_second))
+        .map(|(number, round)| (f64::from(number), round))
+        .collect();
+    let rates = || {
+        shown
+            .iter()
+            .map(|(_, round)| round.outcome.requests_per_second)
+    };
+    let low = rates().fold(f64::INFINITY, f64::min);
+    let high = rates().fold(0.0, f64::max);
+    let Some((last, _)) = shown.last() else {
+        return Err(PlotError::Empty(title.to_owned()));
+    };
+    let description = format!(
+        "Requests a second of {} rounds, from {} to {}.",
+        shown.len(),
+        figures::ratio(low),
+        figures::ratio(high)
+    );
+    canvas::plot(title, &description, &key(&shown), |area| {
+        let mut chart = ChartBuilder::on(area)
+            .x_label_area_size(54)
+            .y_label_area_size(86)
+            .margin_right(20)
+            .build_cartesian_2d(0.5..last + 0.5, (low / 2.0..high * 2.0).log_scale())
+            .map_err(|error| error.to_string())?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .x_desc("round, in the order in which they ran")
+            .y_desc("requests a second (log scale)")
+            .x_label_formatter(&|x| whole(*x))
+            .y_label_formatter(&|rate| figures::count(*rate))
+            .x_labels(if *last > 14.0 { 10 } else { 20 })
+            .y_labels(6)
+            .label_style(canvas::label_style(LETTERS))
+            .axis_desc_style(canvas::label_style(LETTERS))
+            .axis_style(INK)
+            .bold_line_style(FAINT)
+            .light_line_style(canvas::PAPER)
+            .draw()
+            .map_err(|error| error.to_string())?;
+        let marks = shown.iter().map(|(number, round)| {
+            let at = (*number, round.outcome.requests_per_second);
+            let hollow = round.purpose == Purpose::Equal;
+            (at, Look::of_variant(&round.variant), hollow)
+        });
+        canvas::set_marks(chart.plotting_area(), marks)
+    })
+}
+
+fn whole(x: f64) -> String {
+    if (x - x.round()).abs() < 1e-6 {
+        figures::count(x)
+    } else {
+        String::new()
+    }
+}
+
+fn key(shown: &[(f64, &Round)]) -> Vec<KeyEntry> {
+    let mut key: Vec<KeyEntry> = Vec::new();
+    for (purpose, hollow) in [(Purpose::Effect, false), (Purpose::Equal, true)] {
+        let rounds = shown.iter().filter(|(_, round)| round.purpose == purpose);
+        for variant in canvas::variants(rounds.map(|(_, round)| *round)) {
+            key.push(KeyEntry {
+                text: if hollow {
+                    format!("{variant}, equal servers (A/A)")
+                } else {
+                    variant.to_owned()
+                },
+                look: Look::of_variant(variant),
+                hollow,
+                line: false,
+            });
+        }
+    }
+    key
+}

@@ -1,0 +1,34 @@
+//! Other programs that do the same work, beside the solution.
+
+use std::fmt::Write as _;
+
+use super::{provenance, unknown};
+use analysis::yardstick;
+use measurement::{claim::Metric, figures, record::Record};
+
+/// A row each, the solution first; empty where none was measured.
+pub fn yardsticks(record: &Record) -> String {
+    let measured = yardstick::yardsticks(record);
+    if measured.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from(
+        "| service | requests a second | of the solution's | median | 99th percentile |\n\
+         | --- | ---: | ---: | ---: | ---: |\n",
+    );
+    let cell = |metric: Metric, value: Option<f64>| value.map_or_else(unknown, |v| metric.text(v));
+    for one in measured {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} |",
+            one.service,
+            cell(Metric::RequestsPerSecond, one.requests_per_second),
+            one.of_the_solutions.map_or_else(unknown, figures::percent),
+            cell(Metric::P50Ms, one.p50_ms),
+            cell(Metric::P99Ms, one.p99_ms)
+        );
+    }
+    let _ = write!(text, "\n{}", provenance(record));
+    text
+}

@@ -1,0 +1,130 @@
+//! Pictures of stacks, and what is read off them.
+
+use analysis::folded::{self, NoCount};
+use analysis::folded::{IDLE, NOTHING};
+use measurement::profile::{Profile, ProfileKind};
+use report::flamegraph::{self, FlamegraphError, Picture};
+
+const WAITING: &str = "handler;Mutex::lock 980\nhandler;sleep 20\n";
+
+fn picture(kind: ProfileKind, idle: u64) -> Picture {
+    Picture {
+        kind,
+        title: "problem: what requests wait for".into(),
+        subtitle: Some("1,000 samples".into()),
+        unit: "samples".into(),
+        idle,
+    }
+}
+
+#[test]
+fn frames_titles_and_counts_are_in_the_picture() {
+    let svg = flamegraph::draw(WAITING, &picture(ProfileKind::Await, 0)).unwrap();
+    for part in [
+        "problem: what requests wait for",
+        "1,000 samples",
+        "Mutex::lock (980 samples, 98.00%)",
+        "id=\"search\"",
+        "id=\"unzoom\"",
+    ] {
+        assert!(svg.contains(part), "{part}");
+    }
+}
+
+/// What inferno's script says is changed in three places; a new version that
+/// says it otherwise must not bring the faults back unnoticed.
+#[test]
+fn the_script_survives_frames_without_address_or_width() {
+    let svg = flamegraph::draw(WAITING, &picture(ProfileKind::Await, 0)).unwrap();
+    assert_eq!(svg.matches("history.replaceState(").count(), 1);
+    assert!(svg.contains("try { history.replaceState("));
+    assert!(svg.contains("Math.max(1, svg.width.baseVal.value - xpad * 2)"));
+    assert!(!svg.contains("opacity:0.1"));
+}
+
+#[test]
+fn the_same_stacks_give_the_same_bytes() {
+    let turned = "handler;sleep 20\nhandler;Mutex::lock 980\n";
+    for kind in [ProfileKind::Cpu, ProfileKind::Await, ProfileKind::Heap] {
+        let one = flamegraph::draw(WAITING, &picture(kind, 7)).unwrap();
+        assert_eq!(one, flamegraph::draw(WAITING, &picture(kind, 7)).unwrap());
+        assert_eq!(one, flamegraph::draw(turned, &picture(kind, 7)).unwrap());
+    }
+}
+
+#[test]
+fn an_idle_machine_is_a_picture_of_idleness() {
+    let svg = flamegraph::draw("", &picture(ProfileKind::Cpu, 750)).unwrap();
+    assert!(svg.contains("[idle] (750 samples, 100.00%)"), "{IDLE}");
+    let mostly = flamegraph::draw("main;poll 9\n", &picture(ProfileKind::Cpu, 741)).unwrap();
+    assert!(mostly.contains("[idle] (741 samples, 98.80%)"));
+}
+
+#[test]
+fn nothing_at_all_is_said_not_failed() {
+    let svg = flamegraph::draw("\n", &picture(ProfileKind::Await, 0)).unwrap();
+    assert!(svg.contains(NOTHING));
+}
+
+#[test]
+fn a_difference_shows_growth_and_survives_emptiness() {
+    let cpu = picture(ProfileKind::Cpu, 0);
+    let svg =
+        flamegraph::draw_difference(("a 100\nb 100\n", 0), ("a 300\nb 100\n", 0), &cpu).unwrap();
+    assert!(svg.contains("a (300 samples, 75.00%; +25.00%)"));
+    flamegraph::draw_difference(("", 750), ("a 300\n", 450), &cpu).unwrap();
+    flamegraph::draw_difference(("", 0), ("", 0), &cpu).unwrap();
+    let again =
+        || flamegraph::draw_difference(("x;a 1\ny 2\n", 5), ("y 9\nx;b 3\n", 2), &cpu).unwrap();
+    assert_eq!(again(), again());
+}
+
+#[test]
+fn a_line_without_a_count_is_named() {
+    let error = flamegraph::draw("a;b 3\na;c\n", &picture(ProfileKind::Cpu, 0)).unwrap_err();
+    assert_eq!(
+        error,
+        FlamegraphError::NoCount(NoCount {
+            line: 2,
+            text: "a;c".into()
+        })
+    );
+    assert!(error.to_string().contains("take the profile again"));
+}
+
+#[test]
+fn frame_names_with_spaces_and_brackets_survive() {
+    let stacks = "<impl Future for Sleep as A>::poll;core::ops<&str> 5\n";
+    let svg = flamegraph::draw(stacks, &picture(ProfileKind::Cpu, 0)).unwrap();
+    assert!(svg.contains("&lt;impl Future for Sleep as A&gt;::poll (5 samples, 100.00%)"));
+}
+
+#[test]
+fn shares_are_read_off_the_stacks() {
+    assert_eq!(folded::total(WAITING).unwrap(), 1_000);
+    assert_eq!(folded::share_with(WAITING, &["lock"]).unwrap(), Some(0.98));
+    assert_eq!(folded::share_with("", &["lock"]).unwrap(), None);
+    let leaf = folded::most_frequent_leaf(WAITING).unwrap();
+    assert_eq!(leaf, Some(("Mutex::lock".to_owned(), 0.98)));
+    assert_eq!(folded::most_frequent_leaf("a 0\n").unwrap(), None);
+}
+
+#[test]
+fn a_capture_says_how_busy_the_processors_were() {
+    let mut profile = Profile {
+        variant: "problem".into(),
+        kind: ProfileKind::Cpu,
+        setting: "saturated".into(),
+        seconds: 3.0,
+        samples: 9,
+        capacity: Some(750),
+        frames_share: None,
+        unit: "4 ms of processor time".into(),
+    };
+    let picture = Picture::of(&profile);
+    assert_eq!(picture.subtitle.as_deref(), Some("9 samples: 1.2 % busy"));
+    assert_eq!(picture.idle, 741);
+    profile.samples = 800;
+    assert_eq!(Picture::of(&profile).idle, 0);
+    assert!(Picture::of(&profile).subtitle.unwrap().contains("100 %"));
+}

@@ -1,0 +1,66 @@
+//! Somebody else's figures stay theirs, and a wrong pointer to them is named.
+
+use crate::support::{FIGURES, chapter};
+use measurement::{
+    chapter_file::Reference,
+    reference::{ReferenceError, look_up},
+};
+
+fn pointing_to(source: &str, figure: &str) -> Vec<Reference> {
+    vec![Reference {
+        source: source.into(),
+        figure: figure.into(),
+        label: "label".into(),
+        caveat: None,
+    }]
+}
+
+#[test]
+fn chapter_1_points_to_figures_that_exist() {
+    let published = look_up(FIGURES, "seed-figures.toml", &chapter().reference).unwrap();
+    let values: Vec<_> = published
+        .iter()
+        .map(|figure| figure.value.as_str())
+        .collect();
+    assert_eq!(values, ["19.5", "820", "40x"]);
+    assert_eq!(
+        published[0].code.as_deref(),
+        Some("zupzup/rust-profiling-example")
+    );
+    assert!(published[1].caveat.as_ref().unwrap().contains("Locust"));
+}
+
+#[test]
+fn figures_of_several_stages_are_told_in_their_order() {
+    let pointed = pointing_to("structural_changes", "linux_rps");
+    let published = look_up(FIGURES, "seed-figures.toml", &pointed).unwrap();
+    assert_eq!(published[0].value, "1842 → 1839 → 1864 → 2700 → 2717");
+}
+
+#[test]
+fn a_figure_that_is_not_there_is_named() {
+    for (source, figure) in [
+        ("web_profiling_intro", "nothing"),
+        ("nowhere", "read_rps"),
+        ("client_per_request", "before_latency_ms"),
+    ] {
+        let error =
+            look_up(FIGURES, "seed-figures.toml", &pointing_to(source, figure)).unwrap_err();
+        let sentence = error.to_string();
+        for part in [
+            "seed-figures.toml",
+            source,
+            figure,
+            "correct the [[reference]]",
+        ] {
+            assert!(sentence.contains(part), "{part} is not in: {sentence}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_not_toml_is_named() {
+    let error = look_up("= 3", "seed-figures.toml", &[]).unwrap_err();
+    assert!(matches!(error, ReferenceError::NotToml { .. }), "{error}");
+    assert_eq!(error.to_string().lines().count(), 1, "{error}");
+}

@@ -1,0 +1,242 @@
+//! Records and outcomes of runs that never ran, for the tests of what is made of them.
+
+use std::collections::BTreeMap;
+
+use analysis::statistics::{Side, abba};
+use measurement::{
+    chapter_file::ChapterFile,
+    claim::{PROBLEM, SOLUTION},
+    environment::Environment,
+    outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome},
+    profile::{Profile, ProfileKind},
+    record::{Commit, Purpose, Record, Round},
+    reference,
+};
+use report::capture::Capture;
+
+pub(crate) const CHAPTER_1: &str =
+    include_str!("../../../../chapters/1-mutex-held-across-await/chapter.toml");
+pub(crate) const FIGURES: &str = include_str!("../../../../reference/seed-figures.toml");
+
+pub(crate) fn chapter() -> ChapterFile {
+    ChapterFile::parse(CHAPTER_1, "chapter.toml", 2).unwrap()
+}
+
+/// Writes `text` into the folder that `EVIDENCE_PLOTS` names, if it does, for a person to look at.
+pub(crate) fn keep(name: &str, text: &str) {
+    if let Some(folder) = std::env::var_os("EVIDENCE_PLOTS") {
+        std::fs::write(std::path::Path::new(&folder).join(name), text).unwrap();
+    }
+}
+
+/// `completed` right answers in `seconds`, each after about `ms`.
+pub(crate) fn outcome(users: u32, completed: u64, seconds: f64, ms: f64) -> Outcome {
+    let quantiles = (0..=40)
+        .map(|step| 1.0 - 0.5_f64.powf(f64::from(step) / 4.0))
+        .map(|q| (q, ms * (1.0 + 0.02 * (1.0 / (1.0 - q)).ln())))
+        .collect();
+    Outcome {
+        exit_code: None,
+        generator: GeneratorFacts {
+            name: GeneratorKind::Embedded,
+            version: "0.1.0".to_owned(),
+            cpu_share: Some(0.31),
+            waited_share: Some(0.0),
+            users,
+            open_loop: false,
+        },
+        seconds,
+        completed,
+        requests_per_second: completed as f64 / seconds,
+        errors: BTreeMap::new(),
+        wrong_answers: 0,
+        first_wrong_answer: None,
+        unfinished: u64::from(users) - 1,
+        writes: 0,
+        probe: None,
+        service_latency: None,
+        latency: Latency {
+            mean_ms: ms * 1.02,
+            min_ms: ms,
+            max_ms: ms * 1.2,
+            quantiles,
+        },
+        per_second: vec![completed],
+    }
+}
+
+pub(crate) fn round(
+    purpose: Purpose,
+    variant: &str,
+    setting: &str,
+    peak: f64,
+    outcome: Outcome,
+) -> Round {
+    let readings = [("database_calls_in_flight_peak".to_owned(), peak)];
+    Round {
+        purpose,
+        variant: variant.to_owned(),
+        setting: setting.to_owned(),
+        wall_s: outcome.seconds + 0.5,
+        connections: Vec::new(),
+        outcome,
+        readings: readings.into(),
+        server_cpu_s: Some(0.9),
+        server_answers: None,
+        throttled_s: Some(0.0),
+    }
+}
+
+/// A run of chapter 1 as it should go: 30 answers a round against about 28,000.
+pub(crate) fn record() -> Record {
+    let chapter = chapter();
+    let mut rounds = vec![
+        round(
+            Purpose::Equal,
+            SOLUTION,
+            "saturated",
+            1_000.0,
+            outcome(1_000, 28_300, 1.6, 53.0),
+        ),
+        round(
+            Purpose::Equal,
+            SOLUTION,
+            "saturated",
+            1_000.0,
+            outcome(1_000, 28_900, 1.6, 52.0),
+        ),
+    ];
+    for (index, side) in abba(6).enumerate() {
+        let answers = 28_500 + [0, 140, 20, 90, 60, 210, 30, 150, 80, 40, 120, 90][index];
+        rounds.push(match side {
+            Side::Problem => round(
+                Purpose::Effect,
+                PROBLEM,
+                "saturated",
+                1.0,
+                outcome(1_000, 32, 1.6, 1_050.0),
+            ),
+            Side::Solution => round(
+                Purpose::Effect,
+                SOLUTION,
+                "saturated",
+                1_000.0,
+                outcome(1_000, answers, 1.6, 53.0),
+            ),
+        });
+    }
+    rounds.push(round(
+        Purpose::Bound,
+        PROBLEM,
+        "published",
+        1.0,
+        outcome(3_000, 80, 4.0, 2_700.0),
+    ));
+    rounds.push(round(
+        Purpose::Bound,
+        SOLUTION,
+        "published",
+        330.0,
+        outcome(3_000, 21_200, 4.0, 51.0),
+    ));
+    Record {
+        format: Record::FORMAT,
+        command: "cargo workshop prove 1".to_owned(),
+        started: "2026-11-20T20:30:00Z".to_owned(),
+        commit: Commit {
+            hash: "60047d4c1f1f1b1c7a3d1a8f0c2b9d6e5f4a3b2c".to_owned(),
+            dirty: false,
+        },
+        environment: Environment {
+            cpu_model: "Example Processor 9000 @ 2.40GHz".to_owned(),
+            processors_usable: 2,
+            processors_online: 2,
+            memory_mib: 24_576,
+            memory_regions: 1,
+            system: "Debian GNU/Linux 12".to_owned(),
+            kernel: "6.18.5".to_owned(),
+            quota: None,
+            governor: Some("performance".to_owned()),
+            optimised: true,
+            build_profile: "dev".to_owned(),
+            tools: [("rustc".to_owned(), "1.95.0".to_owned())].into(),
+        },
+        seed: 42,
+        chapter_file_digest: "0".repeat(64),
+        references: reference::look_up(FIGURES, "seed-figures.toml", &chapter.reference).unwrap(),
+        chapter,
+        rounds,
+        instructions: Vec::new(),
+        profiles: vec![
+            profile(PROBLEM, ProfileKind::Cpu, 9, Some(750)),
+            profile(PROBLEM, ProfileKind::Await, 20_000, None),
+            profile(SOLUTION, ProfileKind::Cpu, 710, Some(750)),
+            profile(SOLUTION, ProfileKind::Await, 20_000, None),
+        ],
+    }
+}
+
+pub(crate) fn profile(
+    variant: &str,
+    kind: ProfileKind,
+    samples: u64,
+    capacity: Option<u64>,
+) -> Profile {
+    Profile {
+        variant: variant.to_owned(),
+        kind,
+        setting: "saturated".to_owned(),
+        seconds: 3.0,
+        samples,
+        capacity,
+        frames_share: None,
+        unit: match kind {
+            ProfileKind::Cpu => "4 ms of processor time",
+            ProfileKind::Await => "a request seen waiting",
+            ProfileKind::Heap => "an allocation",
+        }
+        .to_owned(),
+    }
+}
+
+/// That run with the stacks of its profiles.
+pub(crate) fn capture() -> Capture {
+    let waiting =
+        "request;read;tokio::sync::Mutex::lock 19970\nrequest;read;tokio::time::sleep 30\n";
+    let calling = "request;read;tokio::time::sleep 20000\n";
+    let serving = "runtime;poll;hyper::dispatch;read 410\nruntime;park;epoll_wait 300\n";
+    let folded = [
+        ("problem.cpu.folded", "runtime;park;epoll_wait 9\n"),
+        ("problem.await.folded", waiting),
+        ("solution.cpu.folded", serving),
+        ("solution.await.folded", calling),
+    ];
+    Capture {
+        record: record(),
+        folded: folded
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .into(),
+    }
+}
+
+/// Changes every round of the purpose and variant.
+pub(crate) fn change(
+    record: &mut Record,
+    purpose: Purpose,
+    variant: &str,
+    mut edit: impl FnMut(&mut Round),
+) {
+    let chosen = record
+        .rounds
+        .iter_mut()
+        .filter(|round| round.purpose == purpose && round.variant == variant);
+    for round in chosen {
+        edit(round);
+    }
+}
+
+/// Makes a round answer so many times.
+pub(crate) fn completes(round: &mut Round, completed: u64) {
+    round.outcome.completed = completed;
+    round.outcome.requests_per_second = completed as f64 / round.outcome.seconds;
+}

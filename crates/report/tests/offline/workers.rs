@@ -1,0 +1,162 @@
+//! A claim about how many processors a service uses: users that follow from the machine, a
+//! prediction from what was counted, and machines on which there is nothing to see.
+
+use crate::support::{outcome, record, round};
+use analysis::{
+    grade::{GradeKind, grade},
+    statistics::{Side, abba},
+    verdict::{VerdictKind, analyse},
+};
+use bench::placement::Placement;
+use measurement::{
+    attempt::{Attempt, Observed, Trial},
+    chapter_file::ChapterFile,
+    claim::{PROBLEM, SOLUTION},
+    outcome::Outcome,
+    record::{Purpose, Record, Round},
+};
+
+const CHAPTER_6: &str = include_str!("../../../../chapters/6-processor-group-limit/chapter.toml");
+
+fn chapter() -> ChapterFile {
+    ChapterFile::parse(CHAPTER_6, "chapter.toml", 2).unwrap()
+}
+
+/// A round on so many of `usable` processors, each of which answers 100 requests a second.
+fn worked(purpose: Purpose, variant: &str, processors: u32, usable: u32, per_second: f64) -> Round {
+    let users = chapter().effect_setting().users;
+    // Small and never negative.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let answers = (3.0 * per_second) as u64;
+    let mut round = round(
+        purpose,
+        variant,
+        "saturated",
+        0.0,
+        outcome(users, answers, 3.0, 30.0),
+    );
+    let share = f64::from(processors) / f64::from(usable);
+    round.readings = [
+        ("workers_match_processors".to_owned(), share),
+        ("scan_processors".to_owned(), processors.into()),
+        ("scan_workers".to_owned(), processors.into()),
+    ]
+    .into();
+    round.server_cpu_s = Some(3.0 * f64::from(processors));
+    round
+}
+
+/// A run in which the problem worked on so many processors and the solution on two.
+fn run(few: u32, few_per_second: f64, many_per_second: f64) -> Record {
+    let mut record = record();
+    record.chapter = chapter();
+    record.profiles.clear();
+    let solution = |purpose| worked(purpose, SOLUTION, 2, 2, many_per_second);
+    record.rounds = (0..2 * record.chapter.rounds.equal_pairs)
+        .map(|_| solution(Purpose::Equal))
+        .chain(abba(6).map(|side| match side {
+            Side::Problem => worked(Purpose::Effect, PROBLEM, few, 2, few_per_second),
+            Side::Solution => solution(Purpose::Effect),
+        }))
+        .collect();
+    record
+}
+
+#[track_caller]
+fn judged(record: &Record, kind: VerdictKind, words: &str) {
+    let analysis = analyse(record);
+    let reason = &analysis.verdict.reason;
+    println!("{}: {reason}", analysis.verdict.kind);
+    assert_eq!(analysis.verdict.kind, kind, "{reason}");
+    assert!(reason.contains(words), "{words:?} is not in: {reason}");
+}
+
+#[test]
+fn users_follow_from_the_processors() {
+    let file = chapter();
+    let users = 3 * 2;
+    assert_eq!(file.load.users, users);
+    assert!(file.settings.values().all(|setting| setting.users == users));
+    // What was recorded on another machine stays as it was.
+    let mut elsewhere = file.clone();
+    elsewhere.load.users = 528;
+    let json = serde_json::to_string(&elsewhere).unwrap();
+    let again: ChapterFile = serde_json::from_str(&json).unwrap();
+    assert_eq!(again.load.users, 528);
+}
+
+#[test]
+fn a_setting_without_users_of_either_kind_is_refused() {
+    let none = CHAPTER_6.replacen("users_per_processor = 3\n", "", 1);
+    let said = ChapterFile::parse(&none, "chapter.toml", 2).unwrap_err();
+    assert!(said.to_string().contains("users_per_processor"), "{said}");
+}
+
+#[test]
+fn server_and_generator_share_all_processors() {
+    let placement = Placement::of_chapter(&chapter());
+    assert!(placement.server.is_empty() && placement.generator.is_empty());
+    let apart = Placement::of_chapter(&crate::support::chapter());
+    assert_eq!(apart, Placement::apart());
+}
+
+#[test]
+fn twice_the_processors_and_twice_the_answers_prove_it() {
+    judged(&run(1, 100.0, 196.0), VerdictKind::Proved, "0.5 against 1");
+}
+
+#[test]
+fn processors_that_gain_too_little_do_not() {
+    judged(
+        &run(1, 100.0, 140.0),
+        VerdictKind::Refuted,
+        "below the claimed 1.5",
+    );
+}
+
+#[test]
+fn dearer_requests_explain_a_smaller_gain() {
+    let record = run(1, 100.0, 185.0);
+    let law = analyse(&record).law.unwrap();
+    // 2 processors of 3 s each for 555 answers, against 1 for 300: 1.081 times as dear.
+    assert!((law.predicted - 1.85).abs() < 1e-9, "{law:?}");
+    judged(&record, VerdictKind::Proved, "1.85");
+}
+
+#[test]
+fn a_machine_on_which_the_problem_sees_all_cannot_show_it() {
+    judged(
+        &run(2, 196.0, 196.0),
+        VerdictKind::NotShown,
+        "sees as many processors",
+    );
+}
+
+#[test]
+fn an_exercise_cannot_be_graded_where_the_problem_has_no_fault() {
+    let users = chapter().setting("check").unwrap().users;
+    let observed = |outcome: Outcome, share| Observed {
+        database_records: None,
+        afterwards: None,
+        calls: Some(outcome.completed),
+        outcome,
+        mechanism: Some(share),
+        limited: std::collections::BTreeMap::new(),
+        panics: Vec::new(),
+        ended: false,
+        throttled_s: None,
+    };
+    for (problem, kind, words) in [
+        (0.5, GradeKind::Passed, "1.9"),
+        (1.0, GradeKind::Invalid, "cannot show the fault"),
+    ] {
+        let trial = Trial {
+            exercise: observed(outcome(users, 380, 2.0, 30.0), 1.0),
+            problem: observed(outcome(users, 200, 2.0, 60.0), problem),
+            optimised: true,
+        };
+        let grade = grade(&chapter(), &Attempt::Ran(Box::new(trial)));
+        assert_eq!(grade.kind, kind, "{}", grade.reason);
+        assert!(grade.reason.contains(words), "{}", grade.reason);
+    }
+}
