@@ -144,13 +144,13 @@ impl<D: Body> Body for TrackedBody<D> {
         let mut body = this.body;
         this.probe
             .poll(cx, |cx| match body.as_mut().poll_frame(cx) {
-                Poll::Pending => Polled::Waiting(Poll::Pending),
+                Poll::Pending => Polled::Pending(Poll::Pending),
                 // Nobody polls a body again that says that this was all.
                 Poll::Ready(Some(Ok(frame))) if body.is_end_stream() => {
-                    Polled::Over(Poll::Ready(Some(Ok(frame))))
+                    Polled::Done(Poll::Ready(Some(Ok(frame))))
                 }
-                Poll::Ready(Some(Ok(frame))) => Polled::Unasked(Poll::Ready(Some(Ok(frame)))),
-                over @ Poll::Ready(_) => Polled::Over(over),
+                Poll::Ready(Some(Ok(frame))) => Polled::Yielded(Poll::Ready(Some(Ok(frame)))),
+                over @ Poll::Ready(_) => Polled::Done(over),
             })
     }
 

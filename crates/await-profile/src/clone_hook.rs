@@ -102,9 +102,9 @@ unsafe fn drop_nothing(_: *const ()) {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::Task;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::Wake;
 
     struct Counts {
         real: Waker,
@@ -113,9 +113,9 @@ mod tests {
     }
 
     impl Counts {
-        fn of(woken: &Arc<Woken>) -> Self {
+        fn of(task: &Arc<Task>) -> Self {
             Counts {
-                real: Waker::from(woken.clone()),
+                real: Waker::from(task.clone()),
                 cloned: AtomicUsize::new(0),
                 woken: AtomicUsize::new(0),
             }
@@ -133,19 +133,10 @@ mod tests {
         }
     }
 
-    #[derive(Default)]
-    struct Woken(AtomicUsize);
-
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
     #[test]
     fn a_clone_is_the_real_waker_and_outlives_the_poll() {
-        let woken = Arc::new(Woken::default());
-        let counts = Counts::of(&woken);
+        let task = Arc::new(Task::default());
+        let counts = Counts::of(&task);
         let kept = poll_hooked(&counts, |cx| {
             assert!(
                 !cx.waker().will_wake(&counts.real),
@@ -158,8 +149,8 @@ mod tests {
         let again = kept.clone();
         again.wake();
         drop(kept);
-        assert_eq!(woken.0.load(Ordering::Relaxed), 2);
-        assert_eq!(Arc::strong_count(&woken), 2, "every clone was released");
+        assert_eq!(task.wakes(), 2);
+        assert_eq!(Arc::strong_count(&task), 2, "every clone was released");
         assert_eq!(
             counts.cloned.load(Ordering::Relaxed),
             1,
@@ -169,20 +160,20 @@ mod tests {
 
     #[test]
     fn a_wake_during_the_poll_reaches_the_real_waker() {
-        let woken = Arc::new(Woken::default());
-        let counts = Counts::of(&woken);
+        let task = Arc::new(Task::default());
+        let counts = Counts::of(&task);
         poll_hooked(&counts, |cx| {
             cx.waker().wake_by_ref();
             cx.waker().wake_by_ref();
         });
-        assert_eq!(woken.0.load(Ordering::Relaxed), 2);
+        assert_eq!(task.wakes(), 2);
         assert_eq!(counts.woken.load(Ordering::Relaxed), 2);
     }
 
     #[test]
     fn other_threads_may_clone_and_wake_during_the_poll() {
-        let woken = Arc::new(Woken::default());
-        let counts = Counts::of(&woken);
+        let task = Arc::new(Task::default());
+        let counts = Counts::of(&task);
         poll_hooked(&counts, |cx| {
             let waker = cx.waker();
             std::thread::scope(|scope| {
@@ -195,15 +186,15 @@ mod tests {
                 }
             });
         });
-        assert_eq!(woken.0.load(Ordering::Relaxed), 8);
+        assert_eq!(task.wakes(), 8);
         assert_eq!(counts.cloned.load(Ordering::Relaxed), 4);
-        assert_eq!(Arc::strong_count(&woken), 2);
+        assert_eq!(Arc::strong_count(&task), 2);
     }
 
     #[test]
     fn a_panic_in_the_poll_leaves_earlier_clones_valid() {
-        let woken = Arc::new(Woken::default());
-        let counts = Counts::of(&woken);
+        let task = Arc::new(Task::default());
+        let counts = Counts::of(&task);
         let mut kept = None;
         let poll = std::panic::AssertUnwindSafe(|| {
             poll_hooked(&counts, |cx| {
@@ -213,7 +204,7 @@ mod tests {
         });
         std::panic::catch_unwind(poll).unwrap_err();
         kept.unwrap().wake();
-        assert_eq!(woken.0.load(Ordering::Relaxed), 1);
-        assert_eq!(Arc::strong_count(&woken), 2);
+        assert_eq!(task.wakes(), 1);
+        assert_eq!(Arc::strong_count(&task), 2);
     }
 }

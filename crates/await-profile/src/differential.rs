@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io;
 
 use inferno::differential as inferno_differential;
 use inferno::flamegraph::{Options, from_reader};
 
-use crate::flamegraph::FlamegraphError;
+use crate::error::FlamegraphError;
 
 /// Draws the profile `after`, with what grew since `before` in red and what
 /// shrank in blue. Both are folded stacks, as [`Profile::folded`] writes them, so
@@ -78,12 +77,6 @@ fn is_place(text: &str) -> bool {
         .strip_suffix(')')
         .and_then(|text| text.rsplit_once(':'));
     line.is_some_and(|(_, line)| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-impl From<FlamegraphError> for io::Error {
-    fn from(error: FlamegraphError) -> Self {
-        io::Error::other(error)
-    }
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use std::fmt::Write;
 use inferno::flamegraph::color::{BackgroundColor, Color, PaletteMap};
 use inferno::flamegraph::{Direction, Options, from_lines};
 
-use crate::fold::Kind;
-use crate::frames::Frames;
+use crate::error::FlamegraphError;
+use crate::frame_kind::FrameKind;
 use crate::profile::{Profile, millis};
+use crate::stack::Frames;
 
 /// How to draw a profile.
 #[derive(Clone, Debug)]
@@ -17,8 +18,6 @@ pub struct FlamegraphOptions {
     pub title: String,
     /// The frames to draw.
     pub frames: Frames,
-    /// Width in pixels.
-    pub width: usize,
 }
 
 impl Default for FlamegraphOptions {
@@ -26,7 +25,6 @@ impl Default for FlamegraphOptions {
         FlamegraphOptions {
             title: "What requests wait for".into(),
             frames: Frames::Own,
-            width: 1200,
         }
     }
 }
@@ -47,18 +45,6 @@ impl FlamegraphOptions {
     }
 }
 
-/// Why there is no picture.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FlamegraphError {
-    /// No sample fell on a request: nothing was in flight.
-    #[error("no request was in flight while the profile was taken")]
-    Empty,
-    /// Inferno could not draw it.
-    #[error("could not draw the flamegraph")]
-    Draw(#[from] std::io::Error),
-}
-
 impl Profile {
     /// Draws the profile as SVG: the route at the bottom, what is waited for at the
     /// top, and the width of a frame the share of the requests in flight.
@@ -69,16 +55,13 @@ impl Profile {
     pub fn flamegraph(&self, options: &FlamegraphOptions) -> Result<String, FlamegraphError> {
         let weights = self.weights(options.frames);
         let mut palette = PaletteMap::default();
-        palette.insert("all", colour(Kind::Framework));
-        palette.insert("", colour(Kind::Framework));
-        for entry in weights.stacks().flat_map(|(stack, _)| stack) {
-            palette.insert(&entry.label, colour(entry.kind));
+        palette.insert("all", colour(FrameKind::Framework));
+        palette.insert("", colour(FrameKind::Framework));
+        for frame in weights.rounded().flat_map(|(stack, _)| stack) {
+            palette.insert(frame.label(), colour(frame.kind));
         }
-        let lines: Vec<String> = weights
-            .lines()
-            .map(|(stack, micros)| format!("{stack} {micros}"))
-            .collect();
-        if lines.is_empty() {
+        let folded = self.folded(options.frames);
+        if folded.is_empty() {
             return Err(FlamegraphError::Empty);
         }
 
@@ -90,7 +73,7 @@ impl Profile {
             g: 252,
             b: 252,
         }));
-        inferno.image_width = Some(options.width);
+        inferno.image_width = Some(1200);
         inferno.direction = Direction::Straight;
         inferno.palette_map = Some(&mut palette);
         "wait:".clone_into(&mut inferno.name_type);
@@ -102,7 +85,7 @@ impl Profile {
             }
         }
         let mut svg = Vec::new();
-        from_lines(&mut inferno, lines.iter().map(String::as_str), &mut svg)?;
+        from_lines(&mut inferno, folded.lines(), &mut svg)?;
         Ok(break_caption(&String::from_utf8_lossy(&svg)))
     }
 
@@ -165,14 +148,14 @@ fn break_caption(svg: &str) -> String {
 }
 
 /// Own code stands out; what is waited for has another hue; the rest is pale.
-fn colour(kind: Kind) -> Color {
+fn colour(kind: FrameKind) -> Color {
     let (r, g, b) = match kind {
-        Kind::Route => (176, 190, 197),
-        Kind::Own => (255, 167, 38),
-        Kind::Library => (255, 213, 140),
-        Kind::Primitive => (100, 181, 246),
-        Kind::Framework => (224, 224, 224),
-        Kind::Note => (197, 225, 165),
+        FrameKind::Route => (176, 190, 197),
+        FrameKind::Own => (255, 167, 38),
+        FrameKind::Library => (255, 213, 140),
+        FrameKind::Primitive => (100, 181, 246),
+        FrameKind::Framework => (224, 224, 224),
+        FrameKind::Remark => (197, 225, 165),
     };
     Color { r, g, b }
 }

@@ -1,11 +1,8 @@
 //! The tower layer.
 
-use std::fmt;
-use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use http::Request;
-use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -115,7 +112,7 @@ where
 {
     type Response = S::Response;
     type Error = S::Error;
-    type Future = ResponseFuture<S::Future>;
+    type Future = Tracked<S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.service.poll_ready(cx)
@@ -123,9 +120,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let route = route_of(self.profiler, &self.route, &request);
-        ResponseFuture {
-            future: self.profiler.wrap(route, self.service.call(request)),
-        }
+        self.profiler.wrap(route, self.service.call(request))
     }
 }
 
@@ -139,28 +134,4 @@ pub(crate) fn route_of<R: RouteName<B>, B>(
         return "(began before the profile)".into();
     }
     route.route_name(request)
-}
-
-pin_project! {
-    /// The future of a wrapped request.
-    #[must_use = "futures do nothing unless polled"]
-    pub struct ResponseFuture<F> {
-        #[pin]
-        future: Tracked<F>,
-    }
-}
-
-impl<F: Future> Future for ResponseFuture<F> {
-    type Output = F::Output;
-
-    #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        self.project().future.poll(cx)
-    }
-}
-
-impl<F> fmt::Debug for ResponseFuture<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponseFuture").finish_non_exhaustive()
-    }
 }

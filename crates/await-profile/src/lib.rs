@@ -78,15 +78,19 @@
 //! All are on by default: `tower` (the layers), `flamegraph` (SVG, by inferno),
 //! `pprof` (protobuf), `serde` (the summary as data).
 
-mod children;
+mod capture;
 mod clone_hook;
+mod collected;
+mod error;
 mod fold;
-mod frames;
-mod known;
+mod frame;
+mod frame_kind;
+mod inherit;
 mod label;
+mod lock;
 mod names;
-mod noted;
 mod options;
+mod poll_guard;
 mod probe;
 mod profile;
 mod profiler;
@@ -99,8 +103,7 @@ mod stack;
 mod summary;
 mod symbols;
 mod tracked;
-mod turn;
-mod view;
+mod tracking_waker;
 
 #[cfg(feature = "tower")]
 mod body;
@@ -113,21 +116,26 @@ mod layer;
 #[cfg(feature = "pprof")]
 mod pprof;
 
+#[cfg(test)]
+mod tests;
+
 #[cfg(feature = "tower")]
 pub use body::{BodyLayer, BodyService, TrackedBody};
-pub use children::{Inherited, inherit};
 #[cfg(feature = "flamegraph")]
 pub use differential::differential;
 #[cfg(feature = "flamegraph")]
-pub use flamegraph::{FlamegraphError, FlamegraphOptions};
+pub use error::FlamegraphError;
+pub use error::ProfileError;
+#[cfg(feature = "flamegraph")]
+pub use flamegraph::FlamegraphOptions;
 pub use fold::Share;
-pub use frames::Frames;
-pub use hdrhistogram;
+pub use inherit::inherit;
 pub use label::Label;
 #[cfg(feature = "tower")]
-pub use layer::{AwaitLayer, AwaitService, MethodAndPath, ResponseFuture, RouteName};
+pub use layer::{AwaitLayer, AwaitService, MethodAndPath, RouteName};
 pub use options::ProfileOptions;
 pub use profile::Profile;
-pub use profiler::{AwaitProfiler, ProfileError};
+pub use profiler::AwaitProfiler;
+pub use stack::Frames;
 pub use summary::{Quantiles, RouteSummary, Samples, Summary};
 pub use tracked::Tracked;

@@ -11,8 +11,6 @@ pub struct ProfileOptions {
     /// The budget: requests looked at in a second, on average.
     /// [`DEFAULT_RATE`](Self::DEFAULT_RATE) unless set.
     pub captures_per_second: u32,
-    /// Makes the choice of moments and requests repeatable, for tests.
-    pub seed: Option<u64>,
     /// The crates to take for the reader's own. Unless set, own code is what was
     /// compiled from outside cargo's registry and the toolchain.
     pub own_crates: Option<Vec<String>>,
@@ -39,13 +37,6 @@ impl ProfileOptions {
         self
     }
 
-    /// Makes the choice of moments and requests repeatable.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
-    }
-
     /// Names the crates whose frames are the reader's own, as they are spelled in
     /// paths (`my_service`).
     #[must_use]
@@ -60,7 +51,6 @@ impl Default for ProfileOptions {
         ProfileOptions {
             duration: Duration::from_secs(10),
             captures_per_second: Self::DEFAULT_RATE,
-            seed: None,
             own_crates: None,
         }
     }

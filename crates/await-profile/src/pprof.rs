@@ -11,9 +11,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 
-use crate::fold::Entry;
-use crate::frames::{Frames, portable};
+use crate::frame::{Frame, short};
 use crate::profile::Profile as AwaitProfile;
+use crate::stack::Frames;
 
 #[derive(Clone, PartialEq, Message)]
 struct Profile {
@@ -125,25 +125,26 @@ impl Writer {
         self.profile.sample_type = vec![wait.clone()];
         self.profile.default_sample_type = kind;
         self.profile.period_type = Some(wait);
-        self.profile.period = 1_000_000 / i64::from(profile.budget.max(1));
-        self.profile.duration_nanos = i64::try_from(profile.elapsed.as_nanos()).unwrap_or(i64::MAX);
+        self.profile.period = 1_000_000 / i64::from(profile.captures_per_second.max(1));
+        self.profile.duration_nanos =
+            i64::try_from(profile.collected.elapsed.as_nanos()).unwrap_or(i64::MAX);
         self.profile.time_nanos = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |now| {
                 i64::try_from(now.as_nanos()).unwrap_or(i64::MAX) - self.profile.duration_nanos
             });
         let route = self.string("route");
-        for (stack, micros) in profile.weights(frames).stacks() {
-            let label = stack.first().map(|entry| Label {
+        for (stack, micros) in profile.weights(frames).rounded() {
+            let label = stack.first().map(|frame| Label {
                 key: route,
-                str: self.string(&entry.label),
+                str: self.string(&frame.label()),
             });
             let sample = Sample {
                 // Innermost first.
                 location_id: stack
                     .iter()
                     .rev()
-                    .map(|entry| self.location(entry))
+                    .map(|frame| self.location(frame))
                     .collect(),
                 value: vec![i64::try_from(micros).unwrap_or(i64::MAX)],
                 label: label.into_iter().collect(),
@@ -163,11 +164,11 @@ impl Writer {
         index
     }
 
-    fn location(&mut self, entry: &Entry) -> u64 {
-        let name = self.string(&entry.function);
-        let file = entry.file.as_deref().map(portable);
+    fn location(&mut self, frame: &Frame) -> u64 {
+        let name = self.string(&frame.path);
+        let file = frame.file.as_deref().map(portable);
         let filename = self.string(&file.unwrap_or_default());
-        let line = entry.line.unwrap_or_default();
+        let line = frame.line.unwrap_or_default();
         let next = self.functions.len() as u64 + 1;
         let function = *self.functions.entry((name, filename)).or_insert(next);
         if function == next {
@@ -192,6 +193,22 @@ impl Writer {
         }
         location
     }
+}
+
+/// The part of a path that does not tell whose machine it is: the package's folder and
+/// what is in it.
+fn portable(file: &str) -> String {
+    let short = short(file);
+    let folder = file
+        .strip_suffix(&short)
+        .and_then(|above| {
+            above
+                .trim_end_matches(['/', '\\'])
+                .rsplit(['/', '\\'])
+                .next()
+        })
+        .filter(|folder| !folder.is_empty());
+    folder.map_or_else(|| short.clone(), |folder| format!("{folder}/{short}"))
 }
 
 #[cfg(test)]
@@ -257,5 +274,19 @@ mod tests {
             .map(|&location| function(location))
             .collect();
         assert_eq!(stack, ["tokio::time::Sleep", "GET /"]);
+    }
+
+    #[test]
+    fn a_portable_path_does_not_tell_whose_machine_it_is() {
+        for (file, expected) in [
+            ("/home/me/shop/src/cart.rs", "shop/src/cart.rs"),
+            (
+                "/home/me/.cargo/registry/src/index-1/tokio-1.0.0/src/sync/mutex.rs",
+                "tokio-1.0.0/src/sync/mutex.rs",
+            ),
+            ("src/main.rs", "src/main.rs"),
+        ] {
+            assert_eq!(portable(file), expected);
+        }
     }
 }

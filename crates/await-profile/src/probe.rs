@@ -1,30 +1,30 @@
-//! What is done around every poll of a wrapped future.
+//! What a wrapped future does before and after each of its polls.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 use std::task::{Context, Waker};
 use std::time::Instant;
 
+use crate::capture::poll_recorded;
 use crate::label::Label;
-use crate::noted::noted_waker;
+use crate::poll_guard::{Current, PollGuard};
 use crate::session::{Answer, answer};
 use crate::shared::{OFF, PROFILING, Shared};
-use crate::slot::{Slot, lock};
-use crate::stack::poll_recorded;
-use crate::turn::{Current, Turn};
+use crate::slot::Slot;
+use crate::tracking_waker::tracking_waker;
 
 /// Outcome of a poll, together with what to return to the executor.
 pub(crate) enum Polled<T> {
-    /// The future wants to be woken.
-    Waiting(T),
-    /// A body gave a piece and waits for being asked for the next.
+    /// The future is pending.
+    Pending(T),
+    /// A body returned a frame, and the server has to poll for the next.
     #[cfg_attr(
         not(feature = "tower"),
         expect(dead_code, reason = "only bodies do this")
     )]
-    Unasked(T),
+    Yielded(T),
     /// The future has ended.
-    Over(T),
+    Done(T),
 }
 
 /// What a wrapped future carries for the profiler.
@@ -32,15 +32,15 @@ pub(crate) struct Probe {
     shared: &'static Shared,
     route: Label,
     kind: Kind,
-    /// It was polled while the profiler was off.
+    /// The future was polled while the profiler was off.
     late: bool,
-    /// A body may be polled after its end.
-    over: bool,
-    /// The executor's waker is, or was, another than the slot's first.
-    moved: bool,
+    /// The future has ended. A body may be polled after that.
+    done: bool,
+    /// A poll had another waker than the first.
+    waker_changed: bool,
     slot: Option<Arc<Slot>>,
-    /// Passes wakes on to the executor's waker, for use while a profile is taken.
-    noted: Option<Waker>,
+    /// Made when first needed, and kept so that leaf futures need not clone another one.
+    tracking_waker: Option<Waker>,
 }
 
 enum Kind {
@@ -50,9 +50,12 @@ enum Kind {
         expect(dead_code, reason = "only made by the layer")
     )]
     Body,
-    /// Belongs to the request whose slot this is, and may outlive it.
+    /// Of the request that has this slot, and which may end first.
     Child(Weak<Slot>),
 }
+
+/// For what [`inherit`](crate::inherit) wraps outside of a request.
+static ALWAYS_OFF: LazyLock<Shared> = LazyLock::new(Shared::new);
 
 impl Probe {
     pub(crate) fn new(shared: &'static Shared, route: Label) -> Self {
@@ -64,12 +67,13 @@ impl Probe {
         Probe::of(Kind::Body, shared, route)
     }
 
-    pub(crate) fn of_child(parent: &Current) -> Self {
-        Probe::of(
-            Kind::Child(Arc::downgrade(&parent.request)),
-            parent.shared,
-            Label::from(""),
-        )
+    /// Of a part of the request that this thread is polling, if any.
+    pub(crate) fn of_child() -> Self {
+        let (parent, shared) = match Current::get() {
+            Some(parent) => (Arc::downgrade(&parent.request), parent.shared),
+            None => (Weak::new(), &*ALWAYS_OFF),
+        };
+        Probe::of(Kind::Child(parent), shared, Label::from(""))
     }
 
     fn of(kind: Kind, shared: &'static Shared, route: Label) -> Self {
@@ -78,17 +82,18 @@ impl Probe {
             route,
             kind,
             late: false,
-            over: false,
-            moved: false,
+            done: false,
+            waker_changed: false,
             slot: None,
-            noted: None,
+            tracking_waker: None,
         }
     }
 
-    /// The flag test: whether a poll may go straight to the future.
+    /// Whether a poll may go straight to the future. All that a profiler costs which is
+    /// off.
     #[inline]
     pub(crate) fn is_off(&mut self) -> bool {
-        // A slot stays until the future is over, so that the registry is true.
+        // A request that is registered stays so until it ends.
         let off = self.slot.is_none() && self.shared.mode() == OFF;
         self.late |= off;
         off
@@ -106,59 +111,59 @@ impl Probe {
         let Some(slot) = &self.slot else {
             return poll(cx).into_result();
         };
-        if self.moved || !slot.first_waker().will_wake(cx.waker()) {
-            self.moved = true;
+        if self.waker_changed || !slot.first_waker().will_wake(cx.waker()) {
+            self.waker_changed = true;
             if slot.set_waker(cx.waker()) {
-                self.noted = None;
+                self.tracking_waker = None;
             }
         }
-        let noted = (mode == PROFILING).then(|| {
-            let make = || noted_waker(slot, cx.waker());
-            &*self.noted.get_or_insert_with(make)
+        let tracking = (mode == PROFILING).then(|| {
+            let make = || tracking_waker(slot, cx.waker());
+            &*self.tracking_waker.get_or_insert_with(make)
         });
-        let generation = noted.map_or(0, |_| self.shared.generation.load(Ordering::Relaxed));
+        let generation = tracking.map_or(0, |_| self.shared.generation.load(Ordering::Relaxed));
         let parent = match &self.kind {
             Kind::Child(parent) => parent.upgrade(),
             Kind::Request | Kind::Body => None,
         };
-        let Some(mut turn) = Turn::begin(self.shared, &mut self.slot, parent, generation) else {
+        let Some(mut guard) = PollGuard::begin(self.shared, &mut self.slot, parent, generation)
+        else {
             return poll(cx).into_result();
         };
 
-        let polled = match noted {
-            Some(noted) if turn.is_asked() && !turn.woken => {
-                let (polled, seen) = poll_recorded(noted, poll);
-                turn.answer_seen(matches!(polled, Polled::Waiting(_)), seen);
+        let polled = match tracking {
+            Some(tracking) if guard.is_asked() && !guard.woken => {
+                let (polled, captured) = poll_recorded(tracking, poll);
+                guard.answer_captured(matches!(polled, Polled::Pending(_)), captured);
                 polled
             }
-            Some(noted) => {
-                turn.answer(Answer::WokenFirst, Vec::new());
-                // The same as in earlier polls, so that leaves need not clone it anew.
-                poll(&mut Context::from_waker(noted))
+            Some(tracking) => {
+                guard.answer(Answer::WokenFirst, Vec::new());
+                poll(&mut Context::from_waker(tracking))
             }
             None => {
-                turn.answer(Answer::WokenFirst, Vec::new());
+                guard.answer(Answer::WokenFirst, Vec::new());
                 poll(cx)
             }
         };
 
         match polled {
-            Polled::Waiting(_) => turn.end(false),
-            Polled::Unasked(_) => turn.end(true),
-            Polled::Over(_) => {
-                turn.end_over();
-                self.over = true;
+            Polled::Pending(_) => guard.end(false),
+            Polled::Yielded(_) => guard.end(true),
+            Polled::Done(_) => {
+                guard.end_done();
+                self.done = true;
                 self.retire(true);
             }
         }
         polled.into_result()
     }
 
-    /// Enters the registry, if there is anything to enter.
+    /// Registers the future, unless the profiler is off.
     fn register(&mut self, mode: u8, waker: &Waker) {
-        // Within another wrapper, it is that one which counts.
+        // Of nested wrappers the outermost counts.
         let is_inner = || !matches!(self.kind, Kind::Child(_)) && Current::is_of(self.shared);
-        if mode == OFF || self.over || is_inner() {
+        if mode == OFF || self.done || is_inner() {
             return;
         }
         let (registry, route) = (&self.shared.registry, &self.route);
@@ -178,16 +183,16 @@ impl Probe {
             }
         });
         if self.late && mode == PROFILING && !matches!(self.kind, Kind::Child(_)) {
-            self.shared.note_late();
+            self.shared.count_late();
         }
     }
 
-    /// Leaves the registry, if it was entered.
+    /// Removes the future from the registry.
     fn retire(&mut self, finished: bool) {
         let Some(slot) = self.slot.take() else {
             return;
         };
-        self.noted = None;
+        self.tracking_waker = None;
         let is_child = slot.is_child;
         let marks = if is_child {
             slot.retire()
@@ -209,7 +214,7 @@ impl Probe {
 impl<T> Polled<T> {
     fn into_result(self) -> T {
         match self {
-            Polled::Waiting(result) | Polled::Unasked(result) | Polled::Over(result) => result,
+            Polled::Pending(result) | Polled::Yielded(result) | Polled::Done(result) => result,
         }
     }
 }
@@ -217,15 +222,5 @@ impl<T> Polled<T> {
 impl Drop for Probe {
     fn drop(&mut self) {
         self.retire(false);
-    }
-}
-
-impl Shared {
-    fn note_late(&self) {
-        if let Some(started) = *lock(&self.started) {
-            let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.late.fetch_add(1, Ordering::Relaxed);
-            self.late_nanos.fetch_add(nanos, Ordering::Relaxed);
-        }
     }
 }

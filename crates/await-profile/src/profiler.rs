@@ -4,12 +4,14 @@ use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
+use crate::error::ProfileError;
 use crate::label::Label;
+use crate::lock::lock;
 use crate::options::ProfileOptions;
+use crate::probe::Probe;
 use crate::profile::Profile;
-use crate::sampler;
-use crate::shared::{ARMED, OFF, Running, Shared};
-use crate::slot::lock;
+use crate::sampler::collect;
+use crate::shared::{ARMED, OFF, Permit, Shared};
 use crate::tracked::Tracked;
 
 /// Takes await profiles of the futures that it wraps.
@@ -42,21 +44,6 @@ pub struct AwaitProfiler {
 
 /// All there are, so that tools which look for leaks find them to be meant.
 static PROFILERS: Mutex<Vec<&'static Shared>> = Mutex::new(Vec::new());
-
-/// Why no profile was taken.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ProfileError {
-    /// A profiler takes one profile at a time.
-    #[error("this profiler is taking another profile")]
-    Busy,
-    /// The sampler's thread could not be started.
-    #[error("could not start the sampler's thread")]
-    Thread(#[source] std::io::Error),
-    /// The sampler's thread panicked, which is a fault of this crate.
-    #[error("the sampler panicked: please report this")]
-    Sampler,
-}
 
 impl AwaitProfiler {
     /// A profiler that is off.
@@ -107,7 +94,7 @@ impl AwaitProfiler {
     /// Inside a future that is wrapped already this does nothing more: the
     /// outermost wrapper is the one that counts.
     pub fn wrap<F: Future>(&self, route: impl Into<Label>, future: F) -> Tracked<F> {
-        Tracked::new(self.shared, route.into(), future)
+        Tracked::new(Probe::new(self.shared, route.into()), future)
     }
 
     /// Takes a profile. Everything happens on a thread of the sampler's own, so
@@ -119,12 +106,12 @@ impl AwaitProfiler {
     /// If another profile is being taken, or no thread can be started.
     pub async fn profile(&self, options: ProfileOptions) -> Result<Profile, ProfileError> {
         let (sender, receiver) = futures_channel::oneshot::channel();
-        let running = Running::start(self.shared)?;
+        let permit = Permit::acquire(self.shared)?;
         std::thread::Builder::new()
             .name("await-profile".into())
             .spawn(move || {
-                let profile = sampler::run(&running, &options, &|| sender.is_canceled());
-                drop(running);
+                let profile = take(&permit, &options, &|| sender.is_canceled());
+                drop(permit);
                 let _ = sender.send(profile);
             })
             .map_err(ProfileError::Thread)?;
@@ -137,9 +124,15 @@ impl AwaitProfiler {
     ///
     /// If another profile is being taken.
     pub fn profile_blocking(&self, options: &ProfileOptions) -> Result<Profile, ProfileError> {
-        let running = Running::start(self.shared)?;
-        Ok(sampler::run(&running, options, &|| false))
+        let permit = Permit::acquire(self.shared)?;
+        Ok(take(&permit, options, &|| false))
     }
+}
+
+/// Takes a profile, from switching on to resolving names.
+fn take(permit: &Permit, options: &ProfileOptions, cancelled: &dyn Fn() -> bool) -> Profile {
+    let collected = collect(permit, options, cancelled);
+    Profile::new(collected, options, &mut lock(&permit.shared.symbols))
 }
 
 impl Default for AwaitProfiler {

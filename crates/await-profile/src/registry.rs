@@ -7,17 +7,20 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::label::Label;
-use crate::slot::{Mark, Registration, Slot, lock};
+use crate::lock::lock;
+use crate::session::Mark;
+use crate::slot::Slot;
 
-/// Enough that two threads seldom meet in one.
+/// So many that two threads seldom lock the same one.
 const SHARDS: usize = 32;
-/// Route labels beyond this many (in a shard) are lumped together, lest paths
-/// with identifiers in them grow the table for ever.
+/// Route labels beyond this many in a shard are counted as one, so that paths with
+/// identifiers in them do not grow the table without limit.
 const MAX_ROUTES: usize = 256;
-/// A clock costs as much as all the rest of registering.
+/// Reading the clock costs as much as all the rest of registering, so every sixteenth
+/// request is timed.
 const TIMED_EVERY: u32 = 16;
-/// Slots that a shard keeps for further requests: making and freeing one costs more
-/// than all the rest of registering. These take a tenth of a megabyte.
+/// Slots that a shard keeps for further requests: allocating and freeing one costs more
+/// than all the rest of registering. So many take a tenth of a megabyte.
 const MAX_FREE: usize = 1024;
 const OTHER_ROUTES: &str = "(other routes)";
 
@@ -38,11 +41,11 @@ struct Shard {
     routes: Vec<RouteCount>,
     by_name: HashMap<Arc<str>, usize>,
     inserted: u32,
-    /// Slots that nobody knows, for further requests.
+    /// Slots without other references, for further requests.
     free: Vec<Arc<Slot>>,
 }
 
-/// On cache lines of its own, as most processors fetch them in pairs.
+/// On cache lines of its own. 128 bytes, since most CPUs fetch lines in pairs.
 #[derive(Default)]
 #[repr(align(128))]
 struct Padded {
@@ -78,27 +81,20 @@ impl Registry {
         let route = shard.route(label);
         shard.inserted = shard.inserted.wrapping_add(1);
         let began = (timed && shard.inserted.is_multiple_of(TIMED_EVERY)).then(Instant::now);
-        let registration = Registration {
-            shard: home,
-            route,
-            is_body,
-            is_child: false,
-            began,
-        };
-        let slot = shard.slot(Slot::new(waker, &registration));
+        let slot = shard.slot(Slot::request(waker, home, route, is_body, began));
         slot.place.store(shard.slots.len(), Ordering::Relaxed);
         shard.slots.push(slot.clone());
         padded.len.store(shard.slots.len(), Ordering::Relaxed);
         slot
     }
 
-    /// Forgets a request, and counts it to its route as finished or as dropped.
-    /// Returns the marks that nobody will answer.
+    /// Removes a request, and counts it for its route as finished or as dropped.
+    /// Returns the marks that no poll will answer.
     pub(crate) fn remove(&self, mut slot: Arc<Slot>, finished: bool) -> Vec<Mark> {
         let padded = &self.shards[slot.shard];
         let mut shard = lock(&padded.shard);
         let place = slot.place.load(Ordering::Relaxed);
-        // Not the last reference, which is the caller's.
+        // `slot` is another reference, so that nothing is freed under the lock.
         shard.slots.swap_remove(place);
         if let Some(moved) = shard.slots.get(place) {
             moved.place.store(place, Ordering::Relaxed);
@@ -106,7 +102,7 @@ impl Registry {
         padded.len.store(shard.slots.len(), Ordering::Relaxed);
         shard.routes[slot.route].count(&slot, finished);
         let Some(own) = Arc::get_mut(&mut slot) else {
-            // The sampler looks at it, or someone keeps its waker.
+            // The sampler or a kept waker refers to it as well.
             drop(shard);
             return slot.retire();
         };
@@ -114,7 +110,7 @@ impl Registry {
         if shard.free.len() < MAX_FREE {
             shard.free.push(slot);
         }
-        // What was in it may own the task that we are in: drop it outside the lock.
+        // The waker may own the task that is being polled: drop it outside the lock.
         drop(shard);
         drop(waker);
         rare.map_or_else(Vec::new, |rare| rare.marks)
@@ -151,14 +147,14 @@ impl Registry {
         }
     }
 
-    /// Everything in flight, shard by shard, so that no lock is held for long.
+    /// All requests in flight, shard by shard, so that no lock is held for long.
     pub(crate) fn each_shard(&self) -> impl Iterator<Item = Vec<Arc<Slot>>> {
         self.shards
             .iter()
             .map(|padded| lock(&padded.shard).slots.clone())
     }
 
-    /// Sets the counts of all routes to zero and forgets routes without requests.
+    /// Sets the counts of all routes to zero. A shard without requests drops its routes.
     pub(crate) fn reset_routes(&self) {
         for padded in &self.shards {
             let mut shard = lock(&padded.shard);
@@ -202,7 +198,7 @@ impl Shard {
     }
 
     fn route(&mut self, label: &Label) -> usize {
-        // Often the same as the last time, or one of a few.
+        // Most services have few routes.
         let bytes = label.as_bytes();
         if let Some(route) = self
             .routes

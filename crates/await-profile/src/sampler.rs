@@ -1,4 +1,4 @@
-//! Choosing requests, and gathering what they answer.
+//! Choosing requests in flight at random, and collecting where they wait.
 //!
 //! # Why the shares are unbiased
 //!
@@ -7,38 +7,37 @@
 //! with them. At each moment one request is chosen from those in flight, each with
 //! the same probability, and weighs as much as there were to choose from: a moment
 //! with a thousand requests tells of a thousand times as much waiting as a moment
-//! with one. A sample is settled at its moment: a request that runs or is ready
-//! to run is counted as such, and one that waits is asked where. It answers at its
-//! next poll, which the sampler causes. If it is woken, or gone, before that
-//! poll, the sample is counted as what it is; nothing is replaced by another try.
-
-mod collected;
-mod settle;
+//! with one. What counts is the state at that moment. A request that runs, or is ready
+//! to, is counted as such. One that waits is marked and woken, and its next poll answers
+//! where it waited. If something else wakes it before that poll, or it ends, the sample
+//! is counted as that; no other sample is taken in its place.
 
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::collected::{Collected, Outcome, Sample};
 use crate::options::ProfileOptions;
-use crate::profile::Profile;
-use crate::session::{Answer, Session};
-use crate::shared::Running;
-use crate::slot::{Mark, NotWaiting, Slot};
+use crate::session::{Answer, Mark, Session};
+use crate::shared::{Permit, Shared};
+use crate::slot::{NotWaiting, Slot};
 
-pub(crate) use collected::{Collected, Sample, SeenAs, StackId};
-
-/// How long the last samples have for being answered.
-const GRACE: Duration = Duration::from_millis(500);
-/// The sampler looks at least this often whether it is still wanted.
+/// How long requests that were in flight before the profile have to be polled once.
+const TRACKING_TIMEOUT: Duration = Duration::from_millis(200);
+/// How many of them are woken at once, before a pause.
+const TRACKING_BATCH: usize = 256;
+/// How long the last samples have to be answered.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
+/// The sampler looks at least this often whether its caller still waits.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
-/// Moments closer than this are taken together: a thread that is woken costs more
-/// than the look it takes.
+/// Moments closer than this are sampled together: waking a thread costs more than
+/// taking a sample.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
-/// Moments missed in excess of this are given up rather than made up for.
+/// If the sampler falls behind by more moments than this, it passes over the others.
 const MAX_BACKLOG: u32 = 64;
 
-pub(crate) struct Sampler<'a> {
-    running: &'a Running,
+pub(crate) struct Sampler {
+    shared: &'static Shared,
     generation: u32,
     session: Arc<Session>,
     random: fastrand::Rng,
@@ -46,33 +45,32 @@ pub(crate) struct Sampler<'a> {
     unanswered: usize,
 }
 
-/// Takes a profile, from switching on to resolving names.
-pub(crate) fn run(
-    running: &Running,
+/// Samples for as long as the options say, or until `cancelled`.
+pub(crate) fn collect(
+    permit: &Permit,
     options: &ProfileOptions,
     cancelled: &dyn Fn() -> bool,
-) -> Profile {
-    let mut sampler = Sampler::start(running, options.seed);
-    sampler.settle();
+) -> Collected {
+    let mut sampler = Sampler::start(permit, fastrand::Rng::new());
+    sampler.track_in_flight();
     let start = Instant::now();
     sampler.sample_for(options, cancelled);
     sampler.collected.elapsed = start.elapsed();
-    let routes = running.shared.registry.routes();
+    sampler.collected.routes = permit.shared.registry.routes();
     if !cancelled() {
         sampler.await_answers();
     }
-    running.switch_off();
-    let collected = sampler.finish();
-    Profile::new(running.shared, options, collected, routes)
+    permit.switch_off();
+    sampler.finish()
 }
 
-impl<'a> Sampler<'a> {
-    pub(crate) fn start(running: &'a Running, seed: Option<u64>) -> Self {
+impl Sampler {
+    pub(crate) fn start(permit: &Permit, random: fastrand::Rng) -> Self {
         Sampler {
-            running,
-            generation: running.switch_on(),
+            shared: permit.shared,
+            generation: permit.switch_on(),
             session: Arc::default(),
-            random: seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
+            random,
             collected: Collected::default(),
             unanswered: 0,
         }
@@ -80,6 +78,29 @@ impl<'a> Sampler<'a> {
 
     fn is_tracked(&self, slot: &Slot) -> bool {
         slot.is_tracked_in(self.generation)
+    }
+
+    /// Has every request in flight polled once, so that from then on its waker is one
+    /// that records wakes. Without this, a request could be woken unnoticed.
+    fn track_in_flight(&self) {
+        let is_untracked = |slot: &Arc<Slot>| {
+            !self.is_tracked(slot) && slot.not_waiting() != Some(NotWaiting::Gone)
+        };
+        let mut untracked = Vec::new();
+        for slot in self.shared.registry.each_shard().flatten() {
+            if is_untracked(&slot) {
+                slot.wake();
+                untracked.push(slot);
+                if untracked.len().is_multiple_of(TRACKING_BATCH) {
+                    thread::sleep(SHORTEST_SLEEP);
+                }
+            }
+        }
+        let deadline = Instant::now() + TRACKING_TIMEOUT;
+        while !untracked.is_empty() && Instant::now() < deadline {
+            thread::sleep(SHORTEST_SLEEP);
+            untracked.retain(is_untracked);
+        }
     }
 
     fn sample_for(&mut self, options: &ProfileOptions, cancelled: &dyn Fn() -> bool) {
@@ -118,46 +139,46 @@ impl<'a> Sampler<'a> {
 
     /// Takes one sample, now.
     pub(crate) fn sample_once(&mut self) {
-        let registry = &self.running.shared.registry;
         loop {
-            let Some((slot, route, in_flight)) = registry.any(&mut self.random) else {
+            let Some((slot, route, in_flight)) = self.shared.registry.any(&mut self.random) else {
                 self.collected.idle += 1;
                 return;
             };
-            let Some(seen) = self.ask(&slot) else {
+            let Some(outcome) = self.ask(&slot) else {
                 continue;
             };
             self.collected.samples.push(Sample {
                 in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
                 route,
-                seen,
+                outcome,
                 child: Vec::new(),
             });
             return;
         }
     }
 
-    /// What the request is doing; asks it if it waits. None if it has just ended.
-    fn ask(&mut self, slot: &Arc<Slot>) -> Option<SeenAs> {
+    /// The state of the request, which is marked and woken if it waits. None if it has
+    /// just ended.
+    fn ask(&mut self, slot: &Arc<Slot>) -> Option<Outcome> {
         if !self.is_tracked(slot) && slot.not_waiting().is_none() {
             // Woken when the profile began, and not polled since.
-            return Some(SeenAs::Ready);
+            return Some(Outcome::Ready);
         }
         let child = slot.any_child(&mut self.random);
         match slot.try_mark(self.mark(), child.is_some()) {
             Ok(()) => {}
             Err(NotWaiting::Gone) => return None,
-            Err(NotWaiting::Running) => return Some(SeenAs::Running),
-            Err(NotWaiting::Ready) => return Some(SeenAs::Ready),
-            Err(NotWaiting::Unasked) => return Some(SeenAs::Unasked),
+            Err(NotWaiting::Running) => return Some(Outcome::Running),
+            Err(NotWaiting::Ready) => return Some(Outcome::Ready),
+            Err(NotWaiting::Backpressured) => return Some(Outcome::Backpressured),
         }
         self.unanswered += 1;
-        // The child is asked first: if both live in one task, one poll serves both.
+        // The child first: if both are in one task, one poll answers for both.
         if let Some(child) = child.filter(|child| child.try_mark(self.mark(), false).is_ok()) {
             child.wake();
         }
         slot.wake();
-        Some(SeenAs::Unanswered)
+        Some(Outcome::Unanswered)
     }
 
     fn mark(&self) -> Mark {
@@ -169,45 +190,38 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Enters the answers that have come in.
+    /// Enters the answers of polls made since the last call.
     pub(crate) fn gather(&mut self) {
         for event in self.session.take_events() {
             self.collected.costs.extend(event.costs);
-            let seen = match event.answer {
-                Answer::Waiting(stacks) => SeenAs::Waiting(
+            let outcome = match event.answer {
+                Answer::Waiting(stacks) => Outcome::Waiting(
                     stacks
                         .into_iter()
                         .map(|stack| self.collected.intern(stack))
                         .collect(),
                 ),
-                Answer::Unregistered => SeenAs::Unregistered,
-                Answer::WokenFirst => SeenAs::WokenFirst,
-                Answer::Finished => SeenAs::Finished,
+                Answer::Unregistered => Outcome::Unregistered,
+                Answer::WokenFirst => Outcome::WokenFirst,
+                Answer::Finished => Outcome::Finished,
             };
             for (index, delay) in event.samples {
                 let Some(sample) = self.collected.samples.get_mut(index as usize) else {
                     continue;
                 };
-                if event.from_child {
-                    if let SeenAs::Waiting(stacks) = &seen {
-                        sample.child.clone_from(stacks);
-                    }
-                    continue;
+                if !event.from_child {
+                    self.unanswered -= 1;
+                    self.collected.delays.push(delay);
+                    sample.outcome = outcome.clone();
+                } else if let Outcome::Waiting(stacks) = &outcome {
+                    sample.child.clone_from(stacks);
                 }
-                self.unanswered -= 1;
-                self.collected.delays.push(delay);
-                sample.seen = match &seen {
-                    SeenAs::Waiting(stacks) => SeenAs::Waiting(stacks.clone()),
-                    SeenAs::Unregistered => SeenAs::Unregistered,
-                    SeenAs::WokenFirst => SeenAs::WokenFirst,
-                    _ => SeenAs::Finished,
-                };
             }
         }
     }
 
     fn await_answers(&mut self) {
-        let deadline = Instant::now() + GRACE;
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
         self.gather();
         while self.unanswered > 0 && Instant::now() < deadline {
             thread::sleep(SHORTEST_SLEEP);
@@ -217,13 +231,7 @@ impl<'a> Sampler<'a> {
 
     pub(crate) fn finish(mut self) -> Collected {
         self.gather();
+        (self.collected.late, self.collected.late_time) = self.shared.late();
         self.collected
     }
 }
-
-#[cfg(test)]
-mod known_waits;
-#[cfg(test)]
-mod random_lives;
-#[cfg(test)]
-mod wakers;

@@ -1,26 +1,34 @@
-//! What one profile collects while it is being taken.
+//! How polls send what they captured to the sampler.
 
 use std::mem;
-use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use crate::slot::{Mark, lock};
+use crate::lock::lock;
 
 /// A call stack as addresses, innermost first.
 pub(crate) type RawStack = Box<[usize]>;
 
-/// What became of a sample.
+/// A sample that awaits the next poll of the request it fell on.
+pub(crate) struct Mark {
+    pub(crate) session: Arc<Session>,
+    /// Index of the sample within the session.
+    pub(crate) sample: u32,
+    pub(crate) at: Instant,
+}
+
+/// What a poll answers to the samples that waited for it.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// The poll left the request waiting, and these are the stacks in which it
     /// registered its waker: more than one if it waits for several things at once.
     Waiting(Vec<RawStack>),
-    /// The poll left it waiting without registering a waker.
+    /// The poll left the request waiting without registering a waker.
     Unregistered,
-    /// Something else woke it between the choice and the poll: what it had been
-    /// waiting for cannot be seen any more.
+    /// Something else woke the request between the sample and the poll: what it had
+    /// waited for is over.
     WokenFirst,
-    /// It ended, or was dropped, before it could be seen waiting.
+    /// The request ended, or was dropped, before its stack was captured.
     Finished,
 }
 
@@ -34,7 +42,7 @@ pub(crate) struct Event {
     pub(crate) costs: Vec<Duration>,
 }
 
-/// The letter box of one profile.
+/// The events of one profile that the sampler has not taken yet.
 #[derive(Default)]
 pub(crate) struct Session {
     events: Mutex<Vec<Event>>,
@@ -46,21 +54,21 @@ impl Session {
     }
 }
 
-/// Tells the session that `marks` belong to what became of them. `polled` is when
-/// the poll began that settled them.
+/// Sends the answer to `marks` to their session. `polled` is when the poll began that
+/// gives it.
 pub(crate) fn answer(
     marks: &[Mark],
-    polled: std::time::Instant,
+    polled: Instant,
     from_child: bool,
     answer: Answer,
     costs: Vec<Duration>,
 ) {
-    // A profiler takes one profile at a time, yet a mark may be left over from one
-    // that ended without an answer.
+    // A profiler takes one profile at a time, but a mark may be left of an earlier one
+    // that ended before this poll.
     let Some(last) = marks.last() else { return };
     let samples = marks
         .iter()
-        .filter(|mark| std::sync::Arc::ptr_eq(&mark.session, &last.session))
+        .filter(|mark| Arc::ptr_eq(&mark.session, &last.session))
         .map(|mark| (mark.sample, polled.saturating_duration_since(mark.at)))
         .collect();
     lock(&last.session.events).push(Event {

@@ -1,12 +1,12 @@
-//! What the copies of a profiler's handle have in common.
+//! The state of a profiler, which all copies of its handle share.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::profiler::ProfileError;
+use crate::error::ProfileError;
+use crate::lock::lock;
 use crate::registry::Registry;
-use crate::slot::lock;
 use crate::symbols::SymbolCache;
 
 /// Nothing is registered.
@@ -22,12 +22,12 @@ pub(crate) struct Shared {
     busy: AtomicBool,
     /// Number of the current or last profile; the first is 1.
     pub(crate) generation: AtomicU32,
-    pub(crate) started: Mutex<Option<Instant>>,
+    started: Mutex<Option<Instant>>,
     pub(crate) registry: Registry,
-    /// Requests that began before the profile and became known during it.
-    pub(crate) late: AtomicU64,
-    /// The time for which they were in flight unseen.
-    pub(crate) late_nanos: AtomicU64,
+    /// Requests that began before the profile and were first polled during it.
+    late: AtomicU64,
+    /// The time for which those were in flight unseen.
+    late_nanos: AtomicU64,
     pub(crate) symbols: Mutex<SymbolCache>,
 }
 
@@ -51,22 +51,41 @@ impl Shared {
     pub(crate) fn mode(&self) -> u8 {
         self.mode.load(Ordering::Relaxed)
     }
+
+    /// Counts a request that began before the profile and is polled for the first time.
+    pub(crate) fn count_late(&self) {
+        if let Some(started) = *lock(&self.started) {
+            let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.late.fetch_add(1, Ordering::Relaxed);
+            self.late_nanos.fetch_add(nanos, Ordering::Relaxed);
+        }
+    }
+
+    /// How many there were, and the time for which they were in flight unseen.
+    pub(crate) fn late(&self) -> (u64, Duration) {
+        let nanos = self.late_nanos.load(Ordering::Relaxed);
+        (
+            self.late.load(Ordering::Relaxed),
+            Duration::from_nanos(nanos),
+        )
+    }
 }
 
-/// The right to take a profile; given back when dropped, by a panic too.
-pub(crate) struct Running {
+/// The right to take a profile, which one thread at a time has. Dropping it, also by a
+/// panic, switches profiling off and gives the right back.
+pub(crate) struct Permit {
     pub(crate) shared: &'static Shared,
 }
 
-impl Running {
-    pub(crate) fn start(shared: &'static Shared) -> Result<Self, ProfileError> {
+impl Permit {
+    pub(crate) fn acquire(shared: &'static Shared) -> Result<Self, ProfileError> {
         if shared.busy.swap(true, Ordering::Acquire) {
             return Err(ProfileError::Busy);
         }
-        Ok(Running { shared })
+        Ok(Permit { shared })
     }
 
-    /// From here on polls are noted. Returns the profile's number.
+    /// From here on polls are tracked. Returns the profile's number.
     pub(crate) fn switch_on(&self) -> u32 {
         let shared = self.shared;
         shared.registry.reset_routes();
@@ -92,7 +111,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.switch_off();
         self.shared.busy.store(false, Ordering::Release);

@@ -1,38 +1,25 @@
-//! One request in flight, as the sampler sees it.
+//! One request in flight: the state that its polls share with the sampler.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
-use crate::session::Session;
+use crate::lock::lock;
+use crate::session::Mark;
 
 /// The future is being polled.
 const RUNNING: u8 = 1;
 /// Its waker was woken since its last poll began.
 const WOKEN: u8 = 2;
-/// The sampler chose it; `marks` says for which samples.
+/// The sampler chose it, for the samples in `marks`.
 const MARKED: u8 = 4;
-/// It is over.
+/// The future has ended, or was dropped.
 const GONE: u8 = 8;
-/// Until the next poll, wakes are taken for the sampler's own.
+/// Until the next poll, wakes count as the sampler's own.
 const PROBED: u8 = 16;
-/// A response body that gave its last piece and was not asked for the next yet.
-const UNASKED: u8 = 32;
-
-/// Locks, and does not care whether another thread panicked: nothing that is
-/// kept under these locks is left half done.
-pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A sample that awaits the next poll of the request it fell on.
-pub(crate) struct Mark {
-    pub(crate) session: Arc<Session>,
-    /// Index of the sample within the session.
-    pub(crate) sample: u32,
-    pub(crate) at: Instant,
-}
+/// A response body that the server has not polled since its last frame.
+const BACKPRESSURED: u8 = 32;
 
 /// Why a request cannot be asked where it waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,30 +28,28 @@ pub(crate) enum NotWaiting {
     Ready,
     /// Being polled.
     Running,
-    /// A body whose next piece nobody asked for.
-    Unasked,
-    /// Over, hence not in flight at all.
+    /// A body that the server has not polled since its last frame.
+    Backpressured,
+    /// Ended, hence not in flight at all.
     Gone,
 }
 
-/// What a request shares with the sampler. One is made for every request, so it is
-/// kept small.
+/// What a request shares with the sampler. Every request needs one, so it is small.
 pub(crate) struct Slot {
-    /// The bits above. Everything else is reached through a lock; the bits decide
-    /// who may go where.
+    /// The bits above.
     state: AtomicU8,
-    /// The profile during which the last poll was made, and with our own waker,
-    /// so that `WOKEN` can be believed. 0: none.
+    /// Number of the profile during which the last poll was made, if that poll was given
+    /// a tracking waker, so that `WOKEN` is complete; otherwise 0.
     tracked_in: AtomicU32,
-    /// Where in its shard it stands; written under the shard's lock.
+    /// Its index in its shard; written under the shard's lock.
     pub(crate) place: AtomicUsize,
-    /// A child has its request's place in the registry and none itself.
+    /// A child is found through its request, not in the registry.
     pub(crate) is_child: bool,
     pub(crate) shard: usize,
     /// Index into the shard's routes.
     pub(crate) route: usize,
     pub(crate) is_body: bool,
-    /// Only known of requests that began while a profile was being taken.
+    /// Of some requests that began while a profile was taken.
     pub(crate) began: Option<Instant>,
     /// The executor's waker of the first poll.
     first_waker: Waker,
@@ -80,59 +65,52 @@ pub(crate) struct Rare {
     waker: Option<Waker>,
 }
 
-/// What [`Slot::new`] needs to know.
-#[derive(Default)]
-pub(crate) struct Registration {
-    pub(crate) shard: usize,
-    pub(crate) route: usize,
-    pub(crate) is_body: bool,
-    pub(crate) is_child: bool,
-    pub(crate) began: Option<Instant>,
-}
-
 impl Slot {
-    pub(crate) fn new(first_waker: Waker, registration: &Registration) -> Self {
-        let Registration {
+    /// Of a request, or of a response body, that the registry knows.
+    pub(crate) fn request(
+        first_waker: Waker,
+        shard: usize,
+        route: usize,
+        is_body: bool,
+        began: Option<Instant>,
+    ) -> Self {
+        Slot {
+            is_child: false,
             shard,
             route,
             is_body,
-            is_child,
             began,
-        } = *registration;
+            ..Slot::child(first_waker)
+        }
+    }
+
+    /// Of a part of a request that is polled elsewhere. The registry does not know it.
+    pub(crate) fn child(first_waker: Waker) -> Self {
         Slot {
-            // It is registered by its first poll.
+            // It is made by the first poll.
             state: AtomicU8::new(RUNNING),
             tracked_in: AtomicU32::new(0),
             place: AtomicUsize::new(0),
-            is_child,
-            shard,
-            route,
-            is_body,
-            began,
+            is_child: true,
+            shard: 0,
+            route: 0,
+            is_body: false,
+            began: None,
             first_waker,
             rare: Mutex::new(None),
         }
     }
 
-    /// What belongs to a request and is polled elsewhere.
-    pub(crate) fn child(first_waker: Waker) -> Self {
-        let registration = Registration {
-            is_child: true,
-            ..Registration::default()
-        };
-        Slot::new(first_waker, &registration)
-    }
-
-    /// Takes out what may own something else, so that a slot which nobody knows can be
-    /// kept for another request.
+    /// Takes out what may own something else, so that the slot can be kept for another
+    /// request.
     pub(crate) fn empty(&mut self) -> (Waker, Option<Box<Rare>>) {
         let waker = std::mem::replace(&mut self.first_waker, Waker::noop().clone());
         let rare = self.rare.get_mut().unwrap_or_else(PoisonError::into_inner);
         (waker, rare.take())
     }
 
-    /// Starts a poll. Returns the marks that are to be answered by it, and
-    /// whether the request was woken by anyone but the sampler.
+    /// Begins a poll. Returns the marks that it has to answer, and whether anything but
+    /// the sampler woke the request.
     pub(crate) fn begin_poll(&self) -> (Vec<Mark>, bool) {
         let before = self.state.swap(RUNNING, Ordering::AcqRel);
         let marks = if before & MARKED == 0 {
@@ -143,8 +121,8 @@ impl Slot {
         (marks, before & WOKEN != 0)
     }
 
-    /// Notes that a wake came through our waker.
-    pub(crate) fn note_wake(&self) {
+    /// Records that a tracking waker was woken.
+    pub(crate) fn record_wake(&self) {
         let _ = self
             .state
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
@@ -152,8 +130,9 @@ impl Slot {
             });
     }
 
-    /// To be called after [`begin_poll`](Self::begin_poll): whoever sees the profile's
-    /// number must not see the state of an earlier poll, whose wakes were not noted.
+    /// To be called after [`begin_poll`](Self::begin_poll): a thread that reads the
+    /// profile's number must not read the state of an earlier poll, whose wakes were not
+    /// recorded.
     pub(crate) fn set_tracked_in(&self, generation: u32) {
         self.tracked_in.store(generation, Ordering::Release);
     }
@@ -163,15 +142,15 @@ impl Slot {
     }
 
     /// Ends a poll that did not finish the future.
-    pub(crate) fn end_poll(&self, unasked: bool) {
+    pub(crate) fn end_poll(&self, backpressured: bool) {
         // Not a store: a wake during the poll has left its bit.
         self.state.fetch_xor(
-            RUNNING | if unasked { UNASKED } else { 0 },
+            RUNNING | if backpressured { BACKPRESSURED } else { 0 },
             Ordering::AcqRel,
         );
     }
 
-    /// Notes that the future is over. Returns the marks nobody will answer.
+    /// Records that the future has ended. Returns the marks that no poll will answer.
     pub(crate) fn retire(&self) -> Vec<Mark> {
         self.state.fetch_or(GONE, Ordering::AcqRel);
         self.take_marks()
@@ -183,10 +162,10 @@ impl Slot {
             .map_or_else(Vec::new, |rare| std::mem::take(&mut rare.marks))
     }
 
-    /// Asks the request to answer `mark` at its next poll, if it is waiting now.
-    /// That poll is not caused here: see [`Slot::wake`]. With `probe`, wakes that
-    /// come through our waker until that poll are taken for the sampler's own: it
-    /// is about to wake a child that may pass the wake on.
+    /// Has the next poll answer `mark`, if the request is waiting now. To cause that poll,
+    /// call [`Slot::wake`]. With `probe`, wakes by a tracking waker until that poll count
+    /// as the sampler's own: the sampler is about to wake a child, which may wake its
+    /// request.
     pub(crate) fn try_mark(&self, mark: Mark, probe: bool) -> Result<(), NotWaiting> {
         let bits = MARKED | if probe { PROBED } else { 0 };
         // The lock is held across the change of state, so that a poll which sees
@@ -211,8 +190,8 @@ impl Slot {
         &self.first_waker
     }
 
-    /// Keeps the executor's waker for the sampler. Whether it is another than before.
-    /// As long as it is kept, no other waker can be taken for it.
+    /// Keeps the executor's waker of this poll, and returns whether it is another than
+    /// before. While it is kept, `will_wake` cannot mistake a new waker for it.
     pub(crate) fn set_waker(&self, waker: &Waker) -> bool {
         let mut rare = lock(&self.rare);
         let kept = &mut rare.get_or_insert_default().waker;
@@ -220,15 +199,15 @@ impl Slot {
             return false;
         }
         let old = kept.replace(waker.clone());
-        // It may own the task that we are in: drop it outside the lock.
+        // The old waker may own the task that is being polled: drop it outside the lock.
         drop(rare);
         drop(old);
         true
     }
 
-    /// Has the executor poll the request, without it counting as woken.
+    /// Has the executor poll the request. The request does not count as woken by that.
     pub(crate) fn wake(&self) {
-        // No wake under the lock, for what it does is not known.
+        // Outside the lock: a wake may run any code.
         let waker = lock(&self.rare)
             .as_ref()
             .and_then(|rare| rare.waker.clone());
@@ -241,16 +220,16 @@ impl Slot {
     pub(crate) fn add_child(&self, child: &Arc<Slot>) {
         let mut rare = lock(&self.rare);
         let children = &mut rare.get_or_insert_default().children;
-        // Amortised: at most one sweep for each doubling.
+        // One sweep before each doubling, so the cost of a child stays constant.
         if children.len() == children.capacity() {
             children.retain(|child| child.strong_count() > 0);
         }
         children.push(Arc::downgrade(child));
     }
 
-    /// A child in flight, each with the same probability.
+    /// One child in flight, each with the same probability.
     pub(crate) fn any_child(&self, random: &mut fastrand::Rng) -> Option<Arc<Slot>> {
-        // Dropped after the lock: theirs may be the last waker of a task.
+        // Dropped after the lock: a child may own the last waker of a task.
         let mut over = Vec::new();
         let mut rare = lock(&self.rare);
         let children = &mut rare.as_mut()?.children;
@@ -275,8 +254,8 @@ fn not_waiting(state: u8) -> Option<NotWaiting> {
         Some(NotWaiting::Running)
     } else if state & WOKEN != 0 {
         Some(NotWaiting::Ready)
-    } else if state & UNASKED != 0 {
-        Some(NotWaiting::Unasked)
+    } else if state & BACKPRESSURED != 0 {
+        Some(NotWaiting::Backpressured)
     } else {
         None
     }

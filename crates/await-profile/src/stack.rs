@@ -1,104 +1,188 @@
-//! Taking the call stack, as addresses and nothing else.
+//! Resolved call stacks, whole and as a reader wants to see them.
 
-use std::ffi::c_void;
-use std::hint::black_box;
-use std::sync::Mutex;
-use std::task::{Context, Waker};
-use std::time::{Duration, Instant};
+use std::collections::HashSet;
 
-use crate::clone_hook::{Observer, poll_hooked};
-use crate::session::RawStack;
-use crate::slot::lock;
+use crate::frame::Frame;
+use crate::frame_kind::{FrameKind, is_internal};
+use crate::names::{crate_of, path_of, primitive_name, public_path};
+use crate::symbols::{Symbol, Symbols};
 
-/// Deeper stacks are cut at their outer end.
-const MAX_FRAMES: usize = 256;
-/// Clones beyond this many in one poll are counted and not looked at.
-const MAX_STACKS: usize = 16;
-
-/// What was seen during one poll.
-#[derive(Default)]
-pub(crate) struct Seen {
-    pub(crate) stacks: Vec<RawStack>,
-    pub(crate) costs: Vec<Duration>,
+/// Which frames of a stack to show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Frames {
+    /// The reader's own functions with file and line, the function by which a
+    /// library was entered, and last the primitive that is waited for.
+    #[default]
+    Own,
+    /// Every frame between the request's outermost future and the primitive, those
+    /// of the framework and the standard library included.
+    All,
 }
 
-struct Recorder<'a> {
-    /// What is given away instead.
-    waker: &'a Waker,
-    /// Address of a local of the frame that polls: stacks end there.
-    outermost: usize,
-    /// Behind locks because another thread may clone the waker too.
-    clones: Mutex<Seen>,
-    wakes: Mutex<Seen>,
+/// A stack whose names are resolved, outermost frame first.
+pub(crate) struct Stack {
+    all: Vec<Frame>,
+    own: Vec<Frame>,
+    /// The stack is that of a timer which bounds how long something else may take.
+    pub(crate) is_timeout: bool,
 }
 
-impl Observer for Recorder<'_> {
-    fn clone_waker(&self) -> Waker {
-        record(&self.clones, self.outermost);
-        self.waker.clone()
+impl Stack {
+    pub(crate) fn new(innermost_first: &[Symbols], own_crates: Option<&[String]>) -> Self {
+        let all = resolve(innermost_first, own_crates);
+        Stack {
+            own: own_frames(&all),
+            is_timeout: is_timeout(&all),
+            all,
+        }
     }
 
-    fn wake(&self) {
-        record(&self.wakes, self.outermost);
-        self.waker.wake_by_ref();
+    pub(crate) fn frames(&self, frames: Frames) -> &[Frame] {
+        match frames {
+            Frames::Own => &self.own,
+            Frames::All => &self.all,
+        }
     }
 }
 
-/// Polls with a waker that records the stack of whoever keeps it, which is a clone of
-/// `waker` then.
-///
-/// A future that wakes itself and returns pending keeps no waker. It is recorded
-/// where it woke itself, if nothing else was recorded.
-#[inline(never)]
-pub(crate) fn poll_recorded<R>(
-    waker: &Waker,
-    poll: impl FnOnce(&mut Context<'_>) -> R,
-) -> (R, Seen) {
-    let local = 0u8;
-    let recorder = Recorder {
-        waker,
-        outermost: (&raw const *black_box(&local)).addr(),
-        clones: Mutex::default(),
-        wakes: Mutex::default(),
+/// A whole stack, outermost frame first, without our own frames at either end.
+fn resolve(innermost_first: &[Symbols], own_crates: Option<&[String]>) -> Vec<Frame> {
+    let symbols: Vec<&Symbol> = innermost_first
+        .iter()
+        .flat_map(|symbols| symbols.iter())
+        .collect();
+    let is_named =
+        |symbol: &Symbol, names: &[&str]| names.iter().any(|name| path_of(symbol).ends_with(name));
+    // Inner end: the capture, down to the clone (or the wake) of the waker. Which of
+    // our functions have frames of their own is the optimiser's choice.
+    let hook = [
+        "clone_waker",
+        "Recorder::wake",
+        "clone_hook::clone",
+        "clone_hook::wake_by_ref",
+    ];
+    let hook = symbols
+        .iter()
+        .take(24)
+        .rposition(|symbol| is_named(symbol, &hook));
+    let inner = hook.map_or(0, |at| at + 1);
+    let of_task = |symbol: &&&Symbol| path_of(symbol).starts_with("core::task::");
+    let inner = inner + symbols[inner..].iter().take_while(of_task).count();
+    // Outer end: the poll that recorded.
+    let outer = symbols[inner..]
+        .iter()
+        .position(|symbol| is_named(symbol, &["poll_hooked", "poll_recorded"]))
+        .map_or(symbols.len(), |at| inner + at);
+    let mut frames: Vec<Frame> = symbols[inner..outer]
+        .iter()
+        .rev()
+        .map(|symbol| {
+            let path = path_of(symbol);
+            let kind = FrameKind::of_path(&path, symbol.file.as_deref(), own_crates);
+            let path = public_path(path);
+            let path = match kind {
+                FrameKind::Primitive => primitive_name(&path).to_owned(),
+                _ => path,
+            };
+            Frame {
+                path,
+                file: symbol.file.clone(),
+                line: symbol.line,
+                kind,
+            }
+        })
+        // The closures by which the wrapper calls the future.
+        .skip_while(|frame| crate_of(&frame.path) == "await_profile")
+        .collect();
+    claim_macros(&mut frames);
+    if frames.is_empty() {
+        frames.push(Frame::text("(no symbols)", FrameKind::Framework));
+    }
+    frames
+}
+
+/// A closure that a library's macro wrote into the reader's function has the
+/// macro's place and the function's name: it is the reader's.
+fn claim_macros(frames: &mut [Frame]) {
+    let own: HashSet<String> = frames
+        .iter()
+        .filter(|frame| frame.kind == FrameKind::Own)
+        .map(|frame| crate_of(&frame.path).to_owned())
+        .collect();
+    for frame in frames {
+        if frame.kind == FrameKind::Library && own.contains(crate_of(&frame.path)) {
+            (frame.kind, frame.file, frame.line) = (FrameKind::Own, None, None);
+        }
+    }
+}
+
+/// Of all frames those that the reader wrote or called.
+fn own_frames(stack: &[Frame]) -> Vec<Frame> {
+    let last_user = stack
+        .iter()
+        .rposition(|frame| matches!(frame.kind, FrameKind::Own | FrameKind::Library));
+    let (carried, tail) = stack.split_at(last_user.map_or(0, |at| at + 1));
+    // A library outside of all the reader's code has called it: a middleware.
+    let first_own = carried
+        .iter()
+        .position(|frame| frame.kind == FrameKind::Own)
+        .unwrap_or_default();
+    let mut shown: Vec<Frame> = Vec::new();
+    let mut entered: Option<&str> = None;
+    for frame in &carried[first_own..] {
+        match frame.kind {
+            FrameKind::Own => {
+                entered = None;
+                // An async block inside its function: keep the innermost line.
+                match shown.last_mut() {
+                    Some(last) if last.path == frame.path && frame.line.is_none() => {}
+                    Some(last) if last.path == frame.path => last.clone_from(frame),
+                    _ => shown.push(frame.clone()),
+                }
+            }
+            // Of a library only the function by which it was entered.
+            FrameKind::Library if entered != Some(crate_of(&frame.path)) => {
+                entered = Some(crate_of(&frame.path));
+                shown.push(frame.clone());
+            }
+            // A primitive that polls the reader's code, such as `OnceCell`.
+            _ => {}
+        }
+    }
+    shown.extend(primitive(tail).cloned());
+    shown
+}
+
+/// Of the frames inside the reader's last one, what is waited for.
+fn primitive(tail: &[Frame]) -> Option<&Frame> {
+    let is_public =
+        |frame: &&Frame| frame.kind == FrameKind::Primitive && !is_internal(&frame.path);
+    let not_std = |frame: &&Frame| {
+        !matches!(
+            crate_of(&frame.path),
+            "core" | "std" | "alloc" | "await_profile"
+        )
     };
-    let result = poll_hooked(&recorder, poll);
-    let kept = std::mem::take(&mut *lock(&recorder.clones));
-    let woken = std::mem::take(&mut *lock(&recorder.wakes));
-    let seen = if kept.stacks.is_empty() { woken } else { kept };
-    (result, seen)
+    tail.iter()
+        .find(is_public)
+        .or_else(|| tail.iter().find(|frame| frame.kind == FrameKind::Primitive))
+        .or_else(|| tail.iter().rfind(not_std))
+        .or_else(|| tail.last())
 }
 
-fn record(seen: &Mutex<Seen>, outermost: usize) {
-    let start = Instant::now();
-    let mut seen = lock(seen);
-    if seen.stacks.len() == MAX_STACKS {
-        return;
-    }
-    let stack = addresses(outermost);
-    seen.stacks.push(stack);
-    seen.costs.push(start.elapsed());
-}
-
-/// The return addresses from here out to the frame at `outermost`.
-fn addresses(outermost: usize) -> RawStack {
-    if cfg!(miri) {
-        // Miri has no machine stack to walk, and is asked about all the rest.
-        return Box::new([outermost]);
-    }
-    let mut addresses = Vec::with_capacity(64);
-    backtrace::trace(|frame| {
-        // A return address may already belong to the next function; the byte
-        // before it belongs to the call.
-        addresses.push(frame.ip().addr().saturating_sub(1));
-        // Stacks grow downwards on every platform Rust has threads on, so the
-        // frames of the runtime below the poll lie above it. Where the stack
-        // pointer is not known, names end the stack when it is resolved.
-        addresses.len() < MAX_FRAMES && frame.sp().addr() <= outermost
-    });
-    addresses.into()
-}
-
-/// What `backtrace::resolve` wants to be given.
-pub(crate) fn as_pointer(address: usize) -> *mut c_void {
-    std::ptr::without_provenance_mut(address)
+fn is_timeout(stack: &[Frame]) -> bool {
+    let sleeps = stack
+        .iter()
+        .rposition(|frame| frame.path == "tokio::time::Sleep");
+    sleeps.is_some_and(|at| {
+        stack[..at]
+            .iter()
+            .rev()
+            .find(|frame| !matches!(crate_of(&frame.path), "core" | "std"))
+            .is_some_and(|outer| {
+                outer.path.starts_with("tokio::time::Timeout::")
+                    || outer.path.starts_with("tower::timeout::")
+                    || outer.path.starts_with("tower_http::timeout::")
+            })
+    })
 }

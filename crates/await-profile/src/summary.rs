@@ -1,9 +1,11 @@
 //! The figures of a profile.
 
-use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
 
+use crate::collected::Outcome;
 use crate::profile::{Profile, millis};
-use crate::sampler::SeenAs;
 
 /// The figures of a profile. Times are in the unit that their name ends in.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +58,7 @@ pub struct Samples {
     /// A request pending that kept no waker when polled.
     pub unregistered: u64,
     /// A response body whose next piece the server had not asked for.
-    pub unasked: u64,
+    pub backpressured: u64,
     /// A request waiting, which its executor did not poll before the profile ended.
     pub unanswered: u64,
     /// Nothing in flight.
@@ -75,7 +77,7 @@ impl Samples {
             + self.woken_first
             + self.finished_first
             + self.unregistered
-            + self.unasked
+            + self.backpressured
             + self.unanswered
     }
 }
@@ -125,53 +127,112 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    fn micros(nanos: &Histogram<u64>) -> Self {
-        let micros = |value: u64| value as f64 / 1e3;
+    fn micros(durations: &[Duration]) -> Self {
+        let micros = durations
+            .iter()
+            .map(|duration| duration.as_secs_f64() * 1e6);
+        let mut micros: Vec<f64> = micros.collect();
+        micros.sort_by(f64::total_cmp);
+        let Some(&max) = micros.last() else {
+            return Quantiles::default();
+        };
+        // By nearest rank: the least value that so many per cent do not exceed.
+        let percentile = |percent: usize| micros[(micros.len() * percent).div_ceil(100) - 1];
         Quantiles {
-            count: nanos.len(),
-            mean: nanos.mean() / 1e3,
-            p50: micros(nanos.value_at_quantile(0.5)),
-            p90: micros(nanos.value_at_quantile(0.9)),
-            p99: micros(nanos.value_at_quantile(0.99)),
-            max: micros(nanos.max()),
+            count: micros.len() as u64,
+            mean: micros.iter().sum::<f64>() / micros.len() as f64,
+            p50: percentile(50),
+            p90: percentile(90),
+            p99: percentile(99),
+            max,
         }
     }
 }
 
-impl Summary {
-    pub(crate) fn of(profile: &Profile) -> Self {
+impl Profile {
+    /// The figures of this profile.
+    pub fn summary(&self) -> Summary {
+        let collected = &self.collected;
         let mut samples = Samples {
-            idle: profile.idle,
-            missed: profile.missed,
+            idle: collected.idle,
+            missed: collected.missed,
             ..Samples::default()
         };
-        for sample in &profile.samples {
-            *match sample.seen {
-                SeenAs::Waiting(_) => &mut samples.waiting,
-                SeenAs::Ready => &mut samples.ready,
-                SeenAs::Running => &mut samples.running,
-                SeenAs::WokenFirst => &mut samples.woken_first,
-                SeenAs::Finished => &mut samples.finished_first,
-                SeenAs::Unregistered => &mut samples.unregistered,
-                SeenAs::Unasked => &mut samples.unasked,
-                SeenAs::Unanswered => &mut samples.unanswered,
+        for sample in &collected.samples {
+            *match sample.outcome {
+                Outcome::Waiting(_) => &mut samples.waiting,
+                Outcome::Ready => &mut samples.ready,
+                Outcome::Running => &mut samples.running,
+                Outcome::WokenFirst => &mut samples.woken_first,
+                Outcome::Finished => &mut samples.finished_first,
+                Outcome::Unregistered => &mut samples.unregistered,
+                Outcome::Backpressured => &mut samples.backpressured,
+                Outcome::Unanswered => &mut samples.unanswered,
             } += 1;
         }
-        let seconds = profile.elapsed.as_secs_f64();
+        let seconds = collected.elapsed.as_secs_f64();
         Summary {
             seconds,
-            budget_per_second: profile.budget,
-            true_rate_per_second: (samples.of_requests() + samples.idle) as f64
-                / seconds.max(f64::MIN_POSITIVE),
+            budget_per_second: self.captures_per_second,
+            true_rate_per_second: collected.moments() as f64 / seconds.max(f64::MIN_POSITIVE),
             samples,
-            mean_in_flight: profile.mean_in_flight(),
-            finished: profile.finished(),
-            mean_latency_ms: profile.mean_latency().map(millis),
-            late_requests: profile.late,
-            unseen_request_seconds: profile.late_time.as_secs_f64(),
-            scheduling_delay_us: Quantiles::micros(profile.scheduling_delay()),
-            capture_cost_us: Quantiles::micros(profile.capture_cost()),
-            routes: profile.routes(),
+            mean_in_flight: self.mean_in_flight(),
+            finished: self.finished(),
+            mean_latency_ms: self.mean_latency().map(millis),
+            late_requests: collected.late,
+            unseen_request_seconds: collected.late_time.as_secs_f64(),
+            scheduling_delay_us: Quantiles::micros(&collected.delays),
+            capture_cost_us: Quantiles::micros(&collected.costs),
+            routes: self.routes(),
         }
+    }
+
+    /// Figures by route, the one with most requests in flight first.
+    pub fn routes(&self) -> Vec<RouteSummary> {
+        let collected = &self.collected;
+        let mut in_flight: BTreeMap<&str, (u64, f64)> = collected
+            .routes
+            .keys()
+            .map(|name| (&**name, (0, 0.0)))
+            .collect();
+        for sample in &collected.samples {
+            let (samples, sum) = in_flight.entry(&sample.route).or_default();
+            *samples += 1;
+            *sum += f64::from(sample.in_flight);
+        }
+        let moments = collected.moments().max(1) as f64;
+        let total = (self.mean_in_flight() * moments).max(f64::MIN_POSITIVE);
+        let mut routes: Vec<_> = in_flight
+            .into_iter()
+            .filter_map(|(name, (samples, sum))| {
+                let count = collected.routes.get(name);
+                let finished = count.map_or(0, |count| count.finished);
+                let dropped = count.map_or(0, |count| count.dropped);
+                let mean_in_flight = sum / moments;
+                let latency = self.latency(mean_in_flight, finished);
+                let timed = count.filter(|count| count.timed > 0);
+                (samples + finished + dropped > 0).then(|| RouteSummary {
+                    route: name.to_owned(),
+                    samples,
+                    share: sum / total,
+                    mean_in_flight,
+                    finished,
+                    dropped,
+                    latency_ms: latency.map(millis),
+                    measured_latency_ms: timed.map(|count| millis(count.time) / count.timed as f64),
+                })
+            })
+            .collect();
+        // Stable: routes of equal share stay in the order of their names.
+        routes.sort_by(|a, b| b.share.total_cmp(&a.share));
+        routes
+    }
+}
+
+impl fmt::Debug for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Profile")
+            .field("summary", &self.summary())
+            .finish_non_exhaustive()
     }
 }

@@ -1,9 +1,7 @@
-//! From addresses to functions, files and lines; each address once.
+//! Resolving addresses to functions, files and lines.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-
-use crate::stack::as_pointer;
 
 /// A function at an address, or one that was inlined there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,16 +15,16 @@ pub(crate) struct Symbol {
 /// What is at an address: the innermost inlined function first.
 pub(crate) type Symbols = Arc<[Symbol]>;
 
-/// What was resolved so far. Kept from one profile to the next.
+/// The addresses that were resolved, kept from one profile to the next.
 #[derive(Default)]
 pub(crate) struct SymbolCache {
     known: HashMap<usize, Symbols>,
 }
 
 impl SymbolCache {
-    /// Looks the address up in the program's debug information. The first call
-    /// reads that information, which can take a second: never call this from where
-    /// requests are served, nor while captures are being made, which it blocks.
+    /// Looks the address up in the program's debug information. The first call reads
+    /// that information, which can take a second, and blocks captures meanwhile: call
+    /// it after sampling, on a thread that serves no requests.
     pub(crate) fn resolve(&mut self, address: usize) -> Symbols {
         self.known
             .entry(address)
@@ -37,7 +35,7 @@ impl SymbolCache {
 
 fn resolve(address: usize) -> Symbols {
     let mut symbols = Vec::new();
-    backtrace::resolve(as_pointer(address), |symbol| {
+    backtrace::resolve(std::ptr::without_provenance_mut(address), |symbol| {
         symbols.push(Symbol {
             name: symbol
                 .name()

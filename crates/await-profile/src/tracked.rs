@@ -6,9 +6,7 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use crate::label::Label;
 use crate::probe::{Polled, Probe};
-use crate::shared::Shared;
 
 pin_project! {
     /// A future whose waits a profiler can see. Made by
@@ -16,7 +14,7 @@ pin_project! {
     /// [`inherit`](crate::inherit).
     #[must_use = "futures do nothing unless polled"]
     pub struct Tracked<F> {
-        // Before the future, so that it is retired before what it holds is dropped.
+        // Dropped before the future: the request leaves the registry first.
         probe: Probe,
         #[pin]
         future: F,
@@ -24,14 +22,7 @@ pin_project! {
 }
 
 impl<F> Tracked<F> {
-    pub(crate) fn new(shared: &'static Shared, route: Label, future: F) -> Self {
-        Tracked {
-            probe: Probe::new(shared, route),
-            future,
-        }
-    }
-
-    pub(crate) fn with_probe(probe: Probe, future: F) -> Self {
+    pub(crate) fn new(probe: Probe, future: F) -> Self {
         Tracked { probe, future }
     }
 }
@@ -46,8 +37,8 @@ impl<F: Future> Future for Tracked<F> {
             return this.future.poll(cx);
         }
         this.probe.poll(cx, |cx| match this.future.poll(cx) {
-            Poll::Ready(output) => Polled::Over(Poll::Ready(output)),
-            Poll::Pending => Polled::Waiting(Poll::Pending),
+            Poll::Ready(output) => Polled::Done(Poll::Ready(output)),
+            Poll::Pending => Polled::Pending(Poll::Pending),
         })
     }
 }

@@ -1,20 +1,20 @@
-//! One poll of a wrapped future.
+//! What is undone when a poll of a wrapped future ends, also by a panic.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::session::{Answer, answer};
+use crate::capture::Captured;
+use crate::session::{Answer, Mark, answer};
 use crate::shared::Shared;
-use crate::slot::{Mark, Slot};
-use crate::stack::Seen;
+use crate::slot::Slot;
 
 thread_local! {
-    /// What this thread is polling.
+    /// The request that this thread is polling.
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
-/// The request that a child made now would belong to.
+/// The request that a child belongs to which is made during its poll.
 #[derive(Clone)]
 pub(crate) struct Current {
     pub(crate) shared: &'static Shared,
@@ -26,7 +26,7 @@ impl Current {
         CURRENT.with_borrow(Clone::clone)
     }
 
-    /// Whether this thread is within a poll that this profiler knows of.
+    /// Whether this thread is in a poll that this profiler tracks.
     pub(crate) fn is_of(shared: &'static Shared) -> bool {
         CURRENT.with_borrow(|current| {
             current
@@ -36,24 +36,25 @@ impl Current {
     }
 }
 
-/// One poll. Dropped by a panic in it, it still leaves the slot as it should be.
-pub(crate) struct Turn<'a> {
-    /// Where the slot belongs. That of a request is the thread's current one meanwhile,
-    /// which costs less than another reference to it.
+/// One poll. A panic drops the guard, which then ends the poll of the slot.
+pub(crate) struct PollGuard<'a> {
+    /// Where the slot is kept. During the poll of a request, the slot is moved from there
+    /// into `CURRENT`, which costs less than another reference to it.
     home: &'a mut Option<Arc<Slot>>,
     is_child: bool,
     marks: Vec<Mark>,
-    /// When it began, if a sample waits for it.
+    /// When the poll began, if a sample waits for it.
     began: Option<Instant>,
     outer: Option<Current>,
     ended: bool,
-    /// Someone else than the sampler woke the request for it.
+    /// Something else than the sampler woke the request.
     pub(crate) woken: bool,
 }
 
-impl<'a> Turn<'a> {
-    /// Begins a poll of what has the slot in `home`, with a waker that notes wakes if
-    /// a `generation` of profiles is given, otherwise 0. None if there is no slot.
+impl<'a> PollGuard<'a> {
+    /// Begins a poll of the future whose slot is in `home`. `generation` is the number of
+    /// the current profile if the poll is given a tracking waker, otherwise 0. None if
+    /// there is no slot.
     pub(crate) fn begin(
         shared: &'static Shared,
         home: &'a mut Option<Arc<Slot>>,
@@ -68,7 +69,7 @@ impl<'a> Turn<'a> {
         let current = Current { shared, request };
         let outer = CURRENT.with_borrow_mut(|inner| inner.replace(current));
         let began = (!marks.is_empty()).then(Instant::now);
-        Some(Turn {
+        Some(PollGuard {
             home,
             is_child,
             marks,
@@ -91,34 +92,34 @@ impl<'a> Turn<'a> {
         }
     }
 
-    pub(crate) fn answer_seen(&mut self, waiting: bool, seen: Seen) {
-        let with = match (waiting, seen.stacks.is_empty()) {
-            (true, false) => Answer::Waiting(seen.stacks),
+    pub(crate) fn answer_captured(&mut self, waiting: bool, captured: Captured) {
+        let with = match (waiting, captured.stacks.is_empty()) {
+            (true, false) => Answer::Waiting(captured.stacks),
             (true, true) => Answer::Unregistered,
             (false, _) => Answer::Finished,
         };
-        self.answer(with, seen.costs);
+        self.answer(with, captured.costs);
     }
 
-    /// The future goes on. `unasked` if it is a body that gave a piece.
-    pub(crate) fn end(mut self, unasked: bool) {
+    /// The future goes on. `backpressured` if it is a body that returned a frame.
+    pub(crate) fn end(mut self, backpressured: bool) {
         self.ended = true;
         if let Some(slot) = self.give_back() {
-            slot.end_poll(unasked);
+            slot.end_poll(backpressured);
         }
     }
 
-    /// The future is over.
-    pub(crate) fn end_over(mut self) {
+    /// The future has ended.
+    pub(crate) fn end_done(mut self) {
         self.ended = true;
         self.give_back();
     }
 
-    /// Makes current what was before. The slot is where it belongs again.
+    /// Makes the outer request current again, and moves the slot back.
     fn give_back(&mut self) -> Option<&Slot> {
         let outer = self.outer.take();
         let ours = CURRENT.with_borrow_mut(|current| std::mem::replace(current, outer));
-        // Outside the borrow, for a child's may be the last that holds its request.
+        // Outside the borrow: dropping a child's reference may drop its request.
         if self.home.is_none() {
             *self.home = ours.map(|ours| ours.request);
         }
@@ -126,7 +127,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
         if self.ended {
             return;

@@ -1,39 +1,24 @@
-//! Futures that live in every way a future can, driven by a seed.
+//! Futures that do at random whatever a future may do, driven by a seed.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::Sampler;
-use crate::shared::Running;
-use crate::slot::lock;
+use super::{Kept, Task, permit, sampler};
+use crate::lock::lock;
+use crate::sampler::Sampler;
+use crate::shared::Permit;
 use crate::{AwaitProfiler, Profile, ProfileOptions, Tracked, inherit};
 
 /// Under Miri, which is slow, fewer.
 const SEEDS: u64 = if cfg!(miri) { 6 } else { 300 };
 const STEPS: usize = if cfg!(miri) { 60 } else { 400 };
 
-/// An executor's waker that counts.
-#[derive(Default)]
-pub(super) struct Task {
-    pub(super) wakes: AtomicUsize,
-}
-
-impl Wake for Task {
-    fn wake(self: Arc<Self>) {
-        self.wakes.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// Wakers that futures have given away.
-pub(super) type Kept = Arc<Mutex<Vec<Waker>>>;
-
 struct Chaos {
     random: fastrand::Rng,
     kept: Kept,
-    /// Clones made by this future, so that the test knows how many there are.
+    /// Polled within this future.
     child: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
@@ -90,8 +75,8 @@ type Spawned = (Pin<Box<Tracked<Chaos>>>, Arc<Task>);
 struct World<'a> {
     random: fastrand::Rng,
     profiler: AwaitProfiler,
-    running: &'a Running,
-    sampler: Option<Sampler<'a>>,
+    permit: &'a Permit,
+    sampler: Option<Sampler>,
     asked: usize,
     kept: Kept,
     futures: Vec<Spawned>,
@@ -155,21 +140,17 @@ impl World<'_> {
     /// Ends a profile, or begins one.
     fn switch(&mut self) {
         match self.sampler.take() {
-            None => self.sampler = Some(Sampler::start(self.running, Some(self.random.u64(..)))),
+            None => self.sampler = Some(sampler(self.permit, self.random.u64(..))),
             Some(sampler) => {
-                self.running.switch_off();
+                self.permit.switch_off();
                 let mut collected = sampler.finish();
                 collected
                     .stacks
                     .iter_mut()
                     .for_each(|stack| *stack = Box::default());
                 collected.elapsed = Duration::from_secs(1);
-                let profile = Profile::new(
-                    self.profiler.shared,
-                    &ProfileOptions::default(),
-                    collected,
-                    std::collections::HashMap::new(),
-                );
+                let symbols = &mut lock(&self.profiler.shared.symbols);
+                let profile = Profile::new(collected, &ProfileOptions::default(), symbols);
                 let found = profile.summary().samples;
                 assert_eq!(
                     found.of_requests() + found.idle,
@@ -188,7 +169,7 @@ fn every_sample_is_accounted_for_whatever_futures_do() {
     std::panic::set_hook(Box::new(|_| {}));
     for seed in 0..SEEDS {
         let profiler = AwaitProfiler::new();
-        let running = Running::start(profiler.shared).unwrap();
+        let permit = permit(profiler);
         let mut random = fastrand::Rng::with_seed(seed);
         if random.bool() {
             profiler.arm();
@@ -196,7 +177,7 @@ fn every_sample_is_accounted_for_whatever_futures_do() {
         let mut world = World {
             random,
             profiler,
-            running: &running,
+            permit: &permit,
             sampler: None,
             asked: 0,
             kept: Kept::default(),

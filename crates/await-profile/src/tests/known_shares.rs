@@ -1,10 +1,9 @@
-//! Shares against waits that are known, in a time that stands still between steps.
+//! Shares, compared with how long requests wait by construction.
 //!
 //! Requests wait 30 ms for a lock, 50 ms for a timer and 20 ms for a channel, over
 //! and over. Nothing depends on the machine: the clock is moved by hand and the
 //! sampler's choices come from a seed.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +11,9 @@ use tokio::sync::{Mutex, oneshot};
 use tokio::task::{LocalSet, spawn_local, yield_now};
 use tokio::time::{advance, sleep};
 
-use super::Sampler;
-use crate::{AwaitProfiler, Frames, Profile, ProfileOptions, shared::Running};
+use super::{permit, sampler};
+use crate::lock::lock;
+use crate::{AwaitProfiler, Frames, Profile, ProfileOptions};
 
 const RUNS: u64 = 20;
 const REQUESTS: u64 = 100;
@@ -53,12 +53,12 @@ async fn run(seed: u64) -> Profile {
     }
     requests
         .run_until(async {
-            let running = Rc::new(Running::start(profiler.shared).unwrap());
+            let permit = permit(profiler);
             // All are past their first sleep.
             for _ in 0..2 * REQUESTS {
                 step().await;
             }
-            let mut sampler = Sampler::start(&running, Some(seed));
+            let mut sampler = sampler(&permit, seed);
             for _ in 0..REQUESTS {
                 step().await;
             }
@@ -68,25 +68,20 @@ async fn run(seed: u64) -> Profile {
                 sampler.gather();
             }
             sampler.collected.elapsed = Duration::from_millis(SAMPLES as u64);
-            let routes = profiler.shared.registry.routes();
-            Profile::new(
-                profiler.shared,
-                &ProfileOptions::default(),
-                sampler.finish(),
-                routes,
-            )
+            let symbols = &mut lock(&profiler.shared.symbols);
+            Profile::new(sampler.finish(), &ProfileOptions::default(), symbols)
         })
         .await
 }
 
-/// Answers what was asked, goes on by a millisecond, and lets happen what is due.
+/// Lets requests answer, moves the clock by a millisecond, and polls what that woke.
 async fn step() {
-    settle().await;
+    poll_all().await;
     advance(Duration::from_millis(1)).await;
-    settle().await;
+    poll_all().await;
 }
 
-async fn settle() {
+async fn poll_all() {
     for _ in 0..4 {
         yield_now().await;
     }

@@ -1,9 +1,10 @@
-//! What the samples of a profile say, before it is made from them.
+//! What the sampler collected, before names are resolved.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::registry::RouteCount;
 use crate::session::RawStack;
 
 /// Index of a stack among the distinct ones.
@@ -15,17 +16,17 @@ pub(crate) struct Sample {
     /// Requests in flight at that moment.
     pub(crate) in_flight: u32,
     pub(crate) route: Arc<str>,
-    pub(crate) seen: SeenAs,
+    pub(crate) outcome: Outcome,
     /// Stacks of the child that was chosen with it.
     pub(crate) child: Vec<StackId>,
 }
 
 /// The state in which a sample found its request.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum SeenAs {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
     Waiting(Vec<StackId>),
     Unregistered,
-    Unasked,
+    Backpressured,
     Ready,
     Running,
     WokenFirst,
@@ -34,23 +35,31 @@ pub(crate) enum SeenAs {
     Unanswered,
 }
 
-/// Everything a profile is made from, with addresses still unresolved.
+/// Everything that a profile is made from, with stacks as addresses.
 #[derive(Default)]
 pub(crate) struct Collected {
     pub(crate) samples: Vec<Sample>,
     /// Moments at which nothing was in flight.
     pub(crate) idle: u64,
-    /// Moments given up because the sampler itself got no processor.
+    /// Moments passed over because the sampler's thread got no CPU.
     pub(crate) missed: u64,
     pub(crate) stacks: Vec<RawStack>,
     ids: HashMap<RawStack, StackId>,
+    /// From marking a waiting request to its poll.
     pub(crate) delays: Vec<Duration>,
+    /// The time that each capture of a stack took.
     pub(crate) costs: Vec<Duration>,
+    /// How long was sampled.
     pub(crate) elapsed: Duration,
+    pub(crate) routes: HashMap<Arc<str>, RouteCount>,
+    /// Requests that began before the profile and were first polled during it.
+    pub(crate) late: u64,
+    /// The time for which those were in flight unseen.
+    pub(crate) late_time: Duration,
 }
 
 impl Collected {
-    /// The number of this stack.
+    /// The id of this stack, a new one if it was not seen before.
     pub(crate) fn intern(&mut self, stack: RawStack) -> StackId {
         if let Some(&id) = self.ids.get(&stack) {
             return id;
@@ -59,5 +68,10 @@ impl Collected {
         self.stacks.push(stack.clone());
         self.ids.insert(stack, id);
         id
+    }
+
+    /// All moments that were sampled.
+    pub(crate) fn moments(&self) -> u64 {
+        self.samples.len() as u64 + self.idle
     }
 }

@@ -1,0 +1,152 @@
+//! What a frame is: whose code, or no code at all.
+
+use crate::names::{crate_of, package_of};
+
+/// What a frame of a stack is, and so its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FrameKind {
+    /// Not a function: the route that the request belongs to.
+    Route,
+    /// The reader's own code.
+    Own,
+    /// A library that the reader's code calls.
+    Library,
+    /// Something to wait for: a lock, a timer, a channel, a socket.
+    Primitive,
+    /// What calls the reader's code on behalf of the executor: not shown.
+    Framework,
+    /// Not a function: a remark on the request, such as `(running)`.
+    Remark,
+}
+
+/// Crates that come between an executor and the reader's code.
+const FRAMEWORK: &[&str] = &[
+    "alloc",
+    "async_stream",
+    "async_trait",
+    "await_profile",
+    "axum",
+    "axum_core",
+    "backtrace",
+    "core",
+    "futures",
+    "futures_core",
+    "futures_util",
+    "http_body",
+    "http_body_util",
+    "hyper",
+    "hyper_util",
+    "pin_project_lite",
+    "std",
+    "sync_wrapper",
+    "tonic",
+    "tower",
+    "tower_http",
+    "tower_layer",
+    "tower_service",
+    "tracing",
+    "tracing_futures",
+    "tokio",
+    "tokio_stream",
+    "tokio_util",
+    "warp",
+];
+
+/// Modules of framework crates whose functions and types are what is waited for.
+const PRIMITIVE: &[&str] = &[
+    "async_channel",
+    "async_lock",
+    "event_listener",
+    "flume",
+    "futures_channel",
+    "futures_timer",
+    "futures_util::lock",
+    "futures_util::stream::futures_unordered",
+    "hyper::body",
+    "hyper::upgrade",
+    "tokio::fs",
+    "tokio::net",
+    "tokio::process",
+    "tokio::runtime::task::join",
+    "tokio::signal",
+    "tokio::sync",
+    "tokio::task::join_set",
+    "tokio::task::yield_now",
+    "tokio::time::interval",
+    "tokio::time::sleep",
+    "tokio_util::sync",
+];
+
+/// Modules by which primitives are implemented, and that no reader calls.
+const INTERNAL: &[&str] = &[
+    "tokio::sync::batch_semaphore",
+    "tokio::sync::mpsc::chan",
+    "tokio::sync::mpsc::list",
+    "tokio::sync::task",
+    "tokio::sync::watch::big_notify",
+    "event_listener::sys",
+];
+
+/// Libraries inside framework crates: clients that the reader's code calls.
+const LIBRARY: &[&str] = &[
+    "hyper_util::client",
+    "hyper::client",
+    "tonic::client",
+    "tonic::transport",
+];
+
+impl FrameKind {
+    /// Of a function, by its path and the file it was compiled from.
+    pub(crate) fn of_path(path: &str, file: Option<&str>, own_crates: Option<&[String]>) -> Self {
+        let mut krate = crate_of(path);
+        // `F::call`: a type parameter of some crate's generic function. No crate is
+        // called so, and the file tells which it is.
+        if krate.starts_with(char::is_uppercase) {
+            krate = file.and_then(package_of).unwrap_or(krate);
+        }
+        let krate = &*krate.replace('-', "_");
+        let own = own_crates.is_some_and(|own| own.iter().any(|own| own == krate));
+        if own {
+            FrameKind::Own
+        } else if within(path, PRIMITIVE) {
+            FrameKind::Primitive
+        } else if within(path, LIBRARY) {
+            FrameKind::Library
+        } else if FRAMEWORK.contains(&krate) {
+            FrameKind::Framework
+        } else if own_crates.is_none() && !file.is_some_and(is_foreign) {
+            FrameKind::Own
+        } else if !path.contains("::") {
+            FrameKind::Framework
+        } else {
+            FrameKind::Library
+        }
+    }
+}
+
+/// Whether the path is of a primitive's implementation: a name that no reader knows.
+pub(crate) fn is_internal(path: &str) -> bool {
+    within(path, INTERNAL)
+}
+
+fn within(path: &str, modules: &[&str]) -> bool {
+    modules.iter().any(|module| {
+        path.strip_prefix(module)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+    })
+}
+
+/// Compiled from cargo's registry, a git dependency, or the toolchain.
+fn is_foreign(file: &str) -> bool {
+    let file = file.replace('\\', "/");
+    [
+        "/registry/src/",
+        "/git/checkouts/",
+        "/rustc/",
+        "/rustlib/src/",
+        "/.cargo/",
+    ]
+    .iter()
+    .any(|part| file.contains(part))
+        || file.starts_with("/rust/deps/")
+}

@@ -1,0 +1,41 @@
+//! Requests that are polled by hand, so that every step of a sample can be tested.
+
+mod known_shares;
+mod random_futures;
+mod wakers;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Wake, Waker};
+
+use crate::AwaitProfiler;
+use crate::sampler::Sampler;
+use crate::shared::Permit;
+
+/// An executor's side of a request: counts its wakes.
+#[derive(Default)]
+pub(crate) struct Task(AtomicUsize);
+
+impl Task {
+    /// The number of wakes since the last call.
+    pub(crate) fn wakes(&self) -> usize {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Wakers that futures have kept.
+type Kept = Arc<Mutex<Vec<Waker>>>;
+
+fn permit(profiler: AwaitProfiler) -> Permit {
+    Permit::acquire(profiler.shared).unwrap()
+}
+
+fn sampler(permit: &Permit, seed: u64) -> Sampler {
+    Sampler::start(permit, fastrand::Rng::with_seed(seed))
+}

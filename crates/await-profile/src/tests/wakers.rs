@@ -1,0 +1,157 @@
+//! Which task a wake reaches, and what it makes of a sample.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use super::{Kept, Task, permit, sampler};
+use crate::collected::Outcome;
+use crate::lock::lock;
+use crate::{AwaitProfiler, Tracked};
+
+/// A future that gives its waker away each time it is polled.
+struct Gives(Kept);
+
+impl Future for Gives {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        lock(&self.0).push(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// A request and the executor's side of it.
+struct Request {
+    future: Pin<Box<Tracked<Gives>>>,
+    task: Arc<Task>,
+    kept: Kept,
+}
+
+impl Request {
+    fn new(profiler: AwaitProfiler) -> Self {
+        let kept = Kept::default();
+        Request {
+            future: Box::pin(profiler.wrap("GET /", Gives(kept.clone()))),
+            task: Arc::default(),
+            kept,
+        }
+    }
+
+    fn poll(&mut self) {
+        let waker = Waker::from(self.task.clone());
+        let poll = self.future.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(poll.is_pending());
+    }
+
+    fn take_waker(&self) -> Waker {
+        lock(&self.kept).pop().expect("it was polled")
+    }
+}
+
+#[test]
+fn no_wake_is_lost() {
+    let profiler = AwaitProfiler::new();
+    let permit = permit(profiler);
+    let mut request = Request::new(profiler);
+    let wake_all = |request: &Request, expected| {
+        let wakers = std::mem::take(&mut *lock(&request.kept));
+        assert!(!wakers.is_empty());
+        wakers.into_iter().for_each(Waker::wake);
+        assert_eq!(request.task.wakes(), expected);
+    };
+    request.poll();
+    wake_all(&request, 1);
+    profiler.arm();
+    request.poll();
+    wake_all(&request, 1);
+    let mut sampler = sampler(&permit, 1);
+    request.poll();
+    // Chosen: the sampler wakes it, then the poll is recorded, then it is woken.
+    sampler.sample_once();
+    assert_eq!(request.task.wakes(), 1);
+    request.poll();
+    wake_all(&request, 2);
+    sampler.gather();
+    assert_eq!(sampler.collected.stacks.len(), 1);
+    permit.switch_off();
+    request.poll();
+    wake_all(&request, 1);
+}
+
+#[test]
+fn a_request_that_ends_instead_of_answering_is_counted_as_that() {
+    let profiler = AwaitProfiler::new();
+    let permit = permit(profiler);
+    let mut sampler = sampler(&permit, 1);
+    for keep_waker in [false, true] {
+        let mut request = Request::new(profiler);
+        request.poll();
+        let waker = keep_waker.then(|| request.take_waker());
+        sampler.sample_once();
+        drop(request);
+        sampler.gather();
+        drop(waker);
+        let last = sampler.collected.samples.last().unwrap();
+        assert_eq!(last.outcome, Outcome::Finished, "waker kept: {keep_waker}");
+    }
+}
+
+#[test]
+fn a_waker_of_an_earlier_request_says_nothing_of_a_later_one() {
+    let profiler = AwaitProfiler::new();
+    let permit = permit(profiler);
+    let mut sampler = sampler(&permit, 1);
+    let mut earlier = Request::new(profiler);
+    earlier.poll();
+    let (waker, task) = (earlier.take_waker(), earlier.task.clone());
+    drop(earlier);
+
+    let mut later = Request::new(profiler);
+    later.poll();
+    waker.wake();
+    assert_eq!((task.wakes(), later.task.wakes()), (1, 0));
+    sampler.sample_once();
+    later.poll();
+    sampler.gather();
+    let seen = &sampler.collected.samples[0].outcome;
+    assert!(matches!(seen, Outcome::Waiting(_)), "{seen:?}");
+}
+
+#[test]
+fn wakes_go_to_the_executor_that_the_waker_was_kept_under() {
+    let profiler = AwaitProfiler::new();
+    let permit = permit(profiler);
+    let mut sampler = sampler(&permit, 1);
+    let mut request = Request::new(profiler);
+    request.poll();
+    let (first, first_task) = (request.take_waker(), request.task.clone());
+    request.task = Arc::default();
+    request.poll();
+    let second = request.take_waker();
+
+    // The sampler wakes the task that polled last.
+    sampler.sample_once();
+    assert_eq!((first_task.wakes(), request.task.wakes()), (0, 1));
+    second.wake();
+    assert_eq!((first_task.wakes(), request.task.wakes()), (0, 1));
+    // The first waker wakes the first task, and counts as a wake of the request.
+    request.poll();
+    first.wake();
+    assert_eq!((first_task.wakes(), request.task.wakes()), (1, 0));
+    sampler.sample_once();
+    sampler.gather();
+    let seen: Vec<_> = sampler
+        .collected
+        .samples
+        .iter()
+        .map(|s| &s.outcome)
+        .collect();
+    assert_eq!(seen, [&Outcome::WokenFirst, &Outcome::Ready]);
+
+    // Back in the first task.
+    request.task = first_task;
+    request.poll();
+    sampler.sample_once();
+    assert_eq!(request.task.wakes(), 1);
+}
