@@ -1,15 +1,14 @@
 //! Names of routes.
 
-use std::borrow::Cow;
 use std::fmt;
 
-/// Together with its length, as long as a `String` is itself.
+/// With its length, a name of so many bytes takes as much memory as a `String` itself.
 const SHORT: usize = 22;
 
 /// The name of a route: the outermost frame of its requests' stacks.
 ///
-/// Any string makes one. A short one is kept in place, for a name is made for every
-/// request, and an allocation would cost more than all the rest of it.
+/// Any string makes one. A short one is kept in place: every request makes a label, and
+/// to allocate would cost more than all the rest of it.
 #[derive(Clone)]
 pub struct Label(Text);
 
@@ -46,13 +45,13 @@ impl Label {
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Text::Static(text) => text,
-            // Whole strings were put there, one after the other.
+            // UTF-8, since whole strings were put there.
             Text::Short(..) => std::str::from_utf8(self.as_bytes()).unwrap_or_default(),
             Text::Long(text) => text,
         }
     }
 
-    /// The name, without a look at whether it is text.
+    /// The name, not checked to be UTF-8.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Text::Static(text) => text.as_bytes(),
@@ -71,15 +70,6 @@ impl From<&'static str> for Label {
 impl From<String> for Label {
     fn from(text: String) -> Self {
         Label(Text::Long(text.into()))
-    }
-}
-
-impl From<Cow<'static, str>> for Label {
-    fn from(text: Cow<'static, str>) -> Self {
-        match text {
-            Cow::Borrowed(text) => text.into(),
-            Cow::Owned(text) => text.into(),
-        }
     }
 }
 

@@ -37,7 +37,8 @@
 //! # let _ = service;
 //! ```
 //!
-//! The same goes for tonic, and for every other `Service<http::Request<B>>`.
+//! `hyper_util::service::TowerToHyperService` lets hyper serve it. The same goes for tonic,
+//! and for every other `Service<http::Request<B>>`.
 //!
 //! # A plain future
 //!

@@ -2,14 +2,17 @@
 #![allow(missing_docs)]
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use await_profile::{AwaitProfiler, Frames, Profile, ProfileOptions};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
+
+#[path = "../examples/load/mod.rs"]
+mod load;
 
 type Db = Arc<Mutex<HashMap<u32, u32>>>;
 
@@ -21,23 +24,23 @@ async fn read(db: Db) -> String {
     "row".to_owned()
 }
 
-async fn axum_service(profiler: AwaitProfiler) -> u16 {
+async fn axum_service(profiler: AwaitProfiler) -> SocketAddr {
     let db = Db::default();
     let app = axum::Router::new()
         .route("/read", axum::routing::get(move || read(db.clone())))
         .layer(profiler.layer());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
+    let address = listener.local_addr().unwrap();
     tokio::spawn(async { axum::serve(listener, app).await });
-    port
+    address
 }
 
-async fn warp_service(profiler: AwaitProfiler) -> u16 {
+async fn warp_service(profiler: AwaitProfiler) -> SocketAddr {
     use warp::Filter;
     let db = Db::default();
     let filter = warp::path!("read").then(move || read(db.clone()));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
+    let address = listener.local_addr().unwrap();
     let service = tower::ServiceBuilder::new()
         .layer(profiler.layer())
         .service(warp::service(filter));
@@ -54,25 +57,7 @@ async fn warp_service(profiler: AwaitProfiler) -> u16 {
             });
         }
     });
-    port
-}
-
-/// Sends requests one after the other over this many connections, for ever.
-async fn load(port: u16, connections: usize) {
-    for _ in 0..connections {
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-        tokio::spawn(async move {
-            let mut buffer = [0; 1024];
-            loop {
-                stream
-                    .write_all(b"GET /read HTTP/1.1\r\nhost: test\r\n\r\n")
-                    .await?;
-                if stream.read(&mut buffer).await? == 0 {
-                    return std::io::Result::Ok(());
-                }
-            }
-        });
-    }
+    address
 }
 
 async fn profile(profiler: AwaitProfiler) -> Profile {
@@ -111,13 +96,15 @@ fn assert_held_lock(profile: &Profile) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_held_lock_in_an_axum_service() {
     let profiler = AwaitProfiler::new().armed();
-    load(axum_service(profiler).await, 100).await;
+    let address = axum_service(profiler).await;
+    tokio::spawn(load::get(address, "/read", 100));
     assert_held_lock(&profile(profiler).await);
 }
 
 #[tokio::test]
 async fn a_held_lock_in_a_warp_service_on_one_thread() {
     let profiler = AwaitProfiler::new().armed();
-    load(warp_service(profiler).await, 100).await;
+    let address = warp_service(profiler).await;
+    tokio::spawn(load::get(address, "/read", 100));
     assert_held_lock(&profile(profiler).await);
 }

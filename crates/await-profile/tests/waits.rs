@@ -1,88 +1,147 @@
 //! What the profile says of every kind of wait, on both runtimes.
 #![allow(missing_docs)]
 
-use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use await_profile::Frames;
+use await_profile::{AwaitProfiler, Frames, Profile, ProfileOptions};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Mutex, Notify, RwLock, Semaphore, broadcast, mpsc, oneshot, watch};
 use tokio::time::sleep;
 
-mod profiled;
-use profiled::{assert_waits, profile_of};
+const REQUESTS: usize = 20;
 
-async fn locks(mutex: Arc<Mutex<HashMap<u32, u32>>>) {
-    mutex.lock().await.insert(1, 2);
+fn runtimes() -> [Runtime; 2] {
+    let mut two_workers = Builder::new_multi_thread();
+    two_workers.worker_threads(2);
+    [Builder::new_current_thread(), two_workers]
+        .map(|mut runtime| runtime.enable_all().build().unwrap())
 }
 
-#[test]
-fn a_mutex() {
-    let mutex = Arc::new(Mutex::new(HashMap::new()));
-    let _guard = mutex.clone().try_lock_owned().unwrap();
-    assert_waits(
-        &profile_of(|| locks(mutex.clone())),
-        "locks",
-        "tokio::sync::Mutex::lock",
-    );
+/// Profiles requests that all wait for ever where `request` leaves them, given what
+/// `prepare` made for each. To prepare is no part of the request: on a busy machine it
+/// takes a good part of a profile.
+fn profile_of_prepared<T, F>(prepare: impl AsyncFn() -> T, request: impl Fn(T) -> F) -> Vec<Profile>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    runtimes()
+        .into_iter()
+        .map(|runtime| {
+            let profiler = AwaitProfiler::new().armed();
+            // In boxes, so that the runtime is compiled once for all requests.
+            let profile: Pin<Box<dyn Future<Output = Profile>>> = Box::pin(async {
+                for _ in 0..REQUESTS {
+                    let request = profiler.wrap("GET /", request(prepare().await));
+                    let request: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(request);
+                    tokio::spawn(request);
+                }
+                while profiler.in_flight() < REQUESTS {
+                    tokio::task::yield_now().await;
+                }
+                let options = ProfileOptions::lasting(Duration::from_millis(100));
+                let profile = profiler.profile(options.captures_per_second(1000)).await;
+                profile.unwrap()
+            });
+            runtime.block_on(profile)
+        })
+        .collect()
 }
 
-async fn reads(lock: Arc<RwLock<u32>>) {
+fn profile_of<F>(request: impl Fn() -> F) -> Vec<Profile>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    profile_of_prepared(async || (), |()| request())
+}
+
+/// Asserts that every sample that was a wait, was one in `handler`, at a line, for
+/// `primitive`. On a busy machine some requests are still on their way there.
+#[track_caller]
+fn assert_waits(profiles: &[Profile], handler: &str, primitive: &str) {
+    let handler = format!("waits::{handler} (tests/waits.rs:");
+    for profile in profiles {
+        let samples = profile.summary().samples;
+        assert!(samples.waiting > 10, "{samples:?}");
+        let shares = profile.shares(Frames::Own);
+        let places = shares
+            .iter()
+            .filter(|share| !share.frames[1].starts_with('('));
+        let waiting: f64 = places.clone().map(|share| share.share).sum();
+        let right: f64 = places
+            .filter(|share| {
+                share.frames[0] == "GET /"
+                    && share.frames[1].starts_with(&handler)
+                    && share.frames.last().is_some_and(|leaf| leaf == primitive)
+            })
+            .map(|share| share.share)
+            .sum();
+        assert!(
+            right > 0.95 * waiting,
+            "{right} of {waiting} in {primitive}:\n{}\n{}",
+            profile.folded(Frames::Own),
+            profile.folded(Frames::All)
+        );
+    }
+}
+
+/// One test for each handler, in which requests wait for the primitive.
+macro_rules! waits {
+    ($($test:ident: $handler:ident => $primitive:literal)*) => {
+        $(
+            #[test]
+            fn $test() {
+                assert_waits(&profile_of($handler), stringify!($handler), $primitive);
+            }
+        )*
+    };
+}
+
+waits! {
+    a_mutex: locks => "tokio::sync::Mutex::lock"
+    a_reader_of_a_rwlock: reads => "tokio::sync::RwLock::read"
+    a_writer_of_a_rwlock: writes => "tokio::sync::RwLock::write"
+    a_semaphore: acquires => "tokio::sync::Semaphore::acquire"
+    a_notification: is_notified => "tokio::sync::Notified"
+    a_bounded_channel: receives => "tokio::sync::mpsc::Receiver::recv"
+    an_unbounded_channel: receives_unbounded => "tokio::sync::mpsc::UnboundedReceiver::recv"
+    a_full_channel: sends => "tokio::sync::mpsc::Sender::send"
+    a_oneshot_channel: receives_one => "tokio::sync::oneshot::Receiver"
+    a_watch_channel: watches => "tokio::sync::watch::Receiver::changed"
+    a_broadcast_channel: listens => "tokio::sync::broadcast::Receiver::recv"
+    a_timer: sleeps => "tokio::time::Sleep"
+    an_interval: ticks => "tokio::time::Interval::tick"
+    a_spawned_task_is_seen_as_its_handle: joins_task => "tokio::task::JoinHandle"
+    a_listener: accepts => "tokio::net::TcpListener::accept"
+}
+
+async fn locks() {
+    let mutex = Arc::new(Mutex::new(()));
+    let _guard = mutex.clone().try_lock_owned();
+    drop(mutex.lock().await);
+}
+
+async fn reads() {
+    let lock = Arc::new(RwLock::new(()));
+    let _guard = lock.clone().try_write_owned();
     drop(lock.read().await);
 }
 
-#[test]
-fn a_reader_of_a_rwlock() {
-    let lock = Arc::new(RwLock::new(1));
-    let _guard = lock.clone().try_write_owned().unwrap();
-    assert_waits(
-        &profile_of(|| reads(lock.clone())),
-        "reads",
-        "tokio::sync::RwLock::read",
-    );
+async fn writes() {
+    let lock = Arc::new(RwLock::new(()));
+    let _guard = lock.clone().try_read_owned();
+    drop(lock.write().await);
 }
 
-async fn writes(lock: Arc<RwLock<u32>>) {
-    *lock.write().await += 1;
+async fn acquires() {
+    drop(Semaphore::new(0).acquire().await);
 }
 
-#[test]
-fn a_writer_of_a_rwlock() {
-    let lock = Arc::new(RwLock::new(1));
-    let _guard = lock.clone().try_read_owned().unwrap();
-    assert_waits(
-        &profile_of(|| writes(lock.clone())),
-        "writes",
-        "tokio::sync::RwLock::write",
-    );
-}
-
-async fn acquires(semaphore: Arc<Semaphore>) {
-    drop(semaphore.acquire().await);
-}
-
-#[test]
-fn a_semaphore() {
-    let semaphore = Arc::new(Semaphore::new(0));
-    assert_waits(
-        &profile_of(|| acquires(semaphore.clone())),
-        "acquires",
-        "tokio::sync::Semaphore::acquire",
-    );
-}
-
-async fn is_notified(notify: Arc<Notify>) {
-    notify.notified().await;
-}
-
-#[test]
-fn a_notification() {
-    let notify = Arc::new(Notify::new());
-    assert_waits(
-        &profile_of(|| is_notified(notify.clone())),
-        "is_notified",
-        "tokio::sync::Notified",
-    );
+async fn is_notified() {
+    Notify::new().notified().await;
 }
 
 async fn receives() {
@@ -90,27 +149,9 @@ async fn receives() {
     receiver.recv().await;
 }
 
-#[test]
-fn a_bounded_channel() {
-    assert_waits(
-        &profile_of(receives),
-        "receives",
-        "tokio::sync::mpsc::Receiver::recv",
-    );
-}
-
 async fn receives_unbounded() {
     let (_sender, mut receiver) = mpsc::unbounded_channel::<u8>();
     receiver.recv().await;
-}
-
-#[test]
-fn an_unbounded_channel() {
-    assert_waits(
-        &profile_of(receives_unbounded),
-        "receives_unbounded",
-        "tokio::sync::mpsc::UnboundedReceiver::recv",
-    );
 }
 
 async fn sends() {
@@ -119,27 +160,9 @@ async fn sends() {
     sender.send(2).await.unwrap();
 }
 
-#[test]
-fn a_full_channel() {
-    assert_waits(
-        &profile_of(sends),
-        "sends",
-        "tokio::sync::mpsc::Sender::send",
-    );
-}
-
 async fn receives_one() {
     let (_sender, receiver) = oneshot::channel::<u8>();
     receiver.await.ok();
-}
-
-#[test]
-fn a_oneshot_channel() {
-    assert_waits(
-        &profile_of(receives_one),
-        "receives_one",
-        "tokio::sync::oneshot::Receiver",
-    );
 }
 
 async fn watches() {
@@ -147,36 +170,13 @@ async fn watches() {
     receiver.changed().await.unwrap();
 }
 
-#[test]
-fn a_watch_channel() {
-    assert_waits(
-        &profile_of(watches),
-        "watches",
-        "tokio::sync::watch::Receiver::changed",
-    );
-}
-
 async fn listens() {
     let (_sender, mut receiver) = broadcast::channel::<u8>(4);
     receiver.recv().await.ok();
 }
 
-#[test]
-fn a_broadcast_channel() {
-    assert_waits(
-        &profile_of(listens),
-        "listens",
-        "tokio::sync::broadcast::Receiver::recv",
-    );
-}
-
 async fn sleeps() {
     sleep(Duration::from_secs(3600)).await;
-}
-
-#[test]
-fn a_timer() {
-    assert_waits(&profile_of(sleeps), "sleeps", "tokio::time::Sleep");
 }
 
 async fn ticks() {
@@ -185,21 +185,56 @@ async fn ticks() {
     interval.tick().await;
 }
 
-#[test]
-fn an_interval() {
-    assert_waits(&profile_of(ticks), "ticks", "tokio::time::Interval::tick");
-}
-
 async fn joins_task() {
     tokio::spawn(sleeps()).await.unwrap();
 }
 
+async fn accepts() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    listener.accept().await.unwrap();
+}
+
+/// Both ends of a connection whose buffers hold some kilobytes. Of the system's usual
+/// ones it takes megabytes to fill, and until then the request is running or ready.
+async fn connection() -> (TcpStream, TcpStream) {
+    let listener = TcpSocket::new_v4().unwrap();
+    listener.set_recv_buffer_size(4096).unwrap();
+    listener.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = listener.listen(1).unwrap();
+    let client = TcpSocket::new_v4().unwrap();
+    client.set_send_buffer_size(4096).unwrap();
+    let client = client.connect(listener.local_addr().unwrap());
+    let (client, server) = tokio::join!(client, listener.accept());
+    (client.unwrap(), server.unwrap().0)
+}
+
+async fn reads_socket((mut client, _server): (TcpStream, TcpStream)) {
+    client.read_u8().await.unwrap();
+}
+
 #[test]
-fn a_spawned_task_is_seen_as_its_handle() {
+fn a_socket_read() {
+    let profiles = profile_of_prepared(connection, reads_socket);
     assert_waits(
-        &profile_of(joins_task),
-        "joins_task",
-        "tokio::task::JoinHandle",
+        &profiles,
+        "reads_socket",
+        "tokio::net::TcpStream::poll_read",
+    );
+}
+
+async fn writes_socket((mut client, _server): (TcpStream, TcpStream)) {
+    loop {
+        client.write_all(&[0; 8192]).await.unwrap();
+    }
+}
+
+#[test]
+fn a_socket_write() {
+    let profiles = profile_of_prepared(connection, writes_socket);
+    assert_waits(
+        &profiles,
+        "writes_socket",
+        "tokio::net::TcpStream::poll_write",
     );
 }
 
@@ -213,10 +248,7 @@ fn a_future_that_keeps_no_waker_is_counted() {
         let samples = profile.summary().samples;
         assert!(samples.unregistered > 10, "{samples:?}");
         assert_eq!(samples.waiting, 0, "{samples:?}");
-        assert!(
-            profile
-                .folded(Frames::Own)
-                .starts_with("GET /;(pending without a waker) ")
-        );
+        let folded = profile.folded(Frames::Own);
+        assert!(folded.starts_with("GET /;(pending without a waker) "));
     }
 }

@@ -1,4 +1,4 @@
-//! What becomes of requests and of samples: nothing is lost, dropped or kept.
+//! Requests and their children from begin to end, and profiles: one at a time, none lost.
 #![allow(missing_docs)]
 
 use std::sync::Arc;
@@ -69,8 +69,8 @@ async fn joined_futures_share_a_sample() {
     assert_eq!(
         shapes(joins()).await,
         [
-            "GET / > lives::joins > (one of 2 waits at once) > lives::nap > tokio::time::Sleep",
-            "GET / > lives::joins > (one of 2 waits at once) > lives::waits_for > tokio::sync::Semaphore::acquire",
+            "GET / > lifecycle::joins > (one of 2 waits at once) > lifecycle::nap > tokio::time::Sleep",
+            "GET / > lifecycle::joins > (one of 2 waits at once) > lifecycle::waits_for > tokio::sync::Semaphore::acquire",
         ]
     );
 }
@@ -88,7 +88,7 @@ async fn selected_futures_share_a_sample() {
     assert!(
         shapes
             .iter()
-            .all(|shape| shape.contains("lives::selects > (one of 2 waits at once)")),
+            .all(|shape| shape.contains("lifecycle::selects > (one of 2 waits at once)")),
         "{shapes:?}"
     );
     assert_eq!(shapes.len(), 2);
@@ -104,7 +104,7 @@ async fn in_time() {
 async fn the_timer_of_a_timeout_is_no_wait() {
     assert_eq!(
         shapes(in_time()).await,
-        ["GET / > lives::in_time > lives::waits_for > tokio::sync::Semaphore::acquire"]
+        ["GET / > lifecycle::in_time > lifecycle::waits_for > tokio::sync::Semaphore::acquire"]
     );
 }
 
@@ -117,7 +117,7 @@ async fn a_spawned_child_is_seen_if_it_inherits() {
     assert_eq!(
         shapes(spawns()).await,
         [
-            "GET / > lives::spawns > tokio::task::JoinHandle > (child) > lives::nap > tokio::time::Sleep"
+            "GET / > lifecycle::spawns > tokio::task::JoinHandle > (child) > lifecycle::nap > tokio::time::Sleep"
         ]
     );
 }
@@ -132,7 +132,7 @@ async fn members_of_futures_unordered_are_seen_if_they_inherit() {
     assert_eq!(
         shapes(gathers()).await,
         [
-            "GET / > lives::gathers > futures_util::stream::FuturesUnordered::poll_next > (child) > lives::nap > tokio::time::Sleep"
+            "GET / > lifecycle::gathers > futures_util::stream::FuturesUnordered::poll_next > (child) > lifecycle::nap > tokio::time::Sleep"
         ]
     );
 }
@@ -150,7 +150,7 @@ async fn members_of_a_join_set_are_seen_if_they_inherit() {
     assert_eq!(
         shapes(joins_set()).await,
         [
-            "GET / > lives::joins_set > tokio::task::JoinSet::join_next > (child) > lives::nap > tokio::time::Sleep"
+            "GET / > lifecycle::joins_set > tokio::task::JoinSet::join_next > (child) > lifecycle::nap > tokio::time::Sleep"
         ]
     );
 }
