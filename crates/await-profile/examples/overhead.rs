@@ -1,5 +1,5 @@
-//! What the profiler costs a service, in requests a second and in processor time a
-//! request, each against the profiler being off.
+//! What the profiler costs a service, in requests per second and in CPU time per
+//! request, each compared with the profiler being off.
 //!
 //! ```text
 //! cargo run --release --example overhead -- [ROUNDS] [/trivial|/wait]
@@ -7,7 +7,7 @@
 //!
 //! Rounds are of one second and in the order off, on, on, off, so that a drift of
 //! the machine falls on both. The load comes from a process of its own. `/trivial`
-//! answers at once, and is the worst case: nothing but overhead. `/wait` waits for
+//! responds at once, and is the worst case: nothing but overhead. `/wait` waits for
 //! 20 ms with a thousand connections, about what a service with a database does.
 
 use std::net::SocketAddr;
@@ -39,7 +39,7 @@ struct Bench {
     capture_us: Vec<(f64, f64, f64)>,
 }
 
-/// Requests a second, and microseconds of processor time for each.
+/// Requests per second, and microseconds of CPU time for each.
 struct Round {
     rate: f64,
     cost: f64,
@@ -90,7 +90,7 @@ impl Bench {
             costs.push(((b.cost * c.cost) / (a.cost * d.cost)).ln() / 2.0);
         }
         println!(
-            "{state:?}: requests a second {}, processor time a request {}",
+            "{state:?}: requests per second {}, CPU time per request {}",
             change(&rates),
             change(&costs)
         );
@@ -148,7 +148,7 @@ fn main() -> Result<(), Error> {
             }),
         )
         .layer(profiler.layer());
-    // One worker: the load has the other processor of a small machine.
+    // One worker: the load has the other core of a small machine.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -172,7 +172,7 @@ fn main() -> Result<(), Error> {
     }
     let off = bench.round(State::Off)?;
     println!(
-        "{path}, {connections} connections: {:.0} requests a second, {:.2} us of processor time each",
+        "{path}, {connections} connections: {:.0} requests per second, {:.2} us of CPU time each",
         off.rate, off.cost
     );
     let rate = ProfileOptions::DEFAULT_RATE;

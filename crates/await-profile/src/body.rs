@@ -1,4 +1,4 @@
-//! Response bodies, which go on when the request's future is done.
+//! Response bodies, which go on after the request's future has ended.
 
 use std::fmt;
 use std::pin::Pin;
@@ -19,10 +19,10 @@ use crate::shared::Shared;
 impl AwaitProfiler {
     /// A layer that wraps the bodies of responses.
     ///
-    /// A request's future is done when the head of its response is. A body that
-    /// is streamed may wait for long after that. With this layer it is in flight
-    /// itself, under the route's name with `(response body)` added; whether it waits
-    /// for what it sends, or for the client to take it, is told apart.
+    /// A request's future ends when it has the head of the response. A body that is
+    /// streamed may wait for long after that. With this layer a body is in flight as
+    /// itself, under the route's name with `(response body)` added. A profile tells apart
+    /// whether it waits for what it sends, or for the client to take it.
     ///
     /// Add it along with [`layer`](Self::layer) where bodies are streams.
     pub fn body_layer(&self) -> BodyLayer<MethodAndPath> {
@@ -137,7 +137,7 @@ impl<D: Body> Body for TrackedBody<D> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<D::Data>, D::Error>>> {
         let this = self.project();
-        // A body that is done, as most are from the start, waits for nothing.
+        // A body that has ended, as most have from the start, waits for nothing.
         if this.probe.is_off() || this.body.is_end_stream() {
             return this.body.poll_frame(cx);
         }
@@ -145,7 +145,7 @@ impl<D: Body> Body for TrackedBody<D> {
         this.probe
             .poll(cx, |cx| match body.as_mut().poll_frame(cx) {
                 Poll::Pending => Polled::Pending(Poll::Pending),
-                // Nobody polls a body again that says that this was all.
+                // A server does not poll again after the last frame.
                 Poll::Ready(Some(Ok(frame))) if body.is_end_stream() => {
                     Polled::Done(Poll::Ready(Some(Ok(frame))))
                 }

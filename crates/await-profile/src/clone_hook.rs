@@ -1,4 +1,4 @@
-//! A waker that tells when, and so from where, it is cloned.
+//! A waker that calls back when it is cloned, and so tells from where.
 //!
 //! A future that returns [`Poll::Pending`] has to keep the waker it was polled
 //! with, and keeping it means cloning it. The call stack at that moment, between
@@ -9,7 +9,7 @@
 //! of our own. So this module writes the vtable itself. It is the only module of
 //! the crate with unsafe code.
 //!
-//! Its tests, and those of the whole life of a request, run under Miri:
+//! Its tests, and those of all that a request does, run under Miri:
 //! `cargo +nightly miri test -p await-profile --lib`.
 //!
 //! # Why it is sound
@@ -35,15 +35,15 @@
 use std::mem::ManuallyDrop;
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 
-/// Decides what happens to the waker that a future is polled with.
+/// Is called when the waker that a future is polled with is cloned or woken.
 pub(crate) trait Observer: Sync {
-    /// The waker is being cloned: the clone.
+    /// The waker is cloned during the poll. Returns the clone.
     fn clone_waker(&self) -> Waker;
-    /// The waker is being woken during the poll, as a future does that yields.
+    /// The waker is woken during the poll, as a future does that yields.
     fn wake(&self);
 }
 
-/// What the waker's data pointer points to.
+/// The waker's data pointer points to this.
 struct Hook<'a> {
     observer: &'a dyn Observer,
 }
@@ -79,14 +79,14 @@ pub(crate) fn poll_hooked<R>(
 unsafe fn hook<'a>(data: *const ()) -> &'a Hook<'a> {
     // SAFETY: by this function's contract `data` points to a live `Hook`, which is
     // never borrowed mutably. The callers below keep the reference no longer than
-    // their own call, during which whoever called them borrows the waker.
+    // their own call, during which their caller borrows the waker.
     unsafe { &*data.cast::<Hook<'a>>() }
 }
 
 unsafe fn clone(data: *const ()) -> RawWaker {
     // SAFETY: called through the vtable, hence on a waker made by `poll_hooked`.
     let hook = unsafe { hook(data) };
-    // The new owner releases what this waker holds, through its own vtable.
+    // Whoever owns the clone drops it through its own vtable.
     let clone = ManuallyDrop::new(hook.observer.clone_waker());
     RawWaker::new(clone.data(), clone.vtable())
 }

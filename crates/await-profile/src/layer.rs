@@ -15,7 +15,7 @@ use crate::tracked::Tracked;
 ///
 /// Every function from `&http::Request<B>` to a [`Label`], or to a string that makes
 /// one, is such a name. It is called once for each request while the profiler is on or
-/// armed. Names should be few: after some hundreds, further ones are lumped together.
+/// armed. Names should be few: after some hundreds, all others count as one route.
 pub trait RouteName<B> {
     /// The name of this request's route.
     fn route_name(&self, request: &Request<B>) -> Label;
@@ -124,7 +124,7 @@ where
     }
 }
 
-/// The name, unless it would not be used.
+/// The name of the request's route. While the profiler is off no name is made.
 pub(crate) fn route_of<R: RouteName<B>, B>(
     profiler: AwaitProfiler,
     route: &R,

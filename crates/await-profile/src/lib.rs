@@ -86,7 +86,6 @@ mod error;
 mod fold;
 mod frame;
 mod frame_kind;
-mod inherit;
 mod label;
 mod lock;
 mod names;
@@ -130,7 +129,6 @@ pub use error::ProfileError;
 #[cfg(feature = "flamegraph")]
 pub use flamegraph::FlamegraphOptions;
 pub use fold::Share;
-pub use inherit::inherit;
 pub use label::Label;
 #[cfg(feature = "tower")]
 pub use layer::{AwaitLayer, AwaitService, MethodAndPath, RouteName};
@@ -139,4 +137,4 @@ pub use profile::Profile;
 pub use profiler::AwaitProfiler;
 pub use stack::Frames;
 pub use summary::{Quantiles, RouteSummary, Samples, Summary};
-pub use tracked::Tracked;
+pub use tracked::{Tracked, inherit};

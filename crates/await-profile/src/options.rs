@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct ProfileOptions {
     /// How long to sample. Ten seconds unless set.
     pub duration: Duration,
-    /// The budget: requests looked at in a second, on average.
+    /// The budget: samples per second, on average.
     /// [`DEFAULT_RATE`](Self::DEFAULT_RATE) unless set.
     pub captures_per_second: u32,
     /// The crates to take for the reader's own. Unless set, own code is what was
@@ -17,9 +17,8 @@ pub struct ProfileOptions {
 }
 
 impl ProfileOptions {
-    /// Two thousand samples in ten seconds: a share is then known to within two
-    /// percentage points with 95 % confidence, for well under one per cent of a
-    /// processor.
+    /// Two thousand samples in ten seconds: the 95 % interval of a share is then at most
+    /// two percentage points to either side, for well under one per cent of a core.
     pub const DEFAULT_RATE: u32 = 200;
 
     /// The default options with this duration.
@@ -30,7 +29,7 @@ impl ProfileOptions {
         }
     }
 
-    /// Sets the budget in requests looked at a second, at least one.
+    /// Sets the budget in samples per second, at least one.
     #[must_use]
     pub fn captures_per_second(mut self, rate: u32) -> Self {
         self.captures_per_second = rate.max(1);

@@ -1,4 +1,4 @@
-//! What is undone when a poll of a wrapped future ends, also by a panic.
+//! One poll of a wrapped future, whose end restores what its begin changed.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl<'a> PollGuard<'a> {
     }
 
     /// Whether a sample waits for this poll.
-    pub(crate) fn is_asked(&self) -> bool {
+    pub(crate) fn is_marked(&self) -> bool {
         !self.marks.is_empty()
     }
 

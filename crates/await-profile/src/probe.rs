@@ -13,7 +13,7 @@ use crate::shared::{OFF, PROFILING, Shared};
 use crate::slot::Slot;
 use crate::tracking_waker::tracking_waker;
 
-/// Outcome of a poll, together with what to return to the executor.
+/// What became of the future in a poll, with what the poll returns.
 pub(crate) enum Polled<T> {
     /// The future is pending.
     Pending(T),
@@ -89,8 +89,7 @@ impl Probe {
         }
     }
 
-    /// Whether a poll may go straight to the future. All that a profiler costs which is
-    /// off.
+    /// Whether a poll may go straight to the future: all that a profiler costs while off.
     #[inline]
     pub(crate) fn is_off(&mut self) -> bool {
         // A request that is registered stays so until it ends.
@@ -132,7 +131,7 @@ impl Probe {
         };
 
         let polled = match tracking {
-            Some(tracking) if guard.is_asked() && !guard.woken => {
+            Some(tracking) if guard.is_marked() && !guard.woken => {
                 let (polled, captured) = poll_recorded(tracking, poll);
                 guard.answer_captured(matches!(polled, Polled::Pending(_)), captured);
                 polled

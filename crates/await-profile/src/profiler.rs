@@ -16,9 +16,9 @@ use crate::tracked::Tracked;
 
 /// Takes await profiles of the futures that it wraps.
 ///
-/// It is a handle: copies mean the same profiler. One for each service is usual.
-/// A profiler is never freed (its registry takes some kilobytes), so that what it
-/// wraps can refer to it without counting references for every request.
+/// It is a handle, whose copies are of the same profiler. A service usually has one.
+/// A profiler is never freed (its registry takes some kilobytes), so that requests refer
+/// to it without counting references.
 ///
 /// # What it costs
 ///
@@ -33,16 +33,16 @@ use crate::tracked::Tracked;
 ///
 /// # Why arm it
 ///
-/// A request can only be chosen once the registry knows it, and a profiler that
-/// is off does not note requests. One that began before the profile is then
-/// first known when it is polled again. Of a service in which every request hangs
-/// such a profile shows nothing. Armed, a profiler sees them all.
+/// Only requests in the registry can be sampled, and a profiler that is off registers
+/// none. A request that began before the profile is then registered when it is polled
+/// again, so of a service in which every request hangs a profile shows nothing. An armed
+/// profiler registers all requests.
 #[derive(Clone, Copy)]
 pub struct AwaitProfiler {
     pub(crate) shared: &'static Shared,
 }
 
-/// All there are, so that tools which look for leaks find them to be meant.
+/// All profilers, so that leak detectors find them reachable.
 static PROFILERS: Mutex<Vec<&'static Shared>> = Mutex::new(Vec::new());
 
 impl AwaitProfiler {
@@ -54,28 +54,28 @@ impl AwaitProfiler {
         AwaitProfiler { shared }
     }
 
-    /// The same profiler, armed: requests that begin from now on are known to a
-    /// profile that is started later.
+    /// The same profiler, armed: a profile that is started later sees requests that begin
+    /// from now on.
     #[must_use = "armed() returns the profiler; arm() changes it in place"]
     pub fn armed(self) -> Self {
         self.arm();
         self
     }
 
-    /// Has requests that begin from now on registered, at the cost of one or two tenths
-    /// of a microsecond each.
+    /// Registers requests that begin from now on, at the cost of one or two tenths of a
+    /// microsecond each.
     pub fn arm(&self) {
         self.set_armed(true);
     }
 
-    /// Goes back to reading a flag.
+    /// Registers no further requests: a poll reads one flag, and nothing else.
     pub fn disarm(&self) {
         self.set_armed(false);
     }
 
     fn set_armed(self, armed: bool) {
         self.shared.armed.store(armed, Ordering::Relaxed);
-        // A profile in progress goes to the new state when it ends.
+        // While a profile is taken, the exchange fails: the end of the profile sets the mode.
         let (from, to) = if armed { (OFF, ARMED) } else { (ARMED, OFF) };
         let _ = self
             .shared
@@ -83,23 +83,21 @@ impl AwaitProfiler {
             .compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// The number of requests (and other wrapped futures) in flight that the
-    /// profiler knows of; none while it is off.
+    /// The number of registered requests (and other wrapped futures) in flight.
     pub fn in_flight(&self) -> usize {
         self.shared.registry.len()
     }
 
     /// Wraps a future of any kind; `route` is the outermost frame of its stacks.
     ///
-    /// Inside a future that is wrapped already this does nothing more: the
-    /// outermost wrapper is the one that counts.
+    /// Inside a future that is wrapped already this has no effect: the outermost wrapper
+    /// counts.
     pub fn wrap<F: Future>(&self, route: impl Into<Label>, future: F) -> Tracked<F> {
         Tracked::new(Probe::new(self.shared, route.into()), future)
     }
 
-    /// Takes a profile. Everything happens on a thread of the sampler's own, so
-    /// this may be awaited on any executor, a stalled one included. Dropping the
-    /// future ends the profile early.
+    /// Takes a profile, on a thread of its own, so that it may be awaited on any executor,
+    /// also on one that is stalled. Dropping the future ends the profile early.
     ///
     /// # Errors
     ///

@@ -90,6 +90,7 @@ impl Registry {
 
     /// Removes a request, and counts it for its route as finished or as dropped.
     /// Returns the marks that no poll will answer.
+    #[inline]
     pub(crate) fn remove(&self, mut slot: Arc<Slot>, finished: bool) -> Vec<Mark> {
         let padded = &self.shards[slot.shard];
         let mut shard = lock(&padded.shard);

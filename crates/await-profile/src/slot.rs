@@ -21,7 +21,7 @@ const PROBED: u8 = 16;
 /// A response body that the server has not polled since its last frame.
 const BACKPRESSURED: u8 = 32;
 
-/// Why a request cannot be asked where it waits.
+/// Why no poll can tell where a request waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NotWaiting {
     /// Woken, not yet polled.

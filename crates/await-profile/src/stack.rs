@@ -45,7 +45,7 @@ impl Stack {
     }
 }
 
-/// A whole stack, outermost frame first, without our own frames at either end.
+/// All frames, outermost first, without those of the profiler at either end.
 fn resolve(innermost_first: &[Symbols], own_crates: Option<&[String]>) -> Vec<Frame> {
     let symbols: Vec<&Symbol> = innermost_first
         .iter()
@@ -53,8 +53,8 @@ fn resolve(innermost_first: &[Symbols], own_crates: Option<&[String]>) -> Vec<Fr
         .collect();
     let is_named =
         |symbol: &Symbol, names: &[&str]| names.iter().any(|name| path_of(symbol).ends_with(name));
-    // Inner end: the capture, down to the clone (or the wake) of the waker. Which of
-    // our functions have frames of their own is the optimiser's choice.
+    // Inner end: the capture, out to the clone (or the wake) of the waker. Which of these
+    // functions have frames of their own is the optimiser's choice.
     let hook = [
         "clone_waker",
         "Recorder::wake",
@@ -121,15 +121,15 @@ fn own_frames(stack: &[Frame]) -> Vec<Frame> {
     let last_user = stack
         .iter()
         .rposition(|frame| matches!(frame.kind, FrameKind::Own | FrameKind::Library));
-    let (carried, tail) = stack.split_at(last_user.map_or(0, |at| at + 1));
+    let (outer, tail) = stack.split_at(last_user.map_or(0, |at| at + 1));
     // A library outside of all the reader's code has called it: a middleware.
-    let first_own = carried
+    let first_own = outer
         .iter()
         .position(|frame| frame.kind == FrameKind::Own)
         .unwrap_or_default();
     let mut shown: Vec<Frame> = Vec::new();
     let mut entered: Option<&str> = None;
-    for frame in &carried[first_own..] {
+    for frame in &outer[first_own..] {
         match frame.kind {
             FrameKind::Own => {
                 entered = None;
@@ -153,7 +153,7 @@ fn own_frames(stack: &[Frame]) -> Vec<Frame> {
     shown
 }
 
-/// Of the frames inside the reader's last one, what is waited for.
+/// What is waited for, among the frames inside the reader's last one.
 fn primitive(tail: &[Frame]) -> Option<&Frame> {
     let is_public =
         |frame: &&Frame| frame.kind == FrameKind::Primitive && !is_internal(&frame.path);

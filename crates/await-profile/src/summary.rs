@@ -14,10 +14,9 @@ use crate::profile::{Profile, millis};
 pub struct Summary {
     /// How long was sampled.
     pub seconds: f64,
-    /// Requests that were to be looked at a second.
+    /// Samples per second that were asked for.
     pub budget_per_second: u32,
-    /// Moments a second at which a look was taken, whether or not anything was in
-    /// flight.
+    /// Samples per second that were taken, whether or not anything was in flight.
     pub true_rate_per_second: f64,
     /// What the samples found.
     pub samples: Samples,
@@ -27,14 +26,15 @@ pub struct Summary {
     pub finished: u64,
     /// Mean time of a request by Little's law; none if none finished.
     pub mean_latency_ms: Option<f64>,
-    /// Requests that had begun before the profile and first became known during
-    /// it. None while the profiler was armed before they began.
+    /// Requests that began before the profile and were registered during it: none if the
+    /// profiler was armed before they began.
     pub late_requests: u64,
-    /// How long those had been in flight unseen, all together.
+    /// The sum of the times for which those were in flight unseen.
     pub unseen_request_seconds: f64,
-    /// From asking a waiting request to its poll.
+    /// From marking a waiting request to its poll: how long the runtime takes to get to a
+    /// task that is ready.
     pub scheduling_delay_us: Quantiles,
-    /// Of one capture of a call stack.
+    /// The time that the capture of one call stack takes.
     pub capture_cost_us: Quantiles,
     /// The one with most requests in flight first.
     pub routes: Vec<RouteSummary>,
@@ -51,20 +51,21 @@ pub struct Samples {
     pub ready: u64,
     /// A request being polled.
     pub running: u64,
-    /// A request waiting, which something else woke before it could be asked where.
+    /// A request waiting, which something else woke before its stack was captured.
     pub woken_first: u64,
-    /// A request waiting, which ended before it could be asked where.
+    /// A request waiting, which ended before its stack was captured.
     pub finished_first: u64,
     /// A request pending that kept no waker when polled.
     pub unregistered: u64,
-    /// A response body whose next piece the server had not asked for.
+    /// A response body that the server had not polled since its last frame: the client
+    /// has not taken that yet.
     pub backpressured: u64,
     /// A request waiting, which its executor did not poll before the profile ended.
     pub unanswered: u64,
     /// Nothing in flight.
     pub idle: u64,
-    /// Moments passed over because the sampler itself got no processor. Not
-    /// sampled, so not part of the sum.
+    /// Moments passed over because the sampler's thread got no CPU. They were not
+    /// sampled and are no part of the sum.
     pub missed: u64,
 }
 
@@ -102,7 +103,7 @@ pub struct RouteSummary {
     /// Mean time of a request by Little's law.
     pub latency_ms: Option<f64>,
     /// Mean time of the requests that both began and finished during the profile,
-    /// measured on every sixteenth.
+    /// measured for every sixteenth.
     /// Too small where requests take about as long as the profile.
     pub measured_latency_ms: Option<f64>,
 }

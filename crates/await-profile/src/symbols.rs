@@ -18,7 +18,7 @@ pub(crate) type Symbols = Arc<[Symbol]>;
 /// The addresses that were resolved, kept from one profile to the next.
 #[derive(Default)]
 pub(crate) struct SymbolCache {
-    known: HashMap<usize, Symbols>,
+    resolved: HashMap<usize, Symbols>,
 }
 
 impl SymbolCache {
@@ -26,7 +26,7 @@ impl SymbolCache {
     /// that information, which can take a second, and blocks captures meanwhile: call
     /// it after sampling, on a thread that serves no requests.
     pub(crate) fn resolve(&mut self, address: usize) -> Symbols {
-        self.known
+        self.resolved
             .entry(address)
             .or_insert_with(|| resolve(address))
             .clone()

@@ -77,7 +77,7 @@ struct World<'a> {
     profiler: AwaitProfiler,
     permit: &'a Permit,
     sampler: Option<Sampler>,
-    asked: usize,
+    sampled: usize,
     kept: Kept,
     futures: Vec<Spawned>,
 }
@@ -105,7 +105,7 @@ impl World<'_> {
             8 | 9 => {
                 if let Some(sampler) = &mut self.sampler {
                     sampler.sample_once();
-                    self.asked += 1;
+                    self.sampled += 1;
                 }
             }
             10 => {
@@ -154,10 +154,10 @@ impl World<'_> {
                 let found = profile.summary().samples;
                 assert_eq!(
                     found.of_requests() + found.idle,
-                    self.asked as u64,
+                    self.sampled as u64,
                     "{found:?}"
                 );
-                self.asked = 0;
+                self.sampled = 0;
             }
         }
     }
@@ -179,7 +179,7 @@ fn every_sample_is_accounted_for_whatever_futures_do() {
             profiler,
             permit: &permit,
             sampler: None,
-            asked: 0,
+            sampled: 0,
             kept: Kept::default(),
             futures: Vec::new(),
         };
