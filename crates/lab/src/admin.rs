@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use await_profile::{FlamegraphError, FlamegraphOptions, Frames, Profile};
 use axum::extract::{Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -16,12 +17,14 @@ use hyper_util::service::TowerToHyperService;
 use serde::Deserialize;
 use tokio::net::TcpListener;
 
+use crate::admin_error::AdminError;
 use crate::connection::accept;
-use crate::cpu_profile::{CpuProfile, CpuProfiler};
+use crate::cpu_profile::CpuProfile;
+use crate::cpu_profiler::CpuProfiler;
 use crate::heap_profile;
 use crate::locality::{self, Placement};
 use crate::metrics::Metrics;
-use crate::waits::{self, Waits};
+use crate::waits::Waits;
 
 /// The longest profile that one request may ask for.
 const LONGEST_SECONDS: f64 = 600.0;
@@ -138,51 +141,21 @@ fn default_frequency() -> u16 {
 }
 
 /// A profile's duration, unless it makes no sense.
-fn sensible(seconds: f64) -> Result<Duration, Refusal> {
+fn sensible(seconds: f64) -> Result<Duration, AdminError> {
     if seconds > 0.0 && seconds <= LONGEST_SECONDS {
         Ok(Duration::from_secs_f64(seconds))
     } else {
-        Err(Refusal::BadRequest(format!(
+        Err(AdminError::BadRequest(format!(
             "seconds must be over 0 and at most {LONGEST_SECONDS}, not {seconds}"
         )))
     }
 }
 
-/// Why there is no profile, as one sentence.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Refusal {
-    #[error("{0}")]
-    BadRequest(String),
-    #[error("another profile is being taken; wait until it ends")]
-    Busy,
-    #[error("no such profile was taken yet; ask for one with ?seconds=10 first")]
-    NothingYet,
-    #[error("no request was in flight meanwhile; put load on the server and ask again")]
-    NoRequests,
-    #[error("{0}")]
-    NotHere(&'static str),
-    #[error("the profiler failed: {0}")]
-    Failed(String),
-}
-
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        let status = match self {
-            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
-            Self::Busy => StatusCode::CONFLICT,
-            Self::NothingYet | Self::NoRequests => StatusCode::NOT_FOUND,
-            Self::NotHere(_) => StatusCode::NOT_IMPLEMENTED,
-            Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
-        };
-        (status, format!("{self}\n")).into_response()
-    }
-}
-
-async fn metrics(State(shared): State<Arc<Shared>>) -> Result<impl IntoResponse, Refusal> {
+async fn metrics(State(shared): State<Arc<Shared>>) -> Result<impl IntoResponse, AdminError> {
     let text = shared
         .metrics
         .text()
-        .map_err(|e| Refusal::Failed(e.to_string()))?;
+        .map_err(|e| AdminError::Failed(e.to_string()))?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text))
 }
@@ -190,16 +163,16 @@ async fn metrics(State(shared): State<Arc<Shared>>) -> Result<impl IntoResponse,
 async fn cpu_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, AdminError> {
     let duration = sensible(request.seconds)?;
     let profile = shared.cpu.record(duration, request.frequency).await?;
-    written(&profile, &request)
+    cpu_response(&profile, &request)
 }
 
 async fn cpu_flamegraph(
     state: State<Arc<Shared>>,
     Query(mut request): Query<Request>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, AdminError> {
     request.format = Format::Svg;
     cpu_profile(state, Query(request)).await
 }
@@ -207,21 +180,32 @@ async fn cpu_flamegraph(
 async fn last_cpu_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
-) -> Result<Response, Refusal> {
-    let profile = shared.cpu.last().ok_or(Refusal::NothingYet)?;
-    written(&profile, &request)
+) -> Result<Response, AdminError> {
+    let profile = shared.cpu.last().ok_or(AdminError::NothingYet)?;
+    cpu_response(&profile, &request)
 }
 
-fn written(profile: &CpuProfile, request: &Request) -> Result<Response, Refusal> {
+fn cpu_response(profile: &CpuProfile, request: &Request) -> Result<Response, AdminError> {
     let samples = [("x-samples", profile.samples().to_string())];
     Ok(match request.format {
-        Format::Pprof => (samples, octets("profile.pb.gz"), profile.pprof()).into_response(),
+        Format::Pprof => (samples, attachment("profile.pb.gz"), profile.pprof()).into_response(),
         Format::Folded => (samples, profile.folded(request.idle)).into_response(),
         Format::Svg => {
             let kind = [(header::CONTENT_TYPE, "image/svg+xml")];
             (samples, kind, profile.flamegraph(request.idle)?).into_response()
         }
     })
+}
+
+/// The formats of an await profile.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum WaitsFormat {
+    #[default]
+    Folded,
+    Svg,
+    Pprof,
+    Json,
 }
 
 /// How an await profile is to be taken and written.
@@ -231,7 +215,7 @@ struct WaitsRequest {
     seconds: f64,
     captures: Option<u32>,
     #[serde(default)]
-    format: waits::Format,
+    format: WaitsFormat,
     /// Frames of frameworks too.
     #[serde(default)]
     all: bool,
@@ -240,26 +224,48 @@ struct WaitsRequest {
 async fn await_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<WaitsRequest>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, AdminError> {
     let duration = sensible(request.seconds)?;
     let profile = shared.waits.record(duration, request.captures).await?;
-    waits::written(&profile, request.format, request.all)
+    waits_response(&profile, request.format, request.all)
 }
 
 async fn last_await_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<WaitsRequest>,
-) -> Result<Response, Refusal> {
-    let profile = shared.waits.last().ok_or(Refusal::NothingYet)?;
-    waits::written(&profile, request.format, request.all)
+) -> Result<Response, AdminError> {
+    let profile = shared.waits.last().ok_or(AdminError::NothingYet)?;
+    waits_response(&profile, request.format, request.all)
 }
 
-async fn heap_profile(Query(request): Query<Request>) -> Result<Response, Refusal> {
+/// An await profile in one format; `all` keeps the frames of frameworks.
+fn waits_response(
+    profile: &Profile,
+    format: WaitsFormat,
+    all: bool,
+) -> Result<Response, AdminError> {
+    let frames = if all { Frames::All } else { Frames::Own };
+    Ok(match format {
+        WaitsFormat::Folded => profile.folded(frames).into_response(),
+        WaitsFormat::Json => Json(profile.summary()).into_response(),
+        WaitsFormat::Pprof => (attachment("await.pb.gz"), profile.pprof(frames)).into_response(),
+        WaitsFormat::Svg => {
+            let options = FlamegraphOptions::default().frames(frames);
+            let svg = profile.flamegraph(&options).map_err(|error| match error {
+                FlamegraphError::Empty => AdminError::NoRequests,
+                other => AdminError::Failed(other.to_string()),
+            })?;
+            ([(header::CONTENT_TYPE, "image/svg+xml")], svg).into_response()
+        }
+    })
+}
+
+async fn heap_profile(Query(request): Query<Request>) -> Result<Response, AdminError> {
     let json = heap_profile::record(sensible(request.seconds)?).await?;
-    Ok((octets("dhat-heap.json"), json).into_response())
+    Ok((attachment("dhat-heap.json"), json).into_response())
 }
 
-pub(crate) fn octets(name: &str) -> [(header::HeaderName, String); 2] {
+fn attachment(name: &str) -> [(header::HeaderName, String); 2] {
     [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
         (

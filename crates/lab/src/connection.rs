@@ -10,9 +10,9 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tower_layer::Layer;
 
-use crate::WebService;
 use crate::counters::Counters;
 use crate::waits::Waits;
+use crate::web_service::WebService;
 
 /// A connection that was accepted and that nobody answers yet. It belongs to no runtime, so that
 /// it can be sent to another thread's.

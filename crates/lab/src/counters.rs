@@ -7,7 +7,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::upstream::Counts;
+use crate::upstream::counts::Counts;
 
 /// Counters that the hot path adds to: each is one relaxed atomic.
 #[derive(Debug, Default)]

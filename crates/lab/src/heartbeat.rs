@@ -12,7 +12,7 @@ use hdrhistogram::{CreationError, Histogram};
 use tokio::time::{Instant, sleep_until};
 
 use crate::counted_file::bytes_on_this_thread;
-use crate::metrics::Figure;
+use crate::metric::Metric;
 use crate::work;
 
 const PERIOD: Duration = Duration::from_millis(1);
@@ -48,29 +48,29 @@ pub(crate) struct Stall {
 }
 
 impl Stall {
-    pub(crate) fn figures(self) -> Vec<Figure> {
+    pub(crate) fn metrics(self) -> Vec<Metric> {
         vec![
-            Figure::seconds(
+            Metric::seconds(
                 "reactor_stall_worst",
                 "Longest lateness of a task that ticks every millisecond",
                 self.worst,
             ),
-            Figure::seconds(
+            Metric::seconds(
                 "reactor_stall_p99",
                 "What that lateness is below in 99 of 100 moments",
                 self.p99,
             ),
-            Figure::seconds(
+            Metric::seconds(
                 "reactor_turn_p99",
                 "Processor time of the reactor's own thread between two of those ticks, in 99 of 100 moments",
                 self.turn_p99,
             ),
-            Figure::count(
+            Metric::count(
                 "reactor_work_between_ticks_peak",
                 "Most pieces of work that the reactor's own thread did between two of those ticks",
                 self.most_pieces,
             ),
-            Figure::count(
+            Metric::count(
                 "reactor_file_bytes_between_ticks_peak",
                 "Most bytes of files that the reactor's own thread wrote and read between two of those ticks",
                 self.most_file_bytes,

@@ -22,12 +22,16 @@
 //! `connection`, `admin`.
 
 mod admin;
+mod admin_error;
 #[cfg(feature = "allocations")]
 mod allocations;
 mod connection;
 mod counted_file;
 mod counters;
 mod cpu_profile;
+mod cpu_profiler;
+#[cfg(unix)]
+mod cpu_sampler;
 mod database;
 mod error;
 mod flamegraph;
@@ -36,20 +40,23 @@ mod heartbeat;
 mod listener;
 mod locality;
 mod memory;
+mod metric;
 mod metrics;
 mod options;
 mod scans;
 mod upstream;
 mod waits;
+mod web_service;
 mod work;
 
 pub use connection::Connection;
 pub use counted_file::CountedFile;
 pub use database::Database;
 pub use error::Error;
-pub use listener::{Lab, WebService};
+pub use listener::Lab;
 pub use locality::{Copy, Reading};
 pub use options::Options;
 pub use scans::Scans;
 pub use upstream::Upstream;
+pub use web_service::WebService;
 pub use work::Work;

@@ -1,17 +1,13 @@
 //! The service's own listener: binds, announces, accepts and serves.
 
-use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::{Body, Incoming};
-use hyper::{Request, Response};
 use tokio::net::{TcpListener, TcpSocket};
 use tower_layer::Layer;
-use tower_service::Service;
 
 use crate::admin::Admin;
 use crate::connection::{Connection, accept, answer};
@@ -20,33 +16,11 @@ use crate::metrics::{BuildFacts, Metrics, Sources};
 use crate::options::Options;
 use crate::upstream::Upstream;
 use crate::waits::Waits;
+use crate::web_service::WebService;
 use crate::{Database, Error, Work};
 
 /// Connections that the kernel holds for us before `accept`: enough for thousands of users at once.
 const BACKLOG: u32 = 4096;
-
-/// What the lab serves: a tower service that answers HTTP requests and never fails. axum's router
-/// and warp's service are such.
-pub trait WebService:
-    Service<Request<Incoming>, Response = Response<Self::Body>, Error = Infallible, Future: Send>
-    + Clone
-    + Send
-    + 'static
-{
-    /// The body of its answers.
-    type Body: Body<Data: Send, Error: Into<BoxError>> + Send + 'static;
-}
-
-impl<S, B> WebService for S
-where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send>,
-    S: Clone + Send + 'static,
-    B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
-{
-    type Body = B;
-}
-
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A chapter's server before it serves: both ports are bound, nothing is answered yet.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 
 pub(crate) use self::here::Here;
-use crate::metrics::Figure;
+use crate::metric::Metric;
 
 /// Copies and readers of the whole process: data that has places is as global as memory is.
 static COPIES: Mutex<Vec<Arc<Notes>>> = Mutex::new(Vec::new());
@@ -137,15 +137,15 @@ pub(crate) fn counts() -> Counts {
 }
 
 impl Counts {
-    pub(crate) fn figures(self) -> Vec<Figure> {
+    pub(crate) fn metrics(self) -> Vec<Metric> {
         vec![
-            Figure::count(
+            Metric::count(
                 "data_copies",
                 "Copies of the data set in memory",
                 self.copies,
             ),
-            Figure::count("data_reads_total", "Reads of a copy", self.reads),
-            Figure::ratio(
+            Metric::count("data_reads_total", "Reads of a copy", self.reads),
+            Metric::ratio(
                 "data_reads_at_home_share",
                 "Reads by a thread bound to a processor, of a copy that such a thread of its memory region wrote",
                 self.at_home_share,

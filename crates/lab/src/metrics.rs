@@ -5,17 +5,17 @@ use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 
 use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
 use tokio::runtime::Handle;
 
 use crate::Scans;
 use crate::counters::Counters;
 use crate::heartbeat::{Heartbeat, Stall};
 use crate::locality;
+use crate::metric::Metric;
 use crate::upstream::Counted;
 
 /// What does not change while a server runs.
@@ -49,7 +49,7 @@ impl Metrics {
             ]),
         );
         counters.register(&mut registry);
-        registry.register_collector(Box::new(WhenAsked {
+        registry.register_collector(Box::new(OnRequest {
             runtime,
             counters: Arc::clone(counters),
             // Asked once: the process may have been given others by the time somebody looks.
@@ -85,81 +85,16 @@ impl Sources {
     }
 }
 
-/// A figure of this moment, that nobody counts on the hot path.
+/// Collects the values that are looked up for each request of `/metrics`.
 #[derive(Debug)]
-pub(crate) struct Figure {
-    name: &'static str,
-    help: &'static str,
-    unit: Option<Unit>,
-    value: Value,
-}
-
-#[derive(Debug)]
-enum Value {
-    Whole(i64),
-    Fraction(f64),
-}
-
-impl Figure {
-    /// So many of something.
-    pub(crate) fn count(name: &'static str, help: &'static str, count: u64) -> Self {
-        let value = Value::Whole(i64::try_from(count).unwrap_or(i64::MAX));
-        Self {
-            name,
-            help,
-            unit: None,
-            value,
-        }
-    }
-
-    /// One thing for each of another.
-    pub(crate) fn ratio(name: &'static str, help: &'static str, ratio: f64) -> Self {
-        Self {
-            name,
-            help,
-            unit: None,
-            value: Value::Fraction(ratio),
-        }
-    }
-
-    /// A time, in seconds.
-    pub(crate) fn seconds(name: &'static str, help: &'static str, seconds: f64) -> Self {
-        Self {
-            unit: Some(Unit::Seconds),
-            ..Self::ratio(name, help, seconds)
-        }
-    }
-
-    /// Memory, in bytes.
-    #[cfg(target_os = "linux")]
-    fn bytes(name: &'static str, help: &'static str, bytes: u64) -> Self {
-        Self {
-            unit: Some(Unit::Bytes),
-            ..Self::count(name, help, bytes)
-        }
-    }
-
-    fn encode(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let gauge: &dyn EncodeMetric = match &self.value {
-            Value::Whole(value) => &ConstGauge::new(*value),
-            Value::Fraction(value) => &ConstGauge::new(*value),
-        };
-        let unit = self.unit.as_ref();
-        let encoder = encoder.encode_descriptor(self.name, self.help, unit, gauge.metric_type())?;
-        gauge.encode(encoder)
-    }
-}
-
-/// Everybody who has a figure when asked.
-#[derive(Debug)]
-struct WhenAsked {
+struct OnRequest {
     runtime: Handle,
     counters: Arc<Counters>,
     processors: f64,
     sources: Sources,
 }
 
-impl Collector for WhenAsked {
+impl Collector for OnRequest {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let stall = self.sources.heartbeat.stall();
         let upstream = self.sources.upstream.get();
@@ -167,27 +102,27 @@ impl Collector for WhenAsked {
             of_runtime(&self.runtime),
             of_process(),
             self.of_work(),
-            stall.map(Stall::figures).unwrap_or_default(),
-            upstream.map(Counted::figures).unwrap_or_default(),
-            self.sources.scans.seen().figures(),
-            locality::counts().figures(),
+            stall.map(Stall::metrics).unwrap_or_default(),
+            upstream.map(Counted::metrics).unwrap_or_default(),
+            self.sources.scans.seen().metrics(),
+            locality::counts().metrics(),
         ];
         all.iter()
             .flatten()
-            .try_for_each(|figure| figure.encode(&mut encoder))
+            .try_for_each(|metric| metric.encode(&mut encoder))
     }
 }
 
-impl WhenAsked {
-    fn of_work(&self) -> Vec<Figure> {
+impl OnRequest {
+    fn of_work(&self) -> Vec<Metric> {
         vec![
-            Figure::ratio(
+            Metric::ratio(
                 "work_running_peak_per_processor",
                 "Most pieces of work at once, for each processor that the process may use",
                 self.counters.work_running_peak() as f64 / self.processors,
             ),
             #[cfg(feature = "allocations")]
-            Figure::ratio(
+            Metric::ratio(
                 "allocations_per_request",
                 "Heap allocations while a request was handled, on average since the start",
                 crate::allocations::per_request(),
@@ -196,27 +131,27 @@ impl WhenAsked {
     }
 }
 
-fn of_runtime(runtime: &Handle) -> Vec<Figure> {
+fn of_runtime(runtime: &Handle) -> Vec<Metric> {
     let runtime = runtime.metrics();
     let workers = runtime.num_workers();
     vec![
-        Figure::count("tokio_workers", "Worker threads", workers as u64),
-        Figure::count(
+        Metric::count("tokio_workers", "Worker threads", workers as u64),
+        Metric::count(
             "tokio_alive_tasks",
             "Tasks spawned and not ended",
             runtime.num_alive_tasks() as u64,
         ),
-        Figure::count(
+        Metric::count(
             "tokio_global_queue_depth",
             "Tasks waiting in the injection queue",
             runtime.global_queue_depth() as u64,
         ),
-        Figure::count(
+        Metric::count(
             "tokio_worker_parks",
             "Times that workers went to sleep for want of work, all workers",
             (0..workers).map(|w| runtime.worker_park_count(w)).sum(),
         ),
-        Figure::seconds(
+        Metric::seconds(
             "tokio_worker_busy",
             "Time that workers were not parked, all workers",
             (0..workers)
@@ -226,9 +161,9 @@ fn of_runtime(runtime: &Handle) -> Vec<Figure> {
     ]
 }
 
-fn of_process() -> Vec<Figure> {
+fn of_process() -> Vec<Metric> {
     #[allow(unused_mut)] // Elsewhere than on Linux.
-    let mut figures = vec![Figure::seconds(
+    let mut metrics = vec![Metric::seconds(
         "process_cpu",
         "Processor time of the whole process",
         cpu_time::ProcessTime::now().as_duration().as_secs_f64(),
@@ -237,15 +172,15 @@ fn of_process() -> Vec<Figure> {
     {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let field = |name| status_field(&status, name);
-        figures.extend(field("Threads:").map(|threads| {
-            Figure::count("process_threads", "Threads of the whole process", threads)
+        metrics.extend(field("Threads:").map(|threads| {
+            Metric::count("process_threads", "Threads of the whole process", threads)
         }));
-        figures.extend(field("VmHWM:").map(|kib| {
+        metrics.extend(field("VmHWM:").map(|kib| {
             let help = "Most memory that the process had resident";
-            Figure::bytes("process_memory_peak", help, kib * 1_024)
+            Metric::bytes("process_memory_peak", help, kib * 1_024)
         }));
     }
-    figures
+    metrics
 }
 
 /// The number after `name` in the text of `/proc/self/status`.

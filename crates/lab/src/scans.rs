@@ -7,7 +7,7 @@ use std::thread::{self, ThreadId};
 
 use prometheus_client::metrics::counter::Counter;
 
-use crate::metrics::Figure;
+use crate::metric::Metric;
 
 /// Counts scans on `/metrics`, with the threads and the processors that they ran on. Clones count
 /// together.
@@ -76,25 +76,25 @@ impl Seen {
         working as f64 / self.threads.max(self.usable).max(1) as f64
     }
 
-    pub(crate) fn figures(self) -> Vec<Figure> {
+    pub(crate) fn metrics(self) -> Vec<Metric> {
         vec![
-            Figure::count("scans_total", "Scans of the data set", self.scans),
-            Figure::count(
+            Metric::count("scans_total", "Scans of the data set", self.scans),
+            Metric::count(
                 "scan_workers",
                 "Threads that have scanned",
                 self.threads as u64,
             ),
-            Figure::count(
+            Metric::count(
                 "scan_processors",
                 "Processors on which a scan has ended",
                 self.processors as u64,
             ),
-            Figure::count(
+            Metric::count(
                 "processors_usable",
                 "Processors that the process might use when it started",
                 self.usable as u64,
             ),
-            Figure::ratio(
+            Metric::ratio(
                 "workers_match_processors",
                 "Processors that scan by as many threads, against the processors usable; or the threads, where they are more",
                 self.match_of_workers(),

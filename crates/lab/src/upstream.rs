@@ -1,15 +1,17 @@
 //! The service that a service calls: embedded, or another one of the reader's.
 
 mod bodies;
+pub(crate) mod counts;
 mod embedded;
 mod outside;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use self::counts::Counts;
 use crate::counters::Counters;
 use crate::error::Error;
-use crate::metrics::Figure;
+use crate::metric::Metric;
 use crate::options::Options;
 
 /// What the chapter's service calls.
@@ -78,13 +80,6 @@ pub(crate) enum Counted {
     Outside(outside::Outside),
 }
 
-/// Since the server started.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) connections: u64,
-    pub(crate) requests: u64,
-}
-
 impl Counted {
     pub(crate) fn now(&self) -> Counts {
         match self {
@@ -93,28 +88,28 @@ impl Counted {
         }
     }
 
-    pub(crate) fn figures(&self) -> Vec<Figure> {
+    pub(crate) fn metrics(&self) -> Vec<Metric> {
         let Counts {
             connections,
             requests,
         } = self.now();
         vec![
-            Figure::count(
+            Metric::count(
                 "upstream_connections_total",
                 "Connections that the upstream accepted",
                 connections,
             ),
-            Figure::count(
+            Metric::count(
                 "upstream_requests_total",
                 "Requests that the upstream received",
                 requests,
             ),
-            Figure::ratio(
+            Metric::ratio(
                 "upstream_connections_per_request",
                 "Connections that the upstream accepted for each request",
                 connections as f64 / requests.max(1) as f64,
             ),
-            Figure::count(
+            Metric::count(
                 "upstream_ports_in_time_wait",
                 "Local ports held by ended connections to the upstream",
                 self.ports_in_time_wait(),

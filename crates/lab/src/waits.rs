@@ -1,18 +1,11 @@
-//! What requests wait for, with the await profiler.
+//! The await profiler of the service, and the last profile that it took.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use await_profile::{
-    AwaitProfiler, FlamegraphError, FlamegraphOptions, Frames, Profile, ProfileError,
-    ProfileOptions,
-};
-use axum::Json;
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
+use await_profile::{AwaitProfiler, Profile, ProfileError, ProfileOptions};
 
-use crate::admin::{Refusal, octets};
+use crate::admin_error::AdminError;
 
 /// The service's profiler and the last profile that it took.
 #[derive(Clone)]
@@ -26,17 +19,6 @@ impl std::fmt::Debug for Waits {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Waits").finish_non_exhaustive()
     }
-}
-
-/// The formats of an await profile.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Format {
-    #[default]
-    Folded,
-    Svg,
-    Pprof,
-    Json,
 }
 
 impl Waits {
@@ -58,19 +40,19 @@ impl Waits {
         &self,
         duration: Duration,
         captures: Option<u32>,
-    ) -> Result<Arc<Profile>, Refusal> {
+    ) -> Result<Arc<Profile>, AdminError> {
         let mut options = ProfileOptions::lasting(duration);
         if let Some(captures) = captures {
             if !(1..=100_000).contains(&captures) {
-                return Err(Refusal::BadRequest(format!(
+                return Err(AdminError::BadRequest(format!(
                     "captures must be from 1 to 100000 a second, not {captures}"
                 )));
             }
             options = options.captures_per_second(captures);
         }
         let profile = self.profiler.profile(options).await.map_err(|e| match e {
-            ProfileError::Busy => Refusal::Busy,
-            other => Refusal::Failed(other.to_string()),
+            ProfileError::Busy => AdminError::Busy,
+            other => AdminError::Failed(other.to_string()),
         })?;
         let profile = Arc::new(profile);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&profile));
@@ -82,22 +64,4 @@ impl Waits {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.clone()
     }
-}
-
-/// The profile in one format; `all` keeps the frames of frameworks.
-pub(crate) fn written(profile: &Profile, format: Format, all: bool) -> Result<Response, Refusal> {
-    let frames = if all { Frames::All } else { Frames::Own };
-    Ok(match format {
-        Format::Folded => profile.folded(frames).into_response(),
-        Format::Json => Json(profile.summary()).into_response(),
-        Format::Pprof => (octets("await.pb.gz"), profile.pprof(frames)).into_response(),
-        Format::Svg => {
-            let options = FlamegraphOptions::default().frames(frames);
-            let svg = profile.flamegraph(&options).map_err(|error| match error {
-                FlamegraphError::Empty => Refusal::NoRequests,
-                other => Refusal::Failed(other.to_string()),
-            })?;
-            ([(header::CONTENT_TYPE, "image/svg+xml")], svg).into_response()
-        }
-    })
 }

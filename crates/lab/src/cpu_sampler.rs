@@ -1,4 +1,13 @@
-//! Sampling and symbols, on Unix systems.
+//! Samples of the whole process and their symbols, with pprof. Unix only.
+//!
+//! Chosen knowingly, because each choice hides something else:
+//!
+//! - **Unwinder**: framehop. Frame pointers lose the leaf frame, and the default unwinder may
+//!   deadlock in a signal handler.
+//! - **Frequency**: 99 samples a second of processor time. The timer is the kernel's, so 250 is the
+//!   most that a usual kernel gives; a prime-like number does not beat in step with timers.
+//! - **Blocklist**: only the unwinding library, whose lock a handler must not take. Many examples
+//!   also block `libc`, which would drop every sample inside a system call: in a web service, most.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
@@ -10,8 +19,8 @@ use cpu_time::{ProcessTime, ThreadTime};
 use pprof::protos::Message;
 use pprof::{Frames, ProfilerGuardBuilder, Report, Symbol, UnresolvedReport};
 
-use super::CpuProfile;
-use crate::admin::Refusal;
+use crate::admin_error::AdminError;
+use crate::cpu_profile::CpuProfile;
 
 /// Processor time within which the kernel ticks at least once, even at 100 ticks a second.
 const A_FEW_TICKS: Duration = Duration::from_millis(40);
@@ -21,7 +30,7 @@ const A_FEW_TICKS: Duration = Duration::from_millis(40);
 /// pprof builds its unwinder inside the signal handler of the very first sample, and allocates.
 /// Under load that handler sooner or later interrupts an allocation, whose lock is then waited for
 /// for ever. Called before anything else runs, there is no such lock to interrupt.
-pub(super) fn prime() {
+pub(crate) fn prime() {
     let Ok(guard) = ProfilerGuardBuilder::default()
         .frequency(250)
         .blocklist(&["libgcc"])
@@ -40,7 +49,7 @@ pub(super) fn prime() {
     drop(guard);
 }
 
-pub(super) async fn record(duration: Duration, frequency: u16) -> Result<CpuProfile, Refusal> {
+pub(crate) async fn record(duration: Duration, frequency: u16) -> Result<CpuProfile, AdminError> {
     let guard = ProfilerGuardBuilder::default()
         .frequency(i32::from(frequency))
         .blocklist(&["libgcc"])
@@ -62,7 +71,7 @@ fn finish(
     duration: Duration,
     frequency: u16,
     processor_time: Duration,
-) -> Result<CpuProfile, Refusal> {
+) -> Result<CpuProfile, AdminError> {
     let report = resolved(addresses);
     let stacks = folded(&report);
     let busy: u64 = stacks.iter().map(|(_, samples)| samples).sum();
@@ -182,8 +191,8 @@ fn gzipped(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     writer.finish()
 }
 
-fn failed(error: impl std::fmt::Display) -> Refusal {
-    Refusal::Failed(error.to_string())
+fn failed(error: impl std::fmt::Display) -> AdminError {
+    AdminError::Failed(error.to_string())
 }
 
 #[cfg(test)]

@@ -1,0 +1,30 @@
+//! What the lab can serve.
+
+use std::convert::Infallible;
+
+use hyper::body::{Body, Incoming};
+use hyper::{Request, Response};
+use tower_service::Service;
+
+/// What the lab serves: a tower service that answers HTTP requests and never fails. axum's router
+/// and warp's service are such.
+pub trait WebService:
+    Service<Request<Incoming>, Response = Response<Self::Body>, Error = Infallible, Future: Send>
+    + Clone
+    + Send
+    + 'static
+{
+    /// The body of its answers.
+    type Body: Body<Data: Send, Error: Into<BoxError>> + Send + 'static;
+}
+
+impl<S, B> WebService for S
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send>,
+    S: Clone + Send + 'static,
+    B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
+{
+    type Body = B;
+}
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
