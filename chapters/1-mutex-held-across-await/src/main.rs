@@ -1,6 +1,5 @@
 //! Chapter 1: a mutex held across an await.
-//!
-//! `cargo run -p chapter1 [-- problem|exercise|solution]`; the book has the rest.
+//! `cargo run -p chapter1 [-- VARIANT]`; the book says what each variant is for.
 
 mod clients;
 mod exercise;
@@ -9,25 +8,33 @@ mod solution;
 
 use std::time::Duration;
 
+use clap::ValueEnum;
 use lab::Lab;
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Variant {
+    Problem,
+    Exercise,
+    Solution,
+}
 
 #[tokio::main]
 async fn main() -> Result<(), lab::Error> {
-    let lab = Lab::start("chapter1", &["problem", "exercise", "solution"])?;
+    let (variant, lab) = Lab::start("chapter1")?;
     let clients = clients::known(lab.data_seed());
     let database = lab.database(Duration::from_millis(50));
 
-    match lab.variant() {
-        "problem" => {
+    match variant {
+        Variant::Problem => {
             let routes = problem::routes(clients, database);
             lab.serve(warp::service(routes)).await
         }
-        "solution" => {
-            let routes = solution::routes(clients, database);
+        Variant::Exercise => {
+            let routes = exercise::routes(clients, database);
             lab.serve(warp::service(routes)).await
         }
-        _ => {
-            let routes = exercise::routes(clients, database);
+        Variant::Solution => {
+            let routes = solution::routes(clients, database);
             lab.serve(warp::service(routes)).await
         }
     }

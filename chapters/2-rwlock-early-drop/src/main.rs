@@ -10,30 +10,34 @@ mod service;
 mod snapshot;
 mod solution;
 
+use std::time::Duration;
+
+use clap::ValueEnum;
 use lab::Lab;
 
-const VARIANTS: &[&str] = &[
-    "problem",
-    "exercise",
-    "solution",
-    "mutex-held",
-    "mutex-dropped",
-    "snapshot",
-];
+#[derive(Clone, Copy, ValueEnum)]
+enum Variant {
+    Problem,
+    Exercise,
+    Solution,
+    MutexHeld,
+    MutexDropped,
+    Snapshot,
+}
 
 #[tokio::main]
 async fn main() -> Result<(), lab::Error> {
-    let lab = Lab::start("chapter2", VARIANTS)?;
+    let (variant, lab) = Lab::start("chapter2")?;
     let clients = clients::known(lab.data_seed());
-    let database = lab.database(std::time::Duration::from_millis(50));
+    let database = lab.database(Duration::from_millis(50));
 
-    let routes = match lab.variant() {
-        "problem" => service::routes(problem::Directory::new(clients, database)),
-        "solution" => service::routes(solution::Directory::new(clients, database)),
-        "mutex-held" => service::routes(mutex_held::Directory::new(clients, database)),
-        "mutex-dropped" => service::routes(mutex_dropped::Directory::new(clients, database)),
-        "snapshot" => service::routes(snapshot::Directory::new(clients, database)),
-        _ => service::routes(exercise::Directory::new(clients, database)),
+    let routes = match variant {
+        Variant::Problem => service::routes(problem::Directory::new(clients, database)),
+        Variant::Exercise => service::routes(exercise::Directory::new(clients, database)),
+        Variant::Solution => service::routes(solution::Directory::new(clients, database)),
+        Variant::MutexHeld => service::routes(mutex_held::Directory::new(clients, database)),
+        Variant::MutexDropped => service::routes(mutex_dropped::Directory::new(clients, database)),
+        Variant::Snapshot => service::routes(snapshot::Directory::new(clients, database)),
     };
     lab.serve(warp::service(routes)).await
 }

@@ -1,38 +1,48 @@
 //! Chapter 4: a client per request.
 //! `cargo run -p chapter4 [-- VARIANT]`; the book says what each variant is for.
 
+mod ablation;
 mod answers;
 mod exercise;
 mod hyper_client;
 mod problem;
 mod solution;
-mod taken_apart;
 
+use clap::ValueEnum;
 use lab::Lab;
 
-#[rustfmt::skip]
-const VARIANTS: &[&str] = &["problem", "exercise", "solution", "no-roots", "one-tls-config",
-    "no-pool", "hyper-per-request", "hyper-shared"];
+#[derive(Clone, Copy, ValueEnum)]
+enum Variant {
+    Problem,
+    Exercise,
+    Solution,
+    NoRoots,
+    OneTlsConfig,
+    NoPool,
+    HyperPerRequest,
+    HyperShared,
+}
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // reqwest leaves the cryptography to the program. ring is quick to compile.
     let _ = rustls::crypto::ring::default_provider().install_default();
 
-    let lab = Lab::start("chapter4", VARIANTS)?;
+    let (variant, lab) = Lab::start("chapter4")?;
     let upstream = lab.upstream()?;
     let own = upstream.certificate().map(<[u8]>::to_vec);
-    let routes = match (lab.variant(), own) {
-        ("problem", Some(own)) => taken_apart::tls_problem(upstream, &own)?,
-        ("solution", Some(own)) => taken_apart::tls_solution(upstream, &own)?,
-        ("problem", None) => problem::routes(upstream),
-        ("solution", None) => solution::routes(upstream),
-        ("no-roots", _) => taken_apart::no_roots(upstream),
-        ("one-tls-config", _) => taken_apart::one_tls_config(upstream),
-        ("no-pool", _) => taken_apart::no_pool(upstream)?,
-        ("hyper-per-request", _) => hyper_client::per_request(upstream),
-        ("hyper-shared", _) => hyper_client::shared(upstream),
-        _ => exercise::routes(upstream),
+
+    let routes = match (variant, own) {
+        (Variant::Problem, None) => problem::routes(upstream),
+        (Variant::Problem, Some(own)) => ablation::tls_problem(upstream, &own)?,
+        (Variant::Solution, None) => solution::routes(upstream),
+        (Variant::Solution, Some(own)) => ablation::tls_solution(upstream, &own)?,
+        (Variant::Exercise, _) => exercise::routes(upstream),
+        (Variant::NoRoots, _) => ablation::no_roots(upstream),
+        (Variant::OneTlsConfig, _) => ablation::one_tls_config(upstream),
+        (Variant::NoPool, _) => ablation::no_pool(upstream)?,
+        (Variant::HyperPerRequest, _) => hyper_client::per_request(upstream),
+        (Variant::HyperShared, _) => hyper_client::shared(upstream),
     };
     Ok(lab.serve(routes).await?)
 }

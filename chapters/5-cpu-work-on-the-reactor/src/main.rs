@@ -8,23 +8,33 @@ mod rayon;
 mod solution;
 mod unbounded;
 
+use std::time::Duration;
+
 use axum::Router;
+use clap::ValueEnum;
 use lab::{Lab, Options, Work};
 use tokio::runtime::Runtime;
 
-#[rustfmt::skip]
-const VARIANTS: &[&str] = &["problem", "exercise", "solution", "multi-thread", "rayon", "unbounded"];
+#[derive(Clone, Copy, ValueEnum)]
+enum Variant {
+    Problem,
+    Exercise,
+    Solution,
+    MultiThread,
+    Rayon,
+    Unbounded,
+}
 
 fn main() -> Result<(), lab::Error> {
     // Read before there is a runtime: the variants differ in theirs.
-    let options = Options::read("chapter5", VARIANTS);
-    match options.variant() {
-        "problem" => serve(options, &problem::runtime()?, problem::routes),
-        "multi-thread" => serve(options, &multi_thread::runtime()?, multi_thread::routes),
-        "unbounded" => serve(options, &unbounded::runtime()?, unbounded::routes),
-        "rayon" => serve(options, &rayon::runtime()?, rayon::routes),
-        "solution" => serve(options, &solution::runtime()?, solution::routes),
-        _ => serve(options, &exercise::runtime()?, exercise::routes),
+    let (variant, options) = Options::read("chapter5");
+    match variant {
+        Variant::Problem => serve(options, &problem::runtime()?, problem::routes),
+        Variant::Exercise => serve(options, &exercise::runtime()?, exercise::routes),
+        Variant::Solution => serve(options, &solution::runtime()?, solution::routes),
+        Variant::MultiThread => serve(options, &multi_thread::runtime()?, multi_thread::routes),
+        Variant::Rayon => serve(options, &rayon::runtime()?, rayon::routes),
+        Variant::Unbounded => serve(options, &unbounded::runtime()?, unbounded::routes),
     }
 }
 
@@ -32,7 +42,7 @@ fn serve(options: Options, on: &Runtime, routes: fn(Work) -> Router) -> Result<(
     on.block_on(async {
         let lab = Lab::open(options)?;
         lab.heartbeat();
-        let work = lab.work(std::time::Duration::from_millis(4));
+        let work = lab.work(Duration::from_millis(4));
         lab.serve(routes(work)).await
     })
 }

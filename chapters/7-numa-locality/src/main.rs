@@ -2,23 +2,32 @@
 //! `cargo run -p chapter7 [-- VARIANT]`; the book says what each variant is for.
 
 use chapter7::{basic, copies, exercise, pinned, problem, solution, texts, thread_isolated};
+use clap::ValueEnum;
 use lab::{Connection, Lab, Options};
 use tokio::runtime::Builder;
 
-#[rustfmt::skip]
-const VARIANTS: &[&str] = &["problem", "exercise", "solution", "basic", "thread-isolated", "copies", "pinned"];
+#[derive(Clone, Copy, ValueEnum)]
+enum Variant {
+    Problem,
+    Exercise,
+    Solution,
+    Basic,
+    ThreadIsolated,
+    Copies,
+    Pinned,
+}
 
 fn main() -> Result<(), lab::Error> {
-    let options = Options::read("chapter7", VARIANTS);
+    let (variant, options) = Options::read("chapter7");
     texts::prepare(&options)?;
-    let team = match options.variant() {
-        "basic" => return basic::serve(options),
-        "thread-isolated" => thread_isolated::start(),
-        "problem" => problem::start(),
-        "copies" => copies::start(),
-        "pinned" => pinned::start(),
-        "solution" => solution::start(),
-        _ => exercise::start(),
+    let team = match variant {
+        Variant::Problem => problem::start(),
+        Variant::Exercise => exercise::start(),
+        Variant::Solution => solution::start(),
+        Variant::Basic => return basic::serve(options),
+        Variant::ThreadIsolated => thread_isolated::start(),
+        Variant::Copies => copies::start(),
+        Variant::Pinned => pinned::start(),
     };
     // Nobody is let in before all texts are in memory.
     team.wait();

@@ -7,32 +7,40 @@ mod problem;
 mod solution;
 
 use chapter8::{Service, Strategy, by_query};
+use clap::ValueEnum;
 use lab::Lab;
 
-#[rustfmt::skip]
-const VARIANTS: &[&str] =
-    &["problem", "exercise", "solution", "few-at-once", "permit", "dispatch", "spawn-blocking"];
+#[derive(Clone, Copy, ValueEnum)]
+enum Variant {
+    Problem,
+    Exercise,
+    Solution,
+    FewAtOnce,
+    Permit,
+    Dispatch,
+    SpawnBlocking,
+}
 
-/// Extra threads, or permits, of the strategies that are named in a URL or by a variant.
+/// Threads of the pool, or permits, of the strategies that are named in a URL or by a variant.
 const EXTRA: usize = 2;
 
-/// Bodies at once of the variant that has a limit and nothing else: as many as in the solution.
-const PLACES: usize = 4;
+/// Bodies at once in the variant that limits them and does nothing else: as many as in the solution.
+const CONCURRENT_BODIES: usize = 4;
 
-// One worker: what blocks it blocks everybody. Of more workers, each is blocked as easily.
+// One worker thread: what blocks it blocks every request. Several can all be blocked as easily.
 #[tokio::main(worker_threads = 1)]
 async fn main() -> Result<(), lab::Error> {
-    let lab = Lab::start("chapter8", VARIANTS)?;
+    let (variant, lab) = Lab::start("chapter8")?;
     lab.heartbeat();
     let service = Service::new(&lab.upstream()?, lab.files(), EXTRA);
-    let routes = match lab.variant() {
-        "problem" => problem::routes(service.clone()),
-        "solution" => solution::routes(service.clone()),
-        "few-at-once" => named::few_at_once(service.clone(), PLACES),
-        "permit" => named::routes(service.clone(), Strategy::Permit),
-        "dispatch" => named::routes(service.clone(), Strategy::Dispatch),
-        "spawn-blocking" => named::routes(service.clone(), Strategy::SpawnBlocking),
-        _ => exercise::routes(service.clone()),
+    let routes = match variant {
+        Variant::Problem => problem::routes(service.clone()),
+        Variant::Exercise => exercise::routes(service.clone()),
+        Variant::Solution => solution::routes(service.clone()),
+        Variant::FewAtOnce => named::few_at_once(service.clone(), CONCURRENT_BODIES),
+        Variant::Permit => named::routes(service.clone(), Strategy::Permit),
+        Variant::Dispatch => named::routes(service.clone(), Strategy::Dispatch),
+        Variant::SpawnBlocking => named::routes(service.clone(), Strategy::SpawnBlocking),
     };
     lab.serve(by_query::or_else(service, routes)).await
 }

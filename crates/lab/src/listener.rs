@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use tokio::net::{TcpListener, TcpSocket};
 use tower_layer::Layer;
 
@@ -35,16 +36,21 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Reads the command line, raises the limit on open files, binds both listeners.
+    /// Reads the command line, raises the limit on open files, binds both listeners. Yields the
+    /// variant that was asked for, and the lab that is to serve it.
     ///
-    /// `chapter` is the package's name, `variants` the names that the command line takes. A usage
-    /// error ends the process with code 2, as clap does. Must be called within a tokio runtime.
+    /// `chapter` is the package's name. A usage error ends the process with code 2, as clap does.
+    /// Must be called within a tokio runtime.
     ///
     /// # Errors
     ///
     /// When a port is taken or cannot be bound.
-    pub fn start(chapter: &'static str, variants: &'static [&'static str]) -> Result<Self, Error> {
-        Self::open(Options::read(chapter, variants))
+    pub fn start<V>(chapter: &'static str) -> Result<(V, Self), Error>
+    where
+        V: ValueEnum + Send + Sync + 'static,
+    {
+        let (variant, options) = Options::read(chapter);
+        Ok((variant, Self::open(options)?))
     }
 
     /// As [`Lab::start`], with the command line read before. Must be called within a tokio runtime.
@@ -76,11 +82,6 @@ impl Lab {
             counters,
             sources,
         })
-    }
-
-    /// The variant that was asked for.
-    pub fn variant(&self) -> &str {
-        &self.options.variant
     }
 
     /// Varies the chapter's data: 0 unless `--data-seed` says otherwise.
@@ -122,7 +123,7 @@ impl Lab {
     /// Ticks every millisecond on the current runtime, unless `--no-heartbeat` was given; `/metrics`
     /// tells how late it was, and how much [`Work`] its thread did meanwhile.
     pub fn heartbeat(&self) {
-        if self.options.heartbeat {
+        if !self.options.no_heartbeat {
             self.sources.heartbeat.start();
         }
     }

@@ -1,55 +1,96 @@
 //! The command line that every chapter's server shares.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum, value_parser};
 
 use crate::Scans;
 
-/// How a server was asked to run, read off its command line.
-#[derive(Debug, Clone)]
+/// The service of one chapter of the profiling workshop, on 127.0.0.1
+#[derive(Debug, Parser)]
+struct CommandLine<V: ValueEnum + Send + Sync + 'static> {
+    /// Which code answers
+    #[arg(value_enum, default_value = "exercise")]
+    variant: V,
+
+    #[command(flatten)]
+    options: Options,
+}
+
+// What stands above a field is its text in `--help`, unless it is skipped.
+/// How a server was asked to run: its command line without the variant.
+#[derive(Debug, Clone, Args)]
 pub struct Options {
     /// The package's name.
+    #[arg(skip)]
     pub(crate) chapter: &'static str,
-    /// Which of the chapter's variants.
+
+    /// The variant's name on the command line.
+    #[arg(skip)]
     pub(crate) variant: String,
-    /// Port of the service; 0 picks a free one.
+
+    /// Port of the service; 0 picks a free one
+    #[arg(long, default_value_t = 8080)]
     pub(crate) port: u16,
-    /// Port of the admin listener; 0 picks a free one.
+
+    /// Port of /metrics and /debug; 0 picks a free one
+    #[arg(long, default_value_t = 6060)]
     pub(crate) admin_port: u16,
-    /// Varies the chapter's data, see [`crate::Lab::data_seed`].
+
+    /// Vary the data, and with it the right answer
+    #[arg(long, default_value_t = 0, value_parser = value_parser!(u64).range(..=u64::from(u32::MAX)))]
     pub(crate) data_seed: u64,
-    /// Another upstream than the embedded one, see [`crate::Upstream`].
+
+    // The others are hidden: only some chapters have an upstream, a data set or files, and only
+    // drivers need the rest. The book's pages name them where they matter.
+    //
+    /// Call this upstream instead of the embedded one
+    #[arg(long, value_name = "URL", hide = true)]
     pub(crate) upstream: Option<String>,
-    /// The embedded upstream speaks TLS.
+
+    /// The embedded upstream speaks TLS
+    #[arg(long, conflicts_with = "upstream", hide = true)]
     pub(crate) tls: bool,
-    /// Where temporary files go, see [`crate::Lab::files`].
-    pub(crate) files: Option<PathBuf>,
-    /// How long the embedded upstream waits before it answers.
-    pub(crate) upstream_latency: Duration,
-    /// The task that ticks, where the chapter has one, does.
-    pub(crate) heartbeat: bool,
-    /// Size of the data set, see [`Options::texts`].
+
+    // A thousand ticks a second take about a hundredth of a CPU. Rounds that compare CPU time leave
+    // them out.
+    /// Leave out the task that ticks every millisecond
+    #[arg(long, hide = true)]
+    pub(crate) no_heartbeat: bool,
+
+    /// The embedded upstream waits that long before it answers, as one on a network
+    #[arg(long, value_name = "MS", default_value_t = 0, hide = true)]
+    #[arg(conflicts_with = "upstream", value_parser = value_parser!(u64).range(..=60_000))]
+    pub(crate) upstream_latency_ms: u64,
+
+    /// Keep a data set of so many texts
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), hide = true)]
     pub(crate) texts: Option<u64>,
-    /// Who scans; made here because it has to look before any thread is pinned.
-    pub(crate) scans: Scans,
-    /// Stop when standard input closes, so that a driver that dies leaves no server behind.
+
+    /// Put temporary files there instead of into the system's folder for them
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    pub(crate) files: Option<PathBuf>,
+
+    /// Stop when standard input closes
+    #[arg(long, hide = true)]
     pub(crate) stop_with_stdin: bool,
+
+    /// Counts scans. Made with the options, because it reads how many CPUs the process may use, and
+    /// a chapter may pin its main thread to one of them later.
+    #[arg(skip)]
+    pub(crate) scans: Scans,
 }
 
 impl Options {
-    /// Reads the process's arguments. A usage error ends the process with code 2, as clap does.
+    /// Reads the process's arguments: the variant, and everything else. A usage error ends the
+    /// process with code 2, as clap does.
     ///
-    /// `chapter` is the package's name, `variants` the names that the command line takes. For
-    /// chapters whose variants need runtimes of their own; others call [`crate::Lab::start`].
-    pub fn read(chapter: &'static str, variants: &'static [&'static str]) -> Self {
-        Self::from_matches(chapter, &command(chapter, variants).get_matches())
-    }
-
-    /// The variant that was asked for.
-    pub fn variant(&self) -> &str {
-        &self.variant
+    /// `chapter` is the package's name. For chapters whose variants need runtimes of their own;
+    /// others call [`crate::Lab::start`].
+    pub fn read<V: ValueEnum + Send + Sync + 'static>(chapter: &'static str) -> (V, Self) {
+        let matches = command::<V>(chapter).get_matches();
+        let line = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        line.for_chapter(chapter)
     }
 
     /// As [`crate::Lab::data_seed`], for data that are built before the lab opens.
@@ -61,152 +102,55 @@ impl Options {
     pub fn scans(&self) -> Scans {
         self.scans.clone()
     }
-
-    fn from_matches(chapter: &'static str, matches: &ArgMatches) -> Self {
-        let port = |name| matches.get_one::<u16>(name).copied().unwrap_or_default();
-        Self {
-            chapter,
-            variant: matches
-                .get_one::<String>("variant")
-                .cloned()
-                .unwrap_or_default(),
-            port: port("port"),
-            admin_port: port("admin-port"),
-            data_seed: matches
-                .get_one::<u64>("data-seed")
-                .copied()
-                .unwrap_or_default(),
-            upstream: matches.get_one::<String>("upstream").cloned(),
-            tls: matches.get_flag("tls"),
-            files: matches.get_one::<PathBuf>("files").cloned(),
-            upstream_latency: Duration::from_millis(
-                matches
-                    .get_one::<u64>("upstream-latency-ms")
-                    .copied()
-                    .unwrap_or_default(),
-            ),
-            heartbeat: !matches.get_flag("no-heartbeat"),
-            texts: matches.get_one::<u64>("texts").copied(),
-            scans: Scans::default(),
-            stop_with_stdin: matches.get_flag("stop-with-stdin"),
-        }
-    }
 }
 
-fn command(chapter: &'static str, variants: &'static [&'static str]) -> Command {
-    Command::new(chapter)
-        .about("The service of one chapter of the profiling workshop, on 127.0.0.1")
-        .arg(
-            Arg::new("variant")
-                .value_name("VARIANT")
-                .help("Which code answers")
-                .value_parser(variants.to_vec())
-                .default_value("exercise"),
-        )
-        .arg(
-            Arg::new("port")
-                .long("port")
-                .help("Port of the service; 0 picks a free one")
-                .value_parser(value_parser!(u16))
-                .default_value("8080"),
-        )
-        .arg(
-            Arg::new("admin-port")
-                .long("admin-port")
-                .help("Port of /metrics and /debug; 0 picks a free one")
-                .value_parser(value_parser!(u16))
-                .default_value("6060"),
-        )
-        .arg(
-            Arg::new("data-seed")
-                .long("data-seed")
-                .help("Vary the data, and with it the right answer")
-                .value_parser(value_parser!(u64).range(..=u64::from(u32::MAX)))
-                .default_value("0"),
-        )
-        // Only some chapters have an upstream or a data set; their pages say so.
-        .arg(
-            Arg::new("upstream")
-                .long("upstream")
-                .value_name("URL")
-                .help("Call this upstream instead of the embedded one")
-                .hide(true),
-        )
-        .arg(
-            Arg::new("tls")
-                .long("tls")
-                .help("The embedded upstream speaks TLS")
-                .action(ArgAction::SetTrue)
-                .conflicts_with("upstream")
-                .hide(true),
-        )
-        // A thousand ticks a second cost some hundredths of a processor: rounds in which processor
-        // time is judged do without.
-        .arg(
-            Arg::new("no-heartbeat")
-                .long("no-heartbeat")
-                .help("Leave out the task that ticks every millisecond")
-                .action(ArgAction::SetTrue)
-                .hide(true),
-        )
-        .arg(
-            Arg::new("upstream-latency-ms")
-                .long("upstream-latency-ms")
-                .value_name("MS")
-                .help(
-                    "The embedded upstream waits that long before it answers, as one on a network",
-                )
-                .value_parser(value_parser!(u64).range(..=60_000))
-                .default_value("0")
-                .conflicts_with("upstream")
-                .hide(true),
-        )
-        .arg(
-            Arg::new("texts")
-                .long("texts")
-                .value_name("N")
-                .help("Keep a data set of so many texts")
-                .value_parser(value_parser!(u64).range(1..))
-                .hide(true),
-        )
-        .arg(
-            Arg::new("files")
-                .long("files")
-                .value_name("FOLDER")
-                .help("Put temporary files there instead of into the system's folder for them")
-                .value_parser(value_parser!(PathBuf))
-                .hide(true),
-        )
-        .arg(
-            Arg::new("stop-with-stdin")
-                .long("stop-with-stdin")
-                .help("Stop when standard input closes")
-                .action(ArgAction::SetTrue)
-                .hide(true),
-        )
+fn command<V: ValueEnum + Send + Sync + 'static>(chapter: &'static str) -> clap::Command {
+    CommandLine::<V>::command().name(chapter)
+}
+
+impl<V: ValueEnum + Send + Sync + 'static> CommandLine<V> {
+    fn for_chapter(self, chapter: &'static str) -> (V, Options) {
+        let Self { variant, options } = self;
+        let value = variant.to_possible_value();
+        let name = value.map(|value| value.get_name().to_owned());
+        let options = Options {
+            chapter,
+            variant: name.unwrap_or_default(),
+            ..options
+        };
+        (variant, options)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
-        command("chapter0", &["problem", "exercise", "solution"])
-            .try_get_matches_from([&["chapter0"], arguments].concat())
-            .map(|matches| Options::from_matches("chapter0", &matches))
+    #[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
+    enum Variant {
+        Problem,
+        Exercise,
+        FewAtOnce,
+    }
+
+    fn parse(arguments: &[&str]) -> Result<(Variant, Options), clap::Error> {
+        let matches = command::<Variant>("chapter0")
+            .try_get_matches_from([&["chapter0"], arguments].concat());
+        CommandLine::from_arg_matches(&matches?).map(|line| line.for_chapter("chapter0"))
     }
 
     #[test]
     fn a_bare_command_runs_the_exercise_on_the_documented_ports() {
-        let options = parse(&[]).expect("no argument is needed");
+        let (variant, options) = parse(&[]).expect("no argument is needed");
+        assert_eq!(variant, Variant::Exercise);
         assert_eq!(options.variant, "exercise");
         assert_eq!((options.port, options.admin_port), (8080, 6060));
     }
 
     #[test]
     fn another_upstream_has_a_latency_of_its_own() {
-        let options = parse(&["--upstream-latency-ms", "20"]).expect("the embedded one can wait");
-        assert_eq!(options.upstream_latency, Duration::from_millis(20));
+        let waits = parse(&["--upstream-latency-ms", "20"]).expect("the embedded one can wait");
+        assert_eq!(waits.1.upstream_latency_ms, 20);
         let url = "http://127.0.0.1:18081/";
         let both = parse(&["--upstream", url, "--upstream-latency-ms", "20"]);
         let said = both.expect_err("one or the other").to_string();
@@ -217,6 +161,14 @@ mod tests {
     #[test]
     fn an_unknown_variant_is_refused_with_the_ones_there_are() {
         let said = parse(&["slow"]).expect_err("no such variant").to_string();
-        assert!(said.contains("problem, exercise, solution"), "{said}");
+        assert!(said.contains("problem, exercise, few-at-once"), "{said}");
+    }
+
+    #[test]
+    fn help_lists_the_variants_and_no_hidden_option() {
+        let help = command::<Variant>("chapter0").render_help().to_string();
+        let values = "[default: exercise] [possible values: problem, exercise, few-at-once]";
+        assert!(help.contains(values), "{help}");
+        assert!(!help.contains("--stop-with-stdin"), "{help}");
     }
 }

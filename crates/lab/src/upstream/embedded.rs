@@ -38,7 +38,7 @@ pub(super) fn start(options: &Options, counters: &Arc<Counters>) -> io::Result<S
     let answers = Answers {
         message: message(options.data_seed),
         bodies: Maker::new(options.data_seed),
-        latency: options.upstream_latency,
+        latency: Duration::from_millis(options.upstream_latency_ms),
         counters: Arc::clone(counters),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,5 +1,5 @@
-//! The way from the problem to the solution in small steps: each client here is the one before it
-//! less one thing that a request of the problem pays for.
+//! The ablation: the way from the problem to the solution in small steps. Each client here is the
+//! one before it without one thing that a request of the problem pays for.
 
 use axum::routing::get;
 use axum::{Json, Router};
