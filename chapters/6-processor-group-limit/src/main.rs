@@ -1,7 +1,6 @@
 //! Chapter 6: processors that the runtime does not see.
 //! `cargo run -p chapter6 [-- VARIANT]`; the book says what each variant is for.
 
-mod acceptor;
 mod basic;
 mod exercise;
 mod problem;
@@ -11,10 +10,14 @@ mod texts;
 mod thread_isolated;
 mod worker;
 
+use std::io;
+
 use clap::ValueEnum;
-use lab::Options;
+use lab::{Lab, Options};
+use tokio::runtime::Builder;
 
 use crate::texts::Texts;
+use crate::worker::Queue;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Variant {
@@ -31,13 +34,24 @@ fn main() -> Result<(), lab::Error> {
     // Before the listener opens: who can connect need not wait for the data set.
     let texts = Texts::build(&options)?;
     match variant {
-        Variant::Problem => acceptor::serve(options, &texts, problem::start),
-        Variant::Exercise => acceptor::serve(options, &texts, exercise::start),
+        Variant::Problem => serve(options, &texts, problem::start),
+        Variant::Exercise => serve(options, &texts, exercise::start),
         Variant::Basic => basic::serve(options, texts),
-        Variant::ThreadIsolated => acceptor::serve(options, &texts, thread_isolated::start),
+        Variant::ThreadIsolated => serve(options, &texts, thread_isolated::start),
         // The published benchmark's name of the stage that is this chapter's solution.
-        Variant::Solution | Variant::AllProcessors => {
-            acceptor::serve(options, &texts, solution::start)
-        }
+        Variant::Solution | Variant::AllProcessors => serve(options, &texts, solution::start),
     }
+}
+
+/// Accepts on this thread and has the workers answer that `start` starts.
+fn serve(
+    options: Options,
+    texts: &Texts,
+    start: fn(&Texts) -> io::Result<Vec<Queue>>,
+) -> Result<(), lab::Error> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let lab = Lab::open(options)?;
+        lab.dispatch(start(texts)?).await
+    })
 }

@@ -3,7 +3,7 @@
 
 use chapter7::{basic, copies, exercise, pinned, problem, solution, texts, thread_isolated};
 use clap::ValueEnum;
-use lab::{Connection, Lab, Options};
+use lab::{Lab, Options};
 use tokio::runtime::Builder;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -29,12 +29,11 @@ fn main() -> Result<(), lab::Error> {
         Variant::Copies => copies::start(),
         Variant::Pinned => pinned::start(),
     };
-    // Nobody is let in before all texts are in memory.
-    team.wait();
+    // The ports open when all texts are in memory.
+    let queues = team.wait();
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let lab = Lab::open(options)?;
-        lab.hand_over(async |connection: Connection| team.give(connection).await)
-            .await
+        lab.dispatch(queues).await
     })
 }

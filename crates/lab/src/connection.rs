@@ -1,4 +1,4 @@
-//! One connection: accepted, then answered where it is, or handed to another thread.
+//! One connection: accepted, then answered by the runtime that accepted it or by another thread.
 
 use std::net;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::counters::Counters;
 use crate::waits::Waits;
 use crate::web_service::WebService;
 
-/// A connection that was accepted and that nobody answers yet. It belongs to no runtime, so that
-/// it can be sent to another thread's.
+/// A connection that was accepted and is not answered yet. It belongs to no runtime, so that it can
+/// be sent to another thread.
 #[derive(Debug)]
 pub struct Connection {
     stream: net::TcpStream,
@@ -25,7 +25,7 @@ pub struct Connection {
 
 impl Connection {
     /// Takes the stream out of the runtime that accepted it.
-    pub(crate) fn taken_out(
+    pub(crate) fn detached(
         stream: TcpStream,
         waits: &Waits,
         counters: &Arc<Counters>,
@@ -37,8 +37,8 @@ impl Connection {
         })
     }
 
-    /// Answers its requests with `service` until the client hangs up. Must be called within a tokio
-    /// runtime, which reads and writes the connection from then on.
+    /// Answers its requests with `service` until the client hangs up. Call it within the tokio
+    /// runtime that is to read and write the connection.
     pub async fn answer<S: WebService>(self, service: S) {
         // Fails when this runtime is out of file descriptors: the client sees a closed connection.
         if let Ok(stream) = TcpStream::from_std(self.stream) {

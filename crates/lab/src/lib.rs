@@ -3,8 +3,8 @@
 //! [`Lab::start`] reads the command line, raises the limit on open files and binds both
 //! listeners; the chapter builds its variant on the lab's [`Database`]; [`Lab::serve`] answers
 //! requests until Ctrl-C. Chapters that call a service or compute ask the lab for an [`Upstream`] or for
-//! [`Work`]; those that answer on threads of their own take every [`Connection`] from
-//! [`Lab::hand_over`]. Meanwhile the admin listener, on a thread of its own so that a stalled
+//! [`Work`]; those that answer on threads of their own get their [`Connection`]s from
+//! [`Lab::dispatch`]. Meanwhile the admin listener, on a thread of its own so that a stalled
 //! reactor cannot silence it, serves profiles and counters:
 //!
 //! | path | answer |
@@ -18,8 +18,8 @@
 //! | `/debug/placement` | which copy of the data is read from where, JSON (chapters with a [`struct@Copy`]) |
 //! | `/metrics` | counters, Prometheus text |
 //!
-//! Read in this order: `options`, `database`, `upstream`, `work`, `scans`, `counters`, `listener`,
-//! `connection`, `admin`.
+//! Read in this order: `options`, `database`, `upstream`, `work`, `scans`, `counters`, `metrics`,
+//! `listener`, `connection`, `dispatcher`, `admin`.
 
 mod admin;
 mod admin_error;
@@ -33,6 +33,7 @@ mod cpu_profiler;
 #[cfg(unix)]
 mod cpu_sampler;
 mod database;
+mod dispatcher;
 mod error;
 mod flamegraph;
 mod heap_profile;

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::mpsc::Sender;
 use tower_layer::Layer;
 
 use crate::admin::Admin;
 use crate::connection::{Connection, accept, answer};
 use crate::counters::Counters;
+use crate::dispatcher::Dispatcher;
 use crate::metrics::{BuildFacts, Metrics, Sources};
 use crate::options::Options;
 use crate::upstream::Upstream;
@@ -145,22 +147,26 @@ impl Lab {
         }
     }
 
-    /// Announces both addresses and gives every connection to `take`, one after the other, until
-    /// Ctrl-C. For services that answer on threads of their own.
+    /// Announces both addresses and puts every connection into one of the `queues`, until Ctrl-C.
+    /// For services whose workers answer on threads of their own: each takes its connections from
+    /// its queue and calls [`Connection::answer`].
+    ///
+    /// The next queue that has room gets the connection; when all are full, the first to have room.
     ///
     /// # Errors
     ///
     /// When standard output is closed before the addresses are printed.
-    pub async fn hand_over(self, mut take: impl AsyncFnMut(Connection)) -> Result<(), Error> {
+    pub async fn dispatch(self, queues: Vec<Sender<Connection>>) -> Result<(), Error> {
         self.announce().map_err(Error::Announce)?;
         if self.options.stop_with_stdin {
             stop_with_stdin();
         }
         let accept = async {
+            let mut dispatcher = Dispatcher::to(queues);
             loop {
                 let stream = accept(&self.listener).await;
-                if let Ok(taken) = Connection::taken_out(stream, &self.waits, &self.counters) {
-                    take(taken).await;
+                if let Ok(connection) = Connection::detached(stream, &self.waits, &self.counters) {
+                    dispatcher.pass(connection).await;
                 }
             }
         };
