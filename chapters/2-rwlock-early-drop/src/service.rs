@@ -11,6 +11,9 @@ use warp::{Filter, Reply};
 /// keep it.
 pub(crate) trait Service: Clone + Send + Sync + 'static {
     /// Asks the database, then answers the sum of all clients' ids.
+    ///
+    /// All variants make text of the ids and parse it again, as the published service did: a smell,
+    /// but no request waits for it.
     fn read(self) -> impl Future<Output = String> + Send;
 
     /// Adds a topic to a client, and has the database record it.
