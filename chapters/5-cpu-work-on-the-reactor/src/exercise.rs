@@ -6,10 +6,10 @@
 //!
 //! Change the code below so that no request waits for another one's work on the
 //! runtime's thread, and so that no more pieces of work run at once than there are
-//! processors. All requests must be answered as before, and every `/data` must
+//! CPUs. All requests must be answered as before, and every `/data` must
 //! still do the work.
 //!
-//!     cargo workshop check 5       is it cured?
+//!     cargo workshop check 5       is it fixed?
 //!     cargo workshop hint 5        the next hint
 //!     cargo workshop solution 5    one way to do it, as a diff
 //!     cargo workshop reset 5       start over (your file is kept aside)

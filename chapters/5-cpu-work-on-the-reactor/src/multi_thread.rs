@@ -1,4 +1,4 @@
-//! A step on the way: as many threads as processors, and each of them still computes.
+//! A step on the way: as many threads as CPUs, and each of them still computes.
 
 use axum::Router;
 use axum::extract::State;
@@ -7,7 +7,7 @@ use lab::Work;
 use tokio::runtime::{Builder, Runtime};
 
 // ANCHOR: runtime
-/// What `#[tokio::main]` builds: a worker thread for each processor.
+/// What `#[tokio::main]` builds: a worker thread for each CPU.
 pub(crate) fn runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build()
 }

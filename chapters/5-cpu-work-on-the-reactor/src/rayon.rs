@@ -30,7 +30,7 @@ async fn data(State(pool): State<Pool>) -> Result<String, StatusCode> {
 }
 
 // ANCHOR: pool
-/// Work on rayon's threads, of which there is one for each processor.
+/// Work on rayon's threads, of which there is one for each CPU.
 #[derive(Clone)]
 struct Pool {
     work: Work,
@@ -52,7 +52,7 @@ impl Pool {
     async fn run(self) -> Option<u64> {
         let (sender, receiver) = oneshot::channel();
         self.threads.spawn(move || {
-            // Nobody waits any more for a request that was given up.
+            // Skips the work of a request that was given up.
             if !sender.is_closed() {
                 let _ = sender.send(self.work.run());
             }

@@ -1,4 +1,4 @@
-//! The solution: the work has threads of its own, and no more of them than there are processors.
+//! The solution: the work has threads of its own, and no more of them than there are CPUs.
 
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -37,26 +37,26 @@ async fn data(State(pool): State<Pool>) -> Result<String, StatusCode> {
 // ANCHOR_END: data
 
 // ANCHOR: pool
-/// Work on threads of its own, a piece for each processor at a time.
+/// Work on threads of its own, a piece for each CPU at a time.
 #[derive(Clone)]
 struct Pool {
     work: Work,
-    processors: Arc<Semaphore>,
+    cpus: Arc<Semaphore>,
 }
 
 impl Pool {
     fn new(work: Work) -> Self {
-        let processors = available_parallelism().map_or(1, usize::from);
-        let processors = Arc::new(Semaphore::new(processors));
-        Self { work, processors }
+        let cpus = available_parallelism().map_or(1, usize::from);
+        let cpus = Arc::new(Semaphore::new(cpus));
+        Self { work, cpus }
     }
 
-    /// Waits for a processor, then for the work; `None` if the work panicked.
+    /// Waits for a CPU, then for the work; `None` if the work panicked.
     async fn run(self) -> Option<u64> {
-        let processor = self.processors.acquire_owned().await.ok()?;
+        let cpu = self.cpus.acquire_owned().await.ok()?;
         spawn_blocking(move || {
             // Returned when the work is done, not when the request is given up.
-            let _processor = processor;
+            let _cpu = cpu;
             self.work.run()
         })
         .await

@@ -1,4 +1,4 @@
-//! A cure with a hole: the work leaves the reactor, and nothing limits how much of it does.
+//! A fix with a hole: the work leaves the reactor, and nothing limits how much of it does.
 
 use axum::Router;
 use axum::extract::State;

@@ -51,17 +51,17 @@ fn read(server: &Server, metric: &str) -> f64 {
 
 #[test]
 fn all_variants_answer_alike_and_do_the_work() {
-    let patience = Duration::from_secs(10);
+    let timeout = Duration::from_secs(10);
     for (data_seed, answer) in [(0, "4"), (1_000, "1004")] {
         for variant in VARIANTS {
             let server = start(variant, data_seed);
             for _ in 0..3 {
-                let body = get(server.service(), "/data", patience);
+                let body = get(server.service(), "/data", timeout);
                 assert_eq!(body.as_deref(), Ok(answer.as_bytes()), "{variant}");
-                let body = get(server.service(), "/ping", patience);
+                let body = get(server.service(), "/ping", timeout);
                 assert_eq!(body.as_deref(), Ok(&b"pong"[..]), "{variant}");
             }
-            let elsewhere = get(server.service(), "/", patience);
+            let elsewhere = get(server.service(), "/", timeout);
             assert!(elsewhere.expect_err("no such path").starts_with("404"));
             let runs = read(&server, "work_runs_total");
             assert!((runs - 3.0).abs() < 0.5, "{variant}: {runs} runs");
@@ -88,10 +88,10 @@ fn waited(pings: &Latency, percent: f64) -> f64 {
     pings.at(percent / 100.0).expect("pings were answered")
 }
 
-/// As many as there are processors at most.
+/// As many as there are CPUs at most.
 fn assert_what_runs(server: &Server, variant: &str) {
-    let most = read(server, "work_running_peak_per_processor");
-    assert!(most > 0.0 && most <= 1.0, "{variant}: {most} a processor");
+    let most = read(server, "work_running_peak_per_cpu");
+    assert!(most > 0.0 && most <= 1.0, "{variant}: {most} per CPU");
 }
 
 #[test]
@@ -108,11 +108,11 @@ fn only_a_cure_takes_the_work_from_the_reactors_thread() {
     assert!(late > half_a_turn, "{late} ms");
     assert_what_runs(&server, "problem");
     for variant in ["solution", "rayon"] {
-        let (server, cured) = under_load(variant);
+        let (server, fixed) = under_load(variant);
         let most = read(&server, pieces);
         assert!(most < 0.5, "{variant}: {most} pieces");
         // Where the machine stops everything for a moment, the slowest say nothing of the server.
-        let usual = (waited(&cured, 50.0), waited(&pings, 50.0));
+        let usual = (waited(&fixed, 50.0), waited(&pings, 50.0));
         assert!(usual.0 < usual.1 / 3.0, "{variant}: {usual:?} ms");
         let cured_late = 1e3 * read(&server, "reactor_stall_p99_seconds");
         assert!(cured_late < late / 3.0, "{variant}: {cured_late} ms");

@@ -1,4 +1,4 @@
-//! The first stage: one runtime with a thread for each processor, and one web server on it.
+//! The first stage: one runtime with a thread for each CPU, and one web server on it.
 
 use lab::{Lab, Options};
 use tokio::runtime::Builder;

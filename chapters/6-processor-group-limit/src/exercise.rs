@@ -1,14 +1,14 @@
-//! Exercise: give every processor a worker.
+//! Exercise: give every CPU a worker.
 //!
 //! A worker is a thread with a runtime and a web server of its own. It answers the
-//! connections that it was given, and no other thread does. So a processor without
+//! connections that it was given, and no other thread does. So a CPU without
 //! a worker does nothing, however many requests are waiting.
 //!
-//! Change the code below so that there are as many workers as processors that this
+//! Change the code below so that there are as many workers as CPUs that this
 //! process may use, and so that they can run on all of them. The acceptor stays
-//! where it is, on the processor of the network card.
+//! where it is, on the CPU of the network card.
 //!
-//!     cargo workshop check 6       is it cured?
+//!     cargo workshop check 6       is it fixed?
 //!     cargo workshop hint 6        the next hint
 //!     cargo workshop solution 6    one way to do it, as a diff
 //!     cargo workshop reset 6       start over (your file is kept aside)
@@ -19,7 +19,7 @@ use crate::texts::Texts;
 use crate::worker::{Queue, Worker};
 
 // ANCHOR: start
-/// Starts a worker for each processor, from the thread that accepts.
+/// Starts a worker for each CPU, from the thread that accepts.
 pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
     stay_by_the_network_card();
     (0..num_cpus::get())
@@ -33,11 +33,11 @@ pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
 // ANCHOR_END: start
 
 // ANCHOR: pin
-/// Keeps the calling thread on the processor that the network card interrupts, so that a new
+/// Keeps the calling thread on the CPU that the network card interrupts, so that a new
 /// connection is accepted where its packets are.
 fn stay_by_the_network_card() {
-    let processors = core_affinity::get_core_ids().unwrap_or_default();
-    if let Some(&first) = processors.first() {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    if let Some(&first) = cores.first() {
         core_affinity::set_for_current(first);
     }
 }

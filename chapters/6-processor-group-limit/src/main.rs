@@ -1,4 +1,4 @@
-//! Chapter 6: processors that the runtime does not see.
+//! Chapter 6: CPUs that the runtime does not see.
 //! `cargo run -p chapter6 [-- VARIANT]`; the book says what each variant is for.
 
 mod basic;
@@ -31,7 +31,7 @@ enum Variant {
 
 fn main() -> Result<(), lab::Error> {
     let (variant, options) = Options::read("chapter6");
-    // Before the listener opens: who can connect need not wait for the data set.
+    // Built before the listener opens, so that no client waits for it.
     let texts = Texts::build(&options)?;
     match variant {
         Variant::Problem => serve(options, &texts, problem::start),

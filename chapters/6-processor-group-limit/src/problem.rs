@@ -1,4 +1,4 @@
-//! The problem: the acceptor goes to its processor first, and then the processors are counted.
+//! The problem: the acceptor goes to its CPU first, and then the CPUs are counted.
 
 use std::{io, thread};
 
@@ -6,7 +6,7 @@ use crate::texts::Texts;
 use crate::worker::{Queue, Worker};
 
 // ANCHOR: start
-/// Starts a worker for each processor, from the thread that accepts.
+/// Starts a worker for each CPU, from the thread that accepts.
 pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
     stay_by_the_network_card();
     (0..num_cpus::get())
@@ -20,11 +20,11 @@ pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
 // ANCHOR_END: start
 
 // ANCHOR: pin
-/// Keeps the calling thread on the processor that the network card interrupts, so that a new
+/// Keeps the calling thread on the CPU that the network card interrupts, so that a new
 /// connection is accepted where its packets are.
 fn stay_by_the_network_card() {
-    let processors = core_affinity::get_core_ids().unwrap_or_default();
-    if let Some(&first) = processors.first() {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    if let Some(&first) = cores.first() {
         core_affinity::set_for_current(first);
     }
 }

@@ -1,4 +1,4 @@
-//! The solution: all processors are counted and have their workers before the acceptor is pinned.
+//! The solution: all CPUs are counted and have their workers before the acceptor is pinned.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::texts::Texts;
 use crate::worker::{Queue, Worker};
 
 // ANCHOR: start
-/// Starts a worker for each processor, from the thread that accepts.
+/// Starts a worker for each CPU, from the thread that accepts.
 pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
     // Asked before any thread is pinned: the answer is kept for the life of the process.
     let queues = start_on(SystemHardware::current(), texts)?;
@@ -16,7 +16,7 @@ pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
     Ok(queues)
 }
 
-/// Starts a worker for each processor of `hardware`, those of all groups, which may run on any.
+/// Starts a worker for each CPU of `hardware`, those of all groups, which may run on any.
 fn start_on(hardware: &SystemHardware, texts: &Texts) -> io::Result<Vec<Queue>> {
     let processors = hardware.processors();
     (0..processors.len())
@@ -30,11 +30,11 @@ fn start_on(hardware: &SystemHardware, texts: &Texts) -> io::Result<Vec<Queue>> 
 // ANCHOR_END: start
 
 // ANCHOR: pin
-/// Keeps the calling thread on the processor that the network card interrupts, so that a new
+/// Keeps the calling thread on the CPU that the network card interrupts, so that a new
 /// connection is accepted where its packets are.
 fn stay_by_the_network_card() {
-    let processors = core_affinity::get_core_ids().unwrap_or_default();
-    if let Some(&first) = processors.first() {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    if let Some(&first) = cores.first() {
         core_affinity::set_for_current(first);
     }
 }
@@ -50,7 +50,7 @@ mod tests {
 
     // ANCHOR: groups
     #[test]
-    fn four_groups_of_44_processors_get_176_workers() {
+    fn four_groups_of_44_cpus_get_176_workers() {
         let processors = NonZero::new(176).expect("not zero");
         let regions = NonZero::new(4).expect("not zero");
         let hardware = SystemHardware::fake(HardwareBuilder::from_counts(processors, regions));

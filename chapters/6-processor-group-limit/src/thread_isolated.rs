@@ -1,4 +1,4 @@
-//! A step on the way: a worker for each processor, by the count that most programs take.
+//! A step on the way: a worker for each CPU, by the count that most programs take.
 
 use std::{io, thread};
 
@@ -6,7 +6,7 @@ use crate::texts::Texts;
 use crate::worker::{Queue, Worker};
 
 // ANCHOR: start
-/// Starts a worker for each processor. On Windows `num_cpus` counts one processor group only.
+/// Starts a worker for each CPU. On Windows `num_cpus` counts one processor group only.
 pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
     (0..num_cpus::get())
         .map(|_| {

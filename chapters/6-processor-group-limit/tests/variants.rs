@@ -1,5 +1,5 @@
 //! What a reader relies on: all variants answer alike and scan for every answer, and they differ in
-//! how many processors work.
+//! how many CPUs work.
 
 use std::path::Path;
 use std::time::Duration;
@@ -49,7 +49,7 @@ fn read(server: &Server, metric: &str) -> u64 {
     metrics.count(metric).expect("the lab counts it")
 }
 
-/// Three users a processor who never pause, for a second.
+/// Three users a CPU who never pause, for a second.
 fn load(server: &Server) {
     let letter = "None of the forbidden texts begins as this letter does. ".repeat(12);
     let load = Load::closed(check(&letter, "false"), 3 * processors::count());
@@ -75,26 +75,26 @@ fn all_stages_answer_alike_and_scan_for_every_answer() {
 }
 
 #[test]
-fn every_processor_has_a_worker_in_the_solution() {
+fn every_cpu_has_a_worker_in_the_solution() {
     let server = start("solution");
     load(&server);
     let usable = u64::from(processors::count());
-    assert_eq!(read(&server, "processors_usable"), usable);
+    assert_eq!(read(&server, "cpus_usable"), usable);
     assert_eq!(read(&server, "scan_workers"), usable);
     // A neighbour of this test may keep one busy for the whole second.
-    assert!(read(&server, "scan_processors") > usable / 2);
+    assert!(read(&server, "scan_cpus") > usable / 2);
 }
 
 // Elsewhere a thread does not inherit where it may run.
 #[cfg(target_os = "linux")]
 #[test]
-fn one_processor_does_all_the_work_in_the_problem() {
+fn one_cpu_does_all_the_work_in_the_problem() {
     let server = start("problem");
     load(&server);
     let usable = u64::from(processors::count());
-    assert_eq!(read(&server, "processors_usable"), usable);
+    assert_eq!(read(&server, "cpus_usable"), usable);
     assert_eq!(read(&server, "scan_workers"), 1);
-    assert_eq!(read(&server, "scan_processors"), 1);
+    assert_eq!(read(&server, "scan_cpus"), 1);
 }
 
 #[test]

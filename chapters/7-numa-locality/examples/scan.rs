@@ -1,5 +1,5 @@
-//! The core logic alone: scans, on every processor, and nothing else. For instruments that look into
-//! the processor, see `vtune/`.
+//! The core logic alone: scans, on every CPU, and nothing else. For instruments that look into
+//! the CPU, see `vtune/`.
 //!
 //! ```console
 //! $ cargo run -p chapter7 --example scan -- 400000 15      texts, seconds
@@ -42,7 +42,7 @@ fn main() {
     );
 }
 
-/// Scans for so many seconds on as many threads as there are processors, and says how often.
+/// Scans for so many seconds on as many threads as there are CPUs, and says how often.
 fn on_every_processor(texts: &Texts, body: &str, seconds: u64) -> u64 {
     let scans = AtomicU64::new(0);
     let end = Instant::now() + Duration::from_secs(seconds);

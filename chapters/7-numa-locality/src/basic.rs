@@ -1,4 +1,4 @@
-//! The first of the five stages, from chapter 6: one runtime for all processors, and one web server.
+//! The first of the five stages, from chapter 6: one runtime for all CPUs, and one web server.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! Half of the way: each region has a copy of the texts, but a worker runs where the scheduler puts it.
+//! Half of the way: each node has a copy of the texts, but a worker runs where the scheduler puts it.
 
 use std::thread;
 
@@ -12,20 +12,20 @@ use crate::texts::Texts;
 
 // ANCHOR: texts
 region_cached! {
-    /// The texts that no body may begin with, in memory once for each region, and once to copy from.
+    /// The texts that no body may begin with, in memory once for each node, and once to copy from.
     static TEXTS: Texts = Texts::build();
 }
 // ANCHOR_END: texts
 
 // ANCHOR: start
-/// Starts a worker for each processor.
+/// Starts a worker for each CPU.
 pub fn start() -> Team {
     let processors = SystemHardware::current().processors();
     let team = Team::of(processors.len());
     for _ in processors.processors() {
         let team = team.clone();
         thread::spawn(move || {
-            // Copies the texts into the region where this thread is now. It may be gone in a moment.
+            // Copies the texts into the node where this thread is now. It may be gone in a moment.
             TEXTS.with_cached(|_| ());
             team.join(&routes());
         });

@@ -1,18 +1,19 @@
-//! Exercise: let every worker read the texts from its own memory region.
+//! Exercise: let every worker read the texts from its own NUMA node.
 //!
-//! A processor reaches the memory of its own region sooner than another region's.
-//! Memory lies where it was first written. Here the main thread writes the texts,
-//! so they lie in one region, and on a machine with four of them three workers out
-//! of four read across. Besides, the scheduler may move a worker to another region.
+//! A CPU reaches the memory of its own node sooner than another node's. Memory lies
+//! where it was first written. Here the main thread writes the texts, so they lie
+//! on one node, and on a machine with four of them three workers out of four read
+//! across. Besides, the scheduler may move a worker to another node.
 //!
-//! Change `TEXTS`, `start` and `check` below so that each region has its own copy,
-//! written by a worker of that region, and so that each worker stays on one
-//! processor. Every request must still go through all texts.
+//! Change `TEXTS`, `start` and `check` below so that each node has its own copy,
+//! written by a worker of that node, and so that each worker stays on one CPU.
+//! Every request must still go through all texts.
 //!
-//! The crates `many_cpus` and `region_cached` are there for it. What you need of
-//! them is `ProcessorSet::spawn_threads`, `region_cached!` and `with_cached`.
+//! The crates `many_cpus` and `region_cached` are there for it. They call a CPU a
+//! processor and a NUMA node a memory region. What you need of them is
+//! `ProcessorSet::spawn_threads`, `region_cached!` and `with_cached`.
 //!
-//!     cargo workshop check 7       is it cured?
+//!     cargo workshop check 7       is it fixed?
 //!     cargo workshop hint 7        the next hint
 //!     cargo workshop solution 7    one way to do it, as a diff
 //!     cargo workshop reset 7       start over (your file is kept aside)
@@ -33,7 +34,7 @@ static TEXTS: LazyLock<Texts> = LazyLock::new(Texts::build);
 // ANCHOR_END: texts
 
 // ANCHOR: start
-/// Starts a worker for each processor.
+/// Starts a worker for each CPU.
 pub fn start() -> Team {
     LazyLock::force(&TEXTS);
     let processors = SystemHardware::current().processors();

@@ -1,7 +1,7 @@
 //! Chapter 7: NUMA locality.
 //!
 //! A library beside `main.rs`, so that `examples/scan.rs` can run the scan alone, without a server
-//! around it, under instruments that look into the processor.
+//! around it, under instruments that look into the CPU.
 
 pub mod basic;
 pub mod copies;

@@ -1,4 +1,4 @@
-//! The other half: a worker stays on its processor, but the texts lie where they were first written.
+//! The other half: a worker stays on its CPU, but the texts lie where they were first written.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ static TEXTS: LazyLock<Texts> = LazyLock::new(Texts::build);
 // ANCHOR_END: texts
 
 // ANCHOR: start
-/// Starts a worker for each processor, which stays there.
+/// Starts a worker for each CPU, which stays there.
 pub fn start() -> Team {
     LazyLock::force(&TEXTS);
     let processors = SystemHardware::current().processors();

@@ -1,4 +1,4 @@
-//! The problem: the texts lie where they were first written, and everybody reads them there.
+//! The problem: the texts lie where they were first written, and every worker reads them there.
 
 use std::sync::LazyLock;
 use std::thread;
@@ -16,7 +16,7 @@ static TEXTS: LazyLock<Texts> = LazyLock::new(Texts::build);
 // ANCHOR_END: texts
 
 // ANCHOR: start
-/// Starts a worker for each processor.
+/// Starts a worker for each CPU.
 pub fn start() -> Team {
     LazyLock::force(&TEXTS);
     let processors = SystemHardware::current().processors();

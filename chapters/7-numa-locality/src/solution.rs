@@ -1,4 +1,4 @@
-//! The solution: each region has a copy of the texts, and workers that stay there read it.
+//! The solution: each node has a copy of the texts, and workers that stay there read it.
 
 use axum::Router;
 use axum::routing::post;
@@ -10,19 +10,19 @@ use crate::texts::Texts;
 
 // ANCHOR: texts
 region_cached! {
-    /// The texts that no body may begin with, in memory once for each region, and once to copy from.
+    /// The texts that no body may begin with, in memory once for each node, and once to copy from.
     static TEXTS: Texts = Texts::build();
 }
 // ANCHOR_END: texts
 
 // ANCHOR: start
-/// Starts a worker for each processor, which stays there.
+/// Starts a worker for each CPU, which stays there.
 pub fn start() -> Team {
     let processors = SystemHardware::current().processors();
     let team = Team::of(processors.len());
     let joining = team.clone();
     processors.spawn_threads(move |_| {
-        // The first worker of a region writes the copy, and memory lies where it is first written.
+        // The first worker of a node writes the copy, and memory lies where it is first written.
         TEXTS.with_cached(|_| ());
         joining.join(&routes());
     });

@@ -22,7 +22,7 @@ struct Shared {
     queues: Vec<Sender<Connection>>,
     /// The other ends, for workers that have not joined yet.
     vacancies: Mutex<Vec<Receiver<Connection>>>,
-    everybody: Barrier,
+    ready: Barrier,
 }
 
 impl Team {
@@ -32,7 +32,7 @@ impl Team {
         Self(Arc::new(Shared {
             queues,
             vacancies: Mutex::new(vacancies),
-            everybody: Barrier::new(workers + 1),
+            ready: Barrier::new(workers + 1),
         }))
     }
 
@@ -45,7 +45,7 @@ impl Team {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
-        self.0.everybody.wait();
+        self.0.ready.wait();
         let (Some(queue), Ok(runtime)) =
             (vacancy, Builder::new_current_thread().enable_all().build())
         else {
@@ -57,7 +57,7 @@ impl Team {
     /// Waits until every worker has joined, and with it has built what it needs. Yields the queue
     /// of each.
     pub fn wait(&self) -> Vec<Sender<Connection>> {
-        self.0.everybody.wait();
+        self.0.ready.wait();
         self.0.queues.clone()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use lab::{Copy, Options};
+use lab::{Options, Replica};
 use many_cpus::SystemHardware;
 
 /// Bytes of a text: 20 digits, 32 times.
@@ -15,7 +15,7 @@ static WHICH: OnceLock<(usize, u64)> = OnceLock::new();
 ///
 /// # Errors
 ///
-/// When a copy for each memory region, and one to copy from, take more memory than is free, or
+/// When a copy for each NUMA node, and one to copy from, take more memory than is free, or
 /// standard output is closed.
 pub fn prepare(options: &Options) -> Result<(), lab::Error> {
     let regions = SystemHardware::current().max_memory_region_count();
@@ -32,12 +32,12 @@ pub fn prepare_for(texts: usize, first: u64) {
 }
 
 // ANCHOR: texts
-/// All texts, one after the other in one piece of memory, so that they lie where one thread has
-/// written them. A clone is another piece.
+/// All texts, one after the other in one allocation, so that they lie where one thread has written
+/// them. A clone is another allocation.
 #[derive(Debug)]
 pub struct Texts {
     bytes: Box<[u8]>,
-    copy: Copy,
+    replica: Replica,
 }
 
 impl Texts {
@@ -53,8 +53,8 @@ impl Texts {
 
     /// Whether `body` begins with one of them. None of them ever matches, so every text is compared.
     pub fn any_begins(&self, body: &str) -> bool {
-        // Notes on which processor this happens; `/debug/placement` tells.
-        let _reading = self.copy.read();
+        // Counts the read and its CPU, for `/debug/placement`.
+        let _reading = self.replica.read();
         let body = body.as_bytes();
         self.bytes
             .chunks_exact(BYTES)
@@ -62,8 +62,8 @@ impl Texts {
     }
 
     fn of(bytes: Box<[u8]>) -> Self {
-        let copy = Copy::built(&bytes);
-        Self { bytes, copy }
+        let replica = Replica::built(&bytes);
+        Self { bytes, replica }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::texts::Texts;
 /// The texts that no body may begin with, in memory once.
 static TEXTS: LazyLock<Texts> = LazyLock::new(Texts::build);
 
-/// Starts a worker for each processor that `num_cpus` counts: on Windows those of one group.
+/// Starts a worker for each CPU that `num_cpus` counts: on Windows those of one group.
 pub fn start() -> Team {
     LazyLock::force(&TEXTS);
     let workers = num_cpus::get();

@@ -1,5 +1,5 @@
 //! What a reader relies on: all variants answer alike, and each makes the copies and keeps to the
-//! processors that it says.
+//! CPUs that it says.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use bench::environment::memory_regions;
-use bench::server::{Launch, Server, get};
 use loadgen::interrupt::Interrupt;
 use measurement::regions::Placement;
+use bench::server::{Launch, Server, get};
 
 const VARIANTS: [&str; 7] = [
     "problem",
@@ -21,7 +21,7 @@ const VARIANTS: [&str; 7] = [
     "copies",
     "pinned",
 ];
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn start(variant: &str) -> Server {
     let arguments = ["--texts", "20000"].map(str::to_owned);
@@ -55,7 +55,7 @@ fn placement(variant: &str) -> Placement {
     for client in clients {
         assert_eq!(client.join().expect("it ends"), "false");
     }
-    let text = get(server.admin(), "/debug/placement", PATIENCE).expect("it tells");
+    let text = get(server.admin(), "/debug/placement", TIMEOUT).expect("it tells");
     serde_json::from_slice(&text).expect("a placement")
 }
 
@@ -77,7 +77,7 @@ fn all_variants_answer_alike() {
         ] {
             assert_eq!(check(server.service(), &body), answer, "{variant}: {body}");
         }
-        let elsewhere = get(server.service(), "/chess", PATIENCE);
+        let elsewhere = get(server.service(), "/chess", TIMEOUT);
         assert!(elsewhere.expect_err("no such path").starts_with("404"));
     }
 }
@@ -89,7 +89,7 @@ fn who_keeps_copies_has_one_for_each_region_and_one_to_copy_from() {
     }
     let solution = placement("solution").copies;
     assert_eq!(solution.len(), memory_regions() as usize + 1);
-    // Workers that wander may not have come to every region yet.
+    // Workers that wander may not have come to every node yet.
     assert!((2..=solution.len()).contains(&placement("copies").copies.len()));
 }
 
@@ -97,7 +97,7 @@ fn who_keeps_copies_has_one_for_each_region_and_one_to_copy_from() {
 #[cfg(target_os = "linux")]
 fn only_pinned_workers_with_a_copy_of_their_region_are_at_home() {
     if loadgen::processors::count() < 2 {
-        // With one processor everybody is bound to it.
+        // With one CPU every thread counts as pinned to it.
         return;
     }
     for (variant, pinned, at_home) in [

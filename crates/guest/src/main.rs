@@ -36,7 +36,7 @@ mod linux {
     const SERVICE: &str = "127.0.0.1:8080";
     const ADMIN: &str = "127.0.0.1:6060";
 
-    /// Arguments: variant, texts, connections a processor, requests a connection.
+    /// Arguments: variant, texts, connections a CPU, requests a connection.
     pub(super) fn run() -> Result<()> {
         let arguments: Vec<String> = std::env::args().collect();
         let [_, variant, texts, connections, requests] = &arguments[..] else {

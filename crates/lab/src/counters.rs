@@ -111,10 +111,10 @@ impl Counters {
         self.work_running_peak.get()
     }
 
-    /// A piece of work took so much processor time.
-    pub(crate) fn note_work(&self, processor_time: Duration) {
+    /// A piece of work took so much CPU time.
+    pub(crate) fn note_work(&self, cpu_time: Duration) {
         self.work_runs.inc();
-        self.work_cpu.inc_by(processor_time.as_secs_f64());
+        self.work_cpu.inc_by(cpu_time.as_secs_f64());
     }
 
     pub(crate) fn count_panic(&self) {
@@ -133,7 +133,7 @@ impl Counters {
             ("panics", "Panics in any thread of the server", &self.panics),
             (
                 "work_runs",
-                "Pieces of work done by the processor",
+                "Pieces of CPU work that were done",
                 &self.work_runs,
             ),
             (
@@ -190,7 +190,7 @@ impl Counters {
         }
         registry.register_with_unit(
             "work_cpu",
-            "Processor time of the threads that did it, while they did it",
+            "CPU time of the threads that did it, while they did it",
             Unit::Seconds,
             self.work_cpu.clone(),
         );

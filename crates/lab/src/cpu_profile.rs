@@ -10,17 +10,17 @@ pub(crate) struct CpuProfile {
     pub(crate) stacks: Vec<(String, u64)>,
     /// Gzipped pprof protobuf.
     pub(crate) pprof: Vec<u8>,
-    /// Samples that idle processors would have given in the same time.
+    /// Samples that idle CPUs would have given in the same time.
     pub(crate) idle: u64,
 }
 
 impl CpuProfile {
-    /// Samples taken while a processor ran this process.
+    /// Samples taken while a CPU ran this process.
     pub(crate) fn samples(&self) -> u64 {
         self.stacks.iter().map(|(_, samples)| samples).sum()
     }
 
-    /// Folded stacks, a line each; `idle` adds a line for the time that processors stood still.
+    /// Folded stacks, a line each; `idle` adds a line for the time that CPUs were idle.
     pub(crate) fn folded(&self, idle: bool) -> String {
         let mut lines: Vec<String> = self
             .stacks

@@ -23,7 +23,7 @@ impl CpuProfiler {
         Self::default()
     }
 
-    /// Samples a second of processor time.
+    /// Samples a second of CPU time.
     pub(crate) const DEFAULT_FREQUENCY: u16 = 99;
 
     /// Samples the whole process for `duration`.

@@ -4,7 +4,7 @@
 //!
 //! - **Unwinder**: framehop. Frame pointers lose the leaf frame, and the default unwinder may
 //!   deadlock in a signal handler.
-//! - **Frequency**: 99 samples a second of processor time. The timer is the kernel's, so 250 is the
+//! - **Frequency**: 99 samples a second of CPU time. The timer is the kernel's, so 250 is the
 //!   most that a usual kernel gives; a prime-like number does not beat in step with timers.
 //! - **Blocklist**: only the unwinding library, whose lock a handler must not take. Many examples
 //!   also block `libc`, which would drop every sample inside a system call: in a web service, most.
@@ -22,7 +22,7 @@ use pprof::{Frames, ProfilerGuardBuilder, Report, Symbol, UnresolvedReport};
 use crate::admin_error::AdminError;
 use crate::cpu_profile::CpuProfile;
 
-/// Processor time within which the kernel ticks at least once, even at 100 ticks a second.
+/// CPU time within which the kernel ticks at least once, even at 100 ticks a second.
 const A_FEW_TICKS: Duration = Duration::from_millis(40);
 
 /// Has a first sample taken now, by a thread that computes and nothing else.
@@ -57,11 +57,11 @@ pub(crate) async fn record(duration: Duration, frequency: u16) -> Result<CpuProf
         .map_err(failed)?;
     let before = ProcessTime::now();
     tokio::time::sleep(duration).await;
-    let processor_time = before.elapsed();
+    let cpu_time = before.elapsed();
     let addresses = guard.report().build_unresolved().map_err(failed)?;
     drop(guard);
-    // Symbols take processor time: on another thread, so that the counters stay in reach.
-    tokio::task::spawn_blocking(move || finish(addresses, duration, frequency, processor_time))
+    // Symbols take CPU time: on another thread, so that the counters stay in reach.
+    tokio::task::spawn_blocking(move || finish(addresses, duration, frequency, cpu_time))
         .await
         .map_err(failed)?
 }
@@ -70,16 +70,16 @@ fn finish(
     addresses: UnresolvedReport,
     duration: Duration,
     frequency: u16,
-    processor_time: Duration,
+    cpu_time: Duration,
 ) -> Result<CpuProfile, AdminError> {
     let report = resolved(addresses);
     let stacks = folded(&report);
     let busy: u64 = stacks.iter().map(|(_, samples)| samples).sum();
-    let processors = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
-    let possible = duration.as_secs_f64() * processors;
+    let cpus = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
+    let possible = duration.as_secs_f64() * cpus;
     // By the clock of the process, not by counting: samples fall on the kernel's ticks, and work
     // that a timer started on a tick is often done before the next.
-    let used = processor_time.as_secs_f64().min(possible);
+    let used = cpu_time.as_secs_f64().min(possible);
     let idle = if busy == 0 {
         possible * f64::from(frequency)
     } else {

@@ -1,4 +1,4 @@
-//! The stand-in for a database: a call that takes a while and uses no processor.
+//! The stand-in for a database: a call that takes a while and uses no CPU.
 
 use std::sync::Arc;
 use std::time::Duration;

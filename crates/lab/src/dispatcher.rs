@@ -5,7 +5,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Permit, Sender};
 
 // ANCHOR: dispatcher
-/// Gives connections to workers, to each in its turn.
+/// Gives connections to the workers, one after the other.
 pub(crate) struct Dispatcher<T> {
     queues: Vec<Sender<T>>,
     next: usize,
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn connections_go_to_workers_in_turn() {
+    async fn connections_go_to_one_worker_after_the_other() {
         let (mut dispatcher, [mut left, mut right]) = two_queues();
         for number in 0..6 {
             dispatcher.pass(number).await;

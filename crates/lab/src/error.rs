@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 /// A failure to start or to serve, as one sentence with what to do.
 #[derive(thiserror::Error)]
 pub enum Error {
-    /// Somebody else listens there.
+    /// Another program listens there.
     #[error(
         "{address} is taken by another program: stop it, or choose another port with {option} (0 picks a free one)"
     )]
@@ -55,7 +55,7 @@ pub enum Error {
     /// A runtime could not be started.
     #[error("cannot start a runtime: {0}")]
     Runtime(#[from] std::io::Error),
-    /// Standard output is gone, so nobody could learn the addresses.
+    /// Standard output is closed, so the addresses cannot be printed.
     #[error("cannot print the addresses: {0}")]
     Announce(std::io::Error),
 }

@@ -5,7 +5,7 @@ use inferno::flamegraph::{Options, from_lines};
 /// Draws `folded`; an empty profile gives a picture that says so.
 pub(crate) fn draw(folded: &str) -> Result<String, Box<dyn std::error::Error>> {
     let mut options = Options::default();
-    "CPU: where the processors were".clone_into(&mut options.title);
+    "CPU: where CPU time was spent".clone_into(&mut options.title);
     "samples".clone_into(&mut options.count_name);
     options.deterministic = true;
     let folded = if folded.is_empty() {

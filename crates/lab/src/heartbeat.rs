@@ -1,6 +1,6 @@
-//! How late a runtime is with what is due: a task that ticks every millisecond. And why: the pieces
-//! of work that its own thread has done since the tick before, the bytes of files that it has written
-//! and read, and the processor time that it took.
+//! A task that ticks every millisecond and measures how late each tick is. For the reason it counts
+//! what its thread did since the tick before: pieces of work, bytes of files written and read, and CPU
+//! time.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,23 +28,23 @@ struct Ticks {
     lateness: Histogram<u64>,
     most_pieces: u64,
     most_file_bytes: u64,
-    turns: Histogram<u64>,
+    cpu_time: Histogram<u64>,
 }
 
-/// What the ticks tell: lateness in seconds.
+/// What was measured so far. Times are in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Stall {
     worst: f64,
-    /// Of all moments and not of all ticks: one tick that is late by a second stands for the
-    /// thousand that were due meanwhile.
+    /// Of all moments, not of all ticks: one tick that is a second late stands for the thousand that
+    /// were due in that second.
     p99: f64,
     /// Most pieces of work that a ticking thread did itself between two ticks.
     most_pieces: u64,
     /// Most bytes of files that a ticking thread wrote and read itself between two ticks.
     most_file_bytes: u64,
-    /// Processor time of a ticking thread between two ticks, of all moments as well. Unlike lateness
-    /// it does not grow when the kernel gives the processor to others.
-    turn_p99: f64,
+    /// CPU time of a ticking thread between two ticks, also of all moments. Unlike lateness it does
+    /// not grow when the kernel gives the CPU to other processes.
+    tick_cpu_p99: f64,
 }
 
 impl Stall {
@@ -61,9 +61,9 @@ impl Stall {
                 self.p99,
             ),
             Metric::seconds(
-                "reactor_turn_p99",
-                "Processor time of the reactor's own thread between two of those ticks, in 99 of 100 moments",
-                self.turn_p99,
+                "reactor_tick_cpu_p99",
+                "CPU time of the reactor's own thread between two of those ticks, in 99 of 100 moments",
+                self.tick_cpu_p99,
             ),
             Metric::count(
                 "reactor_work_between_ticks_peak",
@@ -82,80 +82,84 @@ impl Stall {
 /// What a thread has used and done so far.
 #[derive(Debug, Clone, Copy)]
 struct Odometer {
-    processor_time: ThreadTime,
+    cpu_time: ThreadTime,
     file_bytes: u64,
 }
 
 thread_local! {
-    /// Where this thread was when it ticked last.
+    /// What this thread had used and done when it ticked last.
     static TICKED: Cell<Option<Odometer>> = const { Cell::new(None) };
 }
 
 /// What a ticking thread did between two ticks.
 #[derive(Debug, Clone, Copy, Default)]
-struct Turn {
-    processor_time: Duration,
+struct Interval {
+    cpu_time: Duration,
     file_bytes: u64,
 }
 
-/// Who ticked last. A runtime of several threads ticks on any of them, and what a thread did between
-/// two ticks of its own is a turn only if no other ticked meanwhile.
+/// The thread that ticked last. A runtime of several threads ticks on any of them; what a thread did
+/// since its own last tick counts only if no other thread ticked in between.
 #[derive(Debug, Default)]
-struct Turns(Option<ThreadId>);
+struct LastTick(Option<ThreadId>);
 
-impl Turns {
+impl LastTick {
     /// What was done since the last tick; nothing if that was on another thread.
-    fn end_one(&mut self) -> Turn {
+    fn end_interval(&mut self) -> Interval {
         let here = Some(std::thread::current().id());
         let now = Odometer {
-            processor_time: ThreadTime::now(),
+            cpu_time: ThreadTime::now(),
             file_bytes: bytes_on_this_thread(),
         };
         let began = TICKED.replace(Some(now));
         let is_the_same = std::mem::replace(&mut self.0, here) == here;
         began
             .filter(|_| is_the_same)
-            .map_or_else(Turn::default, |began| Turn {
-                processor_time: now.processor_time.duration_since(began.processor_time),
+            .map_or_else(Interval::default, |began| Interval {
+                cpu_time: now.cpu_time.duration_since(began.cpu_time),
                 file_bytes: now.file_bytes - began.file_bytes,
             })
     }
 }
 
 impl Heartbeat {
-    /// Starts to tick on the current runtime. Tokio's timers have whole milliseconds, so that up to
-    /// about one is no lateness.
+    /// Starts to tick on the current runtime. Tokio's timers are exact to a millisecond, so a lateness
+    /// of up to about one says nothing.
     pub(crate) fn start(&self) {
-        let (Ok(lateness), Ok(turns)) = (histogram(), histogram()) else {
+        let (Ok(lateness), Ok(cpu_time)) = (histogram(), histogram()) else {
             return;
         };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Ticks {
             lateness,
             most_pieces: 0,
             most_file_bytes: 0,
-            turns,
+            cpu_time,
         });
         let heartbeat = self.clone();
         tokio::spawn(async move {
             let mut due = Instant::now() + PERIOD;
-            let mut turns = Turns::default();
+            let mut last_tick = LastTick::default();
             loop {
                 sleep_until(due).await;
                 let now = Instant::now();
-                heartbeat.record(now - due, work::taken_on_this_thread(), turns.end_one());
+                heartbeat.record(
+                    now - due,
+                    work::taken_on_this_thread(),
+                    last_tick.end_interval(),
+                );
                 // A tick that was missed is part of the lateness already.
                 due = (due + PERIOD).max(now);
             }
         });
     }
 
-    fn record(&self, late: Duration, pieces: u64, turn: Turn) {
+    fn record(&self, late: Duration, pieces: u64, interval: Interval) {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ticks) = slot.as_mut() {
             add(&mut ticks.lateness, late);
-            add(&mut ticks.turns, turn.processor_time);
+            add(&mut ticks.cpu_time, interval.cpu_time);
             ticks.most_pieces = ticks.most_pieces.max(pieces);
-            ticks.most_file_bytes = ticks.most_file_bytes.max(turn.file_bytes);
+            ticks.most_file_bytes = ticks.most_file_bytes.max(interval.file_bytes);
         }
     }
 
@@ -166,7 +170,7 @@ impl Heartbeat {
             lateness,
             most_pieces,
             most_file_bytes,
-            turns,
+            cpu_time,
         } = slot.as_ref()?;
         let seconds = |micros: u64| micros as f64 / 1e6;
         Some(Stall {
@@ -174,7 +178,7 @@ impl Heartbeat {
             p99: seconds(lateness.value_at_quantile(0.99)),
             most_pieces: *most_pieces,
             most_file_bytes: *most_file_bytes,
-            turn_p99: seconds(turns.value_at_quantile(0.99)),
+            tick_cpu_p99: seconds(cpu_time.value_at_quantile(0.99)),
         })
     }
 }
@@ -184,7 +188,7 @@ fn histogram() -> Result<Histogram<u64>, CreationError> {
     Histogram::new_with_bounds(1, 3_600_000_000, 2)
 }
 
-/// What took so long, with the moments that were due meanwhile.
+/// Adds a time, and one for each tick that was due while it passed.
 fn add(histogram: &mut Histogram<u64>, time: Duration) {
     // An hour is more than any run lasts; what is longer counts as one.
     let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
@@ -222,8 +226,9 @@ mod tests {
             .expect("a runtime");
         // It never runs: nothing waits for its task.
         runtime.block_on(async { heartbeat.start() });
-        (0..2_000).for_each(|_| heartbeat.record(Duration::from_micros(50), 0, Turn::default()));
-        heartbeat.record(Duration::from_secs(1), 0, Turn::default());
+        (0..2_000)
+            .for_each(|_| heartbeat.record(Duration::from_micros(50), 0, Interval::default()));
+        heartbeat.record(Duration::from_secs(1), 0, Interval::default());
         let stall = heartbeat.stall().expect("it was started");
         // A third of the time was stalled, and the longest waits are the first of that.
         assert!(stall.p99 > 0.9, "{stall:?}");
@@ -274,17 +279,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_turn_is_what_the_ticking_thread_computes_and_not_what_it_sleeps() {
+    async fn cpu_time_between_ticks_leaves_out_what_the_thread_sleeps() {
         let heartbeat = Heartbeat::default();
         heartbeat.start();
-        let turn = || heartbeat.stall().expect("it ticks").turn_p99;
+        let cpu_time = || heartbeat.stall().expect("it ticks").tick_cpu_p99;
         let tick = || tokio::time::sleep(Duration::from_millis(5));
         tick().await;
         std::thread::sleep(Duration::from_millis(50));
         tick().await;
-        assert!(turn() < 0.04, "{}", turn());
+        assert!(cpu_time() < 0.04, "{}", cpu_time());
         Work::calibrated(Duration::from_millis(50), 0, Arc::default()).run();
         tick().await;
-        assert!(turn() > 0.04, "{}", turn());
+        assert!(cpu_time() > 0.04, "{}", cpu_time());
     }
 }

@@ -15,7 +15,7 @@
 //! | `/debug/await?seconds=N` | what requests wait for, folded stacks (`&format=svg`, `pprof`, `json`) |
 //! | `/debug/await/last?format=…` | the last await profile again, in another format |
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with `--features heap`) |
-//! | `/debug/placement` | which copy of the data is read from where, JSON (chapters with a [`struct@Copy`]) |
+//! | `/debug/placement` | which copy of the data is read from where, JSON (chapters with a [`Replica`]) |
 //! | `/metrics` | counters, Prometheus text |
 //!
 //! Read in this order: `options`, `database`, `upstream`, `work`, `scans`, `counters`, `metrics`,
@@ -55,7 +55,7 @@ pub use counted_file::CountedFile;
 pub use database::Database;
 pub use error::Error;
 pub use listener::Lab;
-pub use locality::{Copy, Reading};
+pub use locality::{Reading, Replica};
 pub use options::Options;
 pub use scans::Scans;
 pub use upstream::Upstream;

@@ -111,7 +111,7 @@ impl Lab {
         Ok(upstream)
     }
 
-    /// Work that takes `duration` of a thread's processor time, counted on `/metrics`.
+    /// Work that takes `duration` of a thread's CPU time, counted on `/metrics`.
     pub fn work(&self, duration: Duration) -> Work {
         Work::calibrated(duration, self.data_seed(), Arc::clone(&self.counters))
     }

@@ -1,8 +1,9 @@
-//! Which copy of the data is read by whom, and from where.
+//! Which thread reads which copy of the data, and on which NUMA node.
 //!
-//! A chapter whose data has places puts a [`struct@Copy`] beside each copy of it, and holds a [`Reading`]
-//! while it reads. `/metrics` then tells how many reads were made at home, and `/debug/placement`
-//! tells all that was seen. A thread counts for itself, so that counting shares nothing.
+//! A chapter that copies its data to several nodes keeps a [`Replica`] with each copy, and holds a
+//! [`Reading`] while it reads. `/metrics` then says which share of the reads was local, and
+//! `/debug/placement` lists all copies and readers. Each thread counts its own reads, so that counting
+//! shares no memory. The JSON calls a NUMA node a region, as the crate `region_cached` does.
 
 mod here;
 
@@ -15,7 +16,7 @@ use serde::Serialize;
 pub(crate) use self::here::Here;
 use crate::metric::Metric;
 
-/// Copies and readers of the whole process: data that has places is as global as memory is.
+/// The copies and readers of the whole process.
 static COPIES: Mutex<Vec<Arc<Notes>>> = Mutex::new(Vec::new());
 static READERS: Mutex<Vec<Arc<Mutex<Reader>>>> = Mutex::new(Vec::new());
 
@@ -27,12 +28,12 @@ thread_local! {
     };
 }
 
-/// How many pages of a copy are looked up when somebody asks where they lie.
+/// Pages of a copy that are looked up for one answer of `/debug/placement`.
 const SAMPLE: usize = 4096;
 
-/// A copy of the data: where it was built, and by what kind of thread.
+/// Notes of one copy of the data: where it was built, and whether by a pinned thread.
 #[derive(Debug)]
-pub struct Copy(Arc<Notes>);
+pub struct Replica(Arc<Notes>);
 
 #[derive(Debug)]
 struct Notes {
@@ -43,7 +44,7 @@ struct Notes {
     is_there: AtomicBool,
 }
 
-impl Copy {
+impl Replica {
     /// `bytes` are a new copy, which the calling thread has just written.
     pub fn built(bytes: &[u8]) -> Self {
         let mut copies = locked(&COPIES);
@@ -67,7 +68,7 @@ impl Copy {
     }
 }
 
-impl Drop for Copy {
+impl Drop for Replica {
     fn drop(&mut self) {
         self.0.is_there.store(false, Ordering::Relaxed);
     }
@@ -84,19 +85,19 @@ impl Drop for Reading<'_> {
     fn drop(&mut self) {
         let ended = Here::now();
         let built = self.copy.built;
-        // At home: bound to a processor for the whole read, in the region where a thread that was
-        // bound as well has written the copy. By luck is not at home.
+        // At home: the reader was pinned to one CPU for the whole read, and a pinned thread of the
+        // same node wrote the copy. An unpinned reader that happens to be there is not at home.
         let at_home =
-            self.began == ended && ended.pinned && built.pinned && ended.region == built.region;
+            self.began == ended && ended.pinned && built.pinned && ended.node == built.node;
         READER.with(|reader| {
             let mut reader = locked(reader);
             reader.reads += 1;
             reader.at_home += u64::from(at_home);
-            reader.moved += u64::from(self.began.processor != ended.processor);
-            reader.pinned_to = ended.pinned.then_some(ended.processor);
+            reader.moved += u64::from(self.began.cpu != ended.cpu);
+            reader.pinned_to = ended.pinned.then_some(ended.cpu);
             *reader
                 .from
-                .entry((ended.processor, self.copy.number))
+                .entry((ended.cpu, self.copy.number))
                 .or_default() += 1;
         });
     }
@@ -108,7 +109,7 @@ struct Reader {
     reads: u64,
     at_home: u64,
     moved: u64,
-    /// Reads by processor and copy.
+    /// Reads by CPU and copy.
     from: BTreeMap<(usize, usize), u64>,
 }
 
@@ -147,7 +148,7 @@ impl Counts {
             Metric::count("data_reads_total", "Reads of a copy", self.reads),
             Metric::ratio(
                 "data_reads_at_home_share",
-                "Reads by a thread bound to a processor, of a copy that such a thread of its memory region wrote",
+                "Reads by a thread pinned to one CPU, of a copy that a pinned thread of the same NUMA node wrote",
                 self.at_home_share,
             ),
         ]
@@ -163,7 +164,7 @@ impl Notes {
 /// What `/debug/placement` tells.
 #[derive(Debug, Serialize)]
 pub(crate) struct Placement {
-    /// The region of each processor.
+    /// The node of each CPU.
     regions: Vec<u32>,
     copies: Vec<CopySeen>,
     readers: Vec<ReaderSeen>,
@@ -175,19 +176,19 @@ struct CopySeen {
     address: usize,
     bytes: usize,
     built_in_region: u32,
-    /// Whether the thread that built it was bound to one processor.
+    /// Whether the thread that built it was bound to one CPU.
     built_by_pinned: bool,
-    /// Pages by region, from a sample; nothing where the system does not tell.
+    /// Pages by node, from a sample; nothing where the system does not tell.
     pages: Option<BTreeMap<u32, usize>>,
 }
 
 #[derive(Debug, Serialize)]
 struct ReaderSeen {
-    /// The only processor that the system lets it run on, if there is but one.
+    /// The only CPU that the system lets it run on, if there is but one.
     pinned_to: Option<usize>,
     reads: u64,
     at_home: u64,
-    /// Reads that ended on another processor than they began on.
+    /// Reads that ended on another CPU than they began on.
     moved: u64,
     from: Vec<From>,
 }
@@ -202,7 +203,7 @@ struct From {
 /// Looks at everything that was noted.
 pub(crate) fn placement() -> Placement {
     Placement {
-        regions: here::regions().to_vec(),
+        regions: here::cpu_nodes().to_vec(),
         copies: locked(&COPIES)
             .iter()
             .filter(|copy| copy.is_there())
@@ -210,7 +211,7 @@ pub(crate) fn placement() -> Placement {
                 number: copy.number,
                 address: copy.address,
                 bytes: copy.bytes,
-                built_in_region: copy.built.region,
+                built_in_region: copy.built.node,
                 built_by_pinned: copy.built.pinned,
                 pages: page_regions::regions_at(copy.address, copy.bytes, SAMPLE),
             })
@@ -227,8 +228,8 @@ pub(crate) fn placement() -> Placement {
                     from: reader
                         .from
                         .iter()
-                        .map(|(&(processor, copy), &reads)| From {
-                            processor,
+                        .map(|(&(cpu, copy), &reads)| From {
+                            processor: cpu,
                             copy,
                             reads,
                         })
@@ -251,16 +252,16 @@ mod tests {
     #[test]
     fn only_a_bound_reader_of_a_copy_by_a_bound_builder_is_at_home() {
         let loose = vec![1_u8; 1 << 16];
-        let loose = (Copy::built(&loose), loose);
+        let loose = (Replica::built(&loose), loose);
         drop(loose.0.read());
         if !Here::now().pinned {
             let seen = counts();
             assert_eq!((seen.reads, seen.at_home_share), (1, 0.0));
         }
         let bound = std::thread::spawn(|| {
-            let is_bound = here::pin_to_this_processor();
+            let is_bound = here::pin_to_this_cpu();
             let bytes = vec![1_u8; 1 << 16];
-            let copy = Copy::built(&bytes);
+            let copy = Replica::built(&bytes);
             let before = locked(&READERS).len();
             drop(copy.read());
             let readers = locked(&READERS);

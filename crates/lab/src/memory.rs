@@ -1,4 +1,4 @@
-//! How large a data set may be: sized to the machine, told, and checked against what is free.
+//! The size of a data set: chosen for the machine, printed, and checked against the free memory.
 
 use std::io::Write;
 
@@ -6,14 +6,14 @@ use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 use crate::{Error, Options};
 
-/// Texts for each processor unless the command line names a size: however many processors there are,
-/// they answer about as many requests a second, which no generator is too slow for.
-const EACH_PROCESSOR: u64 = 150_000;
-/// The share of the machine's memory that a data set takes at most, unless it is asked to.
+/// Texts for each CPU unless the command line names a size. The data set grows with the CPUs that scan
+/// it, so any machine answers about as many requests per second, and no generator is too slow for it.
+const PER_CPU: u64 = 150_000;
+/// A data set takes at most this fraction of the machine's memory, unless `--texts` says otherwise.
 const SHARE: u64 = 64;
-/// The published size: no machine takes more unless it is asked to.
+/// The published size, and the largest unless `--texts` says otherwise.
 const MOST: u64 = 4_000_000;
-/// Beside each text's own bytes: its `String`.
+/// What each text takes beside its own bytes: its `String`.
 const HEADER: u64 = size_of::<String>() as u64;
 const MIB: u64 = 1024 * 1024;
 
@@ -26,7 +26,7 @@ struct Memory {
 
 impl Options {
     /// How many texts of `bytes` bytes the data set has: as many as `--texts` says, or 150,000 for
-    /// each processor, as far as they fit into a 64th of the machine's memory, and at most
+    /// each CPU, as far as they fit into a 64th of the machine's memory, and at most
     /// 4,000,000. Prints the number and what it takes.
     ///
     /// # Errors
@@ -44,8 +44,8 @@ impl Options {
     pub fn texts_in_copies(&self, bytes: usize, copies: usize) -> Result<usize, Error> {
         let memory = Memory::here();
         let each = bytes as u64 + HEADER;
-        let processors = self.scans.seen().usable;
-        let texts = self.texts.unwrap_or_else(|| memory.holds(each, processors));
+        let cpus = self.scans.seen().usable;
+        let texts = self.texts.unwrap_or_else(|| memory.holds(each, cpus));
         let copy = texts.saturating_mul(each);
         let needed = copy.saturating_mul(copies as u64);
         if needed > memory.free {
@@ -58,7 +58,7 @@ impl Options {
         let why = match self.texts {
             Some(_) => "as --texts says".to_owned(),
             None => format!(
-                "sized to the machine's {processors} processors and {} GiB; --texts {MOST} is the \
+                "sized to the machine's {cpus} CPUs and {} GiB; --texts {MOST} is the \
                  published size",
                 gib(memory.total)
             ),
@@ -101,12 +101,12 @@ impl Memory {
         free: 4 * 1024 * MIB,
     };
 
-    /// Texts for so many processors that fit into the data set's share; in thousands, so that a
+    /// Texts for so many CPUs that fit into the data set's share; in thousands, so that a
     /// glance can compare them.
-    fn holds(self, each: u64, processors: usize) -> u64 {
+    fn holds(self, each: u64, cpus: usize) -> u64 {
         let thousands = self.total / SHARE / each / 1000;
         (thousands * 1000)
-            .min(EACH_PROCESSOR * processors as u64)
+            .min(PER_CPU * cpus as u64)
             .clamp(1000, MOST)
     }
 }
@@ -120,13 +120,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_holds_what_its_processors_and_memory_allow_up_to_the_published_size() {
-        let holds = |gib: u64, processors| {
+    fn a_machine_holds_what_its_cpus_and_memory_allow_up_to_the_published_size() {
+        let holds = |gib: u64, cpus| {
             let memory = Memory {
                 total: gib * 1024 * MIB,
                 free: 0,
             };
-            memory.holds(664, processors)
+            memory.holds(664, cpus)
         };
         assert_eq!(holds(16, 2), 300_000);
         assert_eq!(holds(16, 8), 404_000);

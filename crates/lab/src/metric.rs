@@ -6,7 +6,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 
-/// A value that is looked up when somebody asks for `/metrics`: the hot path does not count it.
+/// A value that is read for each request of `/metrics`: the hot path does not count it.
 #[derive(Debug)]
 pub(crate) struct Metric {
     name: &'static str,

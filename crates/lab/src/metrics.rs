@@ -52,8 +52,8 @@ impl Metrics {
         registry.register_collector(Box::new(OnRequest {
             runtime,
             counters: Arc::clone(counters),
-            // Asked once: the process may have been given others by the time somebody looks.
-            processors: available_parallelism().map_or(1, usize::from) as f64,
+            // Read once: the process may be moved to other CPUs before /metrics is asked for.
+            cpus: available_parallelism().map_or(1, usize::from) as f64,
             sources,
         }));
         Self(registry)
@@ -67,7 +67,7 @@ impl Metrics {
     }
 }
 
-/// What not every chapter has: set when it asks for it.
+/// The sources that only some chapters have. Each stays empty until the chapter asks for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Sources {
     pub(crate) heartbeat: Heartbeat,
@@ -85,12 +85,12 @@ impl Sources {
     }
 }
 
-/// Collects the values that are looked up for each request of `/metrics`.
+/// Collects the values that are read for each request of `/metrics`.
 #[derive(Debug)]
 struct OnRequest {
     runtime: Handle,
     counters: Arc<Counters>,
-    processors: f64,
+    cpus: f64,
     sources: Sources,
 }
 
@@ -117,9 +117,9 @@ impl OnRequest {
     fn of_work(&self) -> Vec<Metric> {
         vec![
             Metric::ratio(
-                "work_running_peak_per_processor",
-                "Most pieces of work at once, for each processor that the process may use",
-                self.counters.work_running_peak() as f64 / self.processors,
+                "work_running_peak_per_cpu",
+                "Most pieces of work at once, for each CPU that the process may use",
+                self.counters.work_running_peak() as f64 / self.cpus,
             ),
             #[cfg(feature = "allocations")]
             Metric::ratio(
@@ -165,7 +165,7 @@ fn of_process() -> Vec<Metric> {
     #[allow(unused_mut)] // Elsewhere than on Linux.
     let mut metrics = vec![Metric::seconds(
         "process_cpu",
-        "Processor time of the whole process",
+        "CPU time of the whole process",
         cpu_time::ProcessTime::now().as_duration().as_secs_f64(),
     )];
     #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! Scans of a data set: how many, on how many threads, and on which processors.
+//! Scans of a data set: how many, on how many threads, and on which CPUs.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -9,41 +9,41 @@ use prometheus_client::metrics::counter::Counter;
 
 use crate::metric::Metric;
 
-/// Counts scans on `/metrics`, with the threads and the processors that they ran on. Clones count
+/// Counts scans on `/metrics`, with the threads and the CPUs that they ran on. Clones count
 /// together.
 #[derive(Debug, Clone)]
 pub struct Scans(Arc<Counted>);
 
 #[derive(Debug)]
 struct Counted {
-    /// Processors that the process might use when it started, before any of its threads was pinned.
+    /// CPUs that the process might use when it started, before any of its threads was pinned.
     usable: usize,
     scans: Counter,
     threads: Mutex<HashSet<ThreadId>>,
-    processors: Mutex<HashSet<usize>>,
+    cpus: Mutex<HashSet<usize>>,
 }
 
 /// The counts of one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// Processors that the process might use when it started.
+    /// CPUs that the process might use when it started.
     pub(crate) usable: usize,
     /// Scans that have ended.
     scans: u64,
     /// Threads that scanned.
     threads: usize,
-    /// Processors on which a scan ended.
-    processors: usize,
+    /// CPUs on which a scan ended.
+    cpus: usize,
 }
 
 impl Default for Scans {
-    /// Call it before any thread is pinned: a pinned thread sees its own processors only.
+    /// Call it before any thread is pinned: a pinned thread sees its own CPUs only.
     fn default() -> Self {
         Self(Arc::new(Counted {
             usable: usable(),
             scans: Counter::default(),
             threads: Mutex::default(),
-            processors: Mutex::default(),
+            cpus: Mutex::default(),
         }))
     }
 }
@@ -54,7 +54,7 @@ impl Scans {
         self.0.scans.inc();
         let threads = insert(&self.0.threads, thread::current().id());
         // A system that does not tell where a thread runs lets it run anywhere.
-        insert(&self.0.processors, processor().unwrap_or(threads));
+        insert(&self.0.cpus, current_cpu().unwrap_or(threads));
     }
 
     pub(crate) fn seen(&self) -> Seen {
@@ -62,17 +62,16 @@ impl Scans {
             usable: self.0.usable,
             scans: self.0.scans.get(),
             threads: lock(&self.0.threads).len(),
-            processors: lock(&self.0.processors).len(),
+            cpus: lock(&self.0.cpus).len(),
         }
     }
 }
 
 impl Seen {
-    /// How well workers and processors match, from 0 to 1: processors that worked, and threads that
-    /// did the work, against the larger number of processors usable and threads. Too few workers
-    /// lower it, and so do too many.
+    /// How well workers and CPUs match, from 0 to 1. It is 1 when every usable CPU has scanned, and
+    /// exactly as many threads. Too few workers lower it, and so do too many.
     fn match_of_workers(self) -> f64 {
-        let working = self.threads.min(self.processors);
+        let working = self.threads.min(self.cpus);
         working as f64 / self.threads.max(self.usable).max(1) as f64
     }
 
@@ -85,18 +84,18 @@ impl Seen {
                 self.threads as u64,
             ),
             Metric::count(
-                "scan_processors",
-                "Processors on which a scan has ended",
-                self.processors as u64,
+                "scan_cpus",
+                "CPUs on which a scan has ended",
+                self.cpus as u64,
             ),
             Metric::count(
-                "processors_usable",
-                "Processors that the process might use when it started",
+                "cpus_usable",
+                "CPUs that the process might use when it started",
                 self.usable as u64,
             ),
             Metric::ratio(
-                "workers_match_processors",
-                "Processors that scan by as many threads, against the processors usable; or the threads, where they are more",
+                "workers_match_cpus",
+                "min(scan_workers, scan_cpus) / max(scan_workers, cpus_usable)",
                 self.match_of_workers(),
             ),
         ]
@@ -114,7 +113,7 @@ fn lock<T>(set: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     set.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-// Not by many_cpus: it remembers what it saw when it was first asked, and a chapter asks it itself.
+// Not by many_cpus: it keeps its first answer for the life of the process, and a chapter asks it too.
 #[cfg(target_os = "linux")]
 fn usable() -> usize {
     rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count() as usize)
@@ -122,7 +121,7 @@ fn usable() -> usize {
 
 #[cfg(target_os = "linux")]
 #[allow(clippy::unnecessary_wraps)] // Elsewhere there may be none.
-fn processor() -> Option<usize> {
+fn current_cpu() -> Option<usize> {
     Some(rustix::thread::sched_getcpu())
 }
 
@@ -133,7 +132,7 @@ fn usable() -> usize {
 
 #[cfg(windows)]
 #[allow(clippy::unnecessary_wraps)] // Elsewhere there may be none.
-fn processor() -> Option<usize> {
+fn current_cpu() -> Option<usize> {
     Some(many_cpus::SystemHardware::current().current_processor_id() as usize)
 }
 
@@ -143,7 +142,7 @@ fn usable() -> usize {
 }
 
 #[cfg(not(any(target_os = "linux", windows)))]
-fn processor() -> Option<usize> {
+fn current_cpu() -> Option<usize> {
     None
 }
 
@@ -152,13 +151,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scans_are_counted_with_their_threads_and_processors() {
+    fn scans_are_counted_with_their_threads_and_cpus() {
         let scans = Scans::default();
         scans.note();
         scans.note();
         let seen = scans.seen();
         assert_eq!((seen.scans, seen.threads), (2, 1));
-        assert!(seen.processors >= 1 && seen.usable >= 1, "{seen:?}");
+        assert!(seen.cpus >= 1 && seen.usable >= 1, "{seen:?}");
         let other = scans.clone();
         thread::spawn(move || other.note())
             .join()
@@ -167,19 +166,19 @@ mod tests {
     }
 
     #[test]
-    fn too_few_workers_and_too_many_do_not_match_the_processors() {
-        let share = |threads, processors| {
+    fn too_few_workers_and_too_many_do_not_match_the_cpus() {
+        let share = |threads, cpus| {
             let seen = Seen {
                 usable: 4,
                 scans: 100,
                 threads,
-                processors,
+                cpus,
             };
             seen.match_of_workers()
         };
         assert!((share(4, 4) - 1.0).abs() < 1e-9);
         assert!((share(1, 1) - 0.25).abs() < 1e-9);
-        // One worker that wanders, four workers on one processor, and sixteen on four.
+        // One worker that wanders, four workers on one CPU, and sixteen on four.
         assert!((share(1, 4) - 0.25).abs() < 1e-9);
         assert!((share(4, 1) - 0.25).abs() < 1e-9);
         assert!((share(16, 4) - 0.25).abs() < 1e-9);

@@ -70,7 +70,7 @@ impl Upstream {
     }
 }
 
-/// Who counts an upstream's connections and requests.
+/// Where an upstream's connections and requests are counted.
 #[derive(Debug)]
 pub(crate) enum Counted {
     Embedded {

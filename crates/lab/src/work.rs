@@ -1,4 +1,4 @@
-//! Work for the processor: a known amount of it, not a sleep.
+//! CPU work: a known amount of it, not a sleep.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -15,19 +15,19 @@ const BATCH: u64 = 50_000;
 const MEASUREMENTS: usize = 9;
 
 thread_local! {
-    /// Pieces that this thread has done since somebody last asked.
+    /// Pieces that this thread has done since they were last taken.
     static DONE_HERE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Pieces of work that the calling thread has done since it last asked.
+/// Pieces of work that the calling thread has done since the last call of this function.
 pub(crate) fn taken_on_this_thread() -> u64 {
     DONE_HERE.take()
 }
 
-/// A piece of work that takes a known processor time, such as a rendering or a checksum would.
+/// A piece of work that takes a known CPU time, as a rendering or a checksum would.
 ///
-/// It is a fixed number of rounds of arithmetic, calibrated when the server starts, so that it is
-/// the same work whoever else uses the machine. Clones are cheap and count together.
+/// It is a fixed number of rounds of arithmetic, calibrated when the server starts: however busy the
+/// machine is later, the work is the same. Clones are cheap and count together.
 #[derive(Debug, Clone)]
 pub struct Work {
     rounds: u64,
@@ -36,9 +36,9 @@ pub struct Work {
 }
 
 impl Work {
-    /// Work that takes `duration` of a thread's processor time on this machine.
+    /// Work that takes `duration` of a thread's CPU time on this machine.
     pub(crate) fn calibrated(duration: Duration, seed: u64, counters: Arc<Counters>) -> Self {
-        // The processor may have to raise its clock first.
+        // The CPU may have to raise its clock first.
         compute(20 * BATCH);
         let mut seconds: Vec<f64> = (0..MEASUREMENTS)
             .map(|_| {
@@ -59,7 +59,7 @@ impl Work {
         }
     }
 
-    /// Does the work on the calling thread, which is busy meanwhile. The result depends on the data
+    /// Does the work on the calling thread, which does nothing else until it is done. The result depends on the data
     /// seed alone.
     pub fn run(&self) -> u64 {
         let _running = self.counters.enter_work();

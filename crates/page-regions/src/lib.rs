@@ -1,18 +1,18 @@
-//! In which memory region (NUMA node) do the pages behind some bytes lie, and who asks from where?
+//! In which NUMA node the pages behind some bytes lie, and on which CPU a thread runs. The names say
+//! *region* and *processor*, as the crates `region_cached` and `many_cpus` do.
 //!
-//! Memory has no place until it is first written: then the kernel takes a page, usually in the
-//! region of the processor that wrote. So a program that wants to know where its data is has to ask,
-//! and this crate asks: [`regions`] is `move_pages(2)` with nowhere to move to. Where the asking thread
-//! runs is the other half of the question, and [`processor`] answers it. Linux only; elsewhere both
-//! answers are `None`.
+//! The kernel chooses a page's node when the page is first written: usually the node of the CPU that
+//! writes. A program that wants to know where its data is has to ask: [`regions`] calls
+//! `move_pages(2)` without a node to move to. [`processor`] says where the calling thread runs. Linux
+//! only; elsewhere both answers are `None`.
 
 use std::collections::BTreeMap;
 
-/// The smallest page of all processors that Linux runs on. Where pages are larger, one is asked for
+/// The smallest page of all CPUs that Linux runs on. Where pages are larger, one is asked for
 /// several times, which changes no share.
 const PAGE: usize = 4096;
 
-/// How many pages behind `bytes` lie in which region, from a sample of at most `sample` pages,
+/// How many pages behind `bytes` lie in which node, from a sample of at most `sample` pages,
 /// evenly spread. Pages that were never written lie nowhere and are left out.
 ///
 /// `None` where the system does not tell.
@@ -28,8 +28,8 @@ pub fn regions(bytes: &[u8], sample: usize) -> Option<BTreeMap<u32, usize>> {
     regions_at(range.start as usize, bytes.len(), sample)
 }
 
-/// As [`regions`], of an address that was noted before. The memory behind it may be gone by now:
-/// nobody reads it, and pages that are no more lie nowhere.
+/// As [`regions`], of an address that was noted before. The memory behind it may be freed by now: it is
+/// not read, and pages that no longer exist are left out.
 pub fn regions_at(address: usize, length: usize, sample: usize) -> Option<BTreeMap<u32, usize>> {
     let pages = length / PAGE;
     let step = pages.div_ceil(sample.max(1)).max(1);
@@ -44,7 +44,7 @@ pub fn regions_at(address: usize, length: usize, sample: usize) -> Option<BTreeM
     Some(counted)
 }
 
-/// The processor on which the calling thread runs at this moment.
+/// The CPU on which the calling thread runs at this moment.
 ///
 /// By the C library, which works under valgrind too, where there is no vDSO to ask.
 pub fn processor() -> Option<usize> {

@@ -1,11 +1,11 @@
-//! Where the calling thread runs, by the system's word and nobody else's.
+//! Where the calling thread runs, as the system says.
 
-/// The processor of this moment, its memory region, and whether the thread can leave it.
+/// The CPU of this moment, its NUMA node, and whether the thread can leave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Here {
-    pub(crate) processor: usize,
-    pub(crate) region: u32,
-    /// The system lets the thread run on this processor only.
+    pub(crate) cpu: usize,
+    pub(crate) node: u32,
+    /// The system lets the thread run on this CPU only.
     pub(crate) pinned: bool,
 }
 
@@ -16,27 +16,27 @@ mod system {
 
     use super::Here;
 
-    static REGIONS: LazyLock<Vec<u32>> = LazyLock::new(read_regions);
+    static NODES: LazyLock<Vec<u32>> = LazyLock::new(read_nodes);
 
     impl Here {
         pub(crate) fn now() -> Self {
-            let processor = page_regions::processor().unwrap_or(0);
+            let cpu = page_regions::processor().unwrap_or(0);
             let allowed = rustix::thread::sched_getaffinity(None);
             Self {
-                processor,
-                region: REGIONS.get(processor).copied().unwrap_or(0),
+                cpu,
+                node: NODES.get(cpu).copied().unwrap_or(0),
                 pinned: allowed.is_ok_and(|allowed| allowed.count() == 1),
             }
         }
     }
 
-    /// The region of each processor.
-    pub(crate) fn regions() -> &'static [u32] {
-        &REGIONS
+    /// The node of each CPU.
+    pub(crate) fn cpu_nodes() -> &'static [u32] {
+        &NODES
     }
 
-    fn read_regions() -> Vec<u32> {
-        let mut regions = Vec::new();
+    fn read_nodes() -> Vec<u32> {
+        let mut nodes = Vec::new();
         for entry in fs::read_dir("/sys/devices/system/node")
             .into_iter()
             .flatten()
@@ -48,19 +48,19 @@ mod system {
                 .and_then(|n| n.parse::<u32>().ok());
             let list = fs::read_to_string(entry.path().join("cpulist"));
             if let (Some(number), Ok(list)) = (number, list) {
-                for processor in processors_in(&list) {
-                    if regions.len() <= processor {
-                        regions.resize(processor + 1, 0);
+                for cpu in cpus_in(&list) {
+                    if nodes.len() <= cpu {
+                        nodes.resize(cpu + 1, 0);
                     }
-                    regions[processor] = number;
+                    nodes[cpu] = number;
                 }
             }
         }
-        regions
+        nodes
     }
 
     /// `0-3,8` as the kernel writes it.
-    fn processors_in(list: &str) -> Vec<usize> {
+    fn cpus_in(list: &str) -> Vec<usize> {
         list.trim()
             .split(',')
             .filter_map(|part| {
@@ -74,9 +74,9 @@ mod system {
     #[cfg(test)]
     mod tests {
         #[test]
-        fn lists_of_processors_are_read() {
-            assert_eq!(super::processors_in("0-2,8\n"), [0, 1, 2, 8]);
-            assert!(super::processors_in("\n").is_empty());
+        fn lists_of_cpus_are_read() {
+            assert_eq!(super::cpus_in("0-2,8\n"), [0, 1, 2, 8]);
+            assert!(super::cpus_in("\n").is_empty());
         }
     }
 }
@@ -89,42 +89,42 @@ mod system {
 
     use super::Here;
 
-    static REGIONS: LazyLock<Vec<u32>> = LazyLock::new(|| {
+    static NODES: LazyLock<Vec<u32>> = LazyLock::new(|| {
         let processors = SystemHardware::current().all_processors();
-        let mut regions = Vec::new();
+        let mut nodes = Vec::new();
         for processor in processors.processors() {
             let id = processor.id() as usize;
-            if regions.len() <= id {
-                regions.resize(id + 1, 0);
+            if nodes.len() <= id {
+                nodes.resize(id + 1, 0);
             }
-            regions[id] = processor.memory_region_id();
+            nodes[id] = processor.memory_region_id();
         }
-        regions
+        nodes
     });
 
     impl Here {
-        // No other system tells a thread's processors in safe code, so only what was bound by
-        // `many_cpus` counts.
+        // Other systems tell a thread's CPUs only in unsafe code, so only threads that `many_cpus`
+        // has pinned count as pinned.
         pub(crate) fn now() -> Self {
             let hardware = SystemHardware::current();
             Self {
-                processor: hardware.current_processor_id() as usize,
-                region: hardware.current_memory_region_id(),
+                cpu: hardware.current_processor_id() as usize,
+                node: hardware.current_memory_region_id(),
                 pinned: hardware.is_thread_processor_pinned(),
             }
         }
     }
 
-    /// The region of each processor.
-    pub(crate) fn regions() -> &'static [u32] {
-        &REGIONS
+    /// The node of each CPU.
+    pub(crate) fn cpu_nodes() -> &'static [u32] {
+        &NODES
     }
 }
 
-pub(crate) use self::system::regions;
+pub(crate) use self::system::cpu_nodes;
 
 #[cfg(test)]
-pub(crate) fn pin_to_this_processor() -> bool {
+pub(crate) fn pin_to_this_cpu() -> bool {
     #[cfg(target_os = "linux")]
     {
         let mut only = rustix::thread::CpuSet::new();

@@ -1,5 +1,4 @@
-//! Bodies of any length: chunks without an end that would be known beforehand, and one byte higher
-//! than all others.
+//! Bodies of any length, sent in chunks without a `Content-Length`. One byte is higher than all others.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -25,7 +24,7 @@ pub(super) struct Chunks {
 }
 
 /// Makes bodies that depend on the data seed, and on their number: the highest byte of each is at
-/// another place, so that only those who look at all bytes find it.
+/// another position, so that only a reader of all bytes finds it.
 #[derive(Debug, Clone)]
 pub(super) struct Maker {
     ordinary: Bytes,
@@ -92,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_highest_byte_is_there_once_and_every_time_elsewhere() {
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         for (seed, highest, length) in [(0, 255, 200_000), (3, 252, 200_003)] {
             for number in 1..=4 {
                 let mut chunks = Maker::new(seed).make(number, 200_000);
@@ -102,11 +101,11 @@ mod tests {
                 let found: Vec<usize> = (0..length).filter(|at| body[*at] >= 128).collect();
                 assert_eq!(found.len(), 1);
                 assert_eq!(body[found[0]], highest);
-                places.push(found[0]);
+                positions.push(found[0]);
             }
         }
-        places.dedup();
-        assert_eq!(places.len(), 8);
+        positions.dedup();
+        assert_eq!(positions.len(), 8);
     }
 
     #[test]

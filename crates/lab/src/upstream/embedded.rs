@@ -58,12 +58,12 @@ pub(super) fn start(options: &Options, counters: &Arc<Counters>) -> io::Result<S
     })
 }
 
-/// What every connection needs to answer.
+/// What every connection answers with.
 #[derive(Debug, Clone)]
 struct Answers {
-    /// Nearly always.
+    /// For all other requests.
     message: Bytes,
-    /// To those who ask for a body of a certain length.
+    /// For requests that name the length of a body.
     bodies: Maker,
     /// Waited for before each answer, as if the upstream were on a network.
     latency: Duration,
@@ -147,7 +147,7 @@ mod tls {
     use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
     use tokio_rustls::server::TlsStream;
 
-    /// TLS with a certificate for `localhost` that was made now and is trusted by nobody else.
+    /// TLS with a certificate for `localhost` that is made at the start and that no other program trusts.
     #[derive(Clone)]
     pub(super) struct Acceptor {
         acceptor: TlsAcceptor,
@@ -186,7 +186,7 @@ mod tls {
     }
 }
 
-/// Without the `tls` feature nobody can ask for it.
+/// Without the `tls` feature there is none.
 #[cfg(not(feature = "tls"))]
 mod tls {
     use std::io;
