@@ -7,7 +7,7 @@
 //! Change `read` below so that no request waits for another one's database call.
 //! It must answer as before, and must still call the database for every request.
 //!
-//!     cargo workshop check 1       is it cured?
+//!     cargo workshop check 1       is it fixed?
 //!     cargo workshop hint 1        the next hint
 //!     cargo workshop solution 1    one way to do it, as a diff
 //!     cargo workshop reset 1       start over (your file is kept aside)

@@ -10,7 +10,7 @@ use bench::server::{Launch, Server, get};
 use loadgen::interrupt::Interrupt;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter1");
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn start(variant: &str) -> Server {
     let launch = Launch::of(Path::new(PROGRAM), variant);
@@ -65,7 +65,7 @@ fn it_ends_when_whoever_started_it_is_gone() {
     drop(child.stdin.take());
     let asked = Instant::now();
     while child.try_wait().expect("a child").is_none() {
-        assert!(asked.elapsed() < PATIENCE, "it still runs");
+        assert!(asked.elapsed() < TIMEOUT, "it still runs");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -79,7 +79,7 @@ fn a_profile_that_makes_no_sense_is_refused_in_a_sentence() {
         ("/debug/pprof/last", "404"),
         ("/debug/nothing", "404"),
     ] {
-        let refusal = get(server.admin(), path, PATIENCE).expect_err("refused");
+        let refusal = get(server.admin(), path, TIMEOUT).expect_err("refused");
         assert!(refusal.starts_with(expected), "{path}: {refusal}");
     }
 }
@@ -110,7 +110,7 @@ mod profiles {
     }
 
     fn ask(admin: SocketAddr, path: &str) -> Vec<u8> {
-        get(admin, path, PATIENCE).unwrap_or_else(|refusal| panic!("{path}: {refusal}"))
+        get(admin, path, TIMEOUT).unwrap_or_else(|refusal| panic!("{path}: {refusal}"))
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod profiles {
         let admin = server.admin();
         let first = std::thread::spawn(move || ask(admin, "/debug/pprof/profile?seconds=2"));
         std::thread::sleep(Duration::from_millis(500));
-        let refusal = get(admin, "/debug/pprof/profile?seconds=1", PATIENCE).expect_err("busy");
+        let refusal = get(admin, "/debug/pprof/profile?seconds=1", TIMEOUT).expect_err("busy");
         assert!(refusal.starts_with("409"), "{refusal}");
         first.join().expect("the first profile is not disturbed");
     }
@@ -195,7 +195,7 @@ mod profiles {
             }
         });
         assert_eq!(
-            get(server.service(), "/read", PATIENCE).as_deref(),
+            get(server.service(), "/read", TIMEOUT).as_deref(),
             Ok(&b"6"[..])
         );
         let metrics = server.metrics().expect("the admin listener answers");

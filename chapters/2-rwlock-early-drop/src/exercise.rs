@@ -9,7 +9,7 @@
 //! requests must be answered as before, every read must still call the database,
 //! and every write must still be made and recorded.
 //!
-//!     cargo workshop check 2       is it cured?
+//!     cargo workshop check 2       is it fixed?
 //!     cargo workshop hint 2        the next hint
 //!     cargo workshop solution 2    one way to do it, as a diff
 //!     cargo workshop reset 2       start over (your file is kept aside)

@@ -1,4 +1,4 @@
-//! Another cure: readers keep a snapshot, which is no guard and holds nobody up.
+//! Another fix: readers keep a snapshot, which is no guard and delays no writer.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -47,7 +47,7 @@ fn ask(server: &Server, request: &str, body: &str) -> String {
     format!("{status} {body}")
 }
 
-/// Two seconds of users who never pause, and of whose requests so many are writes.
+/// Two seconds of users who never pause. `write_share` of their requests are writes.
 fn load(server: &Server, write_share: f64) -> Outcome {
     let write = Exchange {
         method: "POST".to_owned(),
@@ -129,7 +129,7 @@ fn where_guards_end_early_writes_are_made_during_calls() {
     }
 }
 
-/// Why nobody notices in a test that only reads.
+/// A test that only reads does not notice the fault.
 #[test]
 fn without_writes_the_problem_lets_every_user_into_the_database_at_once() {
     for (variant, expected) in [("problem", USERS), ("mutex-held", 1)] {

@@ -8,7 +8,7 @@
 //! before. Every request must still go through all of its rounds, which stand for
 //! as many records, and may keep nothing for the next request.
 //!
-//!     cargo workshop check 3       is it cured?
+//!     cargo workshop check 3       is it fixed?
 //!     cargo workshop hint 3        the next hint
 //!     cargo workshop solution 3    one way to do it, as a diff
 //!     cargo workshop reset 3       start over (your file is kept aside)

@@ -1,4 +1,4 @@
-//! The mechanism, counted: what one `checksum` asks of the heap.
+//! The root cause, counted: what one `checksum` asks of the heap.
 //!
 //! A count like this costs no load and no quiet machine, and it never wavers: a service of your
 //! own can have such a test beside its others.

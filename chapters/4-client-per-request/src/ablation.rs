@@ -7,10 +7,10 @@ use lab::Upstream;
 use reqwest::{Certificate, Client, Result};
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::answers::{self, BadGateway, Message, PATIENCE};
+use crate::answers::{self, BadGateway, Message, TIMEOUT};
 
 // ANCHOR: no_roots
-/// A client per request that does not load the system's root certificates. It trusts nobody, so
+/// A client per request that does not load the system's root certificates. It trusts no server, so
 /// it is good for plain HTTP only.
 pub(crate) fn no_roots(upstream: Upstream) -> Router {
     routes(upstream, || Client::builder().tls_certs_only([]).build())
@@ -64,7 +64,7 @@ where
     F: Fn() -> Result<Client> + Clone + Send + Sync + 'static,
 {
     let io = async move || -> std::result::Result<Json<Message>, BadGateway> {
-        let request = client()?.get(upstream.url()).timeout(PATIENCE);
+        let request = client()?.get(upstream.url()).timeout(TIMEOUT);
         let response = request.send().await?.error_for_status()?;
         Ok(Json(response.json().await?))
     };

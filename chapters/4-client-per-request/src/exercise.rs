@@ -9,7 +9,7 @@
 //! Change the code below so that requests share connections to the upstream.
 //! Each must be answered as before, and each must still ask the upstream.
 //!
-//!     cargo workshop check 4       is it cured?
+//!     cargo workshop check 4       is it fixed?
 //!     cargo workshop hint 4        the next hint
 //!     cargo workshop solution 4    one way to do it, as a diff
 //!     cargo workshop reset 4       start over (your file is kept aside)
@@ -20,7 +20,7 @@ use axum::{Json, Router};
 use lab::Upstream;
 use reqwest::Client;
 
-use crate::answers::{self, BadGateway, Message, PATIENCE};
+use crate::answers::{self, BadGateway, Message, TIMEOUT};
 
 // ANCHOR: routes
 /// `GET /io` passes on what the upstream answers; `GET /static` asks nobody.
@@ -35,7 +35,7 @@ pub(crate) fn routes(upstream: Upstream) -> Router {
 // ANCHOR: io
 async fn io(State(upstream): State<Upstream>) -> Result<Json<Message>, BadGateway> {
     let client = Client::new();
-    let request = client.get(upstream.url()).timeout(PATIENCE);
+    let request = client.get(upstream.url()).timeout(TIMEOUT);
 
     let response = request.send().await?.error_for_status()?;
     let message = response.json().await?;

@@ -10,7 +10,7 @@ use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use lab::Upstream;
 
-use crate::answers::{self, BadGateway, Message, PATIENCE};
+use crate::answers::{self, BadGateway, Message, TIMEOUT};
 
 type HttpClient = Client<HttpConnector, Empty<Bytes>>;
 
@@ -46,5 +46,5 @@ async fn ask(client: &HttpClient, upstream: &Upstream) -> Result<Json<Message>, 
         let body = response.into_body().collect().await?.to_bytes();
         Ok(Json(serde_json::from_slice(&body)?))
     };
-    tokio::time::timeout(PATIENCE, answer).await?
+    tokio::time::timeout(TIMEOUT, answer).await?
 }

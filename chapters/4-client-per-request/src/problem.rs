@@ -6,7 +6,7 @@ use axum::{Json, Router};
 use lab::Upstream;
 use reqwest::Client;
 
-use crate::answers::{self, BadGateway, Message, PATIENCE};
+use crate::answers::{self, BadGateway, Message, TIMEOUT};
 
 // ANCHOR: routes
 /// `GET /io` passes on what the upstream answers; `GET /static` asks nobody.
@@ -21,7 +21,7 @@ pub(crate) fn routes(upstream: Upstream) -> Router {
 // ANCHOR: io
 async fn io(State(upstream): State<Upstream>) -> Result<Json<Message>, BadGateway> {
     let client = Client::new();
-    let request = client.get(upstream.url()).timeout(PATIENCE);
+    let request = client.get(upstream.url()).timeout(TIMEOUT);
 
     let response = request.send().await?.error_for_status()?;
     let message = response.json().await?;

@@ -6,7 +6,7 @@ use axum::{Json, Router};
 use lab::Upstream;
 use reqwest::Client;
 
-use crate::answers::{self, BadGateway, Message, PATIENCE};
+use crate::answers::{self, BadGateway, Message, TIMEOUT};
 
 // ANCHOR: routes
 /// What every request needs. To clone the client is to share its connections.
@@ -29,7 +29,7 @@ pub(crate) fn routes(upstream: Upstream) -> Router {
 // ANCHOR: io
 async fn io(State(service): State<Service>) -> Result<Json<Message>, BadGateway> {
     let Service { client, upstream } = service;
-    let request = client.get(upstream.url()).timeout(PATIENCE);
+    let request = client.get(upstream.url()).timeout(TIMEOUT);
 
     let response = request.send().await?.error_for_status()?;
     let message = response.json().await?;

@@ -10,7 +10,7 @@ use bench::server::{Launch, Server, get};
 use loadgen::interrupt::Interrupt;
 
 const VARIANTS: [&str; 4] = ["problem", "solution", "no-pool", "hyper-shared"];
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An upstream that tells its counts once, as the lab asks at the start. Then it only listens,
 /// until the listener that it returns is dropped.
@@ -39,7 +39,7 @@ fn start(variant: &str, upstream: SocketAddr) -> Server {
 }
 
 fn refusal(server: &Server) -> String {
-    get(server.service(), "/io", PATIENCE).expect_err("no answer of the upstream")
+    get(server.service(), "/io", TIMEOUT).expect_err("no answer of the upstream")
 }
 
 #[test]

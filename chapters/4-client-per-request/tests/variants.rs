@@ -9,7 +9,7 @@ use loadgen::interrupt::Interrupt;
 use measurement::load::{Exchange, Load};
 
 const ANSWER: &str = r#"{"status":200,"msg":"Good Luck!"}"#;
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Variants that open a connection for each request.
 const PER_REQUEST: [&str; 6] = [
@@ -33,7 +33,7 @@ fn start(variant: &str, data_seed: u64, arguments: &[&str]) -> Server {
 }
 
 fn answer(server: &Server, path: &str) -> String {
-    let body = get(server.service(), path, PATIENCE);
+    let body = get(server.service(), path, TIMEOUT);
     let body = body.unwrap_or_else(|refusal| panic!("{path}: {refusal}"));
     String::from_utf8(body).expect("text")
 }
@@ -55,7 +55,7 @@ fn all_variants_answer_alike() {
             let server = start(variant, data_seed, &[]);
             assert_eq!(answer(&server, "/io"), expected, "{variant}");
             assert_eq!(answer(&server, "/static"), ANSWER, "{variant}");
-            let elsewhere = get(server.service(), "/", PATIENCE);
+            let elsewhere = get(server.service(), "/", TIMEOUT);
             assert!(elsewhere.expect_err("no such path").starts_with("404"));
         }
     }

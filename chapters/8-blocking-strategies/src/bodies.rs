@@ -11,19 +11,19 @@ use hyper_util::rt::TokioExecutor;
 use lab::Upstream;
 use tokio::time::timeout;
 
-use crate::Refusal;
+use crate::Error;
 
-/// The longest body that is taken.
+/// The longest body that the service accepts.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
-/// How much a connection reads ahead. Four times as much is the default, and 64 bodies at once would
-/// hold that much in buffers alone.
+/// How much a connection reads ahead: a quarter of the default, so that the buffers of 64 bodies at
+/// once take 8 MiB and not 32.
 const BUFFER: usize = 128 * 1024;
 
 /// How long the upstream may be silent.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Fetches bodies. To clone it is to share its connections.
+/// Fetches bodies. Clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Bodies {
     client: Client<HttpConnector, Empty<Bytes>>,
@@ -47,21 +47,21 @@ impl Bodies {
         }
     }
 
-    /// Asks the upstream for a body of so many bytes. How many come, it decides: the body is
-    /// chunked, so nobody knows its length before its end.
+    /// Asks the upstream for a body of so many bytes. The upstream may send more or fewer: the body is
+    /// chunked, so its length is known at its end.
     ///
     /// # Errors
     ///
     /// When the upstream does not answer, or not with a body.
-    pub async fn fetch(&self, bytes: u64) -> Result<Body, Refusal> {
+    pub async fn fetch(&self, bytes: u64) -> Result<Body, Error> {
         let url = format!("{}bodies/{bytes}", self.upstream);
-        let url = url.parse().map_err(Refusal::upstream)?;
-        let response = timeout(PATIENCE, self.client.get(url))
+        let url = url.parse().map_err(Error::upstream)?;
+        let response = timeout(TIMEOUT, self.client.get(url))
             .await
-            .map_err(Refusal::upstream)?
-            .map_err(Refusal::upstream)?;
+            .map_err(Error::upstream)?
+            .map_err(Error::upstream)?;
         if !response.status().is_success() {
-            return Err(Refusal::upstream(response.status().to_string()));
+            return Err(Error::upstream(response.status().to_string()));
         }
         Ok(Body {
             incoming: response.into_body(),
@@ -76,31 +76,32 @@ impl Body {
     /// # Errors
     ///
     /// When the upstream fails or falls silent, or the body is longer than the service takes.
-    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Refusal> {
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
-            let next = timeout(PATIENCE, self.incoming.frame());
-            let Some(frame) = next.await.map_err(Refusal::upstream)? else {
+            let next = timeout(TIMEOUT, self.incoming.frame());
+            let Some(frame) = next.await.map_err(Error::upstream)? else {
                 return Ok(None);
             };
-            // What is no data is a trailer.
-            let Ok(chunk) = frame.map_err(Refusal::upstream)?.into_data() else {
+            // A frame without data carries trailers: skip it.
+            let Ok(chunk) = frame.map_err(Error::upstream)?.into_data() else {
                 continue;
             };
             self.length += chunk.len() as u64;
             if self.length > LONGEST {
-                return Err(Refusal::TooLarge(LONGEST));
+                return Err(Error::TooLarge(LONGEST));
             }
             return Ok(Some(chunk));
         }
     }
 
     // ANCHOR: batch
-    /// The next chunks, `enough` bytes of them or more; fewer before the end, none at the end.
+    /// Chunks until they have `enough` bytes together. Fewer bytes at the end of the body, and no
+    /// chunk after it.
     ///
     /// # Errors
     ///
     /// As [`Body::chunk`].
-    pub async fn batch(&mut self, enough: usize) -> Result<Vec<Bytes>, Refusal> {
+    pub async fn batch(&mut self, enough: usize) -> Result<Vec<Bytes>, Error> {
         let mut batch = Vec::new();
         let mut length = 0;
         while length < enough {

@@ -1,16 +1,16 @@
-//! Any way to keep a body by any strategy, as the URL says: `/summarize?keep=fs&strategy=permit`.
+//! Any way to store a body with any strategy, as the URL says: `/summarize?keep=fs&strategy=permit`.
 
 use axum::Router;
 use axum::extract::{Query, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
-use crate::{Asked, Refusal, Service, Strategy};
+use crate::{Asked, Error, Service, Strategy};
 
-/// Bytes that are handed over at once. A hand-over costs some microseconds, whatever is in it.
+/// Bytes that are off-loaded at once. To off-load costs some microseconds, however many bytes it is.
 const BATCH: usize = 256 * 1024;
 
-/// `routes`, but for requests that name a strategy.
+/// Answers requests that name a strategy; all others go to `routes`.
 pub fn or_else(service: Service, routes: Router) -> Router {
     routes.layer(from_fn_with_state(service, answer))
 }
@@ -37,7 +37,7 @@ pub async fn summarize(
     service: Service,
     asked: Asked,
     strategy: Strategy,
-) -> Result<String, Refusal> {
+) -> Result<String, Error> {
     let blocking = &service.blocking;
     let mut body = service.bodies.fetch(asked.bytes).await?;
     let mut kept = match asked.keep {
@@ -49,7 +49,7 @@ pub async fn summarize(
         if batch.is_empty() {
             break;
         }
-        // To keep something in memory is to note where it is, and blocks nobody.
+        // Keeping chunks in memory does not block.
         kept = if asked.keep.is_none() || kept.is_in_file() {
             blocking.run(strategy, move || kept.with(batch)).await??
         } else {

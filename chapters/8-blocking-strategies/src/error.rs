@@ -1,13 +1,13 @@
-//! What the service says when there is no summary.
+//! The errors that a request may get instead of a summary.
 
 use std::io::{self, ErrorKind};
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
-/// Why a request has no summary. None of these concerns any other request.
+/// Why a request has no summary. No error affects another request.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
+pub enum Error {
     /// Longer than the service keeps: status 413.
     #[error("the body is longer than {0} bytes")]
     TooLarge(u64),
@@ -25,7 +25,7 @@ pub enum Refusal {
     Panicked,
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
@@ -36,13 +36,13 @@ impl From<io::Error> for Refusal {
     }
 }
 
-impl Refusal {
+impl Error {
     pub(crate) fn upstream(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Upstream(error.into())
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let status = match self {
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,

@@ -10,7 +10,7 @@
 //! limits: nearly as many bodies a second as before, far fewer threads than
 //! requests, and no more memory than the files were meant to save.
 //!
-//!     cargo workshop check 8       is it cured?
+//!     cargo workshop check 8       is it fixed?
 //!     cargo workshop hint 8        the next hint
 //!     cargo workshop solution 8    one way to do it, as a diff
 //!     cargo workshop reset 8       start over (your file is kept aside)
@@ -18,7 +18,7 @@
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::routing::get;
-use chapter8::{Asked, Refusal, Service};
+use chapter8::{Asked, Error, Service};
 
 // ANCHOR: routes
 /// `GET /summarize` fetches a body and answers with its highest byte and its length; `GET /ping`
@@ -35,7 +35,7 @@ pub(crate) fn routes(service: Service) -> Router {
 async fn summarize(
     State(service): State<Service>,
     Query(asked): Query<Asked>,
-) -> Result<String, Refusal> {
+) -> Result<String, Error> {
     let mut body = service.bodies.fetch(asked.bytes).await?;
     // In memory while it is small, in a file once it is large.
     let mut kept = service.keep();

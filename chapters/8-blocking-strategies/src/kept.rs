@@ -1,4 +1,4 @@
-//! Where a body lives between its arrival and its summary.
+//! Where a body is stored between its arrival and its summary.
 
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -34,10 +34,10 @@ pub enum Keep {
     MmapCopy,
 }
 
-/// A body, or what has come of it.
+/// A body, or the part of it that has come.
 #[derive(Debug)]
 pub enum Kept {
-    /// In memory as it came. Once it is longer than `most`, it moves to a file in `files`.
+    /// In memory, in the chunks in which it came. Longer than `most`, it moves to a file in `files`.
     Chunks {
         /// What has come.
         chunks: Vec<Bytes>,
@@ -50,7 +50,7 @@ pub enum Kept {
     Gathered(Vec<u8>),
     /// In a file.
     File {
-        /// It has no name: nobody else can open it, and it is gone when this is.
+        /// It has no name: no other process can open it, and it is gone when this is dropped.
         file: CountedFile,
         /// How to read it.
         keep: Keep,
@@ -134,7 +134,8 @@ impl Kept {
     }
     // ANCHOR_END: push
 
-    /// Keeps more chunks, one after the other; for those who send it to another thread and back.
+    /// Keeps more chunks, one after the other. Takes and returns the body, so that it can be sent to
+    /// another thread and back.
     ///
     /// # Errors
     ///
@@ -183,12 +184,12 @@ impl Kept {
     // ANCHOR_END: summary
 }
 
-/// The file as memory. Nobody but us can change it meanwhile, as it has no name.
+/// The file as memory. It has no name, so no other process can change it.
 fn mapped(file: &CountedFile) -> io::Result<Map> {
     let map = Map::with_options().map(file.get_ref());
     let map = map.map_err(io::Error::other)?;
     file.count(map.len());
-    // Advice that is not taken costs time, and nothing else.
+    // If the system ignores the advice, reading takes longer.
     let _ = map.advise(Advise::Sequential);
     Ok(map)
 }

@@ -1,24 +1,24 @@
 //! Chapter 8: what all variants stand on, so that each of them shows only how it blocks.
 //!
-//! Read in this order: `summary` (what is computed), `kept` (where a body lives meanwhile), `bodies`
-//! (where it comes from), `refusal` (what may go wrong), `strategy` and `pool` (who may block),
-//! `by_query` (any combination, asked for in the URL).
+//! Read in this order: `summary` (what is computed), `kept` (where a body is stored until then),
+//! `bodies` (where it comes from), `error` (what may go wrong), `strategy` and `pool` (which thread
+//! runs what blocks), `by_query` (any combination, chosen in the URL).
 
 mod bodies;
 pub mod by_query;
+mod error;
 mod kept;
 mod pool;
-mod refusal;
 mod strategy;
 mod summary;
 
 use std::path::PathBuf;
 
 pub use bodies::{Bodies, Body};
+pub use error::Error;
 pub use kept::{IN_MEMORY, Keep, Kept};
 use lab::Upstream;
 pub use pool::Pool;
-pub use refusal::Refusal;
 use serde::Deserialize;
 pub use strategy::{Blocking, Strategy};
 pub use summary::Summary;
@@ -28,14 +28,14 @@ pub use summary::Summary;
 pub struct Service {
     /// Where bodies come from.
     pub bodies: Bodies,
-    /// Who may block, for those who ask for a strategy by name.
+    /// Runs what blocks, for requests and variants that name a strategy.
     pub blocking: Blocking,
     files: PathBuf,
 }
 
 impl Service {
-    /// A service that fetches from `upstream` and puts large bodies into files in the folder
-    /// `files`, with as many extra threads or permits as `extra` says.
+    /// A service that fetches bodies from `upstream` and stores large ones in files in the folder
+    /// `files`. `extra` is the number of threads of the pool, and of permits.
     pub fn new(upstream: &Upstream, files: PathBuf, extra: usize) -> Self {
         Self {
             bodies: Bodies::of(upstream),
@@ -44,16 +44,16 @@ impl Service {
         }
     }
 
-    /// A place for a body of unknown length: in memory while it is small, then in a file.
+    /// An empty body, to which chunks are added: stored in memory while it is small, then in a file.
     pub fn keep(&self) -> Kept {
         Kept::by_size(self.files.clone())
     }
 
-    /// A place of a certain kind.
+    /// An empty body that is stored in one way, whatever its length.
     ///
     /// # Errors
     ///
-    /// When there can be no file.
+    /// When no file can be created.
     pub fn keep_as(&self, keep: Keep) -> std::io::Result<Kept> {
         Kept::always(keep, &self.files)
     }
@@ -62,12 +62,12 @@ impl Service {
 /// The query of `GET /summarize`.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct Asked {
-    /// How long a body to fetch.
+    /// Length of the body to fetch.
     #[serde(default = "eight_mebibytes")]
     pub bytes: u64,
-    /// Where to keep it; by its size unless that is said.
+    /// How to store it; by its size if absent.
     pub keep: Option<Keep>,
-    /// How to block; as the variant does unless that is said.
+    /// Which thread runs what blocks; as in the variant if absent.
     pub strategy: Option<Strategy>,
 }
 

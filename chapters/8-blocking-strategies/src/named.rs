@@ -9,7 +9,7 @@ use chapter8::by_query;
 use chapter8::{Asked, Service, Strategy};
 use tokio::sync::Semaphore;
 
-/// The problem's routes, but whatever blocks is done by `strategy`.
+/// The problem's routes, with `strategy` running what blocks.
 pub(crate) fn routes(service: Service, strategy: Strategy) -> Router {
     let summarize = async move |State(service): State<Service>, Query(asked): Query<Asked>| {
         by_query::summarize(service, asked, strategy).await
@@ -20,12 +20,12 @@ pub(crate) fn routes(service: Service, strategy: Strategy) -> Router {
         .with_state(service)
 }
 
-/// The problem's routes, but with no more than so many bodies at once. Their files stay where they
-/// were: one half of the solution, to see what it does alone.
-pub(crate) fn few_at_once(service: Service, places: usize) -> Router {
-    let places = Arc::new(Semaphore::new(places));
+/// The problem's routes with a concurrency limit on bodies. The reactor's thread still writes and reads
+/// their files: one half of the solution, to see what it does alone.
+pub(crate) fn few_at_once(service: Service, limit: usize) -> Router {
+    let limit = Arc::new(Semaphore::new(limit));
     let summarize = async move |State(service): State<Service>, Query(asked): Query<Asked>| {
-        let _place = places.acquire().await;
+        let _permit = limit.acquire().await;
         by_query::summarize(service, asked, Strategy::Direct).await
     };
     Router::new()

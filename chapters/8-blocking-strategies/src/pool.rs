@@ -1,4 +1,4 @@
-//! A pool of threads of our own, with a queue that has an end.
+//! A pool of threads of our own, with a bounded queue.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,16 +7,16 @@ use std::thread;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// Jobs that may wait for a thread. Whoever comes later waits as a task.
-const PLACES: usize = 256;
+/// Jobs that the queue holds. When it is full, the next caller waits as a task for a slot.
+const QUEUE_LENGTH: usize = 256;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// So many threads, started at once and kept.
+/// A fixed number of threads, started at once and kept.
 #[derive(Debug)]
 pub struct Pool {
     queue: Arc<Queue>,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
 }
 
 #[derive(Default)]
@@ -27,12 +27,12 @@ struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    /// A job with its place, which is given back when a thread takes the job.
+    /// Each job holds its slot of the queue until a thread takes the job.
     jobs: VecDeque<(Job, OwnedSemaphorePermit)>,
     is_closed: bool,
 }
 
-// A job has nothing to tell.
+// A job has nothing to print.
 impl std::fmt::Debug for Queue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Queue").finish_non_exhaustive()
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Queue {
 }
 
 impl Pool {
-    /// A pool of so many threads. Fewer, if the system gives no more.
+    /// A pool of `threads` threads, or of fewer if the system refuses some.
     pub fn new(threads: usize) -> Self {
         let queue = Arc::new(Queue::default());
         for _ in 0..threads {
@@ -48,34 +48,34 @@ impl Pool {
             let builder = thread::Builder::new().name("dispatch".to_owned());
             let _ = builder.spawn(move || {
                 while let Some(job) = queue.next() {
-                    // A panic has been reported, and whoever waits for the job learns of it.
+                    // The panic hook has reported it, and the caller gets `None`.
                     let _ = catch_unwind(AssertUnwindSafe(job));
                 }
             });
         }
         Self {
             queue,
-            places: Arc::new(Semaphore::new(PLACES)),
+            slots: Arc::new(Semaphore::new(QUEUE_LENGTH)),
         }
     }
 
     // ANCHOR: run
     /// Queues `work` and waits for its result; `None` if it panicked.
     ///
-    /// What was queued is not begun if nobody waits for it any more.
+    /// A queued job is skipped when its caller has gone.
     pub async fn run<T, F>(&self, work: F) -> Option<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
+        let slot = Arc::clone(&self.slots).acquire_owned().await.ok()?;
         let (result, received) = oneshot::channel();
         let job = move || {
             if !result.is_closed() {
                 let _ = result.send(work());
             }
         };
-        self.queue.push(Box::new(job), place);
+        self.queue.push(Box::new(job), slot);
         received.await.ok()
     }
     // ANCHOR_END: run
@@ -90,20 +90,20 @@ impl Drop for Pool {
 }
 
 impl Queue {
-    fn push(&self, job: Job, place: OwnedSemaphorePermit) {
+    fn push(&self, job: Job, slot: OwnedSemaphorePermit) {
         let waiting = self.waiting.lock();
         let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
-        waiting.jobs.push_back((job, place));
+        waiting.jobs.push_back((job, slot));
         drop(waiting);
         self.changed.notify_one();
     }
 
-    /// The next job, however long that takes; `None` when the pool is gone.
+    /// Waits for the next job; `None` when the pool was dropped.
     fn next(&self) -> Option<Job> {
         let waiting = self.waiting.lock();
         let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Some((job, _place)) = waiting.jobs.pop_front() {
+            if let Some((job, _slot)) = waiting.jobs.pop_front() {
                 return Some(job);
             }
             if waiting.is_closed {

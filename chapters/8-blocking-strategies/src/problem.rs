@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::routing::get;
-use chapter8::{Asked, Refusal, Service};
+use chapter8::{Asked, Error, Service};
 
 // ANCHOR: routes
 /// `GET /summarize` fetches a body and answers with its highest byte and its length; `GET /ping`
@@ -20,7 +20,7 @@ pub(crate) fn routes(service: Service) -> Router {
 async fn summarize(
     State(service): State<Service>,
     Query(asked): Query<Asked>,
-) -> Result<String, Refusal> {
+) -> Result<String, Error> {
     let mut body = service.bodies.fetch(asked.bytes).await?;
     // In memory while it is small, in a file once it is large.
     let mut kept = service.keep();

@@ -1,5 +1,5 @@
 //! The solution: two threads write and read the files, the reactor's own does neither, and no more
-//! bodies come in than those two keep up with.
+//! bodies are fetched at once than those two keep up with.
 
 use std::io;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::routing::get;
-use chapter8::{Asked, Refusal, Service};
+use chapter8::{Asked, Error, Service};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -27,9 +27,9 @@ pub(crate) fn routes(service: Service) -> Router {
 async fn summarize(
     State((service, limits)): State<(Service, Limits)>,
     Query(asked): Query<Asked>,
-) -> Result<String, Refusal> {
-    // Who waits here has asked for nothing yet, and holds nothing.
-    let _place = limits.places.acquire().await;
+) -> Result<String, Error> {
+    // A request that waits here has fetched nothing yet, and holds nothing.
+    let _permit = limits.bodies.acquire().await;
     let mut body = service.bodies.fetch(asked.bytes).await?;
     // In memory while it is small, in a file once it is large.
     let mut kept = service.keep();
@@ -46,44 +46,44 @@ async fn summarize(
 // ANCHOR_END: summarize
 
 // ANCHOR: limits
-/// Bodies that come in at once: for each thread one that it works on, and the next.
-const PLACES: usize = 2 * THREADS;
+/// Bodies at once: for each thread one that it works on, and the next.
+const CONCURRENT_BODIES: usize = 2 * THREADS;
 
 /// Threads that may wait for the disk at once.
 const THREADS: usize = 2;
 
-/// Bytes that are handed over at once. A hand-over costs some microseconds, whatever is in it, and
-/// each body holds so many bytes while it waits for its turn.
+/// Bytes that are off-loaded to another thread at once. To off-load costs some microseconds, however
+/// many bytes it is, and each body holds so many bytes while it waits for a thread.
 const BATCH: usize = 256 * 1024;
 
-/// What may happen at once.
+/// Concurrency limits.
 #[derive(Debug, Clone)]
 struct Limits {
-    places: Arc<Semaphore>,
-    turns: Arc<Semaphore>,
+    bodies: Arc<Semaphore>,
+    threads: Arc<Semaphore>,
 }
 
 impl Limits {
     fn new() -> Self {
         Self {
-            places: Arc::new(Semaphore::new(PLACES)),
-            turns: Arc::new(Semaphore::new(THREADS)),
+            bodies: Arc::new(Semaphore::new(CONCURRENT_BODIES)),
+            threads: Arc::new(Semaphore::new(THREADS)),
         }
     }
 
-    /// Waits for a turn, then for the work on another thread.
-    async fn block<T, F>(&self, work: F) -> Result<T, Refusal>
+    /// Waits until a thread is free, then for the work that it does.
+    async fn block<T, F>(&self, work: F) -> Result<T, Error>
     where
         F: FnOnce() -> io::Result<T> + Send + 'static,
         T: Send + 'static,
     {
-        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        let permit = Arc::clone(&self.threads).acquire_owned().await;
         let done = spawn_blocking(move || {
             // Returned when the work is done, not when the request is given up.
-            let _turn = turn;
+            let _permit = permit;
             work()
         });
-        Ok(done.await.map_err(|_| Refusal::Panicked)??)
+        Ok(done.await.map_err(|_| Error::Panicked)??)
     }
 }
 // ANCHOR_END: limits

@@ -1,4 +1,4 @@
-//! Four ways to run what blocks.
+//! Four strategies for running what blocks.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use tokio::task::{block_in_place, spawn_blocking};
 
-use crate::{Pool, Refusal};
+use crate::{Error, Pool};
 
-/// Who runs what blocks.
+/// Which thread runs what blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
     /// The reactor's thread, as if it did not block.
     Direct,
-    /// The reactor's thread, which ceases to be one meanwhile, after a permit.
+    /// The reactor's thread, after a permit; another thread is the reactor meanwhile.
     Permit,
     /// A thread of a pool of its own.
     Dispatch,
@@ -67,8 +67,8 @@ impl Blocking {
     ///
     /// # Panics
     ///
-    /// By [`Strategy::Permit`] on a current-thread runtime, which has nobody to hand its tasks to.
-    pub async fn run<T, F>(&self, strategy: Strategy, work: F) -> Result<T, Refusal>
+    /// By [`Strategy::Permit`] on a current-thread runtime, which has no other thread for its tasks.
+    pub async fn run<T, F>(&self, strategy: Strategy, work: F) -> Result<T, Error>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
@@ -77,11 +77,11 @@ impl Blocking {
             Strategy::Direct => Ok(work()),
             Strategy::Permit => {
                 let permit = self.permits.acquire().await;
-                let _permit = permit.map_err(|_closed| Refusal::Panicked)?;
+                let _permit = permit.map_err(|_closed| Error::Panicked)?;
                 Ok(block_in_place(work))
             }
-            Strategy::Dispatch => self.pool.run(work).await.ok_or(Refusal::Panicked),
-            Strategy::SpawnBlocking => spawn_blocking(work).await.map_err(|_| Refusal::Panicked),
+            Strategy::Dispatch => self.pool.run(work).await.ok_or(Error::Panicked),
+            Strategy::SpawnBlocking => spawn_blocking(work).await.map_err(|_| Error::Panicked),
         }
     }
     // ANCHOR_END: run

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bench::server::get;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter8");
 
 /// A server that is ended by force when it is dropped.
@@ -43,7 +43,7 @@ impl Service {
     }
 
     fn ask(&self, path: &str) -> Result<String, String> {
-        let body = get(self.address, path, PATIENCE)?;
+        let body = get(self.address, path, TIMEOUT)?;
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
@@ -91,7 +91,7 @@ fn no_file_is_left_behind_by_a_server_that_was_killed_and_started_again() {
         {
             let began = Instant::now();
             while server.open_files(&folder) < 4 {
-                assert!(began.elapsed() < PATIENCE, "{variant} writes no file");
+                assert!(began.elapsed() < TIMEOUT, "{variant} writes no file");
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
@@ -118,7 +118,7 @@ fn a_request_that_is_given_up_gives_up_its_file() {
         let wait_for = |files: fn(usize) -> bool| {
             let began = Instant::now();
             while !files(server.open_files(&folder)) {
-                assert!(began.elapsed() < PATIENCE, "{variant}");
+                assert!(began.elapsed() < TIMEOUT, "{variant}");
                 std::thread::sleep(Duration::from_millis(5));
             }
         };

@@ -1,5 +1,5 @@
 //! What a reader relies on: all variants answer alike, keep a body in every way by every strategy,
-//! and differ in who has to wait for it.
+//! and differ in whether the reactor waits for files.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const VARIANTS: [&str; 7] = [
     "dispatch",
     "spawn-blocking",
 ];
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const MIB: f64 = 1024.0 * 1024.0;
 
 fn start(variant: &str, data_seed: u64) -> Server {
@@ -30,7 +30,7 @@ fn start(variant: &str, data_seed: u64) -> Server {
 }
 
 fn ask(server: &Server, path: &str) -> Result<String, String> {
-    let body = get(server.service(), path, PATIENCE)?;
+    let body = get(server.service(), path, TIMEOUT)?;
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 

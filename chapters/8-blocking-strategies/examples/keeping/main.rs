@@ -1,9 +1,10 @@
-//! Where a body is kept, by which strategy, on a disk and on tmpfs: what that costs, and whom.
+//! Where a body is kept, by which strategy, on a disk and on tmpfs: throughput, and the latency of a
+//! bystander.
 //!
 //! `cargo run -p chapter8 --example keeping [-- SECONDS ROUNDS]`
 //!
-//! The chapter's own service does the work: 16 users ask for 8 MiB each, and somebody else for
-//! `/ping`. What it prints is the book's table.
+//! The chapter's own service does the work: 16 users ask for 8 MiB each, and a
+//! bystander for `/ping`. What it prints is the book's table.
 
 mod cell;
 mod folder;

@@ -1,4 +1,4 @@
-//! Those who have nothing to do with the batches, and suffer from them: a timer and `/ping`.
+//! The bystanders: a timer and `/ping`, which have nothing to do with the batches.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Strategies and workloads, with what was missing: somebody else who wants to be served.
+//! Strategies and workloads, with what the published benchmark left out: bystanders.
 //!
 //! `cargo run -p chapter8 --example strategies [-- SECONDS ROUNDS]`
 //!

@@ -9,7 +9,7 @@ use rand_pcg::Pcg32;
 /// An operation that blocks, or is said to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Workload {
-    /// Nothing at all: what is left is the strategy's own price.
+    /// Nothing at all: what is left is the strategy's own cost.
     Noop,
     /// Shuffles and sorts 300 numbers.
     Expensive,
