@@ -10,14 +10,11 @@ mod texts;
 mod thread_isolated;
 mod worker;
 
-use std::io;
-
 use clap::ValueEnum;
-use lab::{Lab, Options};
-use tokio::runtime::Builder;
+use lab::Options;
 
 use crate::texts::Texts;
-use crate::worker::Queue;
+use crate::worker::serve;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Variant {
@@ -41,17 +38,4 @@ fn main() -> Result<(), lab::Error> {
         // The published benchmark's name of the stage that is this chapter's solution.
         Variant::Solution | Variant::AllProcessors => serve(options, &texts, solution::start),
     }
-}
-
-/// Accepts on this thread and has the workers answer that `start` starts.
-fn serve(
-    options: Options,
-    texts: &Texts,
-    start: fn(&Texts) -> io::Result<Vec<Queue>>,
-) -> Result<(), lab::Error> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let lab = Lab::open(options)?;
-        lab.dispatch(start(texts)?).await
-    })
 }

@@ -1,20 +1,20 @@
-//! A worker: a runtime and a web server for one thread, and the queue that feeds it.
+//! Workers: each a runtime and a web server for one thread, and the queue that feeds it.
 
 use std::io;
 
 use axum::Router;
-use lab::Connection;
+use lab::{Connection, Lab, Options};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use crate::service::routes;
 use crate::texts::Texts;
 
-/// Connections that wait for a worker. More would wait for a worker that is slow while another one
-/// has time.
+/// Connections that may wait for one worker. In a longer queue they would wait for a slow worker while
+/// another one is idle.
 const QUEUE: usize = 4;
 
-/// Where the acceptor puts a worker's connections.
+/// Where the main thread puts a worker's connections.
 pub(crate) type Queue = Sender<Connection>;
 
 // ANCHOR: worker
@@ -52,3 +52,16 @@ impl Worker {
     }
 }
 // ANCHOR_END: worker
+
+/// Accepts on this thread, and has the workers answer that `start` starts.
+pub(crate) fn serve(
+    options: Options,
+    texts: &Texts,
+    start: fn(&Texts) -> io::Result<Vec<Queue>>,
+) -> Result<(), lab::Error> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let lab = Lab::open(options)?;
+        lab.dispatch(start(texts)?).await
+    })
+}

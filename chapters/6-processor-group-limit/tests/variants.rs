@@ -77,12 +77,15 @@ fn all_stages_answer_alike_and_scan_for_every_answer() {
 #[test]
 fn every_cpu_has_a_worker_in_the_solution() {
     let server = start("solution");
-    load(&server);
     let usable = u64::from(processors::count());
+    // Other processes may keep a worker off a CPU for a whole second, but not for ever.
+    let seen = (0..10).any(|_| {
+        load(&server);
+        read(&server, "scan_cpus") > usable / 2
+    });
+    assert!(seen, "half of the CPUs did nothing in ten seconds");
     assert_eq!(read(&server, "cpus_usable"), usable);
     assert_eq!(read(&server, "scan_workers"), usable);
-    // A neighbour of this test may keep one busy for the whole second.
-    assert!(read(&server, "scan_cpus") > usable / 2);
 }
 
 // Elsewhere a thread does not inherit where it may run.

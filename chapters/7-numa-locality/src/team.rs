@@ -13,7 +13,7 @@ const QUEUE: usize = 4;
 /// The workers of a service and their queues. Clones are the same team.
 ///
 /// This is where chapter 6 ended: workers share nothing but the main thread, which accepts
-/// connections and gives them to each worker in its turn.
+/// connections and gives them to one worker after the other.
 #[derive(Debug, Clone)]
 pub struct Team(Arc<Shared>);
 
