@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
-use bench::environment;
+use measurement::environment::Environment;
 use bench::provenance;
 use measurement::record::Commit;
 
@@ -45,8 +45,6 @@ const RECORDED: &[Recorded] = &[
     recorded("coordinated-omission.md", "bench", &["coordinated_omission", "--", "30"], Some(1)),
     recorded("hidden-stall.md", "bench", &["hidden_stall", "--", "20"], Some(5)),
     recorded("profiling-cost.md", "bench", &["profiling_cost", "--", "16", "2"], Some(1)),
-    recorded("generator-bound.md", "bench", &["generator_comparison", "--", "published", "2", "8"], Some(1)),
-    recorded("generator-peak.md", "bench", &["generator_comparison", "--", "peak", "3", "3"], Some(1)),
     recorded("limits.md", "bench", &["processor_limits", "--", "counters"], None),
     recorded("throttling.md", "bench", &["processor_limits", "--", "throttling"], None),
     recorded("noisy-neighbour.md", "bench", &["noisy_neighbour", "--", "8"], Some(7)),
@@ -79,7 +77,7 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, Problem> {
     }
     let tools = Tools::of(workshop);
     // Before the first file changes what git sees.
-    let commit = provenance::checked_out(workshop.root());
+    let commit = bench::provenance::checked_out(workshop.root());
     for Recorded {
         file: name,
         package,
@@ -127,6 +125,6 @@ fn provenance(commit: &Commit, package: &str, arguments: &[&str]) -> String {
         arguments.join(" "),
         commit.in_short(),
         date.get(..10).unwrap_or(&date),
-        environment::observe(true, "dev", BTreeMap::new()).in_a_line(),
+        bench::environment::observe(true, "dev", BTreeMap::new()).in_a_line(),
     )
 }
