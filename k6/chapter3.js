@@ -15,7 +15,7 @@ const chapter = {
   think: 1,
   // A million rounds that only read take about 8 ms.
   callSeconds: 0.008,
-  // A processor half as fast keeps to this, one twice as fast does not if it clones.
+  // A CPU half as fast keeps to this, one twice as fast does not if it clones.
   p95Ms: 30,
 };
 

@@ -4,12 +4,12 @@
 //   k6 run -e HOST=http://127.0.0.1:8080 -e USERS=200 -e THINK=0.1 k6/chapter4.js
 //
 // The same script ends with exit code 99 on the problem and 0 on the solution. The problem can be
-// outrun by processors: on a machine with more than three, give it more users.
+// outrun by CPUs: on a machine with more than three, give it more users.
 
 import { ask, load } from './common.js';
 
 const chapter = {
-  // They ask for more than 1,600 a second: more than two processors can set up clients for, and
+  // They ask for more than 1,600 a second: more than two CPUs can set up clients for, and
   // little work for one that shares its client.
   users: 200,
   think: 0.1,

@@ -13,8 +13,8 @@ const chapter = {
   answer: '4',
   users: 64,
   think: 0,
-  // 64 users whose answers take 4 ms each of one processor get theirs every 256 ms. Twice that leaves
-  // room for a processor that others use, too: what is told apart here are the pings.
+  // 64 users whose answers take 4 ms each of one CPU get theirs every 256 ms. Twice that leaves
+  // room for a CPU that others use, too: what is told apart here are the pings.
   callSeconds: 0.512,
   // Who asks for nothing that takes work must not wait for the others: a quarter of their 256 ms.
   probe: { path: '/ping', answer: 'pong', perSecond: 100, p99Ms: 64 },

@@ -3,7 +3,7 @@
 //   k6 run -e PROCESSORS=2 k6/chapter7.js
 //   k6 run -e HOST=http://127.0.0.1:8080 -e USERS=6 -e THINK=0 k6/chapter7.js
 //
-// On a machine with one memory region problem and solution are equally fast, and the script ends with
+// On a machine with one NUMA node problem and solution are equally fast, and the script ends with
 // exit code 0 on both. How long a scan takes depends on the machine, so it is found out first, by
 // asking with nobody else there.
 
@@ -14,11 +14,11 @@ const chapter = {
   // Longer than a text of the data set, so that each of them is looked at, and none matches.
   body: 'None of the forbidden texts begins as this letter does. '.repeat(12),
   answer: 'false',
-  usersPerProcessor: 3,
+  usersPerCpu: 3,
   think: 0,
   answersAtLeast: 1,
-  // Every processor serves its three users, so an answer takes three scans. Memory that all of them
-  // wait for makes them longer than a scan alone, by half or so; a processor that serves twice as many
+  // Every CPU serves its three users, so an answer takes three scans. Memory that all of them
+  // wait for makes them longer than a scan alone, by half or so; a CPU that serves twice as many
   // users would make it six. The same limit as in chapter 6, whose service this is.
   timesAlone: 5.2,
 };

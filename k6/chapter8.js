@@ -13,7 +13,7 @@ const chapter = {
   answer: '255 is the highest of 8388608 bytes',
   users: 64,
   think: 0,
-  // A body may take 40 ms of the processor: 64 users then get theirs every 2.56 s.
+  // A body may take 40 ms of the CPU: 64 users then get theirs every 2.56 s.
   callSeconds: 2.56,
   // Who has no body must not wait for those of others.
   probe: { path: '/ping', answer: 'pong', perSecond: 100, p99Ms: 25 },

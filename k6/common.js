@@ -1,11 +1,11 @@
 // What the chapters' k6 scripts share: users who think, a check of every answer, a measurement
 // that begins once the users are there and warm, and thresholds that decide the exit code.
 //
-// All settings come from the outside, in seconds where they are times:
+// All options come from the outside, in seconds where they are times:
 //   -e HOST=http://127.0.0.1:8080 -e USERS=200 -e THINK=0.5 -e WARM_UP=2 -e DURATION=28 -e TIME_OUT=60
 // and, in chapters that write, -e WRITE_SHARE=0.05, and in those with a second, paced request,
 // -e PROBE_PER_SECOND=100, where 0 leaves it out. Users, think time and share of writes are the
-// chapter's unless they are given. Chapters that have so many users for each processor take
+// chapter's unless they are given. Chapters that have so many users for each CPU take
 // -e PROCESSORS=2, because k6 cannot count them.
 
 import exec from 'k6/execution';
@@ -22,7 +22,7 @@ const ALONE_MS = number('ALONE_MS', 0);
 // Only what was answered in the steady state.
 const rightAnswers = new Counter('right_answers');
 const answerLatency = new Trend('answer_latency', true);
-// Of everybody else: the second, paced request of chapters that have one.
+// Of bystanders: the second, paced request of chapters that have one.
 const probeLatency = new Trend('probe_latency', true);
 // Latency of a right answer, divided by what it takes with nobody else there.
 const timesAlone = new Trend('times_alone');
@@ -46,8 +46,8 @@ function number(name, otherwise) {
 }
 
 // The load of a chapter with what was given from the outside.
-function setting(chapter) {
-  const users = number('USERS', chapter.users || chapter.usersPerProcessor * number('PROCESSORS', 2));
+function scenarioOf(chapter) {
+  const users = number('USERS', chapter.users || chapter.usersPerCpu * number('PROCESSORS', 2));
   const think = number('THINK', chapter.think);
   // Users come evenly over a think time, and not faster than k6 can start them.
   const ramp = Math.max(think, users / 2000);
@@ -63,9 +63,9 @@ function setting(chapter) {
   };
 }
 
-// The options of a chapter: its load, and what a cured service keeps to.
+// The options of a chapter: its load, and what a fixed service keeps to.
 export function load(chapter) {
-  const { users, think, endMs, probePerSecond } = setting(chapter);
+  const { users, think, endMs, probePerSecond } = scenarioOf(chapter);
   // Four fifths of what Little's law lets so many users ask for.
   const answers = Math.floor((0.8 * users * DURATION) / (think + chapter.callSeconds));
   // Four times the unavoidable: no queue, but room for a busy laptop. Chapters that do not know it
@@ -135,7 +135,7 @@ let own;
 // One request of one user, and the pause after it. `aloneMs` is what `alone` has found out.
 export function ask(chapter, aloneMs) {
   if (!own) {
-    own = setting(chapter);
+    own = scenarioOf(chapter);
     sleep((own.ramp * (exec.vu.idInTest - 1)) / own.users);
   }
   const { think, steadyMs, endMs, writeShare } = own;
@@ -155,9 +155,9 @@ export function ask(chapter, aloneMs) {
   sleep(think);
 }
 
-// One request of everybody else.
+// One request of a bystander.
 export function askProbe(chapter) {
-  const { steadyMs, endMs } = setting(chapter);
+  const { steadyMs, endMs } = scenarioOf(chapter);
   const response = send(chapter.probe);
   const elapsed = Date.now() - exec.scenario.startTime;
   if (isRight(response, chapter.probe.answer) && elapsed >= steadyMs && elapsed < endMs) {

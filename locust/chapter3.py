@@ -15,6 +15,6 @@ class Reader(ChapterUser):
     # So few that they seldom meet: then an answer takes as long as its work.
     users = 12
     think = 1
-    # A million rounds that only read take about 8 ms. A processor half as fast keeps to 30 ms, one
+    # A million rounds that only read take about 8 ms. A CPU half as fast keeps to 30 ms, one
     # twice as fast does not if it clones.
     limits = Limits(call_s=0.008, within_ms=30)

@@ -15,7 +15,7 @@ class Reader(ChapterUser):
     answer = "255 is the highest of 8388608 bytes"
     users = 64
     think = 0
-    # A body may take 40 ms of the processor: 64 users then get theirs every 2.56 s.
+    # A body may take 40 ms of the CPU: 64 users then get theirs every 2.56 s.
     limits = Limits(call_s=2.56)
     # Who has no body must not wait for those of others.
     probe = Probe(path="/ping", answer="pong", per_second=100, within_ms=25)

@@ -36,7 +36,7 @@ QUANTILES = (0.0, 0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0)
 
 @dataclass(frozen=True)
 class Limits:
-    """What a cured service keeps to, derived from the time its answer cannot do without."""
+    """What a fixed service keeps to, derived from the time its answer cannot do without."""
 
     call_s: float
     # Milliseconds, where a chapter has its own.
@@ -63,7 +63,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Probe:
-    """A `GET` of everybody else, paced in an open loop beside the users, and what it keeps to."""
+    """A `GET` of a bystander, paced in an open loop beside the users, and what it keeps to."""
 
     path: str
     answer: str
@@ -86,9 +86,9 @@ class ChapterUser(FastHttpUser):
     write_share: ClassVar[float] = 0.0
     probe: ClassVar[Probe | None] = None
     # The load unless it is given from the outside. Some chapters have so many users for each
-    # processor of this machine.
+    # CPU of this machine.
     users: ClassVar[int]
-    users_per_processor: ClassVar[int | None] = None
+    users_per_cpu: ClassVar[int | None] = None
     think: ClassVar[float]
     limits: ClassVar[Limits | None] = None
     # Instead of limits: how many times as long as with nobody else there the median answer may take.
@@ -139,7 +139,7 @@ def headers_of(body: str | None) -> dict[str, str] | None:
     return {"Content-Type": "application/json" if body[:1] in "{[" else "text/plain; charset=utf-8"}
 
 
-def processors() -> int:
+def cpus() -> int:
     """How many of them this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -167,7 +167,7 @@ def add_options(parser) -> None:
         "--probe-per-second",
         type=float,
         default=None,
-        help="Requests of everybody else a second, 0 for none (default: the chapter's)",
+        help="Requests of bystanders per second, 0 for none (default: the chapter's)",
     )
     parser.add_argument(
         "--warm-up", type=float, default=2.0, help="Seconds, once all users are there, that are not measured"
@@ -184,8 +184,8 @@ def add_options(parser) -> None:
     )
     # The chapter's script has been read by now.
     (chapter,) = ChapterUser.__subclasses__()
-    if chapter.users_per_processor:
-        chapter.users = chapter.users_per_processor * processors()
+    if chapter.users_per_cpu:
+        chapter.users = chapter.users_per_cpu * cpus()
     parser.set_defaults(num_users=chapter.users, spawn_rate=100, run_time="30s")
 
 
@@ -380,7 +380,7 @@ def misses(environment, measurement: Measurement, summary: dict):
     if probe := probe_of(environment):
         p99 = environment.stats.get(PROBES, "GET").get_response_time_percentile(0.99)
         if p99 > probe.within_ms:
-            yield f"99 % of everybody else's answers within {p99:.0f} ms, not {probe.within_ms:.0f} ms"
+            yield f"99 % of bystanders' answers within {p99:.0f} ms, not {probe.within_ms:.0f} ms"
     users = environment.runner.target_user_count or environment.parsed_options.num_users
     for most in {user.times_alone for user in environment.user_classes} - {None}:
         p50 = reads_of(environment).get_response_time_percentile(0.5)
@@ -396,4 +396,4 @@ def misses(environment, measurement: Measurement, summary: dict):
         wanted = limits.per_second(users, think_of(environment))
         rate = summary["completed"] / summary["seconds"] if summary["seconds"] else 0.0
         if rate < wanted:
-            yield f"{rate:.1f} answers a second, not {wanted:.0f}"
+            yield f"{rate:.1f} requests per second, not {wanted:.0f}"
