@@ -10,7 +10,7 @@ use crate::commands::test::repository::Text;
 const UNITS: [&str; 9] = [
     "requests a second",
     "requests/s",
-    "answers a second",
+    "requests per second",
     "rps",
     "ms",
     "µs",
