@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use measurement::chapter_file::ChapterFile;
 
-use crate::exit::Problem;
+use crate::exit::CliError;
 
 /// The repository that the command was called in.
 #[derive(Debug, Clone)]
@@ -23,16 +23,16 @@ pub(crate) struct Chapter {
 
 impl Workshop {
     /// Finds the repository above the current folder.
-    pub(crate) fn find() -> Result<Self, Problem> {
+    pub(crate) fn find() -> Result<Self, CliError> {
         let here = std::env::current_dir()
-            .map_err(|e| Problem::usage(format!("the current folder cannot be read: {e}")))?;
+            .map_err(|e| CliError::usage(format!("the current folder cannot be read: {e}")))?;
         here.ancestors()
             .find(|folder| folder.join("chapters").is_dir() && folder.join("Cargo.toml").is_file())
             .map(|root| Self {
                 root: root.to_owned(),
             })
             .ok_or_else(|| {
-                Problem::usage(format!(
+                CliError::usage(format!(
                     "{} is not inside the workshop: change to the folder that you cloned",
                     here.display()
                 ))
@@ -65,10 +65,10 @@ impl Workshop {
     }
 
     /// All chapters in order of their numbers.
-    pub(crate) fn chapters(&self) -> Result<Vec<Chapter>, Problem> {
+    pub(crate) fn chapters(&self) -> Result<Vec<Chapter>, CliError> {
         let folder = self.root.join("chapters");
         let entries = std::fs::read_dir(&folder)
-            .map_err(|e| Problem::usage(format!("{} cannot be read: {e}", folder.display())))?;
+            .map_err(|e| CliError::usage(format!("{} cannot be read: {e}", folder.display())))?;
         let mut chapters: Vec<Chapter> = entries
             .flatten()
             .filter(|entry| entry.path().join("chapter.toml").is_file())
@@ -86,7 +86,7 @@ impl Workshop {
     }
 
     /// The chapters with these numbers; all of them if none is named.
-    pub(crate) fn chosen(&self, numbers: &[u32]) -> Result<Vec<Chapter>, Problem> {
+    pub(crate) fn chosen(&self, numbers: &[u32]) -> Result<Vec<Chapter>, CliError> {
         if numbers.is_empty() {
             return self.chapters();
         }
@@ -94,14 +94,14 @@ impl Workshop {
     }
 
     /// The chapter with this number.
-    pub(crate) fn chapter(&self, number: u32) -> Result<Chapter, Problem> {
+    pub(crate) fn chapter(&self, number: u32) -> Result<Chapter, CliError> {
         let chapters = self.chapters()?;
         let known: Vec<String> = chapters.iter().map(|c| c.number.to_string()).collect();
         chapters
             .into_iter()
             .find(|chapter| chapter.number == number)
             .ok_or_else(|| {
-                Problem::usage(format!(
+                CliError::usage(format!(
                     "there is no chapter {number}; there is: {}",
                     known.join(", ")
                 ))
@@ -116,21 +116,21 @@ impl Chapter {
     }
 
     /// Its claims and loads.
-    pub(crate) fn file(&self) -> Result<ChapterFile, Problem> {
+    pub(crate) fn file(&self) -> Result<ChapterFile, CliError> {
         let name = self.folder.file_name().unwrap_or_default().display();
         ChapterFile::read(
             &self.folder.join("chapter.toml"),
             &format!("chapters/{name}/chapter.toml"),
             loadgen::processors::count(),
         )
-        .map_err(Problem::usage)
+        .map_err(CliError::usage)
     }
 
     /// The text of `chapter.toml`.
-    pub(crate) fn file_text(&self) -> Result<String, Problem> {
+    pub(crate) fn file_text(&self) -> Result<String, CliError> {
         let file = self.folder.join("chapter.toml");
         std::fs::read_to_string(&file)
-            .map_err(|e| Problem::usage(format!("{} cannot be read: {e}", file.display())))
+            .map_err(|e| CliError::usage(format!("{} cannot be read: {e}", file.display())))
     }
 
     /// A variant's source file.

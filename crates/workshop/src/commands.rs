@@ -17,11 +17,11 @@ mod steps;
 mod test;
 
 use crate::cli::{Cli, Command};
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 
 /// Runs what was asked for.
 #[expect(clippy::too_many_lines, reason = "an arm a command, and nothing in it")]
-pub(crate) fn run(cli: Cli) -> Result<Exit, Problem> {
+pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
     match cli.command {
         None => status::run(cli.output.format),
         Some(Command::Hint {

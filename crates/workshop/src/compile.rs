@@ -8,7 +8,7 @@ use loadgen::interrupt::Interrupt;
 use serde::Deserialize;
 
 use crate::chapters::{Chapter, Workshop};
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 
 /// Why there is no binary.
 #[derive(Debug)]
@@ -16,17 +16,17 @@ pub(crate) enum CompileError {
     /// The compiler's words, as it would print them.
     Refused(String),
     /// Cargo could not do its work.
-    Cargo(Problem),
+    Cargo(CliError),
 }
 
-impl From<CompileError> for Problem {
+impl From<CompileError> for CliError {
     fn from(error: CompileError) -> Self {
         match error {
             CompileError::Refused(words) => Self::bad(format!(
                 "the chapter does not compile; mend its code, or put the exercise back with \
                  `cargo workshop reset`\n\n{words}"
             )),
-            CompileError::Cargo(problem) => problem,
+            CompileError::Cargo(error) => error,
         }
     }
 }
@@ -85,7 +85,7 @@ pub(crate) fn programs(
             std::env::consts::EXE_SUFFIX
         ));
         std::fs::copy(&built, &kept).map_err(|e| {
-            CompileError::Cargo(Problem::bad(format!(
+            CompileError::Cargo(CliError::bad(format!(
                 "{} cannot be written ({e}); free some space",
                 kept.display()
             )))
@@ -113,7 +113,7 @@ pub(crate) fn chapter(
         &chapter.package(),
     )?;
     if interrupt.is_set() {
-        return Err(CompileError::Cargo(Problem::new(
+        return Err(CompileError::Cargo(CliError::new(
             Exit::Interrupted,
             "interrupted",
         )));
@@ -193,7 +193,7 @@ fn build(
 }
 
 fn built(mut cargo: Command, package: &str, target: &str) -> Result<PathBuf, CompileError> {
-    let failed = |what: String| CompileError::Cargo(Problem::bad(what));
+    let failed = |what: String| CompileError::Cargo(CliError::bad(what));
     let mut child = cargo
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

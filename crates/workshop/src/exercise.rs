@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::chapters::{Chapter, Workshop};
-use crate::exit::Problem;
+use crate::exit::CliError;
 use crate::files;
 
 /// A chapter's `exercise.rs`.
@@ -32,14 +32,14 @@ pub(crate) enum PutBack {
 
 impl Exercise {
     /// Reads the learner's file and the two that the shipped text is made of.
-    pub(crate) fn read(chapter: &Chapter) -> Result<Self, Problem> {
+    pub(crate) fn read(chapter: &Chapter) -> Result<Self, CliError> {
         let file = chapter.source("exercise");
         let text = match std::fs::read(&file) {
             // Whatever the bytes, the learner's file is kept and not refused.
             Ok(bytes) => Some(lines_end_in_newline(&String::from_utf8_lossy(&bytes))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
-                return Err(Problem::usage(format!(
+                return Err(CliError::usage(format!(
                     "{} cannot be read ({error}); mend its permissions",
                     file.display()
                 )));
@@ -63,7 +63,7 @@ impl Exercise {
 
     /// Restores the shipped text. The learner's file is kept in the state
     /// folder first, byte for byte; when that fails nothing is touched.
-    pub(crate) fn put_back(&self, workshop: &Workshop, number: u32) -> Result<PutBack, Problem> {
+    pub(crate) fn put_back(&self, workshop: &Workshop, number: u32) -> Result<PutBack, CliError> {
         if !self.is_edited() {
             return Ok(PutBack::Unchanged);
         }
@@ -72,7 +72,7 @@ impl Exercise {
             return Ok(PutBack::Restored);
         }
         let bytes = std::fs::read(&self.file).map_err(|error| {
-            Problem::bad(format!(
+            CliError::bad(format!(
                 "{} cannot be read ({error}); nothing was changed: mend its permissions",
                 self.file.display()
             ))
@@ -110,11 +110,11 @@ pub(crate) fn split(source: &str) -> (&str, &str) {
 }
 
 /// A text file with `\n` at the end of its lines, whatever git checked out.
-pub(crate) fn read(file: &Path) -> Result<String, Problem> {
+pub(crate) fn read(file: &Path) -> Result<String, CliError> {
     std::fs::read_to_string(file)
         .map(|text| lines_end_in_newline(&text))
         .map_err(|error| {
-            Problem::usage(format!(
+            CliError::usage(format!(
                 "{} cannot be read ({error}); `git restore` brings it back",
                 file.display()
             ))
@@ -126,9 +126,9 @@ fn lines_end_in_newline(text: &str) -> String {
 }
 
 /// Writes `bytes` to a new file of `folder` that no other call has used.
-fn keep(folder: &Path, number: u32, bytes: &[u8]) -> Result<PathBuf, Problem> {
+fn keep(folder: &Path, number: u32, bytes: &[u8]) -> Result<PathBuf, CliError> {
     let refused = |error: std::io::Error| {
-        Problem::bad(format!(
+        CliError::bad(format!(
             "your exercise cannot be kept in {} ({error}), so nothing was changed: mend the \
              folder's permissions or free some space",
             folder.display()

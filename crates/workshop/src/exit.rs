@@ -37,12 +37,12 @@ impl From<Exit> for ExitCode {
 
 /// Why a command stopped: one sentence with what, where and what to do.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct CliError {
     pub(crate) exit: Exit,
     sentence: String,
 }
 
-impl Problem {
+impl CliError {
     pub(crate) fn bad(sentence: impl fmt::Display) -> Self {
         Self::new(Exit::Bad, sentence)
     }
@@ -60,7 +60,7 @@ impl Problem {
         }
     }
 
-    /// As [`Problem::of_run`], of a run that k6 and Locust had a part in.
+    /// As [`CliError::of_run`], of a run that k6 and Locust had a part in.
     pub(crate) fn of_generators(error: AgreementError, interrupt: &Interrupt) -> Self {
         match error {
             AgreementError::Proof(error) => Self::of_run(&error, interrupt),
@@ -79,10 +79,10 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence)
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for CliError {}

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::exit::Problem;
+use crate::exit::CliError;
 
 /// Makes sure that files can be written into `folder`, before anything is measured for it.
-pub(crate) fn writable(folder: &Path) -> Result<(), Problem> {
+pub(crate) fn writable(folder: &Path) -> Result<(), CliError> {
     let refused = |error: std::io::Error| {
-        Problem::usage(format!(
+        CliError::usage(format!(
             "{} cannot be written to ({error}); mend its permissions or free some space, or name \
              another folder",
             folder.display()
@@ -19,9 +19,9 @@ pub(crate) fn writable(folder: &Path) -> Result<(), Problem> {
 }
 
 /// Puts `bytes` in place of what `file` held; a failure leaves that as it was.
-pub(crate) fn replace(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Problem> {
+pub(crate) fn replace(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
     let refused = |error: std::io::Error| {
-        Problem::bad(format!(
+        CliError::bad(format!(
             "{} cannot be written ({error}); what was there is unchanged: free some space or mend \
              the folder's permissions",
             file.display()

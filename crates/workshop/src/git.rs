@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::exit::Problem;
+use crate::exit::CliError;
 
 /// Variables by which a caller (a hook, `git rebase --exec`) points git at a
 /// repository or an index of its own: ours are found from the folder.
@@ -27,18 +27,18 @@ pub(crate) struct Git {
 
 impl Git {
     /// The repository whose root `folder` is.
-    pub(crate) fn at(folder: &Path) -> Result<Self, Problem> {
+    pub(crate) fn at(folder: &Path) -> Result<Self, CliError> {
         let git = Self {
             folder: folder.to_owned(),
             variables: Vec::new(),
         };
         match git.run(["rev-parse", "--show-prefix"], "") {
             Ok(prefix) if prefix.trim().is_empty() => Ok(git),
-            Ok(_) => Err(Problem::usage(format!(
+            Ok(_) => Err(CliError::usage(format!(
                 "{} lies inside another git repository: clone the workshop with git, outside of it",
                 folder.display()
             ))),
-            Err(problem) => Err(problem),
+            Err(error) => Err(error),
         }
     }
 
@@ -57,13 +57,13 @@ impl Git {
     pub(crate) fn say<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
-    ) -> Result<String, Problem> {
+    ) -> Result<String, CliError> {
         self.run(arguments, "")
             .map(|said| said.trim_end_matches('\n').to_owned())
     }
 
     /// The files that git tracks, links among them: paths from the root, with `/`.
-    pub(crate) fn tracked(&self) -> Result<Vec<String>, Problem> {
+    pub(crate) fn tracked(&self) -> Result<Vec<String>, CliError> {
         let listed = self.say(["ls-files", "-z"])?;
         Ok(listed.split_terminator('\0').map(str::to_owned).collect())
     }
@@ -82,7 +82,7 @@ impl Git {
         &self,
         arguments: impl IntoIterator<Item = S>,
         input: &str,
-    ) -> Result<String, Problem> {
+    ) -> Result<String, CliError> {
         let mut command = Command::new("git");
         for name in INHERITED {
             command.env_remove(name);
@@ -102,16 +102,16 @@ impl Git {
         let (done, said, words) = exchange(&mut command, input)?;
         if done {
             return String::from_utf8(said)
-                .map_err(|_| Problem::bad("git printed something that is no text"));
+                .map_err(|_| CliError::bad("git printed something that is no text"));
         }
         let words = words.trim();
         Err(if words.contains("not a git repository") {
-            Problem::usage(format!(
+            CliError::usage(format!(
                 "{} is no git repository: clone the workshop with git instead of downloading it",
                 self.folder.display()
             ))
         } else {
-            Problem::bad(format!(
+            CliError::bad(format!(
                 "git could not do its work in {}: {}",
                 self.folder.display(),
                 words.replace('\n', "; ")
@@ -121,15 +121,15 @@ impl Git {
 }
 
 /// Runs a command to its end: success, standard output, standard error.
-fn exchange(command: &mut Command, input: &str) -> Result<(bool, Vec<u8>, String), Problem> {
-    let lost = |error: std::io::Error| Problem::bad(format!("git was lost: {error}"));
+fn exchange(command: &mut Command, input: &str) -> Result<(bool, Vec<u8>, String), CliError> {
+    let lost = |error: std::io::Error| CliError::bad(format!("git was lost: {error}"));
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| {
-            Problem::bad(if error.kind() == std::io::ErrorKind::NotFound {
+            CliError::bad(if error.kind() == std::io::ErrorKind::NotFound {
                 "git is not installed, or not on the PATH: install it from https://git-scm.com"
                     .to_owned()
             } else {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::chapters::Chapter;
 use crate::exercise;
-use crate::exit::Problem;
+use crate::exit::CliError;
 
 /// One hint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -18,11 +18,11 @@ pub(crate) struct Hint {
 }
 
 /// All hints of a chapter, in order.
-pub(crate) fn read(chapter: &Chapter) -> Result<Vec<Hint>, Problem> {
+pub(crate) fn read(chapter: &Chapter) -> Result<Vec<Hint>, CliError> {
     let file = chapter.folder.join("hints.md");
     let hints = parse(&exercise::read(&file)?);
     if hints.is_empty() {
-        return Err(Problem::usage(format!(
+        return Err(CliError::usage(format!(
             "{} holds no hint: each begins with a line `## title`",
             file.display()
         )));

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use crate::exit::Problem;
+use crate::exit::CliError;
 
 /// Prints `value`, and nothing else.
-pub(crate) fn print(value: &impl Serialize) -> Result<(), Problem> {
+pub(crate) fn print(value: &impl Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string_pretty(value)
-        .map_err(|e| Problem::bad(format!("the result cannot be written as JSON: {e}")))?;
+        .map_err(|e| CliError::bad(format!("the result cannot be written as JSON: {e}")))?;
     println!("{text}");
     Ok(())
 }

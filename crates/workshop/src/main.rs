@@ -26,9 +26,9 @@ use clap::Parser;
 fn main() -> std::process::ExitCode {
     match commands::run(cli::Cli::parse()) {
         Ok(exit) => exit.into(),
-        Err(problem) => {
-            eprintln!("error: {problem}");
-            problem.exit.into()
+        Err(error) => {
+            eprintln!("error: {error}");
+            error.exit.into()
         }
     }
 }

@@ -26,7 +26,7 @@ use self::outside::Nginx;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::UpstreamOf;
 use crate::compile;
-use crate::exit::Problem;
+use crate::exit::CliError;
 use crate::terminal::Terminal;
 use crate::tools::{self, Tools};
 
@@ -65,7 +65,7 @@ pub(crate) fn measure(
     chapter: &Chapter,
     order: &Order,
     interrupt: &Interrupt,
-) -> Result<Measured, Problem> {
+) -> Result<Measured, CliError> {
     let mut file = match order.upstream {
         UpstreamOf::Embedded => chapter.file()?,
         UpstreamOf::Nginx => chapter.file()?.with_another_upstream(),
@@ -73,7 +73,7 @@ pub(crate) fn measure(
     if let Some(pairs) = order.pairs {
         let least = file.conditions.pairs_at_least;
         if pairs < least {
-            return Err(Problem::usage(format!(
+            return Err(CliError::usage(format!(
                 "--pairs {pairs} is too few for an interval in chapter {}: at least {least}",
                 file.chapter
             )));
@@ -113,16 +113,16 @@ pub(crate) fn measure(
         mut rounds,
         mut profiles,
         optimised,
-    } = proof::run(&bench).map_err(|error| Problem::of_run(&error, interrupt))?;
+    } = proof::run(&bench).map_err(|error| CliError::of_run(&error, interrupt))?;
     if order.matrix {
-        let cells = proof::matrix(&bench).map_err(|error| Problem::of_run(&error, interrupt))?;
+        let cells = proof::matrix(&bench).map_err(|error| CliError::of_run(&error, interrupt))?;
         rounds.extend(cells);
     }
     if order.all_generators {
         let generators = Generators::of(workshop, chapter);
         let seconds = Duration::from_secs_f64(file.load.duration_s);
         let measured = agreement::measure(&bench, &generators.external(), seconds);
-        rounds.extend(measured.map_err(|error| Problem::of_generators(error, interrupt))?);
+        rounds.extend(measured.map_err(|error| CliError::of_generators(error, interrupt))?);
     }
     if let Some(nginx) = &nginx {
         if tools::go().is_some() {
@@ -209,11 +209,12 @@ impl Generators {
 fn published(
     workshop: &Workshop,
     file: &ChapterFile,
-) -> Result<Vec<reference::Published>, Problem> {
+) -> Result<Vec<reference::Published>, CliError> {
     let name = "reference/seed-figures.toml";
-    let text = std::fs::read_to_string(workshop.root().join(name))
-        .map_err(|e| Problem::usage(format!("{name} cannot be read ({e}); restore it with git")))?;
-    reference::look_up(&text, name, &file.reference).map_err(Problem::usage)
+    let text = std::fs::read_to_string(workshop.root().join(name)).map_err(|e| {
+        CliError::usage(format!("{name} cannot be read ({e}); restore it with git"))
+    })?;
+    reference::look_up(&text, name, &file.reference).map_err(CliError::usage)
 }
 
 fn versions(workshop: &Workshop) -> BTreeMap<String, String> {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chapters::{Chapter, Workshop};
 use crate::exercise::Exercise;
-use crate::exit::Problem;
+use crate::exit::CliError;
 use crate::files;
 
 /// The whole file.
@@ -90,13 +90,13 @@ fn remember(workshop: &Workshop, number: u32, change: impl FnOnce(&mut ChapterPr
             change(progress.chapter_mut(number));
             progress.save_or_say();
         }
-        Err(problem) => eprintln!("note: this result is not remembered: {problem}"),
+        Err(error) => eprintln!("note: this result is not remembered: {error}"),
     }
 }
 
 impl Progress {
     /// Reads the file; a missing one is an empty one, a damaged one is set aside.
-    pub(crate) fn read(workshop: &Workshop) -> Result<Self, Problem> {
+    pub(crate) fn read(workshop: &Workshop) -> Result<Self, CliError> {
         let file = workshop.state().join("progress.json");
         let empty = Self {
             file: file.clone(),
@@ -113,7 +113,7 @@ impl Progress {
                 return Ok(empty);
             }
             Err(error) => {
-                return Err(Problem::bad(format!(
+                return Err(CliError::bad(format!(
                     "{} cannot be read ({error}); mend its permissions or delete it",
                     file.display()
                 )));
@@ -149,10 +149,10 @@ impl Progress {
     /// Writes the file, or says why it could not.
     pub(crate) fn save_or_say(&self) {
         let saved = serde_json::to_string_pretty(self)
-            .map_err(Problem::bad)
+            .map_err(CliError::bad)
             .and_then(|text| files::replace(&self.file, text + "\n"));
-        if let Err(problem) = saved {
-            eprintln!("note: progress is not remembered: {problem}");
+        if let Err(error) = saved {
+            eprintln!("note: progress is not remembered: {error}");
         }
     }
 }

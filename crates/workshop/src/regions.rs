@@ -22,7 +22,7 @@ use self::machine::{Machine, Shape};
 pub(crate) use self::parts::{Parts, missing};
 use crate::chapters::{Chapter, Workshop};
 use crate::compile;
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::tools::Tools;
 
 /// The machine that is asked for.
@@ -50,10 +50,10 @@ pub(crate) fn observe(
     variants: &[&str],
     wanted: &Wanted,
     interrupt: &Interrupt,
-) -> Result<Record, Problem> {
+) -> Result<Record, CliError> {
     let shape = shape(wanted)?;
     if !matches!(chapter.file()?.law, Law::Locality(_)) {
-        return Err(Problem::usage(format!(
+        return Err(CliError::usage(format!(
             "chapter {} is not about memory regions: leave out --regions",
             chapter.number
         )));
@@ -65,7 +65,7 @@ pub(crate) fn observe(
         return Err(interrupted());
     }
     let folder = tempfile::tempdir()
-        .map_err(|e| Problem::bad(format!("no folder can be made for the machine: {e}")))?;
+        .map_err(|e| CliError::bad(format!("no folder can be made for the machine: {e}")))?;
     let initrd = folder.path().join("initramfs");
     let files = [
         ("init", programs.guest.as_path()),
@@ -105,7 +105,7 @@ pub(crate) fn observe(
             return Err(interrupted());
         }
         for ended in ended {
-            seen.push(ended.unwrap_or_else(|_| Err(Problem::bad("a thread panicked")))?);
+            seen.push(ended.unwrap_or_else(|_| Err(CliError::bad("a thread panicked")))?);
         }
     }
     Ok(Record {
@@ -121,7 +121,7 @@ pub(crate) fn observe(
 }
 
 /// One variant, from switching on to switching off.
-fn look(machine: &Machine<'_>, variant: &str) -> Result<Seen, Problem> {
+fn look(machine: &Machine<'_>, variant: &str) -> Result<Seen, CliError> {
     let arguments = [
         variant.to_owned(),
         LOAD.texts.to_string(),
@@ -142,25 +142,25 @@ fn look(machine: &Machine<'_>, variant: &str) -> Result<Seen, Problem> {
     Ok(seen)
 }
 
-fn read(file: &Path) -> Result<String, Problem> {
+fn read(file: &Path) -> Result<String, CliError> {
     std::fs::read_to_string(file).map_err(|e| {
-        Problem::new(
+        CliError::new(
             Exit::Invalid,
             format!("QEMU's plugin has left no counts ({e}); its words are above"),
         )
     })
 }
 
-fn shape(wanted: &Wanted) -> Result<Shape, Problem> {
+fn shape(wanted: &Wanted) -> Result<Shape, CliError> {
     let regions = wanted.regions;
     let processors = wanted.processors.unwrap_or(2 * regions);
     if !(2..=8).contains(&regions) {
-        return Err(Problem::usage(format!(
+        return Err(CliError::usage(format!(
             "--regions {regions} makes no sense here: two to eight can be emulated"
         )));
     }
     if processors == 0 || !processors.is_multiple_of(regions) || processors > 240 {
-        return Err(Problem::usage(format!(
+        return Err(CliError::usage(format!(
             "--processors {processors} makes no sense here: a multiple of the {regions} regions up to \
              240, as each region gets as many"
         )));
@@ -171,8 +171,8 @@ fn shape(wanted: &Wanted) -> Result<Shape, Problem> {
     })
 }
 
-fn interrupted() -> Problem {
-    Problem::new(Exit::Interrupted, "interrupted; nothing was kept")
+fn interrupted() -> CliError {
+    CliError::new(Exit::Interrupted, "interrupted; nothing was kept")
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use measurement::chapter_file::{ChapterFile, Step};
 use serde::Serialize;
 
 pub(crate) use self::branches::{Change, update};
-use crate::exit::Problem;
+use crate::exit::CliError;
 use crate::git::Git;
 
 /// Author and committer of every step, by which they are known again.
@@ -49,23 +49,22 @@ pub(crate) struct StepCommit {
 
 /// Writes the commits of all chapters at HEAD into the repository's object
 /// store. No branch, index or file is touched.
-pub(crate) fn generate(git: &Git) -> Result<Vec<Branch>, Problem> {
+pub(crate) fn generate(git: &Git) -> Result<Vec<Branch>, CliError> {
     let head = git
         .ask(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
         .ok_or_else(|| {
-            Problem::usage("the repository has no commit yet: commit something first")
+            CliError::usage("the repository has no commit yet: commit something first")
         })?;
     let base = branches::beneath_steps(git, &head)?;
     let index = tempfile::tempdir()
-        .map_err(|e| Problem::bad(format!("a temporary folder cannot be made: {e}")))?;
+        .map_err(|e| CliError::bad(format!("a temporary folder cannot be made: {e}")))?;
     let mut branches = Vec::new();
     for folder in chapter_folders(git, &base)? {
         let shown_as = format!("{folder}/chapter.toml");
         let Some(text) = git.ask(["cat-file", "blob", &format!("{base}:{shown_as}")]) else {
             continue;
         };
-        let chapter = ChapterFile::parse(&text, &shown_as, loadgen::processors::count())
-            .map_err(Problem::usage)?;
+        let chapter = ChapterFile::parse(&text, &shown_as).map_err(CliError::usage)?;
         let private = git.with(&[("GIT_INDEX_FILE", index.path().join("index"))]);
         branches.extend(branch(&private, &base, &folder, &chapter)?);
     }
@@ -73,7 +72,7 @@ pub(crate) fn generate(git: &Git) -> Result<Vec<Branch>, Problem> {
 }
 
 /// `chapters/1-mutex-held-across-await`, …, as they are committed.
-fn chapter_folders(git: &Git, base: &str) -> Result<Vec<String>, Problem> {
+fn chapter_folders(git: &Git, base: &str) -> Result<Vec<String>, CliError> {
     let listed = git.say(["ls-tree", "-d", "--name-only", base, "chapters/"])?;
     Ok(listed.lines().map(str::to_owned).collect())
 }
@@ -83,11 +82,11 @@ fn branch(
     base: &str,
     folder: &str,
     chapter: &ChapterFile,
-) -> Result<Option<Branch>, Problem> {
+) -> Result<Option<Branch>, CliError> {
     let date: i64 = git
         .say(["show", "--no-patch", "--format=%ct", base])?
         .parse()
-        .map_err(|e| Problem::bad(format!("git gave a date that is none: {e}")))?;
+        .map_err(|e| CliError::bad(format!("git gave a date that is none: {e}")))?;
     let measured = message::Measured::read(git, base, chapter.chapter);
     let mut parent = base.to_owned();
     let mut steps = Vec::new();
@@ -111,7 +110,7 @@ fn branch(
 }
 
 /// The base's tree with the step's variant in the exercise's place.
-fn tree(git: &Git, base: &str, folder: &str, step: &Step) -> Result<String, Problem> {
+fn tree(git: &Git, base: &str, folder: &str, step: &Step) -> Result<String, CliError> {
     let source = format!("{folder}/src/{}.rs", step.variant);
     let blob = git
         .ask([
@@ -121,7 +120,7 @@ fn tree(git: &Git, base: &str, folder: &str, step: &Step) -> Result<String, Prob
             &format!("{base}:{source}"),
         ])
         .ok_or_else(|| {
-            Problem::usage(format!(
+            CliError::usage(format!(
                 "{folder}/chapter.toml has a step `{}` with the variant `{}`, but {source} is not \
                  committed",
                 step.name, step.variant
@@ -133,7 +132,7 @@ fn tree(git: &Git, base: &str, folder: &str, step: &Step) -> Result<String, Prob
     git.say(["write-tree"])
 }
 
-fn commit(git: &Git, tree: &str, parent: &str, date: i64, text: &str) -> Result<String, Problem> {
+fn commit(git: &Git, tree: &str, parent: &str, date: i64, text: &str) -> Result<String, CliError> {
     let date = format!("@{date} +0000");
     let identified = git.with(&[
         ("GIT_AUTHOR_NAME", NAME),

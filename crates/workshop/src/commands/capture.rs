@@ -8,7 +8,7 @@ use report::capture;
 use super::regions;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::UpstreamOf;
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::measured::{Order, measure};
 use crate::{ctrl_c, files};
 
@@ -22,7 +22,7 @@ pub(crate) struct Options {
 }
 
 /// Records, derives again, or verifies.
-pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
+pub(crate) fn run(options: &Options) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     if let Some(file) = &options.measuring {
         return measuring::record(&workshop, file);
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
     for chapter in &chapters {
         let folder = workshop.captures(chapter.number);
         if options.verify {
-            capture::verify(&folder).map_err(Problem::bad)?;
+            capture::verify(&folder).map_err(CliError::bad)?;
             difference::verify(&workshop, chapter)?;
             regions::derive(&folder, true)?;
             println!(
@@ -39,7 +39,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
                 chapter.number
             );
         } else if options.derive {
-            capture::derive(&folder).map_err(Problem::bad)?;
+            capture::derive(&folder).map_err(CliError::bad)?;
             difference::write(&workshop, chapter)?;
             regions::derive(&folder, false)?;
             println!("chapter {}: derived again", chapter.number);
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
 }
 
 /// Measures a chapter by all three generators and puts the record in place of the old one.
-fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), Problem> {
+fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
     let folder = workshop.captures(chapter.number);
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
@@ -65,7 +65,7 @@ fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), Problem> {
         upstream: UpstreamOf::Embedded,
     };
     let measured = measure(workshop, chapter, &order, &interrupt)?;
-    measured.capture.write(&folder).map_err(Problem::bad)?;
+    measured.capture.write(&folder).map_err(CliError::bad)?;
     for (name, bytes) in &measured.files {
         files::replace(&folder.join(name), bytes)?;
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::chapters::Workshop;
 use crate::cli::Format;
 use crate::compile::{self, CompileError};
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::progress_file::remember_check;
 use crate::terminal::Terminal;
 use crate::{ctrl_c, json, progress_file};
@@ -25,7 +25,7 @@ struct Report<'a> {
 }
 
 /// Compiles, runs and grades the exercise.
-pub(crate) fn run(number: u32, format: Format) -> Result<Exit, Problem> {
+pub(crate) fn run(number: u32, format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;
     let file = chapter.file()?;
@@ -43,10 +43,11 @@ pub(crate) fn run(number: u32, format: Format) -> Result<Exit, Problem> {
                 interrupt: &interrupt,
                 observer: &|event| terminal.show(event),
             };
-            trial::run(&bench, unforeseen()).map_err(|error| Problem::of_run(&error, &interrupt))?
+            trial::run(&bench, unforeseen())
+                .map_err(|error| CliError::of_run(&error, &interrupt))?
         }
         Err(CompileError::Refused(compiler)) => Attempt::DoesNotCompile { compiler },
-        Err(CompileError::Cargo(problem)) => return Err(problem),
+        Err(CompileError::Cargo(error)) => return Err(error),
     };
     let grade = grade(&file, &attempt);
     remember_check(&workshop, &chapter, &grade);

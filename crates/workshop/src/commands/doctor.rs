@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::chapters::Workshop;
 use crate::cli::Format;
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::json;
 use crate::tools::Tools;
 
@@ -70,7 +70,7 @@ impl Finding {
 }
 
 /// Looks at everything and prints a line each.
-pub(crate) fn run(format: Format) -> Result<Exit, Problem> {
+pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let tools = Tools::of(&workshop);
     let users = most_users(&workshop);

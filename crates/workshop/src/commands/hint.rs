@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::chapters::Workshop;
 use crate::cli::Format;
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::hints::{self, Hint};
 use crate::json;
 use crate::progress_file::Progress;
@@ -22,7 +22,7 @@ struct Report<'a> {
 }
 
 /// Shows the next hint, or all up to `upto`.
-pub(crate) fn run(number: u32, upto: Option<usize>, format: Format) -> Result<Exit, Problem> {
+pub(crate) fn run(number: u32, upto: Option<usize>, format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;
     let hints = hints::read(&chapter)?;
@@ -30,7 +30,7 @@ pub(crate) fn run(number: u32, upto: Option<usize>, format: Format) -> Result<Ex
     let seen = progress.chapter(number).hints.min(hints.len());
     let asked = match upto {
         Some(upto) if upto == 0 || upto > hints.len() => {
-            return Err(Problem::usage(format!(
+            return Err(CliError::usage(format!(
                 "chapter {number} has hints 1 to {}; there is no hint {upto}",
                 hints.len()
             )));

@@ -3,18 +3,18 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use measurement::chapter_file::{ChapterFile, Setting};
 use bench::drivers::{self, DriverError, k6, locust};
+use loadgen::interrupt::Interrupt;
+use measurement::load::Arrivals;
+use measurement::outcome::{Latency, MISSED, Outcome};
 use bench::placement::Placement;
 use bench::rounds::{Bench, Event};
 use bench::server::Server;
-use loadgen::interrupt::Interrupt;
-use measurement::chapter_file::{ChapterFile, Setting};
-use measurement::load::Arrivals;
-use measurement::outcome::{Latency, MISSED, Outcome};
 
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Format, With};
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::measured::Generators;
 use crate::terminal::{Terminal, grouped};
 use crate::{compile, ctrl_c, json};
@@ -35,7 +35,7 @@ pub(crate) struct Options {
 }
 
 /// Runs one load and prints what it measured.
-pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
+pub(crate) fn run(options: &Options) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(options.chapter)?;
     let file = chapter.file()?;
@@ -64,7 +64,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
                 progress: Some(&show),
             };
             loadgen::run(target, &load, &settings)
-                .map_err(|error| Problem::of_run(&error.into(), &interrupt))?
+                .map_err(|error| CliError::of_run(&error.into(), &interrupt))?
         }
         With::K6 | With::Locust => {
             let generators = Generators::of(&workshop, &chapter);
@@ -84,9 +84,9 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
             };
             ended.map_err(|error| match error {
                 DriverError::Interrupted => {
-                    Problem::new(Exit::Interrupted, "interrupted; nothing was kept")
+                    CliError::new(Exit::Interrupted, "interrupted; nothing was kept")
                 }
-                other => Problem::bad(other),
+                other => CliError::bad(other),
             })?
         }
     };
@@ -112,7 +112,7 @@ fn start(
     options: &Options,
     placement: &Placement,
     interrupt: &Interrupt,
-) -> Result<Server, Problem> {
+) -> Result<Server, CliError> {
     let program = compile::chapter(workshop, chapter, &[], interrupt)?;
     let bench = Bench {
         program: &program,
@@ -125,10 +125,10 @@ fn start(
     };
     bench
         .start(&options.variant, &file.load, 0)
-        .map_err(|error| Problem::of_run(&error.into(), interrupt))
+        .map_err(|error| CliError::of_run(&error.into(), interrupt))
 }
 
-fn setting(options: &Options, file: &ChapterFile) -> Result<Setting, Problem> {
+fn setting(options: &Options, file: &ChapterFile) -> Result<Setting, CliError> {
     let mut setting = file.load.clone();
     setting.users = options.users.unwrap_or(setting.users);
     setting.think_s = options.think.unwrap_or(setting.think_s);
@@ -138,30 +138,30 @@ fn setting(options: &Options, file: &ChapterFile) -> Result<Setting, Problem> {
         .rate
         .is_some_and(|rate| !(rate > 0.0 && rate <= 1e6))
     {
-        return Err(Problem::usage(
+        return Err(CliError::usage(
             "--rate must be requests a second, above 0 and at most 1000000",
         ));
     }
     if setting.write_share > 0.0 && file.write.is_none() {
-        return Err(Problem::usage(format!(
+        return Err(CliError::usage(format!(
             "chapter {} has no writes: leave out --write-share",
             options.chapter
         )));
     }
     if !(0.0..1.0).contains(&setting.write_share) {
-        return Err(Problem::usage(
+        return Err(CliError::usage(
             "--write-share must be a share such as 0.05, below 1",
         ));
     }
     if setting.users == 0 {
-        return Err(Problem::usage("--users must be 1 or more"));
+        return Err(CliError::usage("--users must be 1 or more"));
     }
     for (option, value) in [
         ("--think", setting.think_s),
         ("--seconds", setting.duration_s),
     ] {
         if !(0.0..=3600.0).contains(&value) || (option == "--seconds" && value == 0.0) {
-            return Err(Problem::usage(format!(
+            return Err(CliError::usage(format!(
                 "{option} must be seconds, at most 3600, not {value}"
             )));
         }
@@ -170,12 +170,12 @@ fn setting(options: &Options, file: &ChapterFile) -> Result<Setting, Problem> {
 }
 
 /// Chapter servers listen on loopback only, and load goes nowhere else.
-fn address(host: &str) -> Result<SocketAddr, Problem> {
+fn address(host: &str) -> Result<SocketAddr, CliError> {
     let bare = host.strip_prefix("http://").unwrap_or(host);
     let bare = bare.trim_end_matches('/').replace("localhost", "127.0.0.1");
     match bare.parse::<SocketAddr>() {
         Ok(address) if address.ip().is_loopback() => Ok(address),
-        _ => Err(Problem::usage(format!(
+        _ => Err(CliError::usage(format!(
             "--host takes a server on this machine, such as http://127.0.0.1:8080, not {host}"
         ))),
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::chapters::Workshop;
 use crate::cli::{Format, Kind};
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::terminal::Terminal;
 use crate::{compile, ctrl_c, files, json};
 
@@ -39,9 +39,9 @@ struct Report {
 }
 
 /// Profiles one variant under its chapter's load and writes every format that the kind has.
-pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
+pub(crate) fn run(options: &Options) -> Result<Exit, CliError> {
     if !(0.1..=600.0).contains(&options.seconds) {
-        return Err(Problem::usage(format!(
+        return Err(CliError::usage(format!(
             "--seconds must be from 0.1 to 600, not {}",
             options.seconds
         )));
@@ -81,7 +81,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
     };
     let data = bench
         .profile(&options.variant, kind, options.seconds)
-        .map_err(|error| Problem::of_run(&error, &interrupt))?;
+        .map_err(|error| CliError::of_run(&error, &interrupt))?;
     drop(terminal);
     let report = Report {
         chapter: chapter.number,
@@ -96,7 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
     Ok(Exit::Good)
 }
 
-fn print(report: &Report, format: Format) -> Result<(), Problem> {
+fn print(report: &Report, format: Format) -> Result<(), CliError> {
     if format == Format::Json {
         return json::print(report);
     }
@@ -114,7 +114,7 @@ fn print(report: &Report, format: Format) -> Result<(), Problem> {
 }
 
 /// Writes the profile in every format that it came in.
-fn write(folder: &Path, data: &ProfileData) -> Result<Vec<PathBuf>, Problem> {
+fn write(folder: &Path, data: &ProfileData) -> Result<Vec<PathBuf>, CliError> {
     let stem = format!("{}.{}", data.profile.variant, data.profile.kind.key());
     let mut files = vec![("folded", data.folded.as_bytes())];
     files.extend(data.formats.iter().map(|(e, bytes)| (*e, bytes.as_slice())));

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use analysis::agreement::{self, Compared};
-use analysis::verdict::VerdictKind;
-use analysis::yardstick::{Yardstick, yardsticks};
 use measurement::law::Law;
 use measurement::record::Record;
-use report::html;
+use report::report;
 use report::summary::Summary;
+use analysis::verdict::VerdictKind;
+use analysis::yardstick::{Yardstick, yardsticks};
 use serde::Serialize;
 
 use crate::chapters::Workshop;
 use crate::cli::{Format, UpstreamOf};
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::measured::{Measured, Order, measure};
 use crate::terminal::grouped;
 use crate::{ctrl_c, files, json, progress_file};
@@ -53,9 +53,9 @@ impl Proved {
 }
 
 /// Proves the chapters one after the other; the worst one decides the exit code.
-pub(crate) fn run(options: &Options) -> Result<Exit, Problem> {
+pub(crate) fn run(options: &Options) -> Result<Exit, CliError> {
     if options.all_generators && options.upstream == UpstreamOf::Nginx {
-        return Err(Problem::usage(
+        return Err(CliError::usage(
             "--all-generators takes the embedded upstream, whose answers can be made to take as \
              long as on a network: leave out --upstream",
         ));
@@ -131,15 +131,15 @@ fn command(options: &Options, number: u32) -> String {
 }
 
 /// Report, record and profiles; yields the report's path.
-fn write(folder: &Path, measured: &Measured) -> Result<PathBuf, Problem> {
-    let page = html::page(&measured.capture)
-        .map_err(|e| Problem::bad(format!("the report cannot be drawn: {e}")))?;
-    measured.capture.write(folder).map_err(Problem::bad)?;
+fn write(folder: &Path, measured: &Measured) -> Result<PathBuf, CliError> {
+    let html = report::html(&measured.capture)
+        .map_err(|e| CliError::bad(format!("the report cannot be drawn: {e}")))?;
+    measured.capture.write(folder).map_err(CliError::bad)?;
     for (name, bytes) in &measured.files {
         files::replace(&folder.join(name), bytes)?;
     }
     let report = folder.join("report.html");
-    files::replace(&report, page)?;
+    files::replace(&report, html)?;
     Ok(report)
 }
 

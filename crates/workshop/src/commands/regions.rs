@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::Format;
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::regions::{Wanted, observe};
 use crate::{ctrl_c, files, json};
 
@@ -41,7 +41,7 @@ pub(crate) fn prove(
     processors: Option<u32>,
     report: Option<PathBuf>,
     format: Format,
-) -> Result<Exit, Problem> {
+) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = one(&workshop, chapters)?;
     let folder = report
@@ -56,7 +56,7 @@ pub(crate) fn prove(
 }
 
 /// `check N --regions R`: the learner's edit, by the solution's limits.
-pub(crate) fn check(number: u32, regions: u32, format: Format) -> Result<Exit, Problem> {
+pub(crate) fn check(number: u32, regions: u32, format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;
     let wanted = wanted("check", number, regions, None);
@@ -75,7 +75,7 @@ pub(crate) fn capture(
     chapters: &[u32],
     regions: u32,
     processors: Option<u32>,
-) -> Result<Exit, Problem> {
+) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = one(&workshop, chapters)?;
     let folder = workshop.captures(chapter.number).join(FOLDER);
@@ -92,7 +92,7 @@ pub(crate) fn capture(
 const FOLDER: &str = "regions";
 
 /// Derives tables and figures of a capture's records again; `verify` compares instead.
-pub(crate) fn derive(captures: &Path, verify: bool) -> Result<(), Problem> {
+pub(crate) fn derive(captures: &Path, verify: bool) -> Result<(), CliError> {
     let Ok(entries) = std::fs::read_dir(captures.join(FOLDER)) else {
         // Most chapters have none.
         return Ok(());
@@ -100,14 +100,14 @@ pub(crate) fn derive(captures: &Path, verify: bool) -> Result<(), Problem> {
     for file in entries.flatten().map(|entry| entry.path()) {
         if file.extension().is_some_and(|kind| kind == "json") {
             let text = std::fs::read_to_string(&file)
-                .map_err(|e| Problem::bad(format!("{} cannot be read: {e}", file.display())))?;
+                .map_err(|e| CliError::bad(format!("{} cannot be read: {e}", file.display())))?;
             let record: Record = serde_json::from_str(&text)
-                .map_err(|e| Problem::bad(format!("{} is no record: {e}", file.display())))?;
+                .map_err(|e| CliError::bad(format!("{} is no record: {e}", file.display())))?;
             for (derived, text) in derived(&file, &record) {
                 if !verify {
                     files::replace(&derived, text)?;
                 } else if std::fs::read_to_string(&derived).ok() != Some(text) {
-                    return Err(Problem::bad(format!(
+                    return Err(CliError::bad(format!(
                         "{} is not what its record gives: cargo workshop capture --derive",
                         derived.display()
                     )));
@@ -128,11 +128,11 @@ fn derived(file: &Path, record: &Record) -> [(PathBuf, String); 2] {
 
 /// Record, table and figures, by the size of the machine: `4x2.json` has two processors in each of
 /// four regions.
-fn write(folder: &Path, record: &Record) -> Result<(), Problem> {
+fn write(folder: &Path, record: &Record) -> Result<(), CliError> {
     let each = record.processors / record.regions.max(1);
     let file = folder.join(format!("{}x{each}.json", record.regions));
     let text = serde_json::to_string_pretty(record)
-        .map_err(|e| Problem::bad(format!("the record cannot be written: {e}")))?;
+        .map_err(|e| CliError::bad(format!("the record cannot be written: {e}")))?;
     files::replace(&file, text + "\n")?;
     for (derived, text) in derived(&file, record) {
         files::replace(&derived, text)?;
@@ -140,10 +140,10 @@ fn write(folder: &Path, record: &Record) -> Result<(), Problem> {
     Ok(())
 }
 
-fn one(workshop: &Workshop, chapters: &[u32]) -> Result<Chapter, Problem> {
+fn one(workshop: &Workshop, chapters: &[u32]) -> Result<Chapter, CliError> {
     match chapters {
         [one] => workshop.chapter(*one),
-        _ => Err(Problem::usage(
+        _ => Err(CliError::usage(
             "--regions wants one chapter: cargo workshop prove 7 --regions 4",
         )),
     }
@@ -158,7 +158,7 @@ fn wanted(command: &str, number: u32, regions: u32, processors: Option<u32>) -> 
     }
 }
 
-fn show(chapter: u32, record: &Record, cured: &str, format: Format) -> Result<Exit, Problem> {
+fn show(chapter: u32, record: &Record, cured: &str, format: Format) -> Result<Exit, CliError> {
     let Verdict { kind, reason } = judge(record, &[cured]);
     let text = format!("\n{}\n{kind}: {reason}", table(record).trim_end());
     match format {

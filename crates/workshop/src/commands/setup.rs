@@ -17,11 +17,11 @@ use clap::ValueEnum;
 use self::install::{Done, Failed};
 use crate::chapters::Workshop;
 use crate::cli::Tool;
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::tools::{self, Tools};
 
 /// Installs what is not there yet, all tools or those named.
-pub(crate) fn run(named: &[Tool]) -> Result<Exit, Problem> {
+pub(crate) fn run(named: &[Tool]) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let tools = Tools::of(&workshop);
     let _lock = lock(&tools)?;
@@ -93,9 +93,9 @@ fn name(tools: &Tools, tool: Tool) -> String {
 }
 
 /// One `setup` at a time; what an interrupted one left behind goes.
-fn lock(tools: &Tools) -> Result<File, Problem> {
+fn lock(tools: &Tools) -> Result<File, CliError> {
     let refused = |error: std::io::Error| {
-        Problem::bad(format!(
+        CliError::bad(format!(
             "tools cannot be installed into {} ({error}): free some space or mend the folder's \
              permissions",
             tools.folder.display()

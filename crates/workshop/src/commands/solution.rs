@@ -7,10 +7,10 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::chapters::Workshop;
 use crate::exercise::{self, Exercise};
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 
 /// Prints the diff.
-pub(crate) fn run(number: u32) -> Result<Exit, Problem> {
+pub(crate) fn run(number: u32) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;
     let exercise = Exercise::read(&chapter)?;
@@ -27,9 +27,9 @@ pub(crate) fn run(number: u32) -> Result<Exit, Problem> {
     };
     // A reader that has seen enough (`| head`) is no failure.
     match written {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Problem::bad(format!("the diff cannot be printed: {error}")))
-        }
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(CliError::bad(
+            format!("the diff cannot be printed: {error}"),
+        )),
         _ => Ok(Exit::Good),
     }
 }

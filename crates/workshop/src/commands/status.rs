@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::Format;
 use crate::exercise::Exercise;
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::progress_file::{ChapterProgress, Progress};
 use crate::tools::{self, Tools};
 use crate::{hints, json};
@@ -41,7 +41,7 @@ struct Status {
 }
 
 /// Prints the overview.
-pub(crate) fn run(format: Format) -> Result<Exit, Problem> {
+pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let progress = Progress::read(&workshop)?;
     let chapters: Vec<Status> = workshop
@@ -67,7 +67,7 @@ fn status(
     workshop: &Workshop,
     chapter: &Chapter,
     done: &ChapterProgress,
-) -> Result<Status, Problem> {
+) -> Result<Status, CliError> {
     let file = chapter.file()?;
     let exercise = Exercise::read(chapter)?;
     let now = bench::provenance::digest(exercise.text.as_deref().unwrap_or_default());

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::chapters::Workshop;
 use crate::cli::Format;
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::git::Git;
 use crate::json;
 use crate::steps::{self, Branch, Change};
@@ -18,7 +18,7 @@ struct Report<'a> {
 }
 
 /// Generates the branches and prints how to read them.
-pub(crate) fn run(format: Format) -> Result<Exit, Problem> {
+pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let git = Git::at(workshop.root())?;
     let branches = steps::generate(&git)?;

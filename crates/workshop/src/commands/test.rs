@@ -30,7 +30,7 @@ use self::ended::{Counts, Ended};
 use self::running::InBackground;
 use crate::chapters::Workshop;
 use crate::ctrl_c;
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::tools::Tools;
 
 /// Cheap checks first, measuring ones last: nothing else runs beside those. Those that clean up
@@ -58,13 +58,13 @@ const CHECKS: &[Check] = &[
 ];
 
 /// Runs the checks whose name contains `filter`, or lists them.
-pub(crate) fn run(filter: Option<&str>, chapters: &[u32], list: bool) -> Result<Exit, Problem> {
+pub(crate) fn run(filter: Option<&str>, chapters: &[u32], list: bool) -> Result<Exit, CliError> {
     let chosen: Vec<&Check> = CHECKS
         .iter()
         .filter(|check| filter.is_none_or(|part| check.name.contains(part)))
         .collect();
     if chosen.is_empty() {
-        return Err(Problem::usage(format!(
+        return Err(CliError::usage(format!(
             "no check's name contains `{}`; `cargo workshop test --list` lists them",
             filter.unwrap_or_default()
         )));
@@ -93,7 +93,7 @@ pub(crate) fn run(filter: Option<&str>, chapters: &[u32], list: bool) -> Result<
         counts.add(check.name, report(check, &context));
         if interrupt.is_set() {
             drop(setup);
-            return Err(Problem::new(
+            return Err(CliError::new(
                 Exit::Interrupted,
                 format!("interrupted in `{}`; what ran is not counted", check.name),
             ));

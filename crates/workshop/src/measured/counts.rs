@@ -12,7 +12,7 @@ use measurement::profile::ProfileKind;
 
 use crate::chapters::{Chapter, Workshop};
 use crate::compile;
-use crate::exit::Problem;
+use crate::exit::CliError;
 use crate::terminal::Terminal;
 use crate::tools;
 
@@ -21,7 +21,7 @@ pub(super) fn heap_profiles(
     workshop: &Workshop,
     chapter: &Chapter,
     bench: &Bench<'_>,
-) -> Result<Vec<ProfileData>, Problem> {
+) -> Result<Vec<ProfileData>, CliError> {
     let Some(seconds) = bench.chapter.rounds.heap_profile_s else {
         return Ok(Vec::new());
     };
@@ -36,7 +36,7 @@ pub(super) fn heap_profiles(
         .map(|variant| {
             bench
                 .profile(variant, ProfileKind::Heap, seconds)
-                .map_err(|error| Problem::of_run(&error, bench.interrupt))
+                .map_err(|error| CliError::of_run(&error, bench.interrupt))
         })
         .collect()
 }
@@ -47,12 +47,12 @@ pub(super) fn instructions(
     chapter: &Chapter,
     file: &ChapterFile,
     terminal: &Terminal,
-) -> Result<Vec<Instructions>, Problem> {
+) -> Result<Vec<Instructions>, CliError> {
     let Some(counting) = &file.instructions else {
         return Ok(Vec::new());
     };
     let Some(valgrind) = tools::on_path("valgrind") else {
-        return Err(Problem::bad(
+        return Err(CliError::bad(
             "valgrind is not installed, and this capture counts instructions with it: \
              https://valgrind.org, or `apt install valgrind`",
         ));
@@ -66,7 +66,7 @@ pub(super) fn instructions(
             .stdin(Stdio::null())
             .output()
             .map(|output| String::from_utf8_lossy(&output.stderr).into_owned())
-            .map_err(|e| Problem::bad(format!("valgrind cannot be run: {e}")))
+            .map_err(|e| CliError::bad(format!("valgrind cannot be run: {e}")))
     };
     counting
         .variants
@@ -75,7 +75,7 @@ pub(super) fn instructions(
             let shorter = run(variant, counting.rounds)?;
             let longer = run(variant, 2 * counting.rounds)?;
             let counted = per_round(&shorter, &longer, counting.rounds).ok_or_else(|| {
-                Problem::bad(format!(
+                CliError::bad(format!(
                     "callgrind counted nothing of `{} {variant}`; it said: {}",
                     counting.example,
                     shorter.lines().last().unwrap_or_default()

@@ -10,7 +10,7 @@ use measurement::chapter_file::{ChapterFile, Yardsticks};
 use tempfile::TempDir;
 
 use crate::chapters::Chapter;
-use crate::exit::Problem;
+use crate::exit::CliError;
 use crate::tools;
 
 /// How long one may take to listen.
@@ -58,24 +58,24 @@ impl Nginx {
         chapter: &Chapter,
         file: &ChapterFile,
         pinned: &[usize],
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, CliError> {
         let Some(yardsticks) = file.yardsticks.clone() else {
-            return Err(Problem::usage(format!(
+            return Err(CliError::usage(format!(
                 "chapter {} calls no upstream: leave out --upstream",
                 chapter.number
             )));
         };
         let nginx = tools::nginx().ok_or_else(|| {
-            Problem::bad("nginx is not installed: https://nginx.org, or `apt install nginx-light`")
+            CliError::bad("nginx is not installed: https://nginx.org, or `apt install nginx-light`")
         })?;
         let address = address(&yardsticks.nginx_upstream)?;
         if TcpStream::connect_timeout(&address, PATIENCE).is_ok() {
-            return Err(Problem::bad(format!(
+            return Err(CliError::bad(format!(
                 "{address} is taken by another program: stop it, as nginx.conf needs that port"
             )));
         }
         let folder = tempfile::tempdir()
-            .map_err(|e| Problem::bad(format!("no folder can be made for nginx: {e}")))?;
+            .map_err(|e| CliError::bad(format!("no folder can be made for nginx: {e}")))?;
         let mut command = Command::new(nginx);
         command
             .arg("-p")
@@ -86,7 +86,7 @@ impl Nginx {
             .stdout(Stdio::null())
             .stderr(Stdio::inherit());
         let child = spawn_on(command, pinned)
-            .map_err(|e| Problem::bad(format!("nginx cannot be run: {e}")))?;
+            .map_err(|e| CliError::bad(format!("nginx cannot be run: {e}")))?;
         let process = Outside {
             child,
             _folder: Some(folder),
@@ -94,7 +94,7 @@ impl Nginx {
         let began = Instant::now();
         while TcpStream::connect_timeout(&address, PATIENCE).is_err() {
             if began.elapsed() > PATIENCE {
-                return Err(Problem::bad(format!(
+                return Err(CliError::bad(format!(
                     "nginx does not listen on {address}; its words are above"
                 )));
             }
@@ -117,7 +117,7 @@ impl Nginx {
     }
 
     /// Where it answers as a proxy.
-    pub(crate) fn proxy(&self) -> Result<SocketAddr, Problem> {
+    pub(crate) fn proxy(&self) -> Result<SocketAddr, CliError> {
         address(&self.yardsticks.nginx_proxy)
     }
 }
@@ -128,14 +128,14 @@ pub(crate) fn start_go(
     folder: &str,
     upstream: &str,
     pinned: &[usize],
-) -> Result<(Outside, SocketAddr), Problem> {
+) -> Result<(Outside, SocketAddr), CliError> {
     let go = tools::go().ok_or_else(|| {
-        Problem::bad(
+        CliError::bad(
             "Go is not installed, and this capture measures a service in Go: https://go.dev/dl",
         )
     })?;
     let built = tempfile::tempdir()
-        .map_err(|e| Problem::bad(format!("no folder can be made for the Go program: {e}")))?;
+        .map_err(|e| CliError::bad(format!("no folder can be made for the Go program: {e}")))?;
     let program = built.path().join("yardstick");
     let compiled = Command::new(go.0)
         .current_dir(chapter.folder.join(folder))
@@ -144,9 +144,9 @@ pub(crate) fn start_go(
         .arg(".")
         .stdin(Stdio::null())
         .status()
-        .map_err(|e| Problem::bad(format!("go cannot be run: {e}")))?;
+        .map_err(|e| CliError::bad(format!("go cannot be run: {e}")))?;
     if !compiled.success() {
-        return Err(Problem::bad(format!(
+        return Err(CliError::bad(format!(
             "{folder} does not compile; Go's words are above"
         )));
     }
@@ -156,7 +156,7 @@ pub(crate) fn start_go(
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     let mut child = spawn_on(command, pinned)
-        .map_err(|e| Problem::bad(format!("the Go program cannot be run: {e}")))?;
+        .map_err(|e| CliError::bad(format!("the Go program cannot be run: {e}")))?;
     let said = child.stdout.take();
     let process = Outside {
         child,
@@ -183,10 +183,10 @@ fn spawn_on(mut command: Command, pinned: &[usize]) -> std::io::Result<Child> {
     .unwrap_or_else(|_| Err(std::io::Error::other("the starting thread panicked")))
 }
 
-fn address(url: &str) -> Result<SocketAddr, Problem> {
+fn address(url: &str) -> Result<SocketAddr, CliError> {
     let bare = url.strip_prefix("http://").unwrap_or(url);
     bare.trim_end_matches('/').parse().map_err(|_| {
-        Problem::bad(format!(
+        CliError::bad(format!(
             "`{url}` is no address such as http://127.0.0.1:18081/"
         ))
     })

@@ -9,13 +9,13 @@ use measurement::record::{Purpose, Round};
 
 use super::outside::{Nginx, start_go};
 use crate::chapters::Chapter;
-use crate::exit::Problem;
+use crate::exit::CliError;
 
 const GO: &str = "Go's net/http";
 const NGINX: &str = "nginx as a proxy";
 
 /// As [`before`], with an nginx of its own; nothing for a chapter without yardsticks.
-pub(super) fn measure(chapter: &Chapter, bench: &Bench<'_>) -> Result<Vec<Round>, Problem> {
+pub(super) fn measure(chapter: &Chapter, bench: &Bench<'_>) -> Result<Vec<Round>, CliError> {
     if bench.chapter.yardsticks.is_none() {
         return Ok(Vec::new());
     }
@@ -28,7 +28,7 @@ pub(super) fn before(
     nginx: &Nginx,
     chapter: &Chapter,
     bench: &Bench<'_>,
-) -> Result<Vec<Round>, Problem> {
+) -> Result<Vec<Round>, CliError> {
     let arguments = ["--upstream".to_owned(), nginx.upstream()];
     let bench = Bench {
         arguments: &arguments,
@@ -52,7 +52,7 @@ pub(super) fn before(
             _ => {
                 let measured = bench.round(Purpose::Yardstick, SOLUTION, setting);
                 measured
-                    .map_err(|error| Problem::of_run(&error, bench.interrupt))?
+                    .map_err(|error| CliError::of_run(&error, bench.interrupt))?
                     .0
             }
         };
@@ -68,8 +68,8 @@ fn outside(
     setting: &str,
     name: &str,
     target: SocketAddr,
-) -> Result<Round, Problem> {
-    let failed = |error| Problem::of_run(&error, bench.interrupt);
+) -> Result<Round, CliError> {
+    let failed = |error| CliError::of_run(&error, bench.interrupt);
     let asked = bench.setting(setting).map_err(failed)?;
     let load = bench.chapter.load_of(asked);
     let outcome = bench

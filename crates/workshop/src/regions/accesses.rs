@@ -2,7 +2,7 @@
 
 use measurement::regions::Seen;
 
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 
 const PAGE: u64 = 4096;
 
@@ -12,8 +12,8 @@ pub(super) fn of_copies(
     counted: &str,
     seen: &Seen,
     regions: u32,
-) -> Result<Vec<Vec<u64>>, Problem> {
-    let damaged = || Problem::new(Exit::Invalid, "the counts of QEMU's plugin are cut off");
+) -> Result<Vec<Vec<u64>>, CliError> {
+    let damaged = || CliError::new(Exit::Invalid, "the counts of QEMU's plugin are cut off");
     let regions = regions as usize;
     let lines = counted.strip_suffix("end\n").ok_or_else(damaged)?;
     let parsed: Option<Vec<Line>> = lines.lines().map(Line::parse).collect();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Result, Write};
 use std::path::Path;
 
-use crate::exit::Problem;
+use crate::exit::CliError;
 
 /// Types and permissions, as `stat` has them.
 const FOLDER: u32 = 0o040_755;
@@ -14,9 +14,9 @@ const PROGRAM: u32 = 0o100_755;
 pub(super) fn write(
     archive: &Path,
     programs: &[(&str, &Path)],
-) -> std::result::Result<(), Problem> {
+) -> std::result::Result<(), CliError> {
     put(archive, programs)
-        .map_err(|e| Problem::bad(format!("the machine's files cannot be written: {e}")))
+        .map_err(|e| CliError::bad(format!("the machine's files cannot be written: {e}")))
 }
 
 fn put(archive: &Path, programs: &[(&str, &Path)]) -> Result<()> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use loadgen::interrupt::Interrupt;
 
 use super::parts::Parts;
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 
 /// Memory of a region, in MiB: for a copy of the data set, and the kernel's own needs, which grow
 /// with the processors.
@@ -59,10 +59,10 @@ impl Drop for Running {
 
 impl Machine<'_> {
     /// Switches it on with these arguments for its first program, and waits until it is off again.
-    pub(super) fn run(&self, name: &str, arguments: &[String]) -> Result<Run, Problem> {
+    pub(super) fn run(&self, name: &str, arguments: &[String]) -> Result<Run, CliError> {
         let serial = self.folder.join(format!("{name}.serial"));
         let counted = self.folder.join(format!("{name}.loads"));
-        let failed = |what: std::io::Error| Problem::bad(format!("QEMU cannot be run: {what}"));
+        let failed = |what: std::io::Error| CliError::bad(format!("QEMU cannot be run: {what}"));
         let child = Command::new(&self.parts.qemu)
             .args(self.options(&counted))
             .args(["-append", &kernel_line(arguments)])
@@ -76,7 +76,7 @@ impl Machine<'_> {
         let patience = PATIENCE + PATIENCE_FOR_A_PROCESSOR * self.shape.processors;
         let is_off = loop {
             if self.interrupt.is_set() {
-                return Err(Problem::new(Exit::Interrupted, "interrupted"));
+                return Err(CliError::new(Exit::Interrupted, "interrupted"));
             }
             if let Some(status) = running.0.try_wait().map_err(failed)? {
                 break status.success();
@@ -91,7 +91,7 @@ impl Machine<'_> {
         let said = String::from_utf8_lossy(&said).into_owned();
         if !is_off {
             let last: Vec<&str> = said.lines().rev().take(5).collect();
-            return Err(Problem::new(
+            return Err(CliError::new(
                 Exit::Invalid,
                 format!(
                     "the machine with the {name} did not come to its end in {} s; its last words, the \

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use bench::provenance;
 
-use crate::exit::Problem;
+use crate::exit::CliError;
 use crate::tools::{self, Tools};
 
 /// Names the file of a Linux kernel where none is found.
@@ -30,8 +30,8 @@ pub(crate) fn missing(tools: &Tools) -> Option<String> {
 
 impl Parts {
     /// Finds all of them.
-    pub(crate) fn find(tools: &Tools) -> Result<Self, Problem> {
-        Self::look(tools).map_err(Problem::bad)
+    pub(crate) fn find(tools: &Tools) -> Result<Self, CliError> {
+        Self::look(tools).map_err(CliError::bad)
     }
 
     fn look(tools: &Tools) -> Result<Self, String> {
@@ -73,11 +73,11 @@ impl Parts {
     }
 
     /// Compiles the plugin into `folder`.
-    pub(super) fn plugin(&self, folder: &Path) -> Result<PathBuf, Problem> {
+    pub(super) fn plugin(&self, folder: &Path) -> Result<PathBuf, CliError> {
         let source = folder.join("accesses.c");
         let plugin = folder.join("accesses.so");
         std::fs::write(&source, PLUGIN)
-            .map_err(|e| Problem::bad(format!("the plugin cannot be written: {e}")))?;
+            .map_err(|e| CliError::bad(format!("the plugin cannot be written: {e}")))?;
         let compiled = Command::new("cc")
             .args(["-O2", "-Wall", "-shared", "-fPIC", "-fvisibility=hidden"])
             .arg(format!("-DAPI_VERSION={}", self.plugin_interface()))
@@ -85,11 +85,11 @@ impl Parts {
             .args([&plugin, &source])
             .stdin(Stdio::null())
             .status()
-            .map_err(|e| Problem::bad(format!("cc cannot be run: {e}")))?;
+            .map_err(|e| CliError::bad(format!("cc cannot be run: {e}")))?;
         if compiled.success() {
             Ok(plugin)
         } else {
-            Err(Problem::bad(
+            Err(CliError::bad(
                 "the plugin for QEMU does not compile; the compiler's words are above",
             ))
         }

@@ -2,7 +2,7 @@
 
 use measurement::regions::Placement;
 
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 
 /// The lines, understood.
 #[derive(Debug)]
@@ -13,11 +13,11 @@ pub(super) struct Said {
 }
 
 /// Reads all that a machine said.
-pub(super) fn read(text: &str, variant: &str) -> Result<Said, Problem> {
+pub(super) fn read(text: &str, variant: &str) -> Result<Said, CliError> {
     let failed = |what: &str| {
         let last: Vec<&str> = text.lines().rev().take(12).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
-        Problem::new(
+        CliError::new(
             Exit::Invalid,
             format!(
                 "the machine with the {variant} {what}; its last words:\n\n{}",

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::message::TRAILER;
 use super::{Branch, MAIL, NAME};
-use crate::exit::Problem;
+use crate::exit::CliError;
 use crate::git::Git;
 
 /// What became of a branch.
@@ -17,12 +17,12 @@ pub(crate) enum Change {
 }
 
 /// Points the branches at their commits, all of them or none.
-pub(crate) fn update(git: &Git, branches: &[Branch]) -> Result<Vec<Change>, Problem> {
+pub(crate) fn update(git: &Git, branches: &[Branch]) -> Result<Vec<Change>, CliError> {
     if git
         .ask(["show-ref", "--verify", "refs/heads/steps"])
         .is_some()
     {
-        return Err(Problem::bad(
+        return Err(CliError::bad(
             "the branch `steps` is in the way of `steps/chapter1`: rename it with `git branch -m \
              steps my-steps`",
         ));
@@ -60,7 +60,7 @@ pub(crate) fn update(git: &Git, branches: &[Branch]) -> Result<Vec<Change>, Prob
 
 /// The first commit at or below `commit` that is no step: what a branch stands
 /// on, also when a step is checked out.
-pub(super) fn beneath_steps(git: &Git, commit: &str) -> Result<String, Problem> {
+pub(super) fn beneath_steps(git: &Git, commit: &str) -> Result<String, CliError> {
     let mut at = Commit::read(git, commit)?;
     while at.is_step() {
         at = Commit::read(git, &at.parents)?;
@@ -72,7 +72,7 @@ pub(super) fn beneath_steps(git: &Git, commit: &str) -> Result<String, Problem> 
 /// that of the base, and the base is on another branch too: then moving it
 /// loses nothing. A reader's commit on top, an amended step, or a branch of the
 /// same name from elsewhere all fail this.
-fn refuse_a_readers_own(git: &Git, branch: &str, tip: &str) -> Result<(), Problem> {
+fn refuse_a_readers_own(git: &Git, branch: &str, tip: &str) -> Result<(), CliError> {
     let base = beneath_steps(git, tip)?;
     let mut at = Commit::read(git, tip)?;
     let mut ours = at.is_step();
@@ -83,7 +83,7 @@ fn refuse_a_readers_own(git: &Git, branch: &str, tip: &str) -> Result<(), Proble
     if ours && is_elsewhere(git, &base) {
         return Ok(());
     }
-    Err(Problem::bad(format!(
+    Err(CliError::bad(format!(
         "the branch `{branch}` holds commits of yours, so it was left alone: rename it with `git \
          branch -m {branch} my-{}` and run this again",
         branch.replace('/', "-")
@@ -102,14 +102,14 @@ fn is_elsewhere(git: &Git, base: &str) -> bool {
             .is_some()
 }
 
-fn refuse_a_checked_out(git: &Git, branch: &str) -> Result<(), Problem> {
+fn refuse_a_checked_out(git: &Git, branch: &str) -> Result<(), CliError> {
     let trees = git.say(["worktree", "list", "--porcelain"])?;
     let mut folder = "";
     for line in trees.lines() {
         if let Some(path) = line.strip_prefix("worktree ") {
             folder = path;
         } else if line.strip_prefix("branch refs/heads/") == Some(branch) {
-            return Err(Problem::bad(format!(
+            return Err(CliError::bad(format!(
                 "the branch `{branch}` is checked out in {folder}: change to another branch there, \
                  such as with `git switch -`, and run this again"
             )));
@@ -128,7 +128,7 @@ struct Commit {
 }
 
 impl Commit {
-    fn read(git: &Git, commit: &str) -> Result<Self, Problem> {
+    fn read(git: &Git, commit: &str) -> Result<Self, CliError> {
         let format = "--format=%H%n%P%n%an <%ae>%n%cn <%ce>%n%B";
         let text = git.say(["show", "--no-patch", "--no-show-signature", format, commit])?;
         let mut lines = text.lines();

@@ -4,25 +4,25 @@ use similar::TextDiff;
 
 use crate::chapters::{Chapter, Workshop};
 use crate::exercise;
-use crate::exit::Problem;
+use crate::exit::CliError;
 use crate::files;
 
 const NAME: &str = "solution.diff";
 
 /// Writes the diff beside the capture.
-pub(super) fn write(workshop: &Workshop, chapter: &Chapter) -> Result<(), Problem> {
+pub(super) fn write(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
     let file = workshop.captures(chapter.number).join(NAME);
     files::replace(&file, difference(chapter)?)
 }
 
 /// Fails unless the diff is the one that the sources give.
-pub(super) fn verify(workshop: &Workshop, chapter: &Chapter) -> Result<(), Problem> {
+pub(super) fn verify(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
     let file = workshop.captures(chapter.number).join(NAME);
     let there = std::fs::read_to_string(&file).unwrap_or_default();
     if there == difference(chapter)? {
         Ok(())
     } else {
-        Err(Problem::bad(format!(
+        Err(CliError::bad(format!(
             "{} is not the difference between problem.rs and solution.rs; run `cargo workshop \
              capture {} --derive`",
             file.display(),
@@ -31,7 +31,7 @@ pub(super) fn verify(workshop: &Workshop, chapter: &Chapter) -> Result<(), Probl
     }
 }
 
-fn difference(chapter: &Chapter) -> Result<String, Problem> {
+fn difference(chapter: &Chapter) -> Result<String, CliError> {
     let problem = code(&exercise::read(&chapter.source("problem"))?);
     let solution = code(&exercise::read(&chapter.source("solution"))?);
     Ok(TextDiff::from_lines(&problem, &solution)

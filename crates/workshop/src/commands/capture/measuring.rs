@@ -11,7 +11,7 @@ use measurement::record::Commit;
 use crate::chapters::Workshop;
 use crate::compile;
 use crate::ctrl_c;
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::files;
 use crate::tools::Tools;
 
@@ -53,14 +53,14 @@ const RECORDED: &[Recorded] = &[
 ];
 
 /// Runs each example, or the one that `file` is made by, and keeps what it printed.
-pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, Problem> {
+pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, CliError> {
     let chosen: Vec<_> = RECORDED
         .iter()
         .filter(|recorded| recorded.file.starts_with(file))
         .collect();
     if chosen.is_empty() {
         let names: Vec<&str> = RECORDED.iter().map(|recorded| recorded.file).collect();
-        return Err(Problem::usage(format!(
+        return Err(CliError::usage(format!(
             "nothing makes `{file}`; there is: {}",
             names.join(", ")
         )));
@@ -94,15 +94,15 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, Problem> {
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .output()
-            .map_err(|e| Problem::bad(format!("cargo cannot be run: {e}")))?;
+            .map_err(|e| CliError::bad(format!("cargo cannot be run: {e}")))?;
         if interrupt.is_set() {
-            return Err(Problem::new(
+            return Err(CliError::new(
                 Exit::Interrupted,
                 "interrupted; what was recorded stays",
             ));
         }
         if !output.status.success() {
-            return Err(Problem::bad(format!(
+            return Err(CliError::bad(format!(
                 "the example `{}` failed; its words are above",
                 arguments.first().copied().unwrap_or_default()
             )));

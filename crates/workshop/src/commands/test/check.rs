@@ -1,7 +1,7 @@
 //! What a check is.
 
 use super::context::Context;
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::regions;
 use crate::tools::{self, Tools};
 
@@ -27,8 +27,8 @@ pub(super) enum Failure {
     Interrupted,
 }
 
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
+impl From<CliError> for Failure {
+    fn from(problem: CliError) -> Self {
         match problem.exit {
             Exit::Interrupted => Self::Interrupted,
             _ => Self::Because(problem.to_string()),

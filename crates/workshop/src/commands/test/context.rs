@@ -14,7 +14,7 @@ use super::check::{Failure, failed};
 use super::excerpt;
 use super::running::{InBackground, Running};
 use crate::chapters::{Chapter, Workshop};
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 use crate::tools::Tools;
 
 /// One run of `cargo workshop test`.
@@ -41,10 +41,10 @@ impl<'a> Context<'a> {
         interrupt: &'a Interrupt,
         by_name: bool,
         chapters: Vec<Chapter>,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, CliError> {
         let folder = workshop.state().join("test");
         let refused = |error: std::io::Error| {
-            Problem::bad(format!(
+            CliError::bad(format!(
                 "logs cannot be written to {} ({error}): free some space or mend the folder's \
                  permissions",
                 folder.display()
@@ -53,14 +53,14 @@ impl<'a> Context<'a> {
         std::fs::create_dir_all(&folder).map_err(refused)?;
         let lock = File::create(folder.join("lock")).map_err(refused)?;
         if lock.try_lock().is_err() {
-            return Err(Problem::bad(
+            return Err(CliError::bad(
                 "another `cargo workshop test` is at work here: wait for it, as two would measure \
                  each other",
             ));
         }
         // Found now: a check may replace the file by building it again.
         let program = std::env::current_exe()
-            .map_err(|e| Problem::bad(format!("this program cannot find itself: {e}")))?;
+            .map_err(|e| CliError::bad(format!("this program cannot find itself: {e}")))?;
         Ok(Self {
             workshop,
             tools: Tools::of(workshop),
@@ -187,16 +187,16 @@ impl<'a> Context<'a> {
     }
 
     /// `cargo workshop setup`, meanwhile.
-    pub(super) fn setup(&self) -> Result<InBackground, Problem> {
+    pub(super) fn setup(&self) -> Result<InBackground, CliError> {
         let log = self.folder.join("tools.log");
         let begun = File::create(&log)
             .and_then(|file| Ok((file.try_clone()?, file)))
-            .map_err(|e| Problem::bad(format!("{} cannot be written: {e}", log.display())));
+            .map_err(|e| CliError::bad(format!("{} cannot be written: {e}", log.display())));
         let (out, err) = begun?;
         match Running::start(&mut self.own(&["setup"]), out, err) {
             Ok(running) => Ok(InBackground { running, log }),
-            Err(Failure::Because(sentence)) => Err(Problem::bad(sentence)),
-            Err(Failure::Interrupted) => Err(Problem::new(Exit::Interrupted, "interrupted")),
+            Err(Failure::Because(sentence)) => Err(CliError::bad(sentence)),
+            Err(Failure::Interrupted) => Err(CliError::new(Exit::Interrupted, "interrupted")),
         }
     }
 

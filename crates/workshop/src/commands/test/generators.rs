@@ -16,7 +16,7 @@ use super::check::{Check, Failure, Need, failed};
 use super::claims::lacks_regions;
 use super::context::Context;
 use crate::chapters::Chapter;
-use crate::exit::Problem;
+use crate::exit::CliError;
 use crate::measured::Generators;
 
 pub(super) const SCRIPTS: Check = Check {
@@ -68,7 +68,7 @@ fn generators(context: &Context<'_>, chapter: &Chapter) -> Result<(), Failure> {
     };
     let tools = Generators::of(context.workshop, chapter);
     let external = tools.external();
-    let refused = |error| Problem::of_generators(error, context.interrupt);
+    let refused = |error| CliError::of_generators(error, context.interrupt);
     // On one memory region both are equally fast: users see no difference.
     let of_problem = if lacks_regions(chapter)? { 0 } else { MISSED };
     in_some_look(context, || {

@@ -2,7 +2,7 @@
 
 use super::Broken;
 use crate::chapters::Workshop;
-use crate::exit::Problem;
+use crate::exit::CliError;
 use crate::hints;
 
 /// What is in a chapter's own folder.
@@ -20,7 +20,7 @@ const IN_FOLDER: [&str; 8] = [
 pub(in crate::commands::test) fn broken(
     tracked: &[&str],
     workshop: &Workshop,
-) -> Result<Vec<Broken>, Problem> {
+) -> Result<Vec<Broken>, CliError> {
     let mut broken = Vec::new();
     let mut want = |folder: &str, part: &str, there: bool| {
         if !there {
