@@ -90,22 +90,22 @@ impl Workshop {
         if numbers.is_empty() {
             return self.chapters();
         }
+        let twice = (1..numbers.len()).find(|&at| numbers[..at].contains(&numbers[at]));
+        if let Some(at) = twice {
+            return Err(CliError::usage(format!(
+                "chapter {} is named twice: name it once",
+                numbers[at]
+            )));
+        }
         numbers.iter().map(|number| self.chapter(*number)).collect()
     }
 
     /// The chapter with this number.
     pub(crate) fn chapter(&self, number: u32) -> Result<Chapter, CliError> {
-        let chapters = self.chapters()?;
-        let known: Vec<String> = chapters.iter().map(|c| c.number.to_string()).collect();
-        chapters
+        self.chapters()?
             .into_iter()
             .find(|chapter| chapter.number == number)
-            .ok_or_else(|| {
-                CliError::usage(format!(
-                    "there is no chapter {number}; there is: {}",
-                    known.join(", ")
-                ))
-            })
+            .ok_or_else(|| CliError::usage(format!("there is no chapter {number}")))
     }
 }
 

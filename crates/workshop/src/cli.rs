@@ -1,6 +1,11 @@
 //! The command line, as clap reads it.
 
-use clap::{Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+use clap::builder::TypedValueParser;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use crate::arguments::{chapter, number, whole};
 
 /// A profiling workshop for Rust web services.
 ///
@@ -15,136 +20,65 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
+impl Cli {
+    /// Reads the process's arguments. `-1` is a wrong number and no option, wherever it stands.
+    pub(crate) fn read() -> Self {
+        let read = Self::command()
+            .mut_subcommands(|command| {
+                command.mut_args(|argument| {
+                    let takes_value = argument.get_action().takes_values();
+                    argument.allow_negative_numbers(takes_value)
+                })
+            })
+            .get_matches();
+        Self::from_arg_matches(&read).unwrap_or_else(|error| error.exit())
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Prove a chapter's claim on this machine: problem against solution
-    Prove {
-        /// Chapters; all of them if none is named
-        #[arg(value_name = "CHAPTER")]
-        chapters: Vec<u32>,
-        #[command(flatten)]
-        output: Output,
-        /// Fixes the order of rounds and the resampling; printed in every report
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-        /// Pairs of rounds that the effect is measured with, where the chapter's are too few for a
-        /// noisy machine
-        #[arg(long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(1..=1000))]
-        pairs: Option<u32>,
-        /// Where the report goes [default: .workshop/reports]
-        #[arg(long, value_name = "FOLDER")]
-        report: Option<std::path::PathBuf>,
-        /// Also by k6 and Locust: do the three agree?
-        #[arg(long)]
-        all_generators: bool,
-        /// Also the chapter's table of all variants
-        #[arg(long)]
-        matrix: bool,
-        /// What the services of chapter 4 call; beside nginx its yardsticks are measured, too
-        #[arg(long, value_enum, default_value_t = UpstreamOf::Embedded)]
-        upstream: UpstreamOf,
-        /// Chapter 7 in a small emulated machine with so many memory regions: counts, no times
-        #[arg(long, value_name = "REGIONS")]
-        #[arg(conflicts_with_all = ["seed", "pairs", "all_generators", "matrix", "upstream"])]
-        regions: Option<u32>,
-        /// Processors of that machine [default: two for each region]
-        #[arg(long, value_name = "PROCESSORS", requires = "regions")]
-        processors: Option<u32>,
-    },
+    Prove(Prove),
     /// Grade your exercise.rs
     Check {
+        /// The chapter's number
+        #[arg(value_parser = chapter)]
         chapter: u32,
-        /// Chapter 7 in a small emulated machine with so many memory regions
-        #[arg(long, value_name = "REGIONS")]
+        /// Chapter 7 in a small emulated machine with so many NUMA nodes
+        #[arg(long, value_name = "NODES", value_parser = whole(2..=8, "4"))]
         regions: Option<u32>,
         #[command(flatten)]
         output: Output,
     },
     /// The next hint of a chapter
     Hint {
+        /// The chapter's number
+        #[arg(value_parser = chapter)]
         chapter: u32,
         /// Show all hints up to this one again
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = whole(1..=99, "2").map(|hint| hint as usize))]
         upto: Option<usize>,
         #[command(flatten)]
         output: Output,
     },
     /// The solution, as a diff from your exercise.rs
-    Solution { chapter: u32 },
+    Solution {
+        /// The chapter's number
+        #[arg(value_parser = chapter)]
+        chapter: u32,
+    },
     /// Put exercise.rs back as it was shipped; your work is kept aside
-    Reset { chapter: u32 },
+    Reset {
+        /// The chapter's number
+        #[arg(value_parser = chapter)]
+        chapter: u32,
+    },
     /// Put a chapter's load on one variant
-    Load {
-        chapter: u32,
-        /// Which load generator
-        #[arg(long, value_enum, default_value_t = With::Embedded)]
-        with: With,
-        /// Which code answers
-        #[arg(long, default_value = "exercise")]
-        variant: String,
-        /// Simultaneous users [default: the chapter's]
-        #[arg(long)]
-        users: Option<u32>,
-        /// Seconds that a user thinks between an answer and the next request [default: the chapter's]
-        #[arg(long, value_name = "SECONDS")]
-        think: Option<f64>,
-        /// Open loop: this many requests a second on a schedule, whatever the answers do; --think
-        /// then means nothing, and only the embedded generator can do it
-        #[arg(long, value_name = "PER SECOND")]
-        rate: Option<f64>,
-        /// Share of the requests that write, such as 0.05 [default: the chapter's]
-        #[arg(long, value_name = "SHARE")]
-        write_share: Option<f64>,
-        /// Seconds of recorded load
-        #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-        seconds: f64,
-        /// A server that runs already, `http://127.0.0.1:8080`, instead of one of our own
-        #[arg(long, value_name = "URL")]
-        host: Option<String>,
-        #[command(flatten)]
-        output: Output,
-    },
+    Load(Load),
     /// Profile one variant under its chapter's load
-    Profile {
-        chapter: u32,
-        /// Which instrument
-        #[arg(long, value_enum)]
-        kind: Kind,
-        /// Which code answers
-        #[arg(long, default_value = "exercise")]
-        variant: String,
-        /// Seconds of profiling
-        #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-        seconds: f64,
-        /// Where the files go [default: .workshop/profiles]
-        #[arg(long, value_name = "FOLDER")]
-        into: Option<std::path::PathBuf>,
-        #[command(flatten)]
-        output: Output,
-    },
+    Profile(Profile),
     /// Record a chapter's evidence for the book, under flamegraphs/
-    Capture {
-        /// Chapters; all of them if none is named
-        #[arg(value_name = "CHAPTER")]
-        chapters: Vec<u32>,
-        /// Measure nothing: derive tables, plots and flamegraphs from what is recorded again
-        #[arg(long)]
-        derive: bool,
-        /// Measure and write nothing: fail if what is derived differs from what is there
-        #[arg(long, conflicts_with = "derive")]
-        verify: bool,
-        /// Instead: what the book says of the instruments themselves; all of it, or one file
-        #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
-        #[arg(conflicts_with_all = ["derive", "verify", "chapters"])]
-        measuring: Option<String>,
-        /// Instead: chapter 7 in a small emulated machine with so many memory regions
-        #[arg(long, value_name = "REGIONS")]
-        #[arg(conflicts_with_all = ["derive", "verify", "measuring"])]
-        regions: Option<u32>,
-        /// Processors of that machine [default: two for each region]
-        #[arg(long, value_name = "PROCESSORS", requires = "regions")]
-        processors: Option<u32>,
-    },
+    Capture(Capture),
     /// Write a branch a chapter, a commit a step, for reading with git
     Steps {
         #[command(flatten)]
@@ -167,7 +101,7 @@ pub(crate) enum Command {
         #[arg(value_name = "NAME")]
         filter: Option<String>,
         /// Only these chapters, where a check goes through all
-        #[arg(long = "chapter", value_name = "CHAPTER")]
+        #[arg(long = "chapter", value_name = "CHAPTER", value_parser = chapter)]
         chapters: Vec<u32>,
         /// List the checks
         #[arg(long)]
@@ -177,7 +111,123 @@ pub(crate) enum Command {
     Completions { shell: clap_complete::Shell },
 }
 
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Args)]
+pub(crate) struct Prove {
+    /// Chapters; all of them if none is named
+    #[arg(value_name = "CHAPTER", value_parser = chapter)]
+    pub(crate) chapters: Vec<u32>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+    /// Fixes the order of rounds and the resampling; printed in every report
+    #[arg(long, default_value_t = 1, value_parser = whole(0..=u32::MAX, "1").map(u64::from))]
+    pub(crate) seed: u64,
+    /// Pairs of rounds that the effect is measured with, where the chapter's are too few for a
+    /// noisy machine
+    #[arg(long, value_name = "PAIRS", value_parser = whole(1..=1000, "20"))]
+    pub(crate) pairs: Option<u32>,
+    /// Where the report goes [default: .workshop/reports]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) report: Option<PathBuf>,
+    /// Also by k6 and Locust: do the three agree?
+    #[arg(long)]
+    pub(crate) all_generators: bool,
+    /// Also the chapter's table of all variants
+    #[arg(long)]
+    pub(crate) matrix: bool,
+    /// What the services of chapter 4 call; before nginx its baselines are measured, too
+    #[arg(long, value_enum, default_value_t = UpstreamOf::Embedded)]
+    pub(crate) upstream: UpstreamOf,
+    /// Chapter 7 in a small emulated machine with so many NUMA nodes: counts, no times
+    #[arg(long, value_name = "NODES", value_parser = whole(2..=8, "4"))]
+    #[arg(conflicts_with_all = ["seed", "pairs", "all_generators", "matrix", "upstream"])]
+    pub(crate) regions: Option<u32>,
+    /// CPUs of that machine [default: two for each node]
+    #[arg(long, value_name = "CPUS", requires = "regions", value_parser = whole(2..=240, "8"))]
+    pub(crate) processors: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Load {
+    /// The chapter's number
+    #[arg(value_parser = chapter)]
+    pub(crate) chapter: u32,
+    /// Which load generator
+    #[arg(long, value_enum, default_value_t = With::Embedded)]
+    pub(crate) with: With,
+    /// Which code answers: problem, exercise, solution, or another variant of the chapter
+    #[arg(long, default_value = "exercise")]
+    pub(crate) variant: String,
+    /// Simultaneous users [default: the chapter's]
+    #[arg(long, value_parser = whole(1..=1_000_000, "200"))]
+    pub(crate) users: Option<u32>,
+    /// Seconds that a user thinks between an answer and the next request [default: the chapter's]
+    #[arg(long, value_name = "SECONDS", value_parser = number(0.0..=3600.0, "0.5"))]
+    pub(crate) think: Option<f64>,
+    /// Open loop: this many requests a second on a schedule, whatever the answers do; --think
+    /// then means nothing, and only the embedded generator can do it
+    #[arg(long, value_name = "PER SECOND", value_parser = number(0.01..=1_000_000.0, "500"))]
+    pub(crate) rate: Option<f64>,
+    /// Share of the requests that write, such as 0.05 [default: the chapter's]
+    #[arg(long, value_name = "SHARE", value_parser = number(0.0..=0.99, "0.05"))]
+    pub(crate) write_share: Option<f64>,
+    /// Seconds of recorded load
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    #[arg(value_parser = number(0.1..=3600.0, "10"))]
+    pub(crate) seconds: f64,
+    /// A server that runs already, `http://127.0.0.1:8080`, instead of one of our own
+    #[arg(long, value_name = "URL")]
+    pub(crate) host: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Profile {
+    /// The chapter's number
+    #[arg(value_parser = chapter)]
+    pub(crate) chapter: u32,
+    /// Which instrument
+    #[arg(long, value_enum)]
+    pub(crate) kind: Kind,
+    /// Which code answers: problem, exercise, solution, or another variant of the chapter
+    #[arg(long, default_value = "exercise")]
+    pub(crate) variant: String,
+    /// Seconds of profiling
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    #[arg(value_parser = number(0.1..=600.0, "10"))]
+    pub(crate) seconds: f64,
+    /// Where the files go [default: .workshop/profiles]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) into: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Capture {
+    /// Chapters; all of them if none is named
+    #[arg(value_name = "CHAPTER", value_parser = chapter)]
+    pub(crate) chapters: Vec<u32>,
+    /// Measure nothing: derive tables, plots and flamegraphs from what is recorded again
+    #[arg(long)]
+    pub(crate) derive: bool,
+    /// Measure and write nothing: fail if what is derived differs from what is there
+    #[arg(long, conflicts_with = "derive")]
+    pub(crate) verify: bool,
+    /// Instead: what the book says of the instruments themselves; all of it, or one file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
+    #[arg(conflicts_with_all = ["derive", "verify", "chapters"])]
+    pub(crate) measuring: Option<String>,
+    /// Instead: chapter 7 in a small emulated machine with so many NUMA nodes
+    #[arg(long, value_name = "NODES", value_parser = whole(2..=8, "4"))]
+    #[arg(conflicts_with_all = ["derive", "verify", "measuring"])]
+    pub(crate) regions: Option<u32>,
+    /// CPUs of that machine [default: two for each node]
+    #[arg(long, value_name = "CPUS", requires = "regions", value_parser = whole(2..=240, "8"))]
+    pub(crate) processors: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Output {
     /// For people, or one JSON value on standard output
     #[arg(long, value_enum, default_value_t = Format::Human)]
@@ -192,6 +242,7 @@ pub(crate) enum Format {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum With {
+    /// The workshop's own, which needs nothing installed
     Embedded,
     K6,
     Locust,
@@ -207,8 +258,11 @@ pub(crate) enum UpstreamOf {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
+    /// Where CPU time is spent
     Cpu,
+    /// What is allocated, and where
     Heap,
+    /// What requests wait for
     Await,
 }
 
@@ -218,7 +272,7 @@ pub(crate) enum Tool {
     Locust,
     Mdbook,
     Browser,
-    /// The kernel of the machine with several memory regions
+    /// The kernel of the machine with several NUMA nodes
     Kernel,
     Nginx,
 }

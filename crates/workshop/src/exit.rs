@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use bench::agreement::AgreementError;
 use bench::drivers::DriverError;
-use bench::rounds::RunError;
 use loadgen::interrupt::Interrupt;
+use bench::rounds::RunError;
+use bench::server::ServerError;
 
 /// What the exit code says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,9 +55,13 @@ impl CliError {
     /// A run that could not be carried through says nothing about the code.
     pub(crate) fn of_run(error: &RunError, interrupt: &Interrupt) -> Self {
         if error.is_interrupt() || interrupt.is_set() {
-            Self::new(Exit::Interrupted, "interrupted; nothing was kept")
-        } else {
-            Self::new(Exit::Invalid, error)
+            return Self::interrupted();
+        }
+        match error {
+            RunError::Server(ServerError::Ended { words, .. }) if words.contains(NO_VARIANT) => {
+                Self::usage(no_variant(words))
+            }
+            _ => Self::new(Exit::Invalid, error),
         }
     }
 
@@ -64,17 +69,27 @@ impl CliError {
     pub(crate) fn of_generators(error: AgreementError, interrupt: &Interrupt) -> Self {
         match error {
             AgreementError::Proof(error) => Self::of_run(&error, interrupt),
-            AgreementError::Driver(DriverError::Interrupted) => {
-                Self::new(Exit::Interrupted, "interrupted; nothing was kept")
-            }
-            AgreementError::Driver(error) => Self::bad(error),
+            AgreementError::Driver(error) => error.into(),
         }
+    }
+
+    fn interrupted() -> Self {
+        Self::new(Exit::Interrupted, "interrupted; nothing was kept")
     }
 
     pub(crate) fn new(exit: Exit, sentence: impl fmt::Display) -> Self {
         Self {
             exit,
             sentence: sentence.to_string(),
+        }
+    }
+}
+
+impl From<DriverError> for CliError {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::Interrupted => Self::interrupted(),
+            other => Self::bad(other),
         }
     }
 }
@@ -86,3 +101,45 @@ impl fmt::Display for CliError {
 }
 
 impl std::error::Error for CliError {}
+
+/// How a chapter's server calls its argument when it refuses a variant. Only that program knows
+/// its variants.
+const NO_VARIANT: &str = "'[VARIANT]'";
+
+/// The server's refusal as one line. It names the variants, and the one that was meant perhaps.
+fn no_variant(refusal: &str) -> String {
+    refusal
+        .lines()
+        .map(|line| line.trim().trim_matches(['[', ']']))
+        .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
+        .map(|line| line.trim_start_matches("error: "))
+        .collect::<Vec<_>>()
+        .join("; ")
+        .replace(NO_VARIANT, "--variant")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_that_the_server_refuses_is_wrong_usage() {
+        let refusal = "error: invalid value 'probelm' for '[VARIANT]'\n  [possible values: problem, \
+                       exercise, solution]\n\n  tip: a similar value exists: 'problem'\n\nFor more \
+                       information, try '--help'.\n";
+        let ended = |words: &str| ServerError::Ended {
+            variant: "probelm".to_owned(),
+            status: "exit status: 2".to_owned(),
+            words: words.to_owned(),
+        };
+        let error = CliError::of_run(&ended(refusal).into(), &Interrupt::new());
+        assert_eq!(error.exit, Exit::Usage);
+        assert_eq!(
+            error.to_string(),
+            "invalid value 'probelm' for --variant; possible values: problem, exercise, solution; \
+             tip: a similar value exists: 'problem'"
+        );
+        let crashed = CliError::of_run(&ended("panicked").into(), &Interrupt::new());
+        assert_eq!(crashed.exit, Exit::Invalid);
+    }
+}

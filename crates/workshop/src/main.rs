@@ -3,6 +3,7 @@
 //! Thin on purpose: it reads arguments, calls `evidence`, prints, and turns
 //! what happened into an exit code ([`exit`]).
 
+mod arguments;
 mod chapters;
 mod cli;
 mod commands;
@@ -21,10 +22,8 @@ mod steps;
 mod terminal;
 mod tools;
 
-use clap::Parser;
-
 fn main() -> std::process::ExitCode {
-    match commands::run(cli::Cli::parse()) {
+    match commands::run(cli::Cli::read()) {
         Ok(exit) => exit.into(),
         Err(error) => {
             eprintln!("error: {error}");

@@ -7,22 +7,13 @@ use report::capture;
 
 use super::regions;
 use crate::chapters::{Chapter, Workshop};
-use crate::cli::UpstreamOf;
+use crate::cli::{Capture, UpstreamOf};
 use crate::exit::{CliError, Exit};
 use crate::measured::{Order, measure};
 use crate::{ctrl_c, files};
 
-/// The command's options.
-#[derive(Debug)]
-pub(crate) struct Options {
-    pub(crate) chapters: Vec<u32>,
-    pub(crate) derive: bool,
-    pub(crate) verify: bool,
-    pub(crate) measuring: Option<String>,
-}
-
 /// Records, derives again, or verifies.
-pub(crate) fn run(options: &Options) -> Result<Exit, CliError> {
+pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     if let Some(file) = &options.measuring {
         return measuring::record(&workshop, file);

@@ -1,10 +1,10 @@
 //! `cargo workshop load N --with embedded|k6|locust`.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use measurement::chapter_file::{ChapterFile, Setting};
-use bench::drivers::{self, DriverError, k6, locust};
+use bench::drivers::{self, k6, locust};
 use loadgen::interrupt::Interrupt;
 use measurement::load::Arrivals;
 use measurement::outcome::{Latency, MISSED, Outcome};
@@ -13,29 +13,17 @@ use bench::rounds::{Bench, Event};
 use bench::server::Server;
 
 use crate::chapters::{Chapter, Workshop};
-use crate::cli::{Format, With};
+use crate::cli::{Format, Load, With};
 use crate::exit::{CliError, Exit};
 use crate::measured::Generators;
 use crate::terminal::{Terminal, grouped};
 use crate::{compile, ctrl_c, json};
 
-/// The command's options.
-#[derive(Debug)]
-pub(crate) struct Options {
-    pub(crate) chapter: u32,
-    pub(crate) with: With,
-    pub(crate) variant: String,
-    pub(crate) users: Option<u32>,
-    pub(crate) think: Option<f64>,
-    pub(crate) rate: Option<f64>,
-    pub(crate) write_share: Option<f64>,
-    pub(crate) seconds: f64,
-    pub(crate) host: Option<String>,
-    pub(crate) format: Format,
-}
+/// How long a server that runs already may take to accept a connection.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs one load and prints what it measured.
-pub(crate) fn run(options: &Options) -> Result<Exit, CliError> {
+pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(options.chapter)?;
     let file = chapter.file()?;
@@ -43,7 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, CliError> {
     let interrupt = ctrl_c::watch();
     let placement = Placement::of_chapter(&file);
     let (server, target) = if let Some(host) = &options.host {
-        (None, address(host)?)
+        (None, running(host)?)
     } else {
         let server = start(&workshop, &chapter, &file, options, &placement, &interrupt)?;
         let target = server.service();
@@ -82,16 +70,11 @@ pub(crate) fn run(options: &Options) -> Result<Exit, CliError> {
                 let settings = settings(&generators.locust, &generators.locust_file);
                 locust::run(target, &load, &settings)
             };
-            ended.map_err(|error| match error {
-                DriverError::Interrupted => {
-                    CliError::new(Exit::Interrupted, "interrupted; nothing was kept")
-                }
-                other => CliError::bad(other),
-            })?
+            ended?
         }
     };
     drop((server, terminal));
-    match options.format {
+    match options.output.format {
         Format::Json => json::print(&outcome)?,
         Format::Human => print!("{}", table(&outcome)),
     }
@@ -109,7 +92,7 @@ fn start(
     workshop: &Workshop,
     chapter: &Chapter,
     file: &ChapterFile,
-    options: &Options,
+    options: &Load,
     placement: &Placement,
     interrupt: &Interrupt,
 ) -> Result<Server, CliError> {
@@ -128,18 +111,16 @@ fn start(
         .map_err(|error| CliError::of_run(&error.into(), interrupt))
 }
 
-fn setting(options: &Options, file: &ChapterFile) -> Result<Setting, CliError> {
+fn setting(options: &Load, file: &ChapterFile) -> Result<Setting, CliError> {
     let mut setting = file.load.clone();
     setting.users = options.users.unwrap_or(setting.users);
     setting.think_s = options.think.unwrap_or(setting.think_s);
     setting.write_share = options.write_share.unwrap_or(setting.write_share);
     setting.duration_s = options.seconds;
-    if options
-        .rate
-        .is_some_and(|rate| !(rate > 0.0 && rate <= 1e6))
-    {
+    if options.rate.is_some() && options.with != With::Embedded {
         return Err(CliError::usage(
-            "--rate must be requests a second, above 0 and at most 1000000",
+            "--rate is for the embedded generator: k6's and Locust's scripts know closed loops \
+             only; leave out --with",
         ));
     }
     if setting.write_share > 0.0 && file.write.is_none() {
@@ -148,25 +129,19 @@ fn setting(options: &Options, file: &ChapterFile) -> Result<Setting, CliError> {
             options.chapter
         )));
     }
-    if !(0.0..1.0).contains(&setting.write_share) {
-        return Err(CliError::usage(
-            "--write-share must be a share such as 0.05, below 1",
-        ));
-    }
-    if setting.users == 0 {
-        return Err(CliError::usage("--users must be 1 or more"));
-    }
-    for (option, value) in [
-        ("--think", setting.think_s),
-        ("--seconds", setting.duration_s),
-    ] {
-        if !(0.0..=3600.0).contains(&value) || (option == "--seconds" && value == 0.0) {
-            return Err(CliError::usage(format!(
-                "{option} must be seconds, at most 3600, not {value}"
-            )));
-        }
-    }
     Ok(setting)
+}
+
+/// The address of a server that answers.
+fn running(host: &str) -> Result<SocketAddr, CliError> {
+    let address = address(host)?;
+    TcpStream::connect_timeout(&address, TIMEOUT).map_err(|error| {
+        CliError::usage(format!(
+            "no server answers at {address} ({error}): start one, such as with `cargo run -p \
+             chapter1`, or leave out --host"
+        ))
+    })?;
+    Ok(address)
 }
 
 /// Chapter servers listen on loopback only, and load goes nowhere else.

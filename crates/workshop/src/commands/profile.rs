@@ -9,21 +9,10 @@ use measurement::profile::ProfileKind;
 use serde::Serialize;
 
 use crate::chapters::Workshop;
-use crate::cli::{Format, Kind};
+use crate::cli::{Format, Kind, Profile};
 use crate::exit::{CliError, Exit};
 use crate::terminal::Terminal;
 use crate::{compile, ctrl_c, files, json};
-
-/// The command's options.
-#[derive(Debug)]
-pub(crate) struct Options {
-    pub(crate) chapter: u32,
-    pub(crate) kind: Kind,
-    pub(crate) variant: String,
-    pub(crate) seconds: f64,
-    pub(crate) into: Option<PathBuf>,
-    pub(crate) format: Format,
-}
 
 /// What `--format json` prints.
 #[derive(Debug, Serialize)]
@@ -39,13 +28,7 @@ struct Report {
 }
 
 /// Profiles one variant under its chapter's load and writes every format that the kind has.
-pub(crate) fn run(options: &Options) -> Result<Exit, CliError> {
-    if !(0.1..=600.0).contains(&options.seconds) {
-        return Err(CliError::usage(format!(
-            "--seconds must be from 0.1 to 600, not {}",
-            options.seconds
-        )));
-    }
+pub(crate) fn run(options: &Profile) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(options.chapter)?;
     let file = chapter.file()?;
@@ -92,7 +75,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, CliError> {
         most: data.most(),
         files: write(&folder, &data)?,
     };
-    print(&report, options.format)?;
+    print(&report, options.output.format)?;
     Ok(Exit::Good)
 }
 

@@ -12,24 +12,11 @@ use analysis::yardstick::{Yardstick, yardsticks};
 use serde::Serialize;
 
 use crate::chapters::Workshop;
-use crate::cli::{Format, UpstreamOf};
+use crate::cli::{Format, Prove, UpstreamOf};
 use crate::exit::{CliError, Exit};
 use crate::measured::{Measured, Order, measure};
 use crate::terminal::grouped;
 use crate::{ctrl_c, files, json, progress_file};
-
-/// The command's options.
-#[derive(Debug)]
-pub(crate) struct Options {
-    pub(crate) chapters: Vec<u32>,
-    pub(crate) seed: u64,
-    pub(crate) pairs: Option<u32>,
-    pub(crate) report: Option<PathBuf>,
-    pub(crate) all_generators: bool,
-    pub(crate) matrix: bool,
-    pub(crate) upstream: UpstreamOf,
-    pub(crate) format: Format,
-}
 
 /// What `--format json` prints for a chapter.
 #[derive(Debug, Serialize)]
@@ -53,7 +40,7 @@ impl Proved {
 }
 
 /// Proves the chapters one after the other; the worst one decides the exit code.
-pub(crate) fn run(options: &Options) -> Result<Exit, CliError> {
+pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
     if options.all_generators && options.upstream == UpstreamOf::Nginx {
         return Err(CliError::usage(
             "--all-generators takes the embedded upstream, whose answers can be made to take as \
@@ -94,13 +81,13 @@ pub(crate) fn run(options: &Options) -> Result<Exit, CliError> {
             + &agreement_lines(&proved.agreement)
             + &yardstick_lines(&proved.yardsticks)
             + &elsewhere(record);
-        match options.format {
+        match options.output.format {
             Format::Human => println!("{}", table.trim_end()),
             Format::Json => eprintln!("{}", table.trim_end()),
         }
         all.push(proved);
     }
-    if options.format == Format::Json {
+    if options.output.format == Format::Json {
         match &all[..] {
             [one] => json::print(one)?,
             several => json::print(&several)?,
@@ -109,7 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, CliError> {
     Ok(all.iter().map(Proved::exit).max().unwrap_or(Exit::Good))
 }
 
-fn command(options: &Options, number: u32) -> String {
+fn command(options: &Prove, number: u32) -> String {
     let generators = if options.all_generators {
         " --all-generators"
     } else {

@@ -1,27 +1,6 @@
-//! The wrong folder, the wrong chapter.
+//! The wrong folder, a damaged file.
 
 use crate::workshop::{CHAPTER, Workshop};
-
-#[test]
-fn an_unknown_chapter_is_named_with_those_there_are() {
-    let workshop = Workshop::new();
-    for command in [
-        &["hint", "7"][..],
-        &["solution", "7"],
-        &["reset", "7"],
-        &["check", "7"],
-    ] {
-        let said = workshop.run(command).refused(2);
-        assert_eq!(said, "error: there is no chapter 7; there is: 1");
-    }
-}
-
-#[test]
-fn too_few_pairs_are_refused_before_anything_is_built() {
-    let workshop = Workshop::new();
-    let said = workshop.run(&["prove", "1", "--pairs", "5"]).refused(2);
-    assert!(said.contains("at least 6"), "{said}");
-}
 
 #[test]
 fn outside_the_workshop_one_is_told_to_go_inside() {

@@ -9,3 +9,4 @@ mod setup_and_doctor;
 mod step_branches;
 mod test_command;
 mod workshop;
+mod wrong_usage;

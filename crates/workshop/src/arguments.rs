@@ -1,0 +1,80 @@
+//! What the command line takes as a chapter and as a number; what it does not take is refused with
+//! what it would.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use crate::chapters::Workshop;
+
+/// The number of a chapter that there is.
+pub(crate) fn chapter(text: &str) -> Result<u32, String> {
+    let number = text.parse();
+    // Outside of the workshop every command says so itself.
+    let chapters = Workshop::find().and_then(|workshop| workshop.chapters());
+    let known: Vec<u32> = chapters
+        .iter()
+        .flatten()
+        .map(|chapter| chapter.number)
+        .collect();
+    match (number, &known[..]) {
+        (Ok(number), []) => Ok(number),
+        (Ok(number), known) if known.contains(&number) => Ok(number),
+        (Ok(_), known) => Err(format!("no such chapter; {}", there_are(known))),
+        (Err(_), []) => Err("not a chapter's number, such as 1".to_owned()),
+        (Err(_), known) => Err(format!("not a chapter's number; {}", there_are(known))),
+    }
+}
+
+/// Chapters are numbered without a gap.
+fn there_are(known: &[u32]) -> String {
+    match known {
+        [.., last] if known.len() > 1 => format!("chapters are {} to {last}", known[0]),
+        _ => format!("the only chapter is {}", known[0]),
+    }
+}
+
+/// A whole number; `such_as` is one that makes sense.
+pub(crate) fn whole(
+    range: RangeInclusive<u32>,
+    such_as: &'static str,
+) -> impl Fn(&str) -> Result<u32, String> + Clone {
+    within(range, such_as)
+}
+
+/// A number with or without a fraction; `such_as` is one that makes sense.
+pub(crate) fn number(
+    range: RangeInclusive<f64>,
+    such_as: &'static str,
+) -> impl Fn(&str) -> Result<f64, String> + Clone {
+    within(range, such_as)
+}
+
+fn within<T: FromStr + PartialOrd + Display + Clone>(
+    range: RangeInclusive<T>,
+    such_as: &'static str,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| {
+            let (low, high) = (range.start(), range.end());
+            format!("not a number from {low} to {high}, such as {such_as}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_taken_within_its_bounds_only() {
+        let seconds = number(0.1..=600.0, "10");
+        assert_eq!(seconds("0.1"), Ok(0.1));
+        for wrong in ["0", "-3", "nan", "inf", "ten", "10s", ""] {
+            let said = seconds(wrong).expect_err(wrong);
+            assert_eq!(said, "not a number from 0.1 to 600, such as 10");
+        }
+        assert!(whole(1..=1000, "20")("2.5").is_err());
+    }
+}
