@@ -1,6 +1,6 @@
-//! Compiles a chapter with cargo, its progress on the terminal, its words kept.
+//! Compiles a chapter with cargo: its progress on the terminal, the compiler's words kept.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -24,7 +24,7 @@ impl From<CompileError> for CliError {
         match error {
             CompileError::Refused(words) => Self::bad(format!(
                 "the chapter does not compile; mend its code, or put the exercise back with \
-                 `cargo workshop reset`\n\n{words}"
+                 `cargo workshop reset N`\n\n{words}"
             )),
             CompileError::Cargo(error) => error,
         }
@@ -194,9 +194,18 @@ fn build(
 
 fn built(mut cargo: Command, package: &str, target: &str) -> Result<PathBuf, CompileError> {
     let failed = |what: String| CompileError::Cargo(CliError::bad(what));
+    if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        // Cargo sees a pipe, where it would leave out colours and the bar.
+        cargo.envs([
+            ("CARGO_TERM_COLOR", "always"),
+            ("CARGO_TERM_PROGRESS_WHEN", "always"),
+            ("CARGO_TERM_PROGRESS_WIDTH", "80"),
+        ]);
+    }
     let mut child = cargo
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .map_err(|e| {
             failed(format!(
@@ -204,6 +213,10 @@ fn built(mut cargo: Command, package: &str, target: &str) -> Result<PathBuf, Com
                 cargo.get_program().display()
             ))
         })?;
+    let progress = child
+        .stderr
+        .take()
+        .map(|stderr| std::thread::spawn(move || pass_on(stderr, &mut std::io::stderr())));
     let mut words = String::new();
     let mut binary = None;
     for line in child
@@ -227,11 +240,57 @@ fn built(mut cargo: Command, package: &str, target: &str) -> Result<PathBuf, Com
     let status = child
         .wait()
         .map_err(|e| failed(format!("cargo was lost: {e}")))?;
+    let _ = progress.map(std::thread::JoinHandle::join);
     match binary {
         Some(binary) if status.success() => Ok(binary),
         _ if !words.is_empty() => Err(CompileError::Refused(words)),
         _ => Err(failed(format!(
             "cargo could not build {package}; its words are above"
         ))),
+    }
+}
+
+/// Erases the rest of a terminal's line.
+const ERASE: &[u8] = b"\x1b[K";
+
+/// Passes cargo's progress on, but for the line that says what failed: it would stand before the
+/// compiler's words, which say why.
+fn pass_on(progress: impl Read, to: &mut impl Write) {
+    let mut line = Vec::new();
+    // The bar is drawn anew after a carriage return.
+    for byte in BufReader::new(progress).bytes().map_while(Result::ok) {
+        line.push(byte);
+        if byte == b'\n' || byte == b'\r' {
+            let is_left_out = String::from_utf8_lossy(&line).contains("could not compile `");
+            if is_left_out {
+                // Cargo erases its bar before the line.
+                line.truncate(if line.starts_with(ERASE) {
+                    ERASE.len()
+                } else {
+                    0
+                });
+            }
+            // A terminal that is gone is no reason to stop.
+            let _ = to.write_all(&line);
+            line.clear();
+        }
+    }
+    let _ = to.write_all(&line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_but_the_line_that_says_what_failed_is_passed_on() {
+        let said = "   Compiling a v1\n    Building 1/2\r\x1b[Kerror: could not compile `a` (bin)\n\
+                    error: no space";
+        let mut passed = Vec::new();
+        pass_on(said.as_bytes(), &mut passed);
+        assert_eq!(
+            String::from_utf8(passed).unwrap(),
+            "   Compiling a v1\n    Building 1/2\r\x1b[Kerror: no space"
+        );
     }
 }
