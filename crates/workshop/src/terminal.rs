@@ -12,6 +12,8 @@ use loadgen::Progress;
 pub(crate) struct Terminal {
     line: Option<ProgressBar>,
     label: RefCell<String>,
+    /// `[16/18]`, with which the label begins.
+    place: RefCell<String>,
 }
 
 impl Terminal {
@@ -29,6 +31,7 @@ impl Terminal {
         Self {
             line,
             label: RefCell::default(),
+            place: RefCell::default(),
         }
     }
 
@@ -36,7 +39,9 @@ impl Terminal {
     pub(crate) fn show(&self, event: Event<'_>) {
         match event {
             Event::Begins(number, total, what) => {
-                *self.label.borrow_mut() = format!("[{number:>2}/{total}] {what}");
+                let place = format!("[{number:>2}/{total}]");
+                *self.label.borrow_mut() = format!("{place} {what}");
+                *self.place.borrow_mut() = place;
                 if let Some(line) = &self.line {
                     line.set_message(self.label.borrow().clone());
                     line.set_position(0);
@@ -48,7 +53,7 @@ impl Terminal {
                 self.say(&format!("{label}: {} requests/s", grouped(per_second)));
             }
             Event::Profiled(what, finding) => {
-                self.say(&format!("        {what}: {finding}"));
+                self.say(&format!("{} {what}: {finding}", self.place.borrow()));
             }
         }
     }
@@ -60,7 +65,7 @@ impl Terminal {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             line.set_position((share.clamp(0.0, 1.0) * 1000.0) as u64);
             let label = self.label.borrow();
-            line.set_message(format!("{label}: {} answers", progress.completed));
+            line.set_message(format!("{label}: {} requests", progress.completed));
         }
     }
 
