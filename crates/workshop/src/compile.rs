@@ -1,4 +1,4 @@
-//! Compiles a chapter with cargo: its progress on the terminal, the compiler's words kept.
+//! Compiles a chapter with cargo: its progress on the terminal, the compiler's errors kept.
 
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::exit::{CliError, Exit};
 /// Why there is no binary.
 #[derive(Debug)]
 pub(crate) enum CompileError {
-    /// The compiler's words, as it would print them.
+    /// The compiler's errors, as it would print them.
     Refused(String),
     /// Cargo could not do its work.
     Cargo(CliError),
@@ -22,9 +22,9 @@ pub(crate) enum CompileError {
 impl From<CompileError> for CliError {
     fn from(error: CompileError) -> Self {
         match error {
-            CompileError::Refused(words) => Self::bad(format!(
+            CompileError::Refused(errors) => Self::bad(format!(
                 "the chapter does not compile; mend its code, or put the exercise back with \
-                 `cargo workshop reset N`\n\n{words}"
+                 `cargo workshop reset N`\n\n{errors}"
             )),
             CompileError::Cargo(error) => error,
         }
@@ -57,7 +57,7 @@ struct Target {
     name: String,
 }
 
-/// The chapter's server as readers run it, and its build that counts the mechanism where that
+/// The chapter's server as readers run it, and its build that counts the root cause where that
 /// takes features of its own.
 #[derive(Debug)]
 pub(crate) struct Programs {
@@ -217,7 +217,7 @@ fn built(mut cargo: Command, package: &str, target: &str) -> Result<PathBuf, Com
         .stderr
         .take()
         .map(|stderr| std::thread::spawn(move || pass_on(stderr, &mut std::io::stderr())));
-    let mut words = String::new();
+    let mut errors = String::new();
     let mut binary = None;
     for line in child
         .stdout
@@ -228,7 +228,7 @@ fn built(mut cargo: Command, package: &str, target: &str) -> Result<PathBuf, Com
         let Ok(line) = line else { break };
         match serde_json::from_str(&line) {
             Ok(Message::Said { message }) if message.level == "error" => {
-                words.push_str(&message.rendered.unwrap_or_default());
+                errors.push_str(&message.rendered.unwrap_or_default());
             }
             Ok(Message::Made {
                 target: made,
@@ -243,9 +243,9 @@ fn built(mut cargo: Command, package: &str, target: &str) -> Result<PathBuf, Com
     let _ = progress.map(std::thread::JoinHandle::join);
     match binary {
         Some(binary) if status.success() => Ok(binary),
-        _ if !words.is_empty() => Err(CompileError::Refused(words)),
+        _ if !errors.is_empty() => Err(CompileError::Refused(errors)),
         _ => Err(failed(format!(
-            "cargo could not build {package}; its words are above"
+            "cargo could not build {package}; what it printed is above"
         ))),
     }
 }
@@ -254,7 +254,7 @@ fn built(mut cargo: Command, package: &str, target: &str) -> Result<PathBuf, Com
 const ERASE: &[u8] = b"\x1b[K";
 
 /// Passes cargo's progress on, but for the line that says what failed: it would stand before the
-/// compiler's words, which say why.
+/// compiler's errors, which say why.
 fn pass_on(progress: impl Read, to: &mut impl Write) {
     let mut line = Vec::new();
     // The bar is drawn anew after a carriage return.

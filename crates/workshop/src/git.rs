@@ -99,13 +99,13 @@ impl Git {
             ])
             .args(arguments)
             .current_dir(&self.folder);
-        let (done, said, words) = exchange(&mut command, input)?;
+        let (done, said, stderr) = exchange(&mut command, input)?;
         if done {
             return String::from_utf8(said)
                 .map_err(|_| CliError::bad("git printed something that is no text"));
         }
-        let words = words.trim();
-        Err(if words.contains("not a git repository") {
+        let stderr = stderr.trim();
+        Err(if stderr.contains("not a git repository") {
             CliError::usage(format!(
                 "{} is no git repository: clone the workshop with git instead of downloading it",
                 self.folder.display()
@@ -114,7 +114,7 @@ impl Git {
             CliError::bad(format!(
                 "git could not do its work in {}: {}",
                 self.folder.display(),
-                words.replace('\n', "; ")
+                stderr.replace('\n', "; ")
             ))
         })
     }
@@ -142,6 +142,6 @@ fn exchange(command: &mut Command, input: &str) -> Result<(bool, Vec<u8>, String
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(lost)?;
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    Ok((output.status.success(), output.stdout, words))
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok((output.status.success(), output.stdout, stderr))
 }

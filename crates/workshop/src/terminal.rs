@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use measurement::figures;
+use loadgen::Progress;
 use bench::rounds::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use loadgen::Progress;
 
 /// Shows a run as it happens, on standard error.
 pub(crate) struct Terminal {
@@ -50,7 +51,10 @@ impl Terminal {
             Event::Runs(progress) => self.tick(progress),
             Event::Measured(_, per_second) => {
                 let label = self.label.borrow().clone();
-                self.say(&format!("{label}: {} requests/s", grouped(per_second)));
+                self.say(&format!(
+                    "{label}: {} requests/s",
+                    figures::count(per_second)
+                ));
             }
             Event::Profiled(what, finding) => {
                 self.say(&format!("{} {what}: {finding}", self.place.borrow()));
@@ -86,35 +90,9 @@ impl Drop for Terminal {
     }
 }
 
-/// `18,342` rather than `18341.7`; small figures keep a digit.
-pub(crate) fn grouped(value: f64) -> String {
-    if value.abs() < 100.0 {
-        return format!("{value:.1}");
-    }
-    let digits = format!("{value:.0}");
-    let (sign, digits) = digits
-        .strip_prefix('-')
-        .map_or(("", &digits[..]), |d| ("-", d));
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    format!("{sign}{text}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn figures_are_grouped_in_threes() {
-        assert_eq!(grouped(19.46), "19.5");
-        assert_eq!(grouped(999.7), "1,000");
-        assert_eq!(grouped(1_234_567.0), "1,234,567");
-    }
 
     #[test]
     fn the_template_parses() {

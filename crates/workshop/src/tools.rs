@@ -49,7 +49,7 @@ impl Tools {
         self.program("mdbook")
     }
 
-    /// Where `setup` puts the kernel of the machine with several memory regions.
+    /// Where `setup` puts the kernel of the machine with several NUMA nodes.
     pub(crate) fn kernel(&self) -> PathBuf {
         self.folder.join("kernel").join("vmlinuz")
     }

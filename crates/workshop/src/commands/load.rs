@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use measurement::chapter_file::{ChapterFile, Setting};
 use bench::drivers::{self, k6, locust};
+use measurement::figures;
 use loadgen::interrupt::Interrupt;
 use measurement::load::Arrivals;
 use measurement::outcome::{Latency, MISSED, Outcome};
@@ -16,7 +17,7 @@ use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Format, Load, With};
 use crate::exit::{CliError, Exit};
 use crate::measured::Generators;
-use crate::terminal::{Terminal, grouped};
+use crate::terminal::Terminal;
 use crate::{compile, ctrl_c, json};
 
 /// How long a server that runs already may take to accept a connection.
@@ -166,7 +167,7 @@ fn table(outcome: &Outcome) -> String {
     let mut lines = vec![
         format!(
             "{} requests/s over {:.1} s: {} right answers, {} wrong, {} failed, {} unfinished",
-            grouped(outcome.requests_per_second),
+            figures::count(outcome.requests_per_second),
             time.as_secs_f64(),
             outcome.completed,
             outcome.wrong_answers,
@@ -188,7 +189,7 @@ fn table(outcome: &Outcome) -> String {
     ];
     if let Some(probe) = &outcome.probe {
         lines.push(format!(
-            "everybody else: {} right answers, {} wrong, {} failed, {} unfinished; median {}, 99 % {} (open loop)",
+            "bystanders: {} right answers, {} wrong, {} failed, {} unfinished; median {}, 99 % {} (open loop)",
             probe.completed,
             probe.wrong_answers,
             probe.errors.values().sum::<u64>(),
@@ -217,7 +218,7 @@ fn table(outcome: &Outcome) -> String {
             ""
         };
         lines.push(format!(
-            "generator used {:.0} % of its processors{bound}",
+            "generator used {:.0} % of its CPUs{bound}",
             share * 100.0
         ));
     }

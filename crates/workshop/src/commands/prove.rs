@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use analysis::agreement::{self, Compared};
+use measurement::figures;
 use measurement::law::Law;
 use measurement::record::Record;
 use report::report;
@@ -15,7 +16,6 @@ use crate::chapters::Workshop;
 use crate::cli::{Format, Prove, UpstreamOf};
 use crate::exit::{CliError, Exit};
 use crate::measured::{Measured, Order, measure};
-use crate::terminal::grouped;
 use crate::{ctrl_c, files, json, progress_file};
 
 /// What `--format json` prints for a chapter.
@@ -156,7 +156,7 @@ fn agreement_lines(agreement: &[Compared]) -> String {
         format!(
             "{:<22} {:>8} requests/s ({}), median {} ms ({}): {}\n",
             agreement::name(one.generator),
-            grouped(one.requests_per_second),
+            figures::count(one.requests_per_second),
             percent(one.throughput_off),
             one.median_ms
                 .map_or("-".to_owned(), |ms| format!("{ms:.1}")),
@@ -176,7 +176,7 @@ fn yardstick_lines(yardsticks: &[Yardstick]) -> String {
             "{:<22} {:>8} requests/s, {share} of the solution's, before the same nginx\n",
             one.service,
             one.requests_per_second
-                .map_or_else(|| "-".to_owned(), grouped),
+                .map_or_else(|| "-".to_owned(), figures::count),
         )
     };
     yardsticks.iter().map(line).collect()

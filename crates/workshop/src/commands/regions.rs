@@ -1,5 +1,5 @@
-//! `--regions N` of `prove`, `check` and `capture`: a chapter in a machine with several memory
-//! regions.
+//! `--regions N` of `prove`, `check` and `capture`: a chapter in a machine with several NUMA
+//! nodes.
 
 use std::path::{Path, PathBuf};
 

@@ -40,9 +40,9 @@ pub(crate) fn run(named: &[Tool]) -> Result<Exit, CliError> {
                 println!("{name:<15} installed in {} s", began.elapsed().as_secs());
             }
             Ok(Done::Skipped(why)) => println!("{name:<15} left out: {why}"),
-            Err(Failed { sentence, words }) => {
-                if !words.is_empty() {
-                    eprintln!("{words}");
+            Err(Failed { sentence, tail }) => {
+                if !tail.is_empty() {
+                    eprintln!("{tail}");
                 }
                 println!("{name:<15} MISSING: {sentence}");
                 // Few checks need what is not ours to install, or comes from the distribution.

@@ -103,7 +103,7 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, CliError> 
         }
         if !output.status.success() {
             return Err(CliError::bad(format!(
-                "the example `{}` failed; its words are above",
+                "the example `{}` failed; what it printed is above",
                 arguments.first().copied().unwrap_or_default()
             )));
         }

@@ -1,4 +1,4 @@
-//! What programs would count as processors on this machine, and who of them is wrong.
+//! What programs would count as CPUs on this machine, and who of them is wrong.
 
 use bench::counters::{Counts, Judged, Usable};
 use loadgen::processors;
@@ -12,7 +12,7 @@ pub(super) fn look() -> Vec<Finding> {
         "affinity",
         match processors::available()[..] {
             [] => "the system does not tell".to_owned(),
-            ref may => format!("this process may run on {} processors", may.len()),
+            ref may => format!("this process may run on {} CPUs", may.len()),
         },
     );
     let counts = Counts::now().named();
@@ -31,11 +31,8 @@ fn finding(counter: &str, count: usize, usable: Usable) -> Finding {
     };
     let found = format!("{count} ({asked})");
     let may = match usable.quota {
-        Some(quota) => format!(
-            "{} processors for the time of {quota:.1}",
-            usable.processors
-        ),
-        None => format!("{} processors", usable.processors),
+        Some(quota) => format!("{} CPUs for the time of {quota:.1}", usable.processors),
+        None => format!("{} CPUs", usable.processors),
     };
     match usable.judge(count) {
         Judged::Right => Finding::ok(name, found),

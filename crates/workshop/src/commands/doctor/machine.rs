@@ -1,4 +1,4 @@
-//! Processors, quota, frequency governor, memory and the kernel's tick.
+//! CPUs, quota, frequency governor, memory and the kernel's tick.
 
 use std::collections::BTreeMap;
 
@@ -28,11 +28,11 @@ fn processors(here: &Environment) -> Finding {
     );
     match here.processors_usable {
         1 => Finding::note(
-            "processors",
+            "CPUs",
             found,
             "server and generator share it: figures are lower, and some claims cannot be shown",
         ),
-        _ => Finding::ok("processors", found),
+        _ => Finding::ok("CPUs", found),
     }
 }
 
@@ -40,7 +40,7 @@ fn quota(here: &Environment) -> Finding {
     match here.quota {
         Some(quota) if quota < f64::from(here.processors_usable) => Finding::note(
             "CPU quota",
-            format!("{quota:.1} processors"),
+            format!("{quota:.1} CPUs"),
             "a run that the quota holds back is invalid: raise it (docker run --cpus) or remove it",
         ),
         _ => Finding::ok("CPU quota", "none that binds"),
@@ -90,7 +90,7 @@ fn tick_in(config: &str) -> Option<u32> {
 fn sampling(tick: u32) -> Finding {
     Finding::ok(
         "kernel tick",
-        format!("{tick} Hz: CPU profiles get at most {tick} samples a second of processor time"),
+        format!("{tick} Hz: CPU profiles get at most {tick} samples a second of CPU time"),
     )
 }
 

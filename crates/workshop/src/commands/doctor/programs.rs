@@ -57,7 +57,7 @@ pub(super) fn optional(tools: &Tools) -> Vec<Finding> {
         found(
             "Go",
             tools::go().map(|(_, version)| version),
-            "building k6, chapter 4's yardstick, and go tool pprof: https://go.dev/dl",
+            "building k6, chapter 4's baseline, and go tool pprof: https://go.dev/dl",
         ),
         found(
             "nginx",
@@ -133,7 +133,7 @@ fn regions(tools: &Tools) -> Finding {
     }
 }
 
-/// `perf`, and whether the processor's own counters can be read: in many virtual machines not.
+/// `perf`, and whether the CPU's own counters can be read: in many virtual machines not.
 fn perf() -> Finding {
     let Some(version) = tools::version("perf", ["--version"]) else {
         return Finding::missing(

@@ -1,5 +1,5 @@
 //! What every installation shares: a folder beside the final place, a program
-//! run with its words kept, and a sentence when it fails.
+//! run with the end of its output kept, and a sentence when it fails.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -28,14 +28,14 @@ pub(super) struct Failed {
     /// What, and what to do.
     pub(super) sentence: String,
     /// The last lines of the program that failed.
-    pub(super) words: String,
+    pub(super) tail: String,
 }
 
 impl Failed {
     pub(super) fn because(sentence: impl Into<String>) -> Self {
         Self {
             sentence: sentence.into(),
-            words: String::new(),
+            tail: String::new(),
         }
     }
 }
@@ -75,11 +75,11 @@ pub(super) fn call(command: &mut Command, doing: &str, remedy: &str) -> Result<(
     if said.status.success() {
         return Ok(());
     }
-    let words =
+    let output =
         String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
-    let lines: Vec<&str> = words.lines().collect();
+    let lines: Vec<&str> = output.lines().collect();
     Err(Failed {
-        sentence: format!("{doing} failed; its last words are above: {remedy}"),
-        words: lines[lines.len().saturating_sub(15)..].join("\n"),
+        sentence: format!("{doing} failed; the end of its output is above: {remedy}"),
+        tail: lines[lines.len().saturating_sub(15)..].join("\n"),
     })
 }

@@ -1,4 +1,4 @@
-//! A Linux kernel for the machine with several memory regions, out of the distribution's package.
+//! A Linux kernel for the machine with several NUMA nodes, out of the distribution's package.
 //!
 //! The package is only unpacked: nothing is installed, and nobody has to be root.
 
@@ -18,7 +18,7 @@ pub(super) fn kernel(tools: &Tools) -> Result<Done, Failed> {
     }
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Ok(Done::Skipped(
-            "only Linux on x86-64 runs the machine with several memory regions".to_owned(),
+            "only Linux on x86-64 runs the machine with several NUMA nodes".to_owned(),
         ));
     }
     let package = NEWEST.iter().find_map(|newest| image_of(newest));
