@@ -12,69 +12,38 @@
 
 mod branches;
 mod message;
+mod step;
 
-use measurement::chapter_file::{ChapterFile, Step};
-use serde::Serialize;
+use measurement::chapter_file::ChapterFile;
 
-pub(crate) use self::branches::{Change, update};
+pub(crate) use self::step::{Branch, Change};
+use self::step::{MAIL, NAME, StepCommit, beneath_steps, chapter_folders, tree};
 use crate::exit::CliError;
 use crate::git::Git;
 
-/// Author and committer of every step, by which they are known again.
-const NAME: &str = "Profiling workshop";
-/// A name that no mail server can have (RFC 2606).
-const MAIL: &str = "steps@workshop.invalid";
-
-/// One chapter's branch as it should be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Branch {
-    pub(crate) chapter: u32,
-    /// `steps/chapter1`.
-    #[serde(rename = "branch")]
-    pub(crate) name: String,
-    /// The commit that it stands on.
-    pub(crate) base: String,
-    /// In order; never empty.
-    pub(crate) steps: Vec<StepCommit>,
-}
-
-/// One step as a commit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct StepCommit {
-    pub(crate) commit: String,
-    pub(crate) name: String,
-    /// The variant whose code it carries.
-    pub(crate) variant: String,
-}
-
-/// Writes the commits of all chapters at HEAD into the repository's object
-/// store. No branch, index or file is touched.
-pub(crate) fn generate(git: &Git) -> Result<Vec<Branch>, CliError> {
+/// Writes the branches of all chapters at HEAD. The reader's files, index and other branches are
+/// not touched.
+pub(crate) fn write(git: &Git) -> Result<Vec<Branch>, CliError> {
     let head = git
         .ask(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
         .ok_or_else(|| {
             CliError::usage("the repository has no commit yet: commit something first")
         })?;
-    let base = branches::beneath_steps(git, &head)?;
+    let base = beneath_steps(git, &head)?;
     let index = tempfile::tempdir()
         .map_err(|e| CliError::bad(format!("a temporary folder cannot be made: {e}")))?;
+    let git = git.with(&[("GIT_INDEX_FILE", index.path().join("index"))]);
     let mut branches = Vec::new();
-    for folder in chapter_folders(git, &base)? {
+    for folder in chapter_folders(&git, &base)? {
         let shown_as = format!("{folder}/chapter.toml");
         let Some(text) = git.ask(["cat-file", "blob", &format!("{base}:{shown_as}")]) else {
             continue;
         };
         let chapter = ChapterFile::parse(&text, &shown_as).map_err(CliError::usage)?;
-        let private = git.with(&[("GIT_INDEX_FILE", index.path().join("index"))]);
-        branches.extend(branch(&private, &base, &folder, &chapter)?);
+        branches.extend(branch(&git, &base, &folder, &chapter)?);
     }
+    branches::update(&git, &mut branches)?;
     Ok(branches)
-}
-
-/// `chapters/1-mutex-held-across-await`, …, as they are committed.
-fn chapter_folders(git: &Git, base: &str) -> Result<Vec<String>, CliError> {
-    let listed = git.say(["ls-tree", "-d", "--name-only", base, "chapters/"])?;
-    Ok(listed.lines().map(str::to_owned).collect())
 }
 
 fn branch(
@@ -91,14 +60,21 @@ fn branch(
     let mut parent = base.to_owned();
     let mut steps = Vec::new();
     for (number, step) in (1..).zip(&chapter.steps) {
-        let tree = tree(git, base, folder, step)?;
+        let variant = &step.variant;
+        let tree = tree(git, base, folder, variant)?.ok_or_else(|| {
+            CliError::usage(format!(
+                "{folder}/chapter.toml has a step `{}` with the variant `{variant}`, but \
+                 {folder}/src/{variant}.rs is not committed",
+                step.name
+            ))
+        })?;
         let text = message::compose(chapter, number, step, measured.as_ref());
         let commit = commit(git, &tree, &parent, date + number, &text)?;
         parent.clone_from(&commit);
         steps.push(StepCommit {
             commit,
             name: step.name.clone(),
-            variant: step.variant.clone(),
+            variant: variant.clone(),
         });
     }
     Ok((!steps.is_empty()).then(|| Branch {
@@ -106,30 +82,8 @@ fn branch(
         name: format!("steps/{}", chapter.package),
         base: base.to_owned(),
         steps,
+        change: Change::Unchanged,
     }))
-}
-
-/// The base's tree with the step's variant in the exercise's place.
-fn tree(git: &Git, base: &str, folder: &str, step: &Step) -> Result<String, CliError> {
-    let source = format!("{folder}/src/{}.rs", step.variant);
-    let blob = git
-        .ask([
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            &format!("{base}:{source}"),
-        ])
-        .ok_or_else(|| {
-            CliError::usage(format!(
-                "{folder}/chapter.toml has a step `{}` with the variant `{}`, but {source} is not \
-                 committed",
-                step.name, step.variant
-            ))
-        })?;
-    git.say(["read-tree", base])?;
-    let entry = format!("100644,{blob},{folder}/src/exercise.rs");
-    git.say(["update-index", "--add", "--cacheinfo", &entry])?;
-    git.say(["write-tree"])
 }
 
 fn commit(git: &Git, tree: &str, parent: &str, date: i64, text: &str) -> Result<String, CliError> {

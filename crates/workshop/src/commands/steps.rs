@@ -1,7 +1,5 @@
 //! `cargo workshop steps`: a branch a chapter, a commit a step.
 
-use serde::Serialize;
-
 use crate::chapters::Workshop;
 use crate::cli::Format;
 use crate::exit::{CliError, Exit};
@@ -9,40 +7,24 @@ use crate::git::Git;
 use crate::json;
 use crate::steps::{self, Branch, Change};
 
-/// One branch, as `--format json` prints it.
-#[derive(Debug, Serialize)]
-struct Report<'a> {
-    #[serde(flatten)]
-    branch: &'a Branch,
-    change: Change,
-}
-
 /// Generates the branches and prints how to read them.
 pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let git = Git::at(workshop.root())?;
-    let branches = steps::generate(&git)?;
-    let changes = steps::update(&git, &branches)?;
+    let branches = steps::write(&git)?;
     match format {
-        Format::Json => {
-            let reports: Vec<Report<'_>> = branches
-                .iter()
-                .zip(changes)
-                .map(|(branch, change)| Report { branch, change })
-                .collect();
-            json::print(&reports)?;
-        }
-        Format::Human => print(&branches, &changes),
+        Format::Json => json::print(&branches)?,
+        Format::Human => print(&branches),
     }
     Ok(Exit::Good)
 }
 
-fn print(branches: &[Branch], changes: &[Change]) {
+fn print(branches: &[Branch]) {
     if branches.is_empty() {
         println!("no chapter has steps at HEAD: they are `[[steps]]` in its chapter.toml");
     }
-    for (branch, change) in branches.iter().zip(changes) {
-        let change = match change {
+    for branch in branches {
+        let change = match branch.change {
             Change::Created => "created",
             Change::Updated => "updated",
             Change::Unchanged => "as it was",

@@ -1,23 +1,12 @@
 //! Which branches may be moved, and moving them: a reader's commits stay.
 
-use serde::Serialize;
-
 use super::message::TRAILER;
-use super::{Branch, MAIL, NAME};
+use super::step::{Branch, Change, MAIL, NAME, beneath_steps, chapter_folders, tree};
 use crate::exit::CliError;
 use crate::git::Git;
 
-/// What became of a branch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Change {
-    Created,
-    Updated,
-    Unchanged,
-}
-
 /// Points the branches at their commits, all of them or none.
-pub(crate) fn update(git: &Git, branches: &[Branch]) -> Result<Vec<Change>, CliError> {
+pub(super) fn update(git: &Git, branches: &mut [Branch]) -> Result<(), CliError> {
     if git
         .ask(["show-ref", "--verify", "refs/heads/steps"])
         .is_some()
@@ -27,7 +16,6 @@ pub(crate) fn update(git: &Git, branches: &[Branch]) -> Result<Vec<Change>, CliE
              steps my-steps`",
         ));
     }
-    let mut changes = Vec::new();
     let mut orders = Vec::new();
     for branch in branches {
         let reference = format!("refs/heads/{}", branch.name);
@@ -36,7 +24,7 @@ pub(crate) fn update(git: &Git, branches: &[Branch]) -> Result<Vec<Change>, CliE
             .last()
             .map_or(&branch.base, |step| &step.commit);
         let old = git.ask(["rev-parse", "--verify", "--quiet", &reference]);
-        changes.push(match old {
+        branch.change = match old {
             Some(old) if old == *new => Change::Unchanged,
             Some(old) => {
                 refuse_a_checked_out(git, &branch.name)?;
@@ -48,39 +36,22 @@ pub(crate) fn update(git: &Git, branches: &[Branch]) -> Result<Vec<Change>, CliE
                 orders.push(format!("create {reference} {new}\n"));
                 Change::Created
             }
-        });
+        };
     }
     // One transaction: a branch that somebody moves meanwhile stops all.
     git.run(
         ["update-ref", "-m", "cargo workshop steps", "--stdin"],
         &orders.concat(),
     )?;
-    Ok(changes)
+    Ok(())
 }
 
-/// The first commit at or below `commit` that is no step: what a branch stands
-/// on, also when a step is checked out.
-pub(super) fn beneath_steps(git: &Git, commit: &str) -> Result<String, CliError> {
-    let mut at = Commit::read(git, commit)?;
-    while at.is_step() {
-        at = Commit::read(git, &at.parents)?;
-    }
-    Ok(at.hash)
-}
-
-/// A branch is ours if every commit down to its base is a step whose content is
-/// that of the base, and the base is on another branch too: then moving it
-/// loses nothing. A reader's commit on top, an amended step, or a branch of the
-/// same name from elsewhere all fail this.
+/// A branch is ours if all its commits are steps on a base that something else leads to, too: then
+/// moving it loses nothing. A reader's commit on top, an amended step, or a branch of the same
+/// name from elsewhere all fail this.
 fn refuse_a_readers_own(git: &Git, branch: &str, tip: &str) -> Result<(), CliError> {
     let base = beneath_steps(git, tip)?;
-    let mut at = Commit::read(git, tip)?;
-    let mut ours = at.is_step();
-    while ours && at.is_step() {
-        ours = at.is_regenerable(git, &base);
-        at = Commit::read(git, &at.parents)?;
-    }
-    if ours && is_elsewhere(git, &base) {
+    if are_steps(git, &base, tip)? && is_elsewhere(git, &base) {
         return Ok(());
     }
     Err(CliError::bad(format!(
@@ -88,6 +59,38 @@ fn refuse_a_readers_own(git: &Git, branch: &str, tip: &str) -> Result<(), CliErr
          branch -m {branch} my-{}` and run this again",
         branch.replace('/', "-")
     )))
+}
+
+/// Whether there are commits from `base` to `tip`, all by us, and each with the tree that its
+/// trailer says.
+fn are_steps(git: &Git, base: &str, tip: &str) -> Result<bool, CliError> {
+    let ours = format!("{NAME} <{MAIL}>");
+    let folders = chapter_folders(git, base)?;
+    let commits = git.say([
+        "log",
+        "--no-show-signature",
+        "--format=%T%x09%an <%ae>%x09%cn <%ce>%x09%(trailers:only,unfold,separator=%x09)",
+        &format!("{base}..{tip}"),
+    ])?;
+    for commit in commits.lines() {
+        let parts: Vec<&str> = commit.split('\t').collect();
+        let [found, author, committer, trailer] = parts[..] else {
+            return Ok(false);
+        };
+        // `chapter1 2/3 solution`
+        let step = trailer.strip_prefix(TRAILER).unwrap_or_default();
+        let number = step.split(' ').next().unwrap_or_default();
+        let within = format!("chapters/{}-", number.trim_start_matches("chapter"));
+        let folder = folders.iter().find(|folder| folder.starts_with(&within));
+        let (Some(folder), Some((_, variant))) = (folder, step.rsplit_once(' ')) else {
+            return Ok(false);
+        };
+        let due = tree(git, base, folder, variant)?;
+        if [author, committer] != [&*ours; 2] || due.as_deref() != Some(found) {
+            return Ok(false);
+        }
+    }
+    Ok(!commits.is_empty())
 }
 
 /// Whether anything but step branches leads to `base`.
@@ -116,69 +119,4 @@ fn refuse_a_checked_out(git: &Git, branch: &str) -> Result<(), CliError> {
         }
     }
     Ok(())
-}
-
-/// What tells a step from another commit.
-struct Commit {
-    hash: String,
-    parents: String,
-    people: [String; 2],
-    /// Package, place and variant of the trailer.
-    trailer: Option<String>,
-}
-
-impl Commit {
-    fn read(git: &Git, commit: &str) -> Result<Self, CliError> {
-        let format = "--format=%H%n%P%n%an <%ae>%n%cn <%ce>%n%B";
-        let text = git.say(["show", "--no-patch", "--no-show-signature", format, commit])?;
-        let mut lines = text.lines();
-        let mut line = || lines.next().unwrap_or_default().to_owned();
-        let (hash, parents, people) = (line(), line(), [line(), line()]);
-        Ok(Self {
-            hash,
-            parents,
-            people,
-            trailer: lines
-                .next_back()
-                .and_then(|last| last.strip_prefix(TRAILER))
-                .map(str::to_owned),
-        })
-    }
-
-    fn is_step(&self) -> bool {
-        let ours = format!("{NAME} <{MAIL}>");
-        let one_parent = !self.parents.is_empty() && !self.parents.contains(' ');
-        one_parent && self.trailer.is_some() && self.people.iter().all(|person| *person == ours)
-    }
-
-    /// Whether its tree is the base's with a variant in the exercise's place.
-    fn is_regenerable(&self, git: &Git, base: &str) -> bool {
-        let variant = self
-            .trailer
-            .as_deref()
-            .and_then(|trailer| trailer.rsplit(' ').next())
-            .unwrap_or_default();
-        let Some(changes) = git.ask([
-            "diff-tree",
-            "-r",
-            "--no-renames",
-            "--name-only",
-            base,
-            &self.hash,
-        ]) else {
-            return false;
-        };
-        changes.lines().all(|path| {
-            let Some(folder) = path.strip_suffix("/exercise.rs") else {
-                return false;
-            };
-            let here = git.ask(["rev-parse", "--verify", &format!("{}:{path}", self.hash)]);
-            let there = git.ask([
-                "rev-parse",
-                "--verify",
-                &format!("{base}:{folder}/{variant}.rs"),
-            ]);
-            here.is_some() && here == there
-        })
-    }
 }
