@@ -1,73 +1,19 @@
 //! `cargo workshop doctor`: what this machine has, and what is missing for what.
 
 mod counters;
+mod finding;
 mod limits;
 mod machine;
 mod programs;
 
 use std::io::Write;
 
-use serde::Serialize;
-
+use self::finding::{Finding, State};
 use crate::chapters::Workshop;
 use crate::cli::Format;
 use crate::exit::{CliError, Exit};
 use crate::json;
 use crate::tools::Tools;
-
-/// One thing that was looked at.
-#[derive(Debug, Serialize)]
-struct Finding {
-    name: &'static str,
-    state: State,
-    /// What there is.
-    found: String,
-    /// What to do about it; empty when nothing need be done.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    remedy: String,
-}
-
-/// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    /// As it should be.
-    Ok,
-    /// Figures or comfort suffer.
-    Note,
-    /// A command does without, or cannot be run.
-    Missing,
-    /// Nothing works without.
-    Required,
-}
-
-impl Finding {
-    fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self::new(name, State::Ok, found, "")
-    }
-
-    fn note(name: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::new(name, State::Note, found, remedy)
-    }
-
-    fn missing(name: &'static str, remedy: impl Into<String>) -> Self {
-        Self::new(name, State::Missing, "not there", remedy)
-    }
-
-    fn new(
-        name: &'static str,
-        state: State,
-        found: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Self {
-        Self {
-            name,
-            state,
-            found: found.into(),
-            remedy: remedy.into(),
-        }
-    }
-}
 
 /// Looks at everything and prints a line each.
 pub(crate) fn run(format: Format) -> Result<Exit, CliError> {

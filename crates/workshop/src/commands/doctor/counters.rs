@@ -3,7 +3,7 @@
 use bench::counters::{Counts, Judged, Usable};
 use loadgen::processors;
 
-use super::Finding;
+use super::finding::Finding;
 
 /// Looks from this thread, which is not pinned.
 pub(super) fn look() -> Vec<Finding> {
@@ -56,7 +56,7 @@ fn finding(counter: &str, count: usize, usable: Usable) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::State;
+    use crate::commands::doctor::finding::State;
 
     #[test]
     fn a_counter_that_is_wrong_is_told_and_how() {

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use super::Finding;
+use super::finding::Finding;
 
 /// Files that a server or generator opens beside its connections.
 const BESIDE: u64 = 100;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bench::environment;
 use measurement::environment::Environment;
 
-use super::Finding;
+use super::finding::Finding;
 
 /// Looks at the machine.
 pub(super) fn look() -> Vec<Finding> {
@@ -97,7 +97,7 @@ fn sampling(tick: u32) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::doctor::State;
+    use crate::commands::doctor::finding::State;
 
     #[test]
     fn the_tick_is_read_from_the_kernels_configuration() {

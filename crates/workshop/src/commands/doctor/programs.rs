@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{Finding, State};
+use super::finding::{Finding, State};
 use crate::tools::{self, Tools};
 
 /// The oldest Rust that compiles the workshop.
