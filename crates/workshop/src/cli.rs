@@ -107,8 +107,6 @@ pub(crate) enum Command {
         #[arg(long)]
         list: bool,
     },
-    /// Print completions for a shell
-    Completions { shell: clap_complete::Shell },
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,6 @@
 
 mod capture;
 mod check;
-mod completions;
 mod doctor;
 mod hint;
 mod load;
@@ -66,6 +65,5 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
             chapters,
             list,
         } => test::run(filter.as_deref(), &chapters, list),
-        Command::Completions { shell } => completions::run(shell),
     }
 }
