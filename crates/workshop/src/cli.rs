@@ -269,8 +269,6 @@ pub(crate) enum Tool {
     K6,
     Locust,
     Mdbook,
-    Browser,
     /// The kernel of the machine with several NUMA nodes
     Kernel,
-    Nginx,
 }

@@ -45,9 +45,8 @@ pub(crate) fn run(named: &[Tool]) -> Result<Exit, CliError> {
                     eprintln!("{tail}");
                 }
                 println!("{name:<15} MISSING: {sentence}");
-                // Few checks need what is not ours to install, or comes from the distribution.
-                let is_own = !matches!(tool, Tool::Browser | Tool::Kernel | Tool::Nginx);
-                if is_own || !named.is_empty() {
+                // Few need a kernel, which comes from the distribution.
+                if tool != Tool::Kernel || !named.is_empty() {
                     exit = Exit::Bad;
                 }
             }
@@ -62,22 +61,6 @@ fn install(tools: &Tools, tool: Tool) -> Result<Done, Failed> {
         Tool::Mdbook => from_source::mdbook(tools),
         Tool::Locust => locust::install(tools),
         Tool::Kernel => kernel::kernel(tools),
-        Tool::Browser => tools::browser()
-            .map(|file| Done::There(file.display().to_string()))
-            .ok_or_else(|| {
-                Failed::because(
-                    "no Chromium or Chrome was found, and none is downloaded for you: install one \
-                     (on Debian: apt-get install chromium) or set CHROMIUM to its path",
-                )
-            }),
-        Tool::Nginx => tools::nginx()
-            .map(|file| Done::There(file.display().to_string()))
-            .ok_or_else(|| {
-                Failed::because(
-                    "chapter 4 can run before an nginx of your own, and none is installed for \
-                     you: https://nginx.org (on Debian: apt-get install nginx-light)",
-                )
-            }),
     }
 }
 
@@ -86,9 +69,7 @@ fn name(tools: &Tools, tool: Tool) -> String {
         Tool::K6 => format!("k6 {}", tools::K6),
         Tool::Mdbook => format!("mdbook {}", tools::MDBOOK),
         Tool::Locust => format!("Locust {}", tools.locust_pin().unwrap_or_default()),
-        Tool::Browser => "browser".to_owned(),
         Tool::Kernel => "kernel".to_owned(),
-        Tool::Nginx => "nginx".to_owned(),
     }
 }
 

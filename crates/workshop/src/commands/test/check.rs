@@ -103,7 +103,7 @@ impl Need {
             ),
             Self::Browser => (
                 tools::browser().is_some(),
-                "needs a browser: cargo workshop setup browser",
+                "needs a browser: see cargo workshop doctor",
             ),
             Self::Machine => (true, ""),
         };
