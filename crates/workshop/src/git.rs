@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use crate::exit::CliError;
 
@@ -99,11 +99,19 @@ impl Git {
             ])
             .args(arguments)
             .current_dir(&self.folder);
-        let (done, said, stderr) = exchange(&mut command, input)?;
-        if done {
-            return String::from_utf8(said)
+        let output = output(&mut command, input).map_err(|error| {
+            CliError::bad(if error.kind() == std::io::ErrorKind::NotFound {
+                "git is not installed, or not on the PATH: install it from https://git-scm.com"
+                    .to_owned()
+            } else {
+                format!("git cannot be run: {error}")
+            })
+        })?;
+        if output.status.success() {
+            return String::from_utf8(output.stdout)
                 .map_err(|_| CliError::bad("git printed something that is no text"));
         }
+        let stderr = String::from_utf8_lossy(&output.stderr);
         let stderr = stderr.trim();
         Err(if stderr.contains("not a git repository") {
             CliError::usage(format!(
@@ -120,28 +128,17 @@ impl Git {
     }
 }
 
-/// Runs a command to its end: success, standard output, standard error.
-fn exchange(command: &mut Command, input: &str) -> Result<(bool, Vec<u8>, String), CliError> {
-    let lost = |error: std::io::Error| CliError::bad(format!("git was lost: {error}"));
+/// Runs a command to its end.
+fn output(command: &mut Command, input: &str) -> std::io::Result<Output> {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| {
-            CliError::bad(if error.kind() == std::io::ErrorKind::NotFound {
-                "git is not installed, or not on the PATH: install it from https://git-scm.com"
-                    .to_owned()
-            } else {
-                format!("git cannot be run: {error}")
-            })
-        })?;
+        .spawn()?;
     // Inputs are a commit's message at most, far below what a pipe holds. A git
     // that ends without reading says why on standard error.
     if let Some(mut stdin) = child.stdin.take() {
         let _ = stdin.write_all(input.as_bytes());
     }
-    let output = child.wait_with_output().map_err(lost)?;
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    Ok((output.status.success(), output.stdout, stderr))
+    child.wait_with_output()
 }

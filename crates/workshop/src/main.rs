@@ -1,7 +1,7 @@
 //! The command line of the profiling workshop: `cargo workshop …`.
 //!
-//! Thin on purpose: it reads arguments, calls `evidence`, prints, and turns
-//! what happened into an exit code ([`exit`]).
+//! The one crate that knows what a chapter's folder is called. It reads arguments, calls the crates
+//! below it, prints, and turns what happened into an exit code ([`exit`]).
 
 mod arguments;
 mod chapters;
