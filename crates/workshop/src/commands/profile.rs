@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Profile) -> Result<Exit, CliError> {
     let program = compile::chapter(&workshop, &chapter, features, &interrupt)?;
     let terminal = Terminal::new();
     terminal.say(&format!(
-        "{} profile of the {} for {} s, under the load of the chapter's {} setting",
+        "{} profile of the {} for {} s, under the load of the chapter's {} scenario",
         kind.key(),
         options.variant,
         options.seconds,

@@ -158,8 +158,8 @@ fn wanted(command: &str, number: u32, regions: u32, processors: Option<u32>) -> 
     }
 }
 
-fn show(chapter: u32, record: &Record, cured: &str, format: Format) -> Result<Exit, CliError> {
-    let Verdict { kind, reason } = judge(record, &[cured]);
+fn show(chapter: u32, record: &Record, fix: &str, format: Format) -> Result<Exit, CliError> {
+    let Verdict { kind, reason } = judge(record, &[fix]);
     let text = format!("\n{}\n{kind}: {reason}", table(record).trim_end());
     match format {
         Format::Human => println!("{text}"),
@@ -173,7 +173,7 @@ fn show(chapter: u32, record: &Record, cured: &str, format: Format) -> Result<Ex
                 mechanism: Mechanism {
                     name: "share of loads from the reader's own region",
                     problem: local(PROBLEM),
-                    solution: local(cured),
+                    solution: local(fix),
                 },
                 record,
             })?;
