@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use bench::environment::memory_regions;
+use bench::server::{Launch, Server, get};
 use loadgen::interrupt::Interrupt;
 use measurement::regions::Placement;
-use bench::server::{Launch, Server, get};
 
 const VARIANTS: [&str; 7] = [
     "problem",

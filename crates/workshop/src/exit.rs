@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use bench::agreement::AgreementError;
 use bench::drivers::DriverError;
-use loadgen::interrupt::Interrupt;
 use bench::rounds::RunError;
 use bench::server::ServerError;
+use loadgen::interrupt::Interrupt;
 
 /// What the exit code says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use measurement::figures;
-use loadgen::Progress;
 use bench::rounds::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use loadgen::Progress;
+use measurement::figures;
 
 /// Shows a run as it happens, on standard error.
 pub(crate) struct Terminal {

@@ -3,15 +3,15 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use measurement::chapter_file::{ChapterFile, Setting};
 use bench::drivers::{self, k6, locust};
-use measurement::figures;
-use loadgen::interrupt::Interrupt;
-use measurement::load::Arrivals;
-use measurement::outcome::{Latency, MISSED, Outcome};
 use bench::placement::Placement;
 use bench::rounds::{Bench, Event};
 use bench::server::Server;
+use loadgen::interrupt::Interrupt;
+use measurement::chapter_file::{ChapterFile, Setting};
+use measurement::figures;
+use measurement::load::Arrivals;
+use measurement::outcome::{Latency, MISSED, Outcome};
 
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Format, Load, With};

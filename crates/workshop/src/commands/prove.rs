@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use analysis::agreement::{self, Compared};
+use analysis::verdict::VerdictKind;
+use analysis::yardstick::{Yardstick, yardsticks};
 use measurement::figures;
 use measurement::law::Law;
 use measurement::record::Record;
-use report::report;
+use report::html;
 use report::summary::Summary;
-use analysis::verdict::VerdictKind;
-use analysis::yardstick::{Yardstick, yardsticks};
 use serde::Serialize;
 
 use crate::chapters::Workshop;
@@ -119,14 +119,14 @@ fn command(options: &Prove, number: u32) -> String {
 
 /// Report, record and profiles; yields the report's path.
 fn write(folder: &Path, measured: &Measured) -> Result<PathBuf, CliError> {
-    let html = report::html(&measured.capture)
+    let page = html::page(&measured.capture)
         .map_err(|e| CliError::bad(format!("the report cannot be drawn: {e}")))?;
     measured.capture.write(folder).map_err(CliError::bad)?;
     for (name, bytes) in &measured.files {
         files::replace(&folder.join(name), bytes)?;
     }
     let report = folder.join("report.html");
-    files::replace(&report, html)?;
+    files::replace(&report, page)?;
     Ok(report)
 }
 

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
-use measurement::environment::Environment;
 use bench::provenance;
 use measurement::record::Commit;
 
