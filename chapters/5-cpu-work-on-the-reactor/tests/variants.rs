@@ -8,7 +8,7 @@ use std::time::Duration;
 use bench::server::{Launch, Server, get};
 use loadgen::Settings;
 use loadgen::interrupt::Interrupt;
-use measurement::load::{Exchange, Load, Probe};
+use measurement::load::{Bystander, Exchange, Load};
 use measurement::outcome::{Latency, Outcome};
 
 const VARIANTS: [&str; 6] = [
@@ -73,14 +73,14 @@ fn all_variants_answer_alike_and_do_the_work() {
 fn under_load(variant: &str) -> (Server, Latency) {
     let server = start(variant, 0);
     let outcome = load(&server, |load| Load {
-        probe: Some(Probe {
+        bystander: Some(Bystander {
             exchange: Exchange::get("/ping", "pong"),
             per_second: 100.0,
         }),
         ..load
     });
-    let probe = outcome.probe.expect("it was asked for");
-    (server, probe.latency)
+    let bystander = outcome.bystander.expect("it was asked for");
+    (server, bystander.latency)
 }
 
 /// What so many of a hundred pings waited at most, in ms.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bench::server::{Launch, Server, ServerError, send};
 use loadgen::Settings;
+use loadgen::cpus;
 use loadgen::interrupt::Interrupt;
-use loadgen::processors;
 use measurement::load::{Exchange, Load};
 
 const STAGES: [&str; 6] = [
@@ -16,7 +16,7 @@ const STAGES: [&str; 6] = [
     "problem",
     "exercise",
     "solution",
-    "all-processors",
+    "all-cpus",
 ];
 
 fn start_with(variant: &str, texts: &str) -> Result<Server, ServerError> {
@@ -52,7 +52,7 @@ fn read(server: &Server, metric: &str) -> u64 {
 /// Three users a CPU who never pause, for a second.
 fn load(server: &Server) {
     let letter = "None of the forbidden texts begins as this letter does. ".repeat(12);
-    let load = Load::closed(check(&letter, "false"), 3 * processors::count());
+    let load = Load::closed(check(&letter, "false"), 3 * cpus::count());
     let interrupt = Interrupt::new();
     let settings = Settings::of(&interrupt);
     let outcome = loadgen::run(server.service(), &load, &settings).expect("it can be sent");
@@ -77,7 +77,7 @@ fn all_stages_answer_alike_and_scan_for_every_answer() {
 #[test]
 fn every_cpu_has_a_worker_in_the_solution() {
     let server = start("solution");
-    let usable = u64::from(processors::count());
+    let usable = u64::from(cpus::count());
     // Other processes may keep a worker off a CPU for a whole second, but not for ever.
     let seen = (0..10).any(|_| {
         load(&server);
@@ -94,7 +94,7 @@ fn every_cpu_has_a_worker_in_the_solution() {
 fn one_cpu_does_all_the_work_in_the_problem() {
     let server = start("problem");
     load(&server);
-    let usable = u64::from(processors::count());
+    let usable = u64::from(cpus::count());
     assert_eq!(read(&server, "cpus_usable"), usable);
     assert_eq!(read(&server, "scan_workers"), 1);
     assert_eq!(read(&server, "scan_cpus"), 1);

@@ -32,7 +32,7 @@ fn main() {
             }
             scans
         }
-        _ => on_every_processor(&all, &body, how_long.parse().unwrap_or(15)),
+        _ => on_every_cpu(&all, &body, how_long.parse().unwrap_or(15)),
     };
     let seconds = began.elapsed().as_secs_f64();
     let compared = texts as f64 * scans as f64;
@@ -43,7 +43,7 @@ fn main() {
 }
 
 /// Scans for so many seconds on as many threads as there are CPUs, and says how often.
-fn on_every_processor(texts: &Texts, body: &str, seconds: u64) -> u64 {
+fn on_every_cpu(texts: &Texts, body: &str, seconds: u64) -> u64 {
     let scans = AtomicU64::new(0);
     let end = Instant::now() + Duration::from_secs(seconds);
     thread::scope(|scope| {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use bench::environment::memory_regions;
+use bench::environment::numa_nodes;
 use bench::server::{Launch, Server, get};
 use loadgen::interrupt::Interrupt;
 use measurement::regions::Placement;
@@ -88,7 +88,7 @@ fn who_keeps_copies_has_one_for_each_region_and_one_to_copy_from() {
         assert_eq!(placement(variant).copies.len(), copies, "{variant}");
     }
     let solution = placement("solution").copies;
-    assert_eq!(solution.len(), memory_regions() as usize + 1);
+    assert_eq!(solution.len(), numa_nodes() as usize + 1);
     // Workers that wander may not have come to every node yet.
     assert!((2..=solution.len()).contains(&placement("copies").copies.len()));
 }
@@ -96,7 +96,7 @@ fn who_keeps_copies_has_one_for_each_region_and_one_to_copy_from() {
 #[test]
 #[cfg(target_os = "linux")]
 fn only_pinned_workers_with_a_copy_of_their_region_are_at_home() {
-    if loadgen::processors::count() < 2 {
+    if loadgen::cpus::count() < 2 {
         // With one CPU every thread counts as pinned to it.
         return;
     }

@@ -139,8 +139,8 @@ fn full_disks(folder: &Path) -> Vec<Command> {
         .args(["--user", "--map-root-user", "--mount", "sh", "-c"])
         .arg(r#"mount -t tmpfs -o size=4m none "$0" && exec "$@""#)
         .arg(folder);
-    let mut probe = Command::new(mounted.get_program());
-    let can_mount = probe
+    let mut bystander = Command::new(mounted.get_program());
+    let can_mount = bystander
         .args(mounted.get_args())
         .arg("true")
         .stderr(Stdio::null());

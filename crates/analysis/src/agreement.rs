@@ -20,7 +20,7 @@ pub const MEDIAN_WITHIN: f64 = 0.10;
 pub struct Compared {
     /// Which.
     pub generator: GeneratorKind,
-    /// Right answers a second.
+    /// Right requests per second.
     pub requests_per_second: f64,
     /// Median latency in ms.
     pub median_ms: Option<f64>,

@@ -1,6 +1,6 @@
 //! Folded stacks: lines of `frame;frame;frame count`.
 
-/// The frame that stands for processors with nothing to do.
+/// The frame that stands for CPUs with nothing to do.
 pub const IDLE: &str = "[idle]";
 
 /// The frame of a profile that caught nothing at all.

@@ -1,15 +1,22 @@
 //! The learner's edit: passed or not, with the reason in a sentence.
 
-mod evasion;
+mod contract;
 
-use measurement::attempt::{Attempt, Observed, Trial};
+use measurement::{
+    attempt::{Attempt, Observed, Trial},
+    chapter_file::ChapterFile,
+    claim::{Bound, Claim, Direction, EXERCISE, Role},
+    figures,
+    outcome::Outcome,
+};
 use serde::{Deserialize, Serialize};
 
+pub use self::contract::Contract;
 use crate::{
-    price,
-    verdict::{fault, generator_bound, limit_in_words, throttled, unoptimised},
+    finding::{Finding, Measured},
+    validity::{fault, generator_bound, throttled, unoptimised},
+    verdict::claim_bound,
 };
-use measurement::{chapter_file::ChapterFile, figures, outcome::Outcome};
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +31,7 @@ pub enum GradeKind {
 }
 
 /// The result of a check with its reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Grade {
     /// The result.
     pub kind: GradeKind,
@@ -32,60 +39,107 @@ pub struct Grade {
     pub reason: String,
     /// Words of the compiler or the server that belong to it, several lines perhaps.
     pub detail: Option<String>,
+    /// What every variant must do, and whether the exercise did.
+    pub contract: Contract,
+    /// The claims that were judged, with their figures; none where it did not run.
+    pub findings: Vec<Finding>,
+    /// Whether it failed by a comparison of speeds alone, which a busy machine can disturb.
+    pub by_speed: bool,
 }
 
-/// Grades an attempt by the chapter's `[check]`.
+/// Grades an attempt.
 ///
 /// What the edit did wrong beyond doubt comes first, then what makes the run
-/// say nothing, then what was measured and falls short.
+/// say nothing, then the root cause, then what a fix may not cost, and last that it is no worse
+/// than the problem.
 pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
-    match attempt {
-        Attempt::DoesNotCompile { compiler } => Grade::failed(
-            "the exercise does not compile; the compiler says why.",
-            Some(compiler.clone()),
-        ),
-        Attempt::DoesNotStart { words } if words.trim().is_empty() => Grade::failed(
-            "the exercise did not begin to listen; something may wait for ever before it does.",
-            None,
-        ),
-        Attempt::DoesNotStart { words } => Grade::failed(
-            "the exercise ended before it listened; its last words say why.",
-            Some(words.clone()),
-        ),
-        Attempt::Ran(trial) => grade_trial(chapter, trial),
+    let trial = match attempt {
+        Attempt::DoesNotCompile { compiler } => {
+            let reason = "the exercise does not compile; the compiler says why.";
+            return Grade::unstarted(Contract::COMPILES, reason, Some(compiler.clone()));
+        }
+        Attempt::DoesNotStart { stderr } if stderr.trim().is_empty() => {
+            let reason =
+                "the exercise did not begin to listen; something may wait for ever before it does.";
+            return Grade::unstarted(Contract::LISTENS, reason, None);
+        }
+        Attempt::DoesNotStart { stderr } => {
+            let reason = "the exercise ended before it listened; the end of its stderr says why.";
+            return Grade::unstarted(Contract::LISTENS, reason, Some(stderr.clone()));
+        }
+        Attempt::Ran(trial) => trial,
+    };
+    let (contract, broken) = Contract::of(chapter, trial);
+    let mut grade = Grade {
+        kind: GradeKind::Failed,
+        reason: String::new(),
+        detail: None,
+        contract,
+        findings: findings(chapter, trial),
+        by_speed: false,
+    };
+    if let Some(broken) = broken {
+        (grade.reason, grade.detail) = (broken.reason, broken.detail);
+    } else if let Some(cause) = cause_against(chapter, trial) {
+        (grade.kind, grade.reason) = (GradeKind::Invalid, cause);
+    } else {
+        grade.judge(chapter, trial);
     }
+    grade
 }
 
-fn grade_trial(chapter: &ChapterFile, trial: &Trial) -> Grade {
-    let exercise = &trial.exercise;
-    if let Some(panic) = exercise.panics.first() {
-        return Grade::failed("the exercise panics under load.", Some(panic.clone()));
-    }
-    if exercise.ended {
-        return Grade::failed("the exercise ended while it was under load.", None);
-    }
-    if let Some(reason) = misbehaviour(&exercise.outcome) {
-        return Grade::failed(reason, None);
-    }
-    if let Some(reason) = cause_against(chapter, trial) {
-        return Grade {
-            kind: GradeKind::Invalid,
-            reason,
-            detail: None,
+/// The claims that a check judges. Its effect is that of the chapter, with the bound that every
+/// honest fix keeps to.
+fn findings(chapter: &ChapterFile, trial: &Trial) -> Vec<Finding> {
+    let effect = chapter.claims.effect();
+    let both = [&trial.problem.round, &trial.exercise.round];
+    let pairs = [Some((both[0], both[1]))];
+    let finding = |claim: &Claim| {
+        let own: Vec<_> = trial
+            .counted
+            .iter()
+            .filter(|round| round.scenario == claim.scenario())
+            .collect();
+        let apart = claim.role == Role::RootCause && !own.is_empty();
+        let measured = Measured {
+            rounds: if apart { &own } else { &both },
+            pairs: &pairs,
+            variant: EXERCISE,
+            users: if apart {
+                chapter.users(claim.scenario())
+            } else {
+                chapter.users(&chapter.check.scenario)
+            },
+            seed: 0,
         };
-    }
-    if let Some(reason) = evasion::found(chapter, trial) {
-        return Grade::failed(reason, None);
-    }
-    measured(chapter, trial)
+        // The problem's bound is the chapter's own affair: it was proved, and is not graded.
+        Finding::of(
+            &Claim {
+                problem: None,
+                ..claim.clone()
+            },
+            &measured,
+        )
+    };
+    let no_worse = Claim {
+        ratio: Some(Bound::at_least(chapter.check.no_worse_than)),
+        ..effect.clone()
+    };
+    let judged = chapter.claims.iter().filter(|claim| {
+        claim.is_checked() && matches!(claim.role, Role::RootCause | Role::Guardrail)
+    });
+    judged.chain([&no_worse]).map(finding).collect()
 }
 
 impl Grade {
-    fn failed(reason: impl Into<String>, detail: Option<String>) -> Self {
+    fn unstarted(broken: &str, reason: &str, detail: Option<String>) -> Self {
         Self {
             kind: GradeKind::Failed,
-            reason: reason.into(),
+            reason: reason.to_owned(),
             detail,
+            contract: Contract::broken_at(broken),
+            findings: Vec::new(),
+            by_speed: false,
         }
     }
 
@@ -93,16 +147,58 @@ impl Grade {
     pub fn passed(&self) -> bool {
         self.kind == GradeKind::Passed
     }
-}
 
-fn misbehaviour(outcome: &Outcome) -> Option<String> {
-    if outcome.wrong_answers == 0 && outcome.error_count() == 0 && outcome.completed == 0 {
-        return Some(format!(
-            "the exercise answered nothing in {} s; it may wait for a lock that it holds itself.",
-            figures::ratio(outcome.seconds)
-        ));
+    /// Root causes, guardrails, effect: the first that does not hold is the reason.
+    fn judge(&mut self, chapter: &ChapterFile, trial: &Trial) {
+        let of = |role| {
+            self.findings
+                .iter()
+                .filter(move |finding| finding.claim.role == role)
+        };
+        let ordered: Vec<&Finding> = of(Role::RootCause)
+            .chain(of(Role::Guardrail))
+            .chain(of(Role::Effect))
+            .collect();
+        if let Some(silent) = ordered
+            .iter()
+            .find(|finding| finding.is_incomplete() && !finding.claim.where_reported)
+        {
+            let key = silent
+                .claim
+                .quantity
+                .as_ref()
+                .map_or("", |quantity| quantity.key());
+            self.kind = GradeKind::Invalid;
+            self.reason = format!("the exercise's server did not report `{key}`.");
+            return;
+        }
+        let root_cause = of(Role::RootCause).next();
+        let missed = ordered.iter().find(|finding| finding.holds == Some(false));
+        let (kind, reason, by_speed) = match missed {
+            None => (
+                GradeKind::Passed,
+                passed(chapter, root_cause, of(Role::Effect).next()),
+                false,
+            ),
+            Some(finding) if finding.claim.ratio.is_none() => {
+                (GradeKind::Failed, above(finding), false)
+            }
+            Some(finding)
+                if finding
+                    .claim
+                    .ratio
+                    .is_some_and(|bound| bound.direction == Direction::AtMost) =>
+            {
+                (GradeKind::Failed, too_good(finding), false)
+            }
+            // What it fell short by may be the generator's.
+            Some(finding) => match starved(&trial.exercise.round.outcome) {
+                Some(cause) => (GradeKind::Invalid, cause, false),
+                None => (GradeKind::Failed, short(finding, root_cause), true),
+            },
+        };
+        (self.kind, self.reason, self.by_speed) = (kind, reason, by_speed);
     }
-    fault(outcome).map(|cause| format!("the exercise: {cause}"))
 }
 
 /// Why the run says nothing about the edit.
@@ -111,188 +207,119 @@ fn cause_against(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
         return Some(unoptimised());
     }
     let sides = [("exercise", &trial.exercise), ("problem", &trial.problem)];
-    fault(&trial.problem.outcome)
+    fault(&trial.problem.round.outcome)
         .map(|cause| ("problem", cause))
         .or_else(|| {
             sides.into_iter().find_map(|(name, side)| {
-                throttled(side.throttled_s, side.outcome.seconds)
-                    .or_else(|| generator_bound(&side.outcome.generator))
-                    .or_else(|| strange_load(chapter, side))
+                let Observed { round, .. } = side;
+                throttled(round.throttled_s, round.outcome.seconds)
+                    .or_else(|| generator_bound(&round.outcome.generator))
+                    .or_else(|| strange_load(chapter, &round.outcome))
                     .map(|cause| (name, cause))
             })
         })
         .map(|(name, cause)| format!("the {name}: {cause}"))
-        .or_else(|| faultless(chapter, &trial.problem))
+        .or_else(|| faultless(chapter, trial))
 }
 
 /// A machine on which the problem does as well as the solution should.
-fn faultless(chapter: &ChapterFile, problem: &Observed) -> Option<String> {
-    let claim = &chapter.mechanism;
-    let reading = problem.mechanism?;
-    (chapter.law.depends_on_the_machine() && claim.solution.holds(reading, users(chapter))).then(
-        || {
-            format!(
-                "this machine cannot show the fault: {} is {} in the problem as well.",
-                claim.name,
-                figures::count(reading)
-            )
-        },
-    )
-}
-
-/// Users in the setting of the check.
-fn users(chapter: &ChapterFile) -> u32 {
-    chapter
-        .setting(&chapter.check.setting)
-        .unwrap_or(&chapter.load)
-        .users
-}
-
-fn strange_load(chapter: &ChapterFile, side: &Observed) -> Option<String> {
-    let users_seen = side.outcome.generator.users;
-    (users_seen != users(chapter)).then(|| {
+fn faultless(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
+    let claim = chapter.claims.root_cause();
+    let reading = trial.problem.round.value(claim.quantity.as_ref()?)?;
+    let holds = claim
+        .solution?
+        .holds(reading, chapter.users(&chapter.check.scenario));
+    (chapter.law.depends_on_the_machine() && holds).then(|| {
         format!(
-            "{users_seen} users ran, but the check asks for {}.",
-            users(chapter)
+            "this machine cannot show the fault: {} is {} in the problem as well.",
+            claim.label(),
+            figures::count(reading)
         )
     })
 }
 
-/// A generator that waited for its processor for more than half of the time is late with everything
+fn strange_load(chapter: &ChapterFile, outcome: &Outcome) -> Option<String> {
+    let users = chapter.users(&chapter.check.scenario);
+    let users_seen = outcome.generator.users;
+    (users_seen != users)
+        .then(|| format!("{users_seen} users ran, but the check asks for {users}."))
+}
+
+/// A generator that waited for its CPU for more than half of the time is late with everything
 /// that it sends and times.
 fn starved(outcome: &Outcome) -> Option<String> {
     let waited = outcome.generator.waited_share?;
     (waited > 0.5).then(|| {
         format!(
-            "the generator waited for its processor for {} of the time, so what it timed may be its own \
+            "the generator waited for its CPU for {} of the time, so what it timed may be its own \
              lateness; close other programs and repeat.",
             figures::percent(waited)
         )
     })
 }
 
-/// The first of the check's other limits that the exercise does not keep to, or is silent about.
-fn excess(chapter: &ChapterFile, exercise: &Observed) -> Option<Grade> {
-    chapter.check.limits.iter().find_map(|limit| {
-        let Some(reading) = exercise.limited.get(&limit.metric) else {
-            if limit.where_told {
-                return None;
-            }
-            return Some(Grade {
-                kind: GradeKind::Invalid,
-                reason: format!("the exercise's server did not report `{}`.", limit.metric),
-                detail: None,
-            });
-        };
-        // What is not a number keeps to nothing.
-        let keeps = *reading <= limit.at_most;
-        (!keeps).then(|| {
-            Grade::failed(
-                format!(
-                    "{}: {}, but at most {} is needed.",
-                    limit.name,
-                    figures::count(*reading),
-                    figures::count(limit.at_most)
-                ),
-                None,
-            )
-        })
-    })
+fn reading(finding: &Finding) -> String {
+    finding.claim.unit.text(finding.fix.unwrap_or(f64::NAN))
 }
 
-/// Mechanism, other limits, then effect.
-fn measured(chapter: &ChapterFile, trial: &Trial) -> Grade {
-    let claim = &chapter.mechanism;
-    let users = if claim.setting.is_some() {
-        chapter.mechanism_users()
-    } else {
-        users(chapter)
-    };
-    let Some(reading) = trial.exercise.mechanism.filter(|reading| !reading.is_nan()) else {
-        return Grade {
-            kind: GradeKind::Invalid,
-            reason: format!("the exercise's server did not report `{}`.", claim.metric),
-            detail: None,
-        };
-    };
-    let limit = limit_in_words(claim.solution, users);
-    let reading_text = figures::count(reading);
-    if !claim.solution.holds(reading, users) {
-        return Grade::failed(
-            format!("{}: {reading_text}, but {limit} is needed.", claim.name),
-            None,
-        );
-    }
-    if let Some(excess) = excess(chapter, &trial.exercise) {
-        return excess;
-    }
-    if let Some(reason) = price::too_dear(chapter, &trial.problem.outcome, &trial.exercise.outcome)
-    {
-        return Grade::failed(reason, None);
-    }
-    let metric = chapter.effect.metric;
-    let Some(ratio) = metric.ratio(&trial.problem.outcome, &trial.exercise.outcome) else {
-        return Grade {
-            kind: GradeKind::Invalid,
-            reason: format!("the run gave no figure for {}.", metric.label()),
-            detail: None,
-        };
-    };
-    if let Some(most) = chapter.check.at_most.filter(|most| ratio > *most) {
-        return Grade::failed(
-            format!(
-                "{}: {}, where no honest cure can give more than {} times; do all the work for every \
-                 request: every round of it, and no answer kept from another request.",
-                metric.label(),
-                figures::gain(ratio),
-                figures::ratio(most)
-            ),
-            None,
-        );
-    }
-    let needed = chapter.check.at_least;
-    let is_enough = ratio >= needed;
-    if !is_enough && let Some(reason) = starved(&trial.exercise.outcome) {
-        // What it fell short by may be the generator's.
-        return Grade {
-            kind: GradeKind::Invalid,
-            reason,
-            detail: None,
-        };
-    }
-    if !is_enough {
-        return Grade::failed(
-            format!(
-                "{}: {}, but {}; {}: {reading_text}, as it should be.",
-                metric.label(),
-                figures::gain(ratio),
-                needed_in_words(needed),
-                claim.name
-            ),
-            None,
-        );
-    }
-    Grade {
-        kind: GradeKind::Passed,
-        reason: format!(
-            "{}: {} ({}); {}: {reading_text} ({limit} is needed).",
-            metric.label(),
-            figures::gain(ratio),
-            needed_in_words(needed),
-            claim.name
-        ),
-        detail: None,
-    }
+fn above(finding: &Finding) -> String {
+    let needed = finding
+        .claim
+        .solution
+        .map_or_else(String::new, |bound| claim_bound(finding, bound));
+    format!(
+        "{}: {}, but {needed} is needed.",
+        finding.claim.label(),
+        reading(finding)
+    )
 }
 
-/// What the ratio must reach: a gain, or in a chapter whose gain few machines can show, no great loss.
-fn needed_in_words(needed: f64) -> String {
-    if needed > 1.0 {
-        format!("{} times are needed", figures::ratio(needed))
-    } else {
+fn gain(finding: &Finding) -> String {
+    let ratio = finding.ratio.unwrap_or(f64::NAN);
+    format!("{}: {}", finding.claim.label(), figures::gain(ratio))
+}
+
+fn too_good(finding: &Finding) -> String {
+    format!(
+        "{}, where no honest fix can give more than {} times; do all the work for every request: \
+         every round of it, and no answer kept from another request.",
+        gain(finding),
+        figures::ratio(finding.claim.ratio.map_or(f64::NAN, |bound| bound.number)),
+    )
+}
+
+fn short(finding: &Finding, root_cause: Option<&Finding>) -> String {
+    let needed = finding.claim.ratio.map_or(f64::NAN, |bound| bound.number);
+    let as_it_should_be = root_cause.map_or_else(String::new, |root_cause| {
         format!(
-            "at least {} of the problem's are needed",
-            figures::percent(needed)
+            "; {}: {}, as it should be",
+            root_cause.claim.label(),
+            reading(root_cause)
         )
-    }
+    });
+    format!(
+        "worse than the problem: {}, but at least {} of the problem's are needed{as_it_should_be}.",
+        gain(finding),
+        figures::percent(needed),
+    )
+}
+
+fn passed(chapter: &ChapterFile, root_cause: Option<&Finding>, effect: Option<&Finding>) -> String {
+    let root_cause = root_cause.map_or_else(String::new, |finding| {
+        let needed = finding
+            .claim
+            .solution
+            .map_or_else(String::new, |bound| claim_bound(finding, bound));
+        format!(
+            "{}: {} ({needed} is needed)",
+            finding.claim.label(),
+            reading(finding)
+        )
+    });
+    let effect = effect.map_or_else(String::new, gain);
+    let scenario = chapter.scenario(&chapter.check.scenario);
+    let with = scenario.map_or_else(String::new, |scenario| {
+        format!(" with {}", scenario.in_words())
+    });
+    format!("{root_cause}; {effect}{with}.")
 }

@@ -2,14 +2,13 @@
 //! record can be judged again at any time and each branch is tested without a server.
 
 pub mod agreement;
+pub mod baseline;
+pub mod finding;
 pub mod folded;
 pub mod grade;
 pub mod heap;
 pub mod prediction;
-pub mod price;
 pub mod regions;
-pub mod share;
 pub mod statistics;
-pub mod utilisation;
+pub mod validity;
 pub mod verdict;
-pub mod yardstick;

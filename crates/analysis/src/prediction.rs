@@ -14,20 +14,20 @@ use serde::{Deserialize, Serialize};
 
 pub use self::workers::Working;
 use measurement::{
-    chapter_file::{ChapterFile, Setting, WORKER_PARKS},
-    claim::{PROBLEM, SOLUTION},
+    chapter_file::{ChapterFile, Scenario, WORKER_PARKS},
+    claim::PROBLEM,
     law::{self, Law},
     profile::ProfileKind,
     record::{Purpose, Record, Round},
 };
 
-/// What a law says about one setting.
+/// What a law says about one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
-    /// Most that the problem can answer, in requests a second; `None` where the law speaks of the
+    /// Most that the problem can answer, in requests per second; `None` where the law speaks of the
     /// gain alone.
     pub problem: Option<f64>,
-    /// Most that the solution can answer, in requests a second; `None` as above.
+    /// Most that the solution can answer, in requests per second; `None` as above.
     pub solution: Option<f64>,
     /// How many times as many the solution answers.
     pub ratio: f64,
@@ -38,14 +38,14 @@ pub struct Prediction {
 /// What a law reads off the problem's own run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Inputs {
-    /// Share (0 to 1) of the problem's processor time that is spent in the law's frames.
+    /// Share (0 to 1) of the problem's CPU time that is spent in the law's frames.
     pub frames_share: Option<f64>,
-    /// Processor time a request of problem and solution in the law's own setting, in seconds.
+    /// CPU time a request of problem and solution in the law's own scenario, in seconds.
     pub cpu_per_request: Option<(f64, f64)>,
-    /// Processors that worked, and what a request cost on them, in the effect's rounds.
+    /// CPUs that worked, and what a request cost on them, in the effect's rounds.
     pub working: Option<Working>,
-    /// Memory regions of the machine.
-    pub memory_regions: u32,
+    /// NUMA nodes of the machine.
+    pub numa_nodes: u32,
 }
 
 impl Inputs {
@@ -55,76 +55,77 @@ impl Inputs {
             .profiles
             .iter()
             .find(|profile| profile.variant == PROBLEM && profile.kind == ProfileKind::Cpu);
-        let both = |of: &dyn Fn(&str) -> Option<f64>| of(PROBLEM).zip(of(SOLUTION));
+        let both = |of: &dyn Fn(&str) -> Option<f64>| of(PROBLEM).zip(of(&record.variant));
         let cpu = |purpose| both(&|variant| cpu_per_request(record, purpose, variant));
-        let processors = both(&|variant| most_processors(record, variant));
+        let cpus = both(&|variant| most_cpus(record, variant));
         Self {
             frames_share: problem.and_then(|profile| profile.frames_share),
             cpu_per_request: cpu(Purpose::Law),
-            working: processors
-                .zip(cpu(Purpose::Effect))
-                .map(|(processors, cpu_per_request)| Working {
-                    processors,
+            working: cpus
+                .zip(both(&|variant| cpu_of(&record.effect_rounds(), variant)))
+                .map(|(cpus, cpu_per_request)| Working {
+                    cpus,
                     cpu_per_request,
                 }),
-            memory_regions: record.environment.memory_regions,
+            numa_nodes: record.environment.numa_nodes,
         }
     }
 }
 
-/// Most processors that worked in any of a variant's rounds; `None` where they were not counted.
-fn most_processors(record: &Record, variant: &str) -> Option<f64> {
+/// Most CPUs that worked in any of a variant's rounds; `None` where they were not counted.
+fn most_cpus(record: &Record, variant: &str) -> Option<f64> {
     let counted: Option<Vec<f64>> = record
-        .rounds_for(Purpose::Effect)
+        .effect_rounds()
+        .into_iter()
         .filter(|round| round.variant == variant)
-        .map(|round| round.readings.get(law::PROCESSORS).copied())
+        .map(|round| round.readings.get(law::CPUS).copied())
         .collect();
     let most = counted?.into_iter().reduce(f64::max)?;
     (most > 0.0).then_some(most)
 }
 
-/// The server's processor time for each answer in seconds, over all rounds of one purpose.
+/// The server's CPU time for each answer in seconds, over all rounds of one purpose.
 pub fn cpu_per_request(record: &Record, purpose: Purpose, variant: &str) -> Option<f64> {
-    per_request(record, purpose, variant, |round| round.server_cpu_s)
-        .filter(|seconds| *seconds > 0.0)
+    let rounds: Vec<&Round> = record.rounds_for(purpose).collect();
+    cpu_of(&rounds, variant)
 }
 
-/// How often a thread of the service went to sleep for each answer, over all rounds of one purpose.
-pub fn sleeps_per_request(record: &Record, purpose: Purpose, variant: &str) -> Option<f64> {
-    per_request(record, purpose, variant, |round| {
+/// The server's CPU time for each answer in seconds, over a variant's rounds among these.
+pub fn cpu_of(rounds: &[&Round], variant: &str) -> Option<f64> {
+    per_request(rounds, variant, |round| round.server_cpu_s).filter(|seconds| *seconds > 0.0)
+}
+
+/// How often a thread of the service went to sleep for each answer, over a variant's rounds.
+pub fn sleeps_of(rounds: &[&Round], variant: &str) -> Option<f64> {
+    per_request(rounds, variant, |round| {
         round.readings.get(WORKER_PARKS).copied()
     })
 }
 
 /// The sum of what `of` says of each round, for each answer that the server gave meanwhile.
 fn per_request(
-    record: &Record,
-    purpose: Purpose,
+    rounds: &[&Round],
     variant: &str,
     of: impl Fn(&Round) -> Option<f64>,
 ) -> Option<f64> {
-    let rounds = || {
-        record
-            .rounds_for(purpose)
-            .filter(|round| round.variant == variant)
-    };
-    let sum: Option<f64> = rounds().map(of).sum();
+    let own = || rounds.iter().filter(|round| round.variant == variant);
+    let sum: Option<f64> = own().map(|round| of(round)).sum();
     // Older records know only what was answered after the warm-up.
-    let answers: u64 = rounds()
+    let answers: u64 = own()
         .map(|round| round.server_answers.unwrap_or(round.outcome.completed))
         .sum();
     sum.filter(|_| answers > 0).map(|sum| sum / answers as f64)
 }
 
-/// What the law predicts in `setting`; `None` while an input that it needs is unknown.
-pub fn predicted(law: &Law, setting: &Setting, inputs: Inputs) -> Option<Prediction> {
+/// What the law predicts in `scenario`; `None` while an input that it needs is unknown.
+pub fn predicted(law: &Law, scenario: &Scenario, inputs: Inputs) -> Option<Prediction> {
     match law {
-        Law::Little(law) => Some(little::predicted(law, setting.users, setting.think())),
+        Law::Little(law) => Some(little::predicted(law, scenario.users, scenario.think())),
         Law::Barrier(law) => Some(barrier::predicted(
             law,
-            setting.users,
-            setting.think(),
-            setting.write_share,
+            scenario.users,
+            scenario.think(),
+            scenario.write_share,
         )),
         Law::Amdahl(law) => inputs
             .frames_share
@@ -132,9 +133,11 @@ pub fn predicted(law: &Law, setting: &Setting, inputs: Inputs) -> Option<Predict
         Law::SetUp(_) => inputs
             .cpu_per_request
             .map(|(problem, solution)| set_up::predicted(problem, solution)),
-        Law::Utilisation(law) => utilisation::predicted(law, setting.users, inputs.cpu_per_request),
+        Law::Utilisation(law) => {
+            utilisation::predicted(law, scenario.users, inputs.cpu_per_request)
+        }
         Law::Workers(_) => inputs.working.map(workers::predicted),
-        Law::Locality(law) => Some(locality::predicted(law, inputs.memory_regions)),
+        Law::Locality(law) => Some(locality::predicted(law, inputs.numa_nodes)),
     }
 }
 
@@ -145,20 +148,23 @@ pub(crate) fn nothing_to_gain(law: &Law, inputs: Inputs) -> Option<String> {
     };
     working.is_equal().then(|| {
         format!(
-            "this machine cannot show it: the problem sees as many processors as the solution \
+            "this machine cannot show it: the problem sees as many CPUs as the solution \
              here ({}).",
-            measurement::figures::count(working.processors.0)
+            measurement::figures::count(working.cpus.0)
         )
     })
 }
 
-/// What the law predicts in the named setting; nothing if it predicts from costs that were
+/// What the law predicts in the named scenario; nothing if it predicts from costs that were
 /// measured on another kind of server.
-pub fn in_setting(chapter: &ChapterFile, setting: &str, inputs: Inputs) -> Option<Prediction> {
-    let setting = chapter.setting(setting)?;
-    let measured_in = chapter.law.setting().and_then(|name| chapter.setting(name));
-    if measured_in.is_some_and(|own| own.arguments != setting.arguments) {
+pub fn in_scenario(chapter: &ChapterFile, scenario: &str, inputs: Inputs) -> Option<Prediction> {
+    let scenario = chapter.scenario(scenario)?;
+    let measured_in = chapter
+        .law
+        .scenario()
+        .and_then(|name| chapter.scenario(name));
+    if measured_in.is_some_and(|own| own.arguments != scenario.arguments) {
         return None;
     }
-    predicted(&chapter.law, setting, inputs)
+    predicted(&chapter.law, scenario, inputs)
 }

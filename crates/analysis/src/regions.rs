@@ -5,11 +5,11 @@ use measurement::claim::{PROBLEM, SOLUTION};
 use measurement::figures;
 use measurement::regions::{LOCAL_AT_LEAST, Record, Seen};
 
-/// Judges a record. `proved`: the problem reads across, and the variants `cured` do not. `refuted`:
+/// Judges a record. `proved`: the problem reads across, and the variants `fixed` do not. `refuted`:
 /// a count says otherwise. `invalid`: a count is missing.
-pub fn judge(record: &Record, cured: &[&str]) -> Verdict {
+pub fn judge(record: &Record, fixed: &[&str]) -> Verdict {
     let verdict = |kind, reason: String| Verdict { kind, reason };
-    if let Some(missing) = missing(record, cured) {
+    if let Some(missing) = missing(record, fixed) {
         return verdict(VerdictKind::Invalid, missing);
     }
     let percent = |local: Option<f64>| figures::share(local.unwrap_or(f64::NAN));
@@ -25,7 +25,7 @@ pub fn judge(record: &Record, cured: &[&str]) -> Verdict {
             return verdict(VerdictKind::Refuted, reason);
         }
     }
-    for variant in cured {
+    for variant in fixed {
         let shortfall = record
             .seen(variant)
             .and_then(|seen| shortfall(record, seen));
@@ -33,25 +33,25 @@ pub fn judge(record: &Record, cured: &[&str]) -> Verdict {
             return verdict(VerdictKind::Refuted, shortfall);
         }
     }
-    let after = cured.first().and_then(|variant| record.seen(variant));
+    let after = fixed.first().and_then(|variant| record.seen(variant));
     let reason = format!(
         "loads from the reader's own region: {} of the problem's, {} of the {}'s; every worker on a \
-         processor of its own, a copy for each of {} regions.",
+         CPU of its own, a copy for each of {} regions.",
         percent(problem.and_then(Seen::local_loads)),
         percent(after.and_then(Seen::local_loads)),
-        cured.first().unwrap_or(&SOLUTION),
+        fixed.first().unwrap_or(&SOLUTION),
         record.regions
     );
     verdict(VerdictKind::Proved, reason)
 }
 
 /// The first figure that is not there.
-fn missing(record: &Record, cured: &[&str]) -> Option<String> {
-    [PROBLEM].iter().chain(cured).find_map(|variant| {
+fn missing(record: &Record, fixed: &[&str]) -> Option<String> {
+    [PROBLEM].iter().chain(fixed).find_map(|variant| {
         let Some(seen) = record.seen(variant) else {
             return Some(format!("nothing was seen of the {variant}."));
         };
-        let asked = u64::from(record.processors)
+        let asked = u64::from(record.cpus)
             * u64::from(record.load.connections)
             * u64::from(record.load.requests);
         let what = if seen.answers != asked {
@@ -72,18 +72,18 @@ fn missing(record: &Record, cured: &[&str]) -> Option<String> {
     })
 }
 
-/// What a cured variant falls short of.
+/// What a fixed variant falls short of.
 fn shortfall(record: &Record, seen: &Seen) -> Option<String> {
     let name = &seen.variant;
-    let processors = record.processors as usize;
+    let cpus = record.cpus as usize;
     let regions = record.regions as usize;
     let shares = [
         ("loads from the data set", seen.local_loads()),
         ("pages", seen.local_pages()),
     ];
-    if seen.pinned_readers() != processors || seen.readers() != processors {
+    if seen.pinned_readers() != cpus || seen.readers() != cpus {
         return Some(format!(
-            "{} of {processors} workers of the {name} were bound to a processor of their own, and stayed.",
+            "{} of {cpus} workers of the {name} were bound to a CPU of their own, and stayed.",
             seen.pinned_readers()
         ));
     }

@@ -48,7 +48,7 @@ pub fn median_ratio(ratios: &[f64]) -> Option<f64> {
 /// (2.5 % and 97.5 %) give intervals that are too narrow, so the tails are
 /// those of T. C. Hesterberg, "What Teachers Should Know About the Bootstrap",
 /// The American Statistician 69(4), 2015, section 3.3: Φ(-√(n/(n-1)) t) with t
-/// Student's 97.5 % quantile for n-1 degrees of freedom. `BCa` is no cure here:
+/// Student's 97.5 % quantile for n-1 degrees of freedom. `BCa` is no fix here:
 /// its acceleration comes from a jackknife, which fails for the median (Efron
 /// and Tibshirani, "An Introduction to the Bootstrap", 1993, section 11.6).
 /// From six pairs on, simulated intervals hold the true median at least 95 times

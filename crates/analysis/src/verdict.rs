@@ -1,43 +1,34 @@
-//! What a record shows about a claim: proved, not shown, refuted, or invalid.
+//! What a record shows about a chapter's claims: proved, inconclusive, refuted, or invalid.
 //!
 //! [`analyse`] is a pure function of the record, so that a capture can be
 //! judged again at any time and every branch can be tested without a server.
 
-mod findings;
-mod validity;
-
-use serde::{Deserialize, Serialize};
-
-pub use self::findings::{
-    BoundFinding, EffectFinding, LawFinding, MechanismFinding, PointFinding, median_of,
-};
-pub(crate) use self::validity::{fault, generator_bound, throttled, unoptimised};
-use crate::{
-    prediction::{Inputs, Prediction, nothing_to_gain, predicted},
-    price::PriceFinding,
-    utilisation::UtilisedFinding,
-};
 use measurement::{
-    claim::{Bound, Conditions},
-    environment::Environment,
+    claim::{Bound, Role},
     figures,
     record::Record,
 };
+use serde::{Deserialize, Serialize};
 
-/// What a run shows about a claim.
+use crate::{
+    finding::Finding,
+    prediction::{Inputs, Prediction, nothing_to_gain, predicted},
+    validity::{self, lack},
+};
+
+/// What a run shows about the claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum VerdictKind {
-    /// The mechanism holds and the whole interval lies above the claim.
-    #[serde(rename = "proved")]
+    /// Every claim holds.
     Proved,
-    /// The run cannot tell: the interval includes no gain, or straddles the claim.
-    #[serde(rename = "not shown")]
-    NotShown,
-    /// The mechanism contradicts the claim, or the whole interval lies below it.
-    #[serde(rename = "refuted")]
+    /// The run cannot tell: the interval includes no gain, or straddles the bound.
+    // As the first edition wrote it into a reader's progress.
+    #[serde(alias = "not shown")]
+    Inconclusive,
+    /// The root cause contradicts the claim, or the whole interval lies below it.
     Refuted,
-    /// The run says nothing about the claim, whatever its figures.
-    #[serde(rename = "invalid")]
+    /// The run says nothing about the claims, whatever its figures.
     Invalid,
 }
 
@@ -45,7 +36,7 @@ impl std::fmt::Display for VerdictKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Proved => "proved",
-            Self::NotShown => "not shown",
+            Self::Inconclusive => "inconclusive",
             Self::Refuted => "refuted",
             Self::Invalid => "invalid",
         })
@@ -62,219 +53,229 @@ pub struct Verdict {
 }
 
 /// Everything that a record shows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Analysis {
-    /// What the law predicted in the effect's setting; `None` if a profile that it needs is missing.
+    /// What the law predicts in the effect's scenario; `None` if a profile that it needs is missing.
     pub prediction: Option<Prediction>,
-    /// Prediction and measurement side by side.
-    pub law: Option<LawFinding>,
-    /// The mechanism.
-    pub mechanism: MechanismFinding,
-    /// The effect.
-    pub effect: EffectFinding,
-    /// The nearness to the law's bound, where the chapter claims one and it was measured.
-    pub bound: Option<BoundFinding>,
-    /// The nearness to the utilisation law's bound, where the chapter claims a share.
-    pub utilised: Option<UtilisedFinding>,
-    /// What the solution cost, where the chapter claims that.
-    #[serde(default)]
-    pub price: Option<PriceFinding>,
-    /// Other settings of the law.
-    pub points: Vec<PointFinding>,
+    /// Every claim with its figures, in the chapter's order.
+    pub findings: Vec<Finding>,
     /// What follows.
     pub verdict: Verdict,
+}
+
+impl Analysis {
+    /// The chapter's own effect.
+    pub fn effect(&self) -> Option<&Finding> {
+        self.of(Role::Effect).next()
+    }
+
+    /// The chapter's own root cause.
+    pub fn root_cause(&self) -> Option<&Finding> {
+        self.of(Role::RootCause).next()
+    }
+
+    /// The findings of one role, in the chapter's order.
+    pub fn of(&self, role: Role) -> impl Iterator<Item = &Finding> {
+        self.findings
+            .iter()
+            .filter(move |finding| finding.claim.role == role)
+    }
 }
 
 /// Computes the figures of a record and judges them.
 pub fn analyse(record: &Record) -> Analysis {
     let chapter = &record.chapter;
-    let prediction = predicted(&chapter.law, chapter.effect_setting(), Inputs::of(record));
-    let effect = EffectFinding::of(record);
     let mut analysis = Analysis {
-        law: LawFinding::of(record, prediction.as_ref(), &effect),
-        prediction,
-        mechanism: MechanismFinding::of(record),
-        effect,
-        bound: BoundFinding::of(record),
-        utilised: UtilisedFinding::of(record),
-        price: PriceFinding::of(record),
-        points: PointFinding::all(record),
+        prediction: predicted(&chapter.law, chapter.effect_scenario(), Inputs::of(record)),
+        findings: Finding::all(record),
         verdict: Verdict {
             kind: VerdictKind::Invalid,
-            reason: String::new(),
+            reason: "the chapter claims no effect.".to_owned(),
         },
     };
-    analysis.verdict = judge(record, &analysis);
+    if let Some((effect, root_cause)) = analysis.effect().zip(analysis.root_cause()) {
+        analysis.verdict = judge(record, &analysis, effect, root_cause);
+    }
     analysis
 }
 
-/// The first of these that applies: the run says nothing (invalid); the count
-/// contradicts the claim (refuted); the machine cannot show it, or no gain is
-/// to be seen (not shown); the gain is smaller than claimed (refuted), or may
-/// be (not shown); otherwise proved.
-fn judge(record: &Record, analysis: &Analysis) -> Verdict {
-    let Analysis {
-        mechanism, effect, ..
-    } = analysis;
+/// The first of these that applies: the run says nothing (invalid); a count
+/// contradicts its claim (refuted); the machine cannot show it, or no gain is
+/// to be seen (inconclusive); the gain is smaller than claimed (refuted), or may
+/// be (inconclusive); another claim does not hold (inconclusive); otherwise proved.
+fn judge(record: &Record, analysis: &Analysis, effect: &Finding, root_cause: &Finding) -> Verdict {
     let verdict = |kind, reason| Verdict { kind, reason };
-    if let Some(cause) = validity::cause_against(record, analysis) {
+    if let Some(cause) = validity::cause_against(
+        record,
+        &analysis.findings,
+        analysis.prediction.as_ref(),
+        effect,
+    ) {
         return verdict(VerdictKind::Invalid, cause);
     }
     if let Some(nothing) = nothing_to_gain(&record.chapter.law, Inputs::of(record)) {
-        return verdict(VerdictKind::NotShown, nothing);
+        return verdict(VerdictKind::Inconclusive, nothing);
     }
-    if let Some(contradiction) = contradiction(record, mechanism) {
+    if let Some(contradiction) = analysis.of(Role::RootCause).find_map(contradiction) {
         return verdict(VerdictKind::Refuted, contradiction);
     }
     if let Some(lack) = lack(&record.chapter.conditions, &record.environment) {
-        return verdict(VerdictKind::NotShown, lack);
+        return verdict(VerdictKind::Inconclusive, lack);
     }
-    let (Some(ratio), Some((low, high)), Some(floor)) =
-        (effect.ratio, effect.interval, effect.noise_floor)
-    else {
+    let (Some(ratio), Some((low, high)), Some(floor), Some(bound)) = (
+        effect.ratio,
+        effect.interval,
+        effect.noise_floor,
+        effect.claim.ratio,
+    ) else {
         // `cause_against` has named the round that lacks a figure; this is for the compiler.
         return verdict(VerdictKind::Invalid, "the effect has no figure.".to_owned());
     };
-    let metric = effect.metric.label();
+    let claimed = bound.limit(effect.users);
     let measured = format!(
-        "{metric}: {} (95 % interval {} to {})",
+        "{}: {} (95 % interval {} to {})",
+        effect.claim.label(),
         figures::gain(ratio),
         figures::ratio(low),
         figures::ratio(high)
     );
-    let claimed = figures::ratio(effect.claimed);
     if low <= 1.0 + floor && high >= 1.0 / (1.0 + floor) {
         let reason = format!(
             "{measured}, which includes no gain at all, since equal servers differ by {}.",
             figures::percent(floor)
         );
-        return verdict(VerdictKind::NotShown, reason);
+        return verdict(VerdictKind::Inconclusive, reason);
     }
-    if high < effect.claimed {
+    let claimed = figures::ratio(claimed);
+    if high < bound.limit(effect.users) {
         let reason = format!("{measured}, all of it below the claimed {claimed} times.");
         return verdict(VerdictKind::Refuted, reason);
     }
-    if low < effect.claimed {
+    if low < bound.limit(effect.users) {
         let reason = format!(
             "{measured}, a gain, but the interval straddles the claimed {claimed} times; more rounds \
              may tell, as with --pairs {}.",
             2 * record.chapter.rounds.pairs
         );
-        return verdict(VerdictKind::NotShown, reason);
+        return verdict(VerdictKind::Inconclusive, reason);
     }
-    if let Some(cause) = too_noisy_for_the_law(analysis, floor) {
+    if let Some(cause) = too_noisy_for_the_prediction(analysis, floor) {
         return verdict(VerdictKind::Invalid, format!("{measured}, but {cause}"));
     }
-    if let Some(shortfall) = shortfall(analysis) {
+    if let Some(shortfall) = analysis.findings.iter().find_map(shortfall) {
         let reason = format!("{measured}, but {shortfall}");
-        return verdict(VerdictKind::NotShown, reason);
+        return verdict(VerdictKind::Inconclusive, reason);
     }
     let reason = format!(
         "{measured}, where at least {claimed} was claimed; {}: {} against {}.",
-        mechanism.name,
-        figures::count(mechanism.problem.unwrap_or(f64::NAN)),
-        figures::count(mechanism.solution.unwrap_or(f64::NAN)),
+        root_cause.claim.label(),
+        figures::count(root_cause.problem.unwrap_or(f64::NAN)),
+        figures::count(root_cause.fix.unwrap_or(f64::NAN)),
     );
     verdict(VerdictKind::Proved, reason)
 }
 
 /// A prediction that is off on a machine which changed its pace meanwhile: the profile that it was
 /// read off and the rounds that it is compared with are minutes apart.
-fn too_noisy_for_the_law(analysis: &Analysis, floor: f64) -> Option<String> {
-    let law = analysis.law.as_ref().filter(|law| !law.holds())?;
-    let within = law.within.filter(|within| floor > within / 2.0)?;
+fn too_noisy_for_the_prediction(analysis: &Analysis, floor: f64) -> Option<String> {
+    let mut missed = analysis
+        .of(Role::Prediction)
+        .filter(|finding| finding.holds == Some(false));
+    let missed = missed.find(|finding| {
+        finding
+            .claim
+            .within
+            .is_some_and(|within| floor > within / 2.0)
+    })?;
     Some(format!(
-        "equal servers differed by {}, so that a law which predicted {} times cannot be judged \
-         within {}; run it again when the machine has less to do.",
+        "equal servers differed by {}, so that a prediction of {} times cannot be judged within {}; \
+         run it again when the machine has less to do.",
         figures::percent(floor),
-        figures::ratio(law.predicted),
-        figures::percent(within)
+        figures::ratio(missed.ratio?),
+        figures::percent(missed.claim.within?)
     ))
 }
 
-/// What else the chapter claims and the run does not show.
-fn shortfall(analysis: &Analysis) -> Option<String> {
-    if let Some(bound) = analysis
-        .bound
-        .as_ref()
-        .filter(|bound| bound.share < bound.claimed)
-    {
-        return Some(format!(
-            "the solution reached {} of the law's bound of {} a second; {} was claimed.",
-            figures::percent(bound.share),
-            figures::count(bound.bound.round()),
-            figures::percent(bound.claimed)
-        ));
-    }
-    let utilised = analysis.utilised.as_ref();
-    if let Some(idle) = utilised.and_then(UtilisedFinding::shortfall) {
-        return Some(idle);
-    }
-    if let Some(too_dear) = analysis.price.as_ref().and_then(PriceFinding::shortfall) {
-        return Some(too_dear);
-    }
-    if let Some(point) = analysis.points.iter().find(|point| !point.holds()) {
-        return Some(format!(
-            "in the setting `{}` a pair gave {}; at least {} times was claimed.",
-            point.setting,
-            figures::gain(point.smallest.unwrap_or(f64::NAN)),
-            figures::ratio(point.claimed.unwrap_or(f64::NAN))
-        ));
-    }
-    let law = analysis.law.as_ref().filter(|law| !law.holds())?;
-    Some(format!(
-        "the law predicted {} times, which is {} off; {} was claimed.",
-        figures::ratio(law.predicted),
-        figures::percent(law.off.abs()),
-        figures::percent(law.within.unwrap_or(0.0))
-    ))
-}
-
-/// The sentence about a count that breaks its limit.
-fn contradiction(record: &Record, mechanism: &MechanismFinding) -> Option<String> {
-    let claim = &record.chapter.mechanism;
-    let users = record.chapter.mechanism_users();
-    let (variant, reading, bound) = if !mechanism.problem_holds {
-        ("problem", mechanism.problem?, claim.problem)
-    } else if !mechanism.solution_holds {
-        ("solution", mechanism.solution?, claim.solution)
-    } else {
+/// The sentence about a claim that does not hold; `None` for one that does.
+fn shortfall(finding: &Finding) -> Option<String> {
+    if finding.holds != Some(false) {
         return None;
+    }
+    let claim = &finding.claim;
+    let known = |value: Option<f64>, text: fn(f64) -> String| {
+        value.map_or_else(|| "unknown".to_owned(), text)
     };
+    if claim.role == Role::Prediction {
+        return Some(format!(
+            "in the scenario `{}` the law predicts {} times and {} was measured, {} apart; at most {} \
+             was claimed.",
+            claim.scenario(),
+            known(finding.ratio, figures::ratio),
+            known(finding.measured, figures::ratio),
+            known(finding.off().map(f64::abs), figures::percent),
+            known(claim.within, figures::percent)
+        ));
+    }
+    if let Some((side, figure, bound)) = finding.broken() {
+        return Some(format!(
+            "{}: {} in the {side}, {} was claimed.",
+            claim.label(),
+            claim.unit.text(figure),
+            claim_bound(finding, bound),
+        ));
+    }
+    let bound = claim.ratio?;
+    let (low, high) = finding
+        .interval
+        .or(finding.ratio.map(|ratio| (ratio, ratio)))?;
     Some(format!(
-        "the mechanism contradicts the claim: {} was {} in the {variant}, {} was claimed.",
-        mechanism.name,
-        figures::count(reading),
-        limit_in_words(bound, users)
+        "{} in the scenario `{}`: {} of the problem's (95 % interval {} to {}); {} was claimed.",
+        claim.label(),
+        claim.scenario(),
+        known(finding.ratio, share_or_times),
+        share_or_times(low),
+        share_or_times(high),
+        bound_of_ratio(bound),
     ))
 }
 
-/// A limit as `at most 1` or `at least 900`.
-pub fn limit_in_words(bound: Bound, users: u32) -> String {
-    let direction = match bound {
-        Bound::AtMost(_) => "at most",
-        Bound::AtLeast(_) | Bound::AtLeastShareOfUsers(_) => "at least",
-    };
-    format!("{direction} {}", figures::count(bound.limit(users)))
+/// A ratio near 1 as a share, a larger one as a factor.
+fn share_or_times(ratio: f64) -> String {
+    if ratio < 2.0 {
+        figures::percent(ratio)
+    } else {
+        format!("{} times", figures::ratio(ratio))
+    }
 }
 
-/// What the machine lacks for the claim to show on it.
-fn lack(conditions: &Conditions, environment: &Environment) -> Option<String> {
-    let lacks = |what: &str, has: u32, needs: u32| {
-        (has < needs).then(|| {
-            format!("this machine cannot show it: the claim needs {needs} {what}, and here there is {has}; the mechanism is shown instead.")
-        })
-    };
-    lacks(
-        "processors",
-        environment.processors_usable,
-        conditions.processors_at_least,
+fn bound_of_ratio(bound: Bound) -> String {
+    let word = bound.in_words(0);
+    let direction = word
+        .rsplit_once(' ')
+        .map_or("", |(direction, _)| direction)
+        .to_owned();
+    format!("{direction} {}", share_or_times(bound.number))
+}
+
+/// A bound in words, in the claim's unit.
+pub fn claim_bound(finding: &Finding, bound: Bound) -> String {
+    let words = bound.in_words(finding.users);
+    let direction = words
+        .rsplit_once(' ')
+        .map_or("", |(direction, _)| direction);
+    format!(
+        "{direction} {}",
+        finding.claim.unit.text(bound.limit(finding.users))
     )
-    .or_else(|| {
-        lacks(
-            "memory regions",
-            environment.memory_regions,
-            conditions.memory_regions_at_least,
-        )
-    })
+}
+
+/// The sentence about a count that breaks its bound.
+fn contradiction(finding: &Finding) -> Option<String> {
+    let (side, reading, bound) = finding.broken()?;
+    Some(format!(
+        "the root cause contradicts the claim: {} was {} in the {side}, {} was claimed.",
+        finding.claim.label(),
+        figures::count(reading),
+        bound.in_words(finding.users)
+    ))
 }

@@ -6,7 +6,7 @@
 //! cargo run -p bench --example coordinated_omission -- [SECONDS]
 //! ```
 //!
-//! Chapter 1's problem answers 20 requests a second. One connection is to send 25 a second. Every
+//! Chapter 1's problem answers 20 requests per second. One connection is to send 25 a second. Every
 //! answer is timed twice: from the moment at which its request was sent, and from the moment at
 //! which it was due.
 
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     row("largest", Some(sent.max_ms), Some(outcome.latency.max_ms));
     let machine = environment::observe(server.is_optimised(), "dev", BTreeMap::new());
     println!(
-        "\n*{DUE_PER_SECOND} requests a second due for {seconds} s, {} a second answered, {} errors. \
+        "\n*{DUE_PER_SECOND} requests per second due for {seconds} s, {} a second answered, {} errors. \
          Measured by `cargo run -p bench --example coordinated_omission -- {seconds}` at commit \
          `{}` on {} (UTC): {}.*",
         figures::count((outcome.requests_per_second * 10.0).round() / 10.0),

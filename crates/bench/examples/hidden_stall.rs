@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let placement = Placement::apart();
     let server = Server::start(
         &Launch {
-            processors: &placement.server,
+            cpus: &placement.server,
             ..Launch::of(
                 &folder.join(format!("chapter5{}", std::env::consts::EXE_SUFFIX)),
                 "problem",
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let target = server.service();
     let run = |load: Load| {
         let settings = Settings {
-            processors: &placement.generator,
+            cpus: &placement.generator,
             interrupt: &interrupt,
             progress: None,
         };

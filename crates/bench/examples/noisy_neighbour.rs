@@ -1,4 +1,4 @@
-//! What it costs to keep workers on their processors: a start that takes longer, and no way out beside a
+//! What it costs to keep workers on their CPUs: a start that takes longer, and no way out beside a
 //! busy neighbour. Prints Markdown for the book, whose recorded run is
 //! `flamegraphs/measuring/noisy-neighbour.md`:
 //!
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Chapter 7's problem and solution under the chapter's load, first alone, then beside a thread that
-//! keeps the first processor busy. Each is measured twice, in the order problem, solution, solution,
+//! keeps the first CPU busy. Each is measured twice, in the order problem, solution, solution,
 //! problem, and the means are shown.
 
 use std::collections::BTreeMap;
@@ -22,8 +22,8 @@ use bench::environment;
 use bench::provenance;
 use bench::server::{Launch, Server};
 use loadgen::Settings;
+use loadgen::cpus;
 use loadgen::interrupt::Interrupt;
-use loadgen::processors;
 use measurement::chapter_file::ChapterFile;
 use measurement::claim::{PROBLEM, SOLUTION};
 use measurement::figures;
@@ -46,7 +46,7 @@ type Side = fn(&Seen) -> &Outcome;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let seconds = std::env::args().nth(1).map_or(Ok(8), |text| text.parse())?;
-    let chapter = ChapterFile::read(Path::new(CHAPTER), CHAPTER, processors::count())?;
+    let chapter = ChapterFile::read(Path::new(CHAPTER), CHAPTER, cpus::count())?;
     let load = Load {
         duration: Duration::from_secs(seconds),
         ..chapter.load_of(&chapter.load)
@@ -81,7 +81,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let at =
             |quantile: f64| move |seen: &Seen| side(seen).latency.at(quantile).unwrap_or(f64::NAN);
         row(
-            &format!("requests a second, {name}"),
+            &format!("requests per second, {name}"),
             &|seen| side(seen).requests_per_second,
             |rate| figures::count(rate.round()),
         );
@@ -136,7 +136,7 @@ fn observe(variant: &'static str, load: &Load) -> Result<Seen, Box<dyn Error>> {
     let alone = run()?;
     let done = AtomicBool::new(false);
     let beside = thread::scope(|scope| {
-        scope.spawn(|| keep_the_first_processor_busy(&done));
+        scope.spawn(|| keep_the_first_cpu_busy(&done));
         let beside = run();
         done.store(true, Ordering::Relaxed);
         beside
@@ -150,9 +150,9 @@ fn observe(variant: &'static str, load: &Load) -> Result<Seen, Box<dyn Error>> {
     })
 }
 
-fn keep_the_first_processor_busy(done: &AtomicBool) {
-    let first: Vec<usize> = processors::available().into_iter().take(1).collect();
-    if let Err(error) = processors::pin_current_thread(&first) {
+fn keep_the_first_cpu_busy(done: &AtomicBool) {
+    let first: Vec<usize> = cpus::available().into_iter().take(1).collect();
+    if let Err(error) = cpus::pin_current_thread(&first) {
         eprintln!("the neighbour goes where it likes: {error}");
     }
     while !done.load(Ordering::Relaxed) {

@@ -6,9 +6,9 @@
 //! cargo run -p bench --example profiling_cost -- [PAIRS] [SECONDS]
 //! ```
 //!
-//! Chapter 1's solution with so many users who never pause that its processor is full, rounds with
+//! Chapter 1's solution with so many users who never pause that its CPU is full, rounds with
 //! and without a profile in turn (ABBA), a fresh server each. The ratio is that of throughputs,
-//! with over without. A service that has processor time to spare loses nothing at all.
+//! with over without. A service that has CPU time to spare loses nothing at all.
 
 use std::error::Error;
 use std::path::Path;
@@ -22,7 +22,7 @@ use loadgen::interrupt::Interrupt;
 use measurement::figures;
 use measurement::load::{Exchange, Load};
 
-/// Little's law allows these users five times what one processor answers.
+/// Little's law allows these users five times what one CPU answers.
 const USERS: u32 = 5_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Requests a second of a fresh server, profiled for the whole recorded span or not at all.
+/// Requests per second of a fresh server, profiled for the whole recorded span or not at all.
 fn round(profile: Option<&str>, seconds: u32) -> Result<f64, Box<dyn Error>> {
     let here = std::env::current_exe()?;
     let folder = here.parent().and_then(Path::parent).ok_or("no folder")?;
@@ -79,7 +79,7 @@ fn round(profile: Option<&str>, seconds: u32) -> Result<f64, Box<dyn Error>> {
     let interrupt = Interrupt::new();
     let program = folder.join(format!("chapter1{}", std::env::consts::EXE_SUFFIX));
     let launch = Launch {
-        processors: &placement.server,
+        cpus: &placement.server,
         ..Launch::of(&program, "solution")
     };
     let server = Server::start(&launch, &interrupt)?;
@@ -90,7 +90,7 @@ fn round(profile: Option<&str>, seconds: u32) -> Result<f64, Box<dyn Error>> {
         ..Load::closed(Exchange::get("/read", "6"), USERS)
     };
     let settings = Settings {
-        processors: &placement.generator,
+        cpus: &placement.generator,
         interrupt: &interrupt,
         progress: None,
     };

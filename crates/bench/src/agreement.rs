@@ -91,9 +91,11 @@ fn together(
         duration,
         ..whole
     };
-    if let Some(probe) = &mut load.probe {
+    if let Some(bystander) = &mut load.bystander {
         // k6 takes whole numbers.
-        probe.per_second = (probe.per_second / f64::from(generators)).floor().max(1.0);
+        bystander.per_second = (bystander.per_second / f64::from(generators))
+            .floor()
+            .max(1.0);
     }
     let label = format!("{variant} under the load of {label}");
     (bench.observer)(Event::Begins(1, 1, &label));
@@ -112,7 +114,7 @@ fn together(
 }
 
 /// Python starts, and then the users in batches of a second. The others wait for that, so that all
-/// record the same time: where the processor is full, what one of them leaves the others take.
+/// record the same time: where the CPU is full, what one of them leaves the others take.
 const LOCUST_IS_LATER: Duration = Duration::from_secs(2);
 
 /// Long enough for the lower quartile of some answers with nobody else there.
@@ -126,12 +128,12 @@ fn side_by_side(
     load: &Load,
     beside: Beside,
 ) -> Result<Vec<Outcome>, AgreementError> {
-    let (processors, interrupt) = (&bench.placement.generator, bench.interrupt);
+    let (cpus, interrupt) = (&bench.placement.generator, bench.interrupt);
     let alone = alone(bench, server)?;
     let settings = |program, script| drivers::Settings {
         program,
         script,
-        processors,
+        cpus,
         alone,
         interrupt,
     };

@@ -1,4 +1,4 @@
-//! How many processors there are, by each of those whom programs ask, and which of them is wrong.
+//! How many CPUs there are, by each of those whom programs ask, and which of them is wrong.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +20,9 @@ pub struct Counts {
 /// What the process may really use.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Usable {
-    /// Processors that its threads may run on: by affinity, and all groups of them.
-    pub processors: usize,
-    /// Processors that a quota gives it the time of, where there is one.
+    /// CPUs that its threads may run on: by affinity, and all groups of them.
+    pub cpus: usize,
+    /// CPUs that a quota gives it the time of, where there is one.
     pub quota: Option<f64>,
 }
 
@@ -31,9 +31,9 @@ pub struct Usable {
 pub enum Judged {
     /// So many workers use what there is.
     Right,
-    /// Some processors would have no worker.
+    /// Some CPUs would have no worker.
     TooFew,
-    /// Some workers would have no processor, or no time on it.
+    /// Some workers would have no CPU, or no time on it.
     TooMany,
 }
 
@@ -70,17 +70,17 @@ impl Usable {
     /// Looks at this process. Call it before any thread is pinned.
     pub fn here() -> Self {
         Self {
-            processors: processors(),
+            cpus: cpus(),
             quota: quota::limit(),
         }
     }
 
-    /// What to make of a counter that says `count`. A quota of one and a half processors is used by
+    /// What to make of a counter that says `count`. A quota of one and a half CPUs is used by
     /// one worker in part and by two in turns: neither is wrong.
     pub fn judge(self, count: usize) -> Judged {
         let time = self.quota.unwrap_or(f64::INFINITY).max(1.0);
-        let least = time.floor().min(self.processors as f64);
-        let most = time.ceil().min(self.processors as f64);
+        let least = time.floor().min(self.cpus as f64);
+        let most = time.ceil().min(self.cpus as f64);
         let count = count as f64;
         if count < least {
             Judged::TooFew
@@ -93,14 +93,14 @@ impl Usable {
 }
 
 #[cfg(windows)]
-fn processors() -> usize {
-    many_cpus::SystemHardware::current().all_processors().len()
+fn cpus() -> usize {
+    many_cpus::SystemHardware::current().all_cpus().len()
 }
 
 // Not by many_cpus, which keeps its first answer and is one of those who are asked.
 #[cfg(not(windows))]
-fn processors() -> usize {
-    loadgen::processors::count() as usize
+fn cpus() -> usize {
+    loadgen::cpus::count() as usize
 }
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_count_is_right_between_what_a_quota_gives_in_part_and_in_whole() {
-        let usable = |processors, quota| Usable { processors, quota };
+        let usable = |cpus, quota| Usable { cpus, quota };
         assert_eq!(usable(2, None).judge(2), Judged::Right);
         assert_eq!(usable(2, None).judge(1), Judged::TooFew);
         assert_eq!(usable(176, None).judge(44), Judged::TooFew);
@@ -122,12 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn every_counter_finds_a_processor() {
+    fn every_counter_finds_a_cpu() {
         let counts = Counts::now();
         assert!(
             counts.named().iter().all(|(_, count)| *count > 0),
             "{counts:?}"
         );
-        assert!(Usable::here().processors > 0);
+        assert!(Usable::here().cpus > 0);
     }
 }

@@ -9,7 +9,7 @@ use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 use measurement::environment::Environment;
 
 /// Looks at this machine. Call it before any thread is pinned: a pinned
-/// thread sees only its own processor.
+/// thread sees only its own CPU.
 pub fn observe(
     optimised: bool,
     build_profile: impl Into<String>,
@@ -21,18 +21,18 @@ pub fn observe(
             .with_memory(MemoryRefreshKind::nothing().with_ram()),
     )
     .ok();
-    let processors = machine.as_ref().map_or(&[][..], System::cpus);
-    let online = count(processors.len());
-    let model = processors.first().map(|cpu| cpu.brand().trim());
+    let cpus = machine.as_ref().map_or(&[][..], System::cpus);
+    let online = count(cpus.len());
+    let model = cpus.first().map(|cpu| cpu.brand().trim());
     Environment {
         cpu_model: model
             .filter(|name| !name.is_empty())
             .unwrap_or(std::env::consts::ARCH)
             .to_owned(),
-        processors_usable: thread::available_parallelism().map_or(online, |n| count(n.get())),
-        processors_online: online,
+        cpus_usable: thread::available_parallelism().map_or(online, |n| count(n.get())),
+        cpus_online: online,
         memory_mib: machine.map_or(0, |machine| machine.total_memory() / (1024 * 1024)),
-        memory_regions: memory_regions(),
+        numa_nodes: numa_nodes(),
         system: System::long_os_version().unwrap_or_else(|_| std::env::consts::OS.to_owned()),
         kernel: System::kernel_version().map_or_else(|_| "unknown".to_owned(), released),
         quota: quota::limit(),
@@ -58,12 +58,12 @@ fn released(version: String) -> String {
     }
 }
 
-/// Memory regions (NUMA nodes) of this machine; 1 where the system does not tell.
-pub fn memory_regions() -> u32 {
-    memory_regions_in(Path::new("/sys"))
+/// NUMA nodes of this machine; 1 where the system does not tell.
+pub fn numa_nodes() -> u32 {
+    numa_nodes_in(Path::new("/sys"))
 }
 
-fn memory_regions_in(sys: &Path) -> u32 {
+fn numa_nodes_in(sys: &Path) -> u32 {
     let nodes = fs::read_dir(sys.join("devices/system/node")).map_or(0, |entries| {
         entries
             .filter_map(Result::ok)
@@ -93,17 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn memory_regions_are_counted_from_the_systems_nodes() {
+    fn numa_nodes_are_counted_from_the_systems_nodes() {
         let sys = tempfile::tempdir().unwrap();
-        assert_eq!(
-            memory_regions_in(sys.path()),
-            1,
-            "a system that does not tell"
-        );
+        assert_eq!(numa_nodes_in(sys.path()), 1, "a system that does not tell");
         for name in ["node0", "node1", "node12", "nodes", "power"] {
             fs::create_dir_all(sys.path().join("devices/system/node").join(name)).unwrap();
         }
-        assert_eq!(memory_regions_in(sys.path()), 3);
+        assert_eq!(numa_nodes_in(sys.path()), 3);
     }
 
     #[test]
@@ -120,7 +116,7 @@ mod tests {
     fn this_machine_is_described_without_saying_whose_it_is() {
         let here = observe(true, "dev", BTreeMap::new());
         println!("{here:#?}\n{}", here.in_a_line());
-        assert!(here.processors_usable >= 1 && here.processors_online >= 1);
+        assert!(here.cpus_usable >= 1 && here.cpus_online >= 1);
         assert!(here.memory_mib > 0);
         let text = serde_json::to_string(&here).unwrap();
         assert!(!text.contains('\\') && !text.contains("/home"), "{text}");

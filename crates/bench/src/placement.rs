@@ -1,22 +1,22 @@
-//! Which processors server and generator run on.
+//! Which CPUs server and generator run on.
 
-use loadgen::processors;
+use loadgen::cpus;
 use measurement::chapter_file::ChapterFile;
 
 /// Who runs where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// Processors of the server.
+    /// CPUs of the server.
     pub server: Vec<usize>,
-    /// Processors of the generator, a thread each.
+    /// CPUs of the generator, a thread each.
     pub generator: Vec<usize>,
 }
 
 impl Placement {
     /// Where the servers of this chapter and their generator run: apart, unless the claim is about
-    /// all processors.
+    /// all CPUs.
     pub fn of_chapter(chapter: &ChapterFile) -> Self {
-        if chapter.all_processors {
+        if chapter.all_cpus {
             Self::anywhere()
         } else {
             Self::apart()
@@ -31,11 +31,11 @@ impl Placement {
         }
     }
 
-    /// Server and generator apart, where there are two processors or more: half
+    /// Server and generator apart, where there are two CPUs or more: half
     /// each, but no more than four for the generator. Empty lists, which pin
     /// nothing, where there is one or the system does not tell.
     pub fn apart() -> Self {
-        Self::of(&processors::available())
+        Self::of(&cpus::available())
     }
 
     fn of(available: &[usize]) -> Self {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn server_and_generator_never_share_a_processor() {
+    fn server_and_generator_never_share_a_cpu() {
         for count in 2..32 {
             let available: Vec<usize> = (0..count).collect();
             let placement = Placement::of(&available);

@@ -56,7 +56,7 @@ const TELLING: f64 = 20.0;
 
 struct Taken {
     data: ProfileData,
-    /// Whether less than a quarter of the samples came that the processor time used called for.
+    /// Whether less than a quarter of the samples came that the CPU time used called for.
     ///
     /// Samples fall on the kernel's ticks. A service that works in short bursts after its timers
     /// can keep step with the ticks, and then runs between them for as long as it lives. A fresh
@@ -65,7 +65,7 @@ struct Taken {
 }
 
 impl Bench<'_> {
-    /// A profile of one variant, in the chapter's setting for this kind.
+    /// A profile of one variant, in the chapter's scenario for this kind.
     ///
     /// # Errors
     ///
@@ -95,26 +95,26 @@ impl Bench<'_> {
         kind: ProfileKind,
         seconds: f64,
     ) -> Result<Taken, RunError> {
-        let setting = self.chapter.profile_setting(kind);
-        let asked = self.setting(setting)?;
+        let scenario = self.chapter.profile_scenario(kind);
+        let asked = self.scenario(scenario)?;
         let mut load = self.chapter.load_of(asked);
         // The load stops when the profile is there, and must not before.
-        load.duration = patience(seconds);
+        load.duration = deadline(seconds);
         let enough = Interrupt::new();
         let server = self.start(variant, asked, 0)?;
         std::thread::scope(|scope| {
             let driver = scope.spawn(|| {
                 let settings = loadgen::Settings {
-                    processors: &self.placement.generator,
+                    cpus: &self.placement.generator,
                     interrupt: &enough,
                     progress: None,
                 };
                 loadgen::run(server.service(), &load, &settings)
             });
             self.sleep(loadgen::ramp(&load) + load.warm_up);
-            let before = processor_time(&server);
-            let profile = self.take(&server, variant, setting, kind, seconds);
-            let used = processor_time(&server) - before;
+            let before = cpu_time(&server);
+            let profile = self.take(&server, variant, scenario, kind, seconds);
+            let used = cpu_time(&server) - before;
             let profile = profile.map(|data| Taken {
                 hid: kind == ProfileKind::Cpu && self.is_hidden(&data, used),
                 data,
@@ -127,8 +127,8 @@ impl Bench<'_> {
         })
     }
 
-    fn is_hidden(&self, data: &ProfileData, processor_s: f64) -> bool {
-        let due = processor_s * f64::from(self.chapter.rounds.cpu_profile_hz);
+    fn is_hidden(&self, data: &ProfileData, cpu_s: f64) -> bool {
+        let due = cpu_s * f64::from(self.chapter.rounds.cpu_profile_hz);
         due >= TELLING && 4.0 * (data.profile.samples as f64) < due
     }
 
@@ -144,7 +144,7 @@ impl Bench<'_> {
         &self,
         server: &Server,
         variant: &str,
-        setting: &str,
+        scenario: &str,
         kind: ProfileKind,
         seconds: f64,
     ) -> Result<ProfileData, RunError> {
@@ -160,14 +160,14 @@ impl Bench<'_> {
             ProfileKind::Await => formats(server, "/debug/await?", "/debug/await", seconds)?,
             ProfileKind::Heap => heap_formats(server, variant, seconds)?,
         };
-        // The lab says how much longer processors stood idle; pictures add that themselves.
+        // The lab says how much longer CPUs stood idle; pictures add that themselves.
         let (idle, folded) = idle_apart(&folded);
         let samples = folded
             .lines()
             .filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok())
             .sum();
         let unit = match kind {
-            ProfileKind::Cpu => format!("1/{hz} s of processor time"),
+            ProfileKind::Cpu => format!("1/{hz} s of CPU time"),
             ProfileKind::Await => "a microsecond that a request spent in flight".to_owned(),
             ProfileKind::Heap => "an allocation".to_owned(),
         };
@@ -175,7 +175,7 @@ impl Bench<'_> {
             profile: Profile {
                 variant: variant.to_owned(),
                 kind,
-                setting: setting.to_owned(),
+                scenario: scenario.to_owned(),
                 seconds,
                 samples,
                 capacity: (kind == ProfileKind::Cpu).then_some(samples + idle),
@@ -216,11 +216,11 @@ type Formats = (String, Vec<(&'static str, Vec<u8>)>);
 fn formats(server: &Server, take: &str, again: &str, seconds: f64) -> Result<Formats, ServerError> {
     let folded = server.ask(
         &format!("{take}seconds={seconds}&format=folded&idle=true"),
-        patience(seconds),
+        deadline(seconds),
     )?;
     let ask = |format: &str| {
         let path = format!("{again}/last?format={format}&idle=true");
-        server.ask(&path, patience(seconds))
+        server.ask(&path, deadline(seconds))
     };
     Ok((
         String::from_utf8_lossy(&folded).into_owned(),
@@ -230,7 +230,7 @@ fn formats(server: &Server, take: &str, again: &str, seconds: f64) -> Result<For
 
 fn heap_formats(server: &Server, variant: &str, seconds: f64) -> Result<Formats, ServerError> {
     let path = format!("/debug/heap?seconds={seconds}");
-    let json = server.ask(&path, patience(seconds))?;
+    let json = server.ask(&path, deadline(seconds))?;
     let strange = |error: serde_json::Error| ServerError::Admin {
         variant: variant.to_owned(),
         path: path.clone(),
@@ -241,14 +241,14 @@ fn heap_formats(server: &Server, variant: &str, seconds: f64) -> Result<Formats,
     Ok((profile.folded, vec![("json", json)]))
 }
 
-/// Processor time that the server has used up to now, in seconds; none is told, none is missed.
-fn processor_time(server: &Server) -> f64 {
+/// CPU time that the server has used up to now, in seconds; none is told, none is missed.
+fn cpu_time(server: &Server) -> f64 {
     let metrics = server.metrics().unwrap_or_default();
     metrics.get("process_cpu_seconds").unwrap_or_default()
 }
 
 /// Resolving symbols takes seconds the first time.
-fn patience(seconds: f64) -> Duration {
+fn deadline(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds + 60.0)
 }
 

@@ -1,5 +1,5 @@
-//! The order of a proof: equal servers first, then problem and solution in
-//! turn, then the law's bound, then the profiles in rounds of their own.
+//! The order of a proof: equal servers first, then problem and fix in
+//! turn, then what is claimed in other scenarios, then the profiles in rounds of their own.
 
 mod plan;
 
@@ -33,14 +33,14 @@ pub fn matrix(bench: &Bench<'_>) -> Result<Vec<Round>, RunError> {
     Ok(rounds(bench, &steps, total)?.0)
 }
 
-/// Runs a whole proof.
+/// Runs a whole proof of the variant `fix` against the problem.
 ///
 /// # Errors
 ///
 /// When a server or the generator fails, or on Ctrl-C.
-pub fn run(bench: &Bench<'_>) -> Result<Proof, RunError> {
-    let steps = plan(bench.chapter);
-    let profiles: Vec<&'static str> = in_turn(1).collect();
+pub fn run(bench: &Bench<'_>, fix: &str) -> Result<Proof, RunError> {
+    let steps = plan(bench.chapter, fix);
+    let profiles: Vec<&str> = in_turn(fix, 1).collect();
     let total = steps.len() + profiles.len();
     let (rounds, optimised) = rounds(bench, &steps, total)?;
     let mut proof = Proof {
@@ -77,7 +77,7 @@ fn rounds(
     for (number, step) in steps.iter().enumerate() {
         let label = label(step);
         (bench.observer)(Event::Begins(number + 1, total, &label));
-        let (round, optimised) = bench.round(step.purpose, step.variant, step.setting)?;
+        let (round, optimised) = bench.round(step.purpose, step.variant, step.scenario)?;
         (bench.observer)(Event::Measured(&label, round.outcome.requests_per_second));
         all_optimised &= optimised;
         rounds.push(round);

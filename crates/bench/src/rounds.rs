@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loadgen::interrupt::Interrupt;
 use loadgen::{GeneratorError, Progress};
-use measurement::chapter_file::{ChapterFile, Setting};
+use measurement::chapter_file::{ChapterFile, Scenario};
 use measurement::load::Load;
 use measurement::metrics::Metrics;
 use measurement::outcome::Outcome;
@@ -22,9 +22,9 @@ use crate::watch;
 pub struct Bench<'a> {
     /// The chapter's compiled binary.
     pub program: &'a Path,
-    /// Its build with the features that the mechanism is counted with, where it has some.
+    /// Its build with the features that the root cause is counted with, where it has some.
     pub counted: Option<&'a Path>,
-    /// Arguments for every server, beside those of the setting.
+    /// Arguments for every server, beside those of the scenario.
     pub arguments: &'a [String],
     /// The chapter's claims and loads.
     pub chapter: &'a ChapterFile,
@@ -43,7 +43,7 @@ pub enum Event<'a> {
     Begins(usize, usize, &'a str),
     /// Load is on.
     Runs(Progress),
-    /// A round ended: what it was, and its requests a second.
+    /// A round ended: what it was, and its requests per second.
     Measured(&'a str, f64),
     /// A profile ended: what it was, and what it shows most of.
     Profiled(&'a str, &'a str),
@@ -58,9 +58,9 @@ pub enum RunError {
     /// The generator failed.
     #[error(transparent)]
     Generator(#[from] GeneratorError),
-    /// The chapter's file names no such setting (its reader checks that it does).
-    #[error("chapter.toml has no [settings.{0}]; add it")]
-    NoSetting(String),
+    /// The chapter's file names no such scenario (its reader checks that it does).
+    #[error("chapter.toml has no [scenarios.{0}]; add it")]
+    NoScenario(String),
 }
 
 impl RunError {
@@ -74,18 +74,18 @@ impl RunError {
 }
 
 impl Bench<'_> {
-    /// The named setting of the chapter's file.
+    /// The named scenario of the chapter's file.
     ///
     /// # Errors
     ///
     /// When there is none of this name.
-    pub fn setting(&self, name: &str) -> Result<&Setting, RunError> {
+    pub fn scenario(&self, name: &str) -> Result<&Scenario, RunError> {
         self.chapter
-            .setting(name)
-            .ok_or_else(|| RunError::NoSetting(name.to_owned()))
+            .scenario(name)
+            .ok_or_else(|| RunError::NoScenario(name.to_owned()))
     }
 
-    /// Starts a server of `variant` on its processors, as `setting` has it.
+    /// Starts a server of `variant` on its CPUs, as `scenario` has it.
     ///
     /// # Errors
     ///
@@ -93,19 +93,13 @@ impl Bench<'_> {
     pub fn start(
         &self,
         variant: &str,
-        setting: &Setting,
+        scenario: &Scenario,
         data_seed: u64,
     ) -> Result<Server, ServerError> {
-        self.start_program(self.program, variant, setting, data_seed)
+        self.start_program(self.program, variant, scenario, data_seed)
     }
 
-    /// Whether the mechanism is counted in a round of its own, and not in those of `setting`.
-    pub(crate) fn counts_apart(&self, setting: &str) -> bool {
-        let own = self.chapter.mechanism.setting.as_deref();
-        own.is_some_and(|own| own != setting || self.counted.is_some())
-    }
-
-    /// Starts a server of the build that counts the mechanism.
+    /// Starts a server of the build that counts root causes.
     ///
     /// # Errors
     ///
@@ -113,26 +107,26 @@ impl Bench<'_> {
     pub fn start_counted(
         &self,
         variant: &str,
-        setting: &Setting,
+        scenario: &Scenario,
         data_seed: u64,
     ) -> Result<Server, ServerError> {
         let program = self.counted.unwrap_or(self.program);
-        self.start_program(program, variant, setting, data_seed)
+        self.start_program(program, variant, scenario, data_seed)
     }
 
     fn start_program(
         &self,
         program: &Path,
         variant: &str,
-        setting: &Setting,
+        scenario: &Scenario,
         data_seed: u64,
     ) -> Result<Server, ServerError> {
         let launch = Launch {
             program,
             variant,
             data_seed,
-            arguments: &[self.arguments, &setting.arguments].concat(),
-            processors: &self.placement.server,
+            arguments: &[self.arguments, &scenario.arguments].concat(),
+            cpus: &self.placement.server,
         };
         Server::start(&launch, self.interrupt)
     }
@@ -154,7 +148,7 @@ impl Bench<'_> {
     pub fn drive_at(&self, target: SocketAddr, load: &Load) -> Result<Outcome, GeneratorError> {
         let progress = |now: Progress| (self.observer)(Event::Runs(now));
         let settings = loadgen::Settings {
-            processors: &self.placement.generator,
+            cpus: &self.placement.generator,
             interrupt: self.interrupt,
             progress: Some(&progress),
         };
@@ -170,11 +164,11 @@ impl Bench<'_> {
         &self,
         purpose: Purpose,
         variant: &str,
-        setting: &str,
+        scenario: &str,
     ) -> Result<(Round, bool), RunError> {
-        let load = self.chapter.load_of(self.setting(setting)?);
+        let load = self.chapter.load_of(self.scenario(scenario)?);
         let mut connections = Vec::new();
-        let (mut round, optimised) = self.round_by(purpose, variant, setting, |server| {
+        let (mut round, optimised) = self.round_by(purpose, variant, scenario, |server| {
             if purpose != Purpose::Series {
                 return Ok(self.drive(server, &load)?);
             }
@@ -195,50 +189,80 @@ impl Bench<'_> {
         &self,
         purpose: Purpose,
         variant: &str,
-        setting: &str,
+        scenario: &str,
         drive: impl FnOnce(&Server) -> Result<Outcome, E>,
     ) -> Result<(Round, bool), E> {
         let failed = |error: ServerError| E::from(error.into());
-        // The load of the chapter itself is a setting without a name.
-        let asked = self.chapter.setting(setting).unwrap_or(&self.chapter.load);
+        // The load of the chapter itself is a scenario without a name.
+        let asked = self
+            .chapter
+            .scenario(scenario)
+            .unwrap_or(&self.chapter.load);
         let server = match purpose {
-            Purpose::Mechanism => self.start_counted(variant, asked, 0),
+            Purpose::RootCause => self.start_counted(variant, asked, 0),
             _ => self.start(variant, asked, 0),
         }
         .map_err(failed)?;
-        let throttled = throttled_so_far();
-        let before = server.metrics().map_err(failed)?;
+        let watch = Watch::begin(&server);
         let outcome = drive(&server)?;
         let after = server.metrics().map_err(failed)?;
-        let cpu = |metrics: &Metrics| metrics.get("process_cpu_seconds");
-        let received = |metrics: &Metrics| metrics.count("http_requests_total");
-        let unfinished = outcome.unfinished;
-        let reading = |metric: String| after.get(&metric).map(|value| (metric, value));
-        let round = Round {
-            purpose,
-            variant: variant.to_owned(),
-            setting: setting.to_owned(),
-            outcome,
-            readings: self
-                .chapter
-                .metrics()
-                .into_iter()
-                .filter_map(reading)
-                .collect(),
-            server_cpu_s: cpu(&after).zip(cpu(&before)).map(|(a, b)| a - b),
-            server_answers: received(&after)
-                .zip(received(&before))
-                .and_then(|(a, b)| a.checked_sub(b)?.checked_sub(unfinished)),
-            throttled_s: throttled_since(throttled),
-            wall_s: server.age().as_secs_f64(),
-            connections: Vec::new(),
-        };
+        let round = watch.end(self.chapter, purpose, (variant, scenario), outcome, &after);
         Ok((round, server.is_optimised()))
     }
 }
 
+/// What a server had counted before it was put under load.
+pub(crate) struct Watch {
+    throttled: Option<Duration>,
+    before: Metrics,
+    began: Instant,
+}
+
+impl Watch {
+    /// Looks at a server that is not under load yet.
+    pub(crate) fn begin(server: &Server) -> Self {
+        Self {
+            throttled: throttled_so_far(),
+            // What is missing before is missing from the difference, too.
+            before: server.metrics().unwrap_or_default(),
+            began: Instant::now()
+                .checked_sub(server.age())
+                .unwrap_or_else(Instant::now),
+        }
+    }
+
+    /// The round, by what the server has counted `after` the load.
+    pub(crate) fn end(
+        self,
+        chapter: &ChapterFile,
+        purpose: Purpose,
+        (variant, scenario): (&str, &str),
+        outcome: Outcome,
+        after: &Metrics,
+    ) -> Round {
+        let cpu = |metrics: &Metrics| metrics.get("process_cpu_seconds");
+        let received = |metrics: &Metrics| metrics.count("http_requests_total");
+        let unfinished = outcome.unfinished;
+        let reading = |metric: String| after.get(&metric).map(|value| (metric, value));
+        Round {
+            purpose,
+            variant: variant.to_owned(),
+            scenario: scenario.to_owned(),
+            outcome,
+            readings: chapter.metrics().into_iter().filter_map(reading).collect(),
+            server_cpu_s: cpu(after).zip(cpu(&self.before)).map(|(a, b)| a - b),
+            server_answers: received(after)
+                .zip(received(&self.before))
+                .and_then(|(a, b)| a.checked_sub(b)?.checked_sub(unfinished)),
+            throttled_s: throttled_since(self.throttled),
+            wall_s: self.began.elapsed().as_secs_f64(),
+            connections: Vec::new(),
+        }
+    }
+}
+
 /// Seconds for which a quota held this run back since `before`.
-pub(crate) fn throttled_since(before: Option<Duration>) -> Option<f64> {
+fn throttled_since(before: Option<Duration>) -> Option<f64> {
     let so_far = throttled_so_far()?.checked_sub(before?)?;
     Some(so_far.as_secs_f64())
 }

@@ -1,7 +1,7 @@
 //! A chapter's server as a child process: started, asked, and never left behind.
 
 mod ask;
-mod last_words;
+mod stderr_tail;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -11,9 +11,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 pub use self::ask::{get, send};
-use self::last_words::{LastWords, panics_in};
+use self::stderr_tail::{StderrTail, panics_in};
+use loadgen::cpus;
 use loadgen::interrupt::Interrupt;
-use loadgen::processors;
 use measurement::metrics::Metrics;
 
 /// A server that says nothing for so long after its start hangs.
@@ -30,20 +30,20 @@ pub struct Launch<'a> {
     pub data_seed: u64,
     /// Further arguments, such as `--tls`.
     pub arguments: &'a [String],
-    /// Processors that the server may use; empty for all. Where the system lets
+    /// CPUs that the server may use; empty for all. Where the system lets
     /// no process inherit them (macOS, Windows), all are used.
-    pub processors: &'a [usize],
+    pub cpus: &'a [usize],
 }
 
 impl<'a> Launch<'a> {
-    /// A variant as readers start it, on all processors.
+    /// A variant as readers start it, on all CPUs.
     pub fn of(program: &'a Path, variant: &'a str) -> Self {
         Self {
             program,
             variant,
             data_seed: 0,
             arguments: &[],
-            processors: &[],
+            cpus: &[],
         }
     }
 }
@@ -60,25 +60,25 @@ pub enum ServerError {
         source: std::io::Error,
     },
     /// It ended before it listened.
-    #[error("the {variant} server ended before it listened ({status}): {words}")]
+    #[error("the {variant} server ended before it listened ({status}): {stderr}")]
     Ended {
         /// Which variant.
         variant: String,
         /// Its exit status.
         status: String,
         /// The end of its standard error.
-        words: String,
+        stderr: String,
     },
     /// It runs, but never said that it listens.
     #[error(
         "the {variant} server did not say within {} s that it listens; look for an endless loop \
-         or a lock before `serve` in its code{}", START_TIME_OUT.as_secs(), and_said(.words)
+         or a lock before `serve` in its code{}", START_TIME_OUT.as_secs(), and_said(.stderr)
     )]
     Hangs {
         /// Which variant.
         variant: String,
         /// The end of its standard error.
-        words: String,
+        stderr: String,
     },
     /// The admin listener gave no answer, or a refusal.
     #[error("the {variant} server gave no {path}: {reason}")]
@@ -95,11 +95,11 @@ pub enum ServerError {
     Interrupted,
 }
 
-fn and_said(words: &str) -> String {
-    if words.is_empty() {
+fn and_said(stderr: &str) -> String {
+    if stderr.is_empty() {
         String::new()
     } else {
-        format!("; it said: {words}")
+        format!("; it said: {stderr}")
     }
 }
 
@@ -110,7 +110,7 @@ pub struct Server {
     child: Child,
     // The server ends when this closes: also when this process is killed.
     stdin: Option<ChildStdin>,
-    errors: LastWords,
+    errors: StderrTail,
     service: SocketAddr,
     admin: SocketAddr,
     optimised: bool,
@@ -129,7 +129,7 @@ impl Server {
             program: launch.program.to_owned(),
             source,
         })?;
-        let errors = LastWords::of(child.stderr.take());
+        let errors = StderrTail::of(child.stderr.take());
         let lines = lines_of(child.stdout.take());
         // From here on the process must end whatever happens: the value owns it.
         let mut server = Self {
@@ -169,7 +169,7 @@ impl Server {
                 Err(RecvTimeoutError::Timeout) if self.started.elapsed() > START_TIME_OUT => {
                     return Err(ServerError::Hangs {
                         variant: self.variant.clone(),
-                        words: self.errors.text(),
+                        stderr: self.errors.text(),
                     });
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -178,7 +178,7 @@ impl Server {
     }
 
     fn ended(&mut self) -> ServerError {
-        // Its output is closed; give the exit itself, and its last words, a moment.
+        // Its output is closed; give the exit itself, and the end of its stderr, a moment.
         let deadline = Instant::now() + Duration::from_secs(2);
         let status = loop {
             match self.child.try_wait() {
@@ -193,7 +193,7 @@ impl Server {
         ServerError::Ended {
             variant: self.variant.clone(),
             status,
-            words: self.errors.text(),
+            stderr: self.errors.text(),
         }
     }
 
@@ -223,11 +223,11 @@ impl Server {
     }
 
     /// The end of what the server wrote to its standard error.
-    pub fn last_words(&self) -> String {
+    pub fn stderr_tail(&self) -> String {
         self.errors.text()
     }
 
-    /// The panics among its last words, one line each: `file:line: message`.
+    /// The panics among the end of its stderr, one line each: `file:line: message`.
     pub fn panics(&self) -> Vec<String> {
         panics_in(&self.errors.text())
     }
@@ -285,11 +285,11 @@ fn spawn(launch: &Launch<'_>) -> std::io::Result<Child> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let processors = launch.processors.to_vec();
-    // A child inherits the processors of the thread that starts it: pin one for this.
+    let cpus = launch.cpus.to_vec();
+    // A child inherits the CPUs of the thread that starts it: pin one for this.
     std::thread::spawn(move || {
         if cfg!(target_os = "linux") {
-            processors::pin_current_thread(&processors)
+            cpus::pin_current_thread(&cpus)
                 .map_err(|error| std::io::Error::other(error.to_string()))?;
         }
         command.spawn()

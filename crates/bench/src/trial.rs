@@ -2,27 +2,33 @@
 
 use std::time::Duration;
 
-use crate::environment::quota::throttled_so_far;
-use crate::rounds::{Bench, Event, RunError, throttled_since};
-use crate::server::{self, Server, ServerError};
+use analysis::grade::{Grade, grade};
 use measurement::attempt::{Attempt, Observed, Trial};
-use measurement::claim::{EXERCISE, PROBLEM};
+use measurement::claim::{EXERCISE, PROBLEM, Role};
 use measurement::load::Load;
+use measurement::record::{Purpose, Round};
+
+use crate::rounds::{Bench, Event, RunError, Watch};
+use crate::server::{self, Server, ServerError};
 
 /// How long the problem may take for the one answer that tells what is right.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
-/// Runs problem and exercise. `data_seed` varies the data and with it the
-/// right answer, which is the problem's: a typed-in answer is then a wrong one.
+/// Runs problem and exercise, and grades what was seen. An exercise that is slower than it may be is
+/// measured once more, before the problem instead of after it: whatever else the machine did, it did
+/// to one of the two.
+///
+/// `data_seed` varies the data and with it the right answer, which is the problem's: a typed-in
+/// answer is then a wrong one.
 ///
 /// # Errors
 ///
 /// When the problem's server or the generator fails, or on Ctrl-C. A failure
-/// of the exercise is not an error: it is what the attempt tells.
-pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Attempt, RunError> {
+/// of the exercise is not an error: it is what the grade tells.
+pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Grade, RunError> {
     let chapter = bench.chapter;
-    let setting = bench.setting(&chapter.check.setting)?;
-    let mut load = chapter.load_of(setting);
+    let scenario = bench.scenario(&chapter.check.scenario)?;
+    let mut load = chapter.load_of(scenario);
     if let Some(body) = load
         .writes
         .as_mut()
@@ -32,50 +38,79 @@ pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Attempt, RunError> {
         body.push_str(&data_seed.to_string());
     }
     let (problem, optimised) = {
-        (bench.observer)(Event::Begins(1, 2, PROBLEM));
-        let mut server = bench.start(PROBLEM, setting, data_seed)?;
+        let mut server = bench.start(PROBLEM, scenario, data_seed)?;
         load.exchange.answer = right_answer(&server, &load)?;
-        let observed = observe(bench, &mut server, &load)?;
+        let observed = observe(bench, 1, PROBLEM, &mut server, &load)?;
         (observed, server.is_optimised())
     };
-    (bench.observer)(Event::Measured(
-        PROBLEM,
-        problem.outcome.requests_per_second,
-    ));
-    (bench.observer)(Event::Begins(2, 2, EXERCISE));
-    let mut server = match bench.start(EXERCISE, setting, data_seed) {
+    let mut server = match bench.start(EXERCISE, scenario, data_seed) {
         Ok(server) => server,
-        Err(ServerError::Ended { words, .. } | ServerError::Hangs { words, .. }) => {
-            return Ok(Attempt::DoesNotStart { words });
+        Err(ServerError::Ended { stderr, .. } | ServerError::Hangs { stderr, .. }) => {
+            return Ok(grade(chapter, &Attempt::DoesNotStart { stderr }));
         }
         Err(other) => return Err(other.into()),
     };
-    let mut exercise = observe(bench, &mut server, &load)?;
-    (bench.observer)(Event::Measured(
-        EXERCISE,
-        exercise.outcome.requests_per_second,
-    ));
-    if bench.counts_apart(&chapter.check.setting) && !exercise.ended {
-        drop(server);
-        exercise.mechanism = counted(bench, &load, data_seed)?;
-    }
-    Ok(Attempt::Ran(Box::new(Trial {
+    let exercise = observe(bench, 2, EXERCISE, &mut server, &load)?;
+    drop(server);
+    let counted = if exercise.ended {
+        Vec::new()
+    } else {
+        counted(bench, &load, data_seed)?
+    };
+    let trial = Trial {
         exercise,
         problem,
+        counted,
         optimised,
-    })))
+    };
+    let first = grade(chapter, &Attempt::Ran(Box::new(trial.clone())));
+    if !first.by_speed {
+        return Ok(first);
+    }
+    let again = |number, variant| {
+        let mut server = bench.start(variant, scenario, data_seed)?;
+        observe(bench, number, variant, &mut server, &load)
+    };
+    let exercise = again(1, EXERCISE)?;
+    let problem = again(2, PROBLEM)?;
+    let reversed = Trial {
+        exercise,
+        problem,
+        ..trial
+    };
+    Ok(grade(chapter, &Attempt::Ran(Box::new(reversed))))
 }
 
-/// The exercise's reading of a mechanism that is counted in a round of its own.
-fn counted(bench: &Bench<'_>, load: &Load, data_seed: u64) -> Result<Option<f64>, RunError> {
+/// The exercise's rounds for root causes that are counted in rounds of their own.
+fn counted(bench: &Bench<'_>, load: &Load, data_seed: u64) -> Result<Vec<Round>, RunError> {
     let chapter = bench.chapter;
-    let setting = bench.setting(chapter.mechanism_setting())?;
-    let mut own = chapter.load_of(setting);
-    own.exchange.answer.clone_from(&load.exchange.answer);
-    let server = bench.start_counted(EXERCISE, setting, data_seed)?;
-    bench.drive(&server, &own)?;
-    let metrics = server.metrics().unwrap_or_default();
-    Ok(metrics.get(&chapter.mechanism.metric))
+    let mut rounds = Vec::new();
+    for claim in chapter.claims.of(Role::RootCause) {
+        let name = claim.scenario();
+        let by_the_same_build = claim.features.is_empty() || bench.counted.is_none();
+        if name == chapter.check.scenario && by_the_same_build {
+            continue;
+        }
+        let is_own = !claim.features.is_empty() || name != chapter.claims.effect().scenario();
+        if !is_own || !claim.is_checked() {
+            continue;
+        }
+        let scenario = bench.scenario(name)?;
+        let mut own = chapter.load_of(scenario);
+        own.exchange.answer.clone_from(&load.exchange.answer);
+        let server = bench.start_counted(EXERCISE, scenario, data_seed)?;
+        let watch = Watch::begin(&server);
+        let outcome = bench.drive(&server, &own)?;
+        let metrics = server.metrics().unwrap_or_default();
+        rounds.push(watch.end(
+            chapter,
+            Purpose::RootCause,
+            (EXERCISE, name),
+            outcome,
+            &metrics,
+        ));
+    }
+    Ok(rounds)
 }
 
 /// What the problem, which is correct if slow, answers.
@@ -96,34 +131,33 @@ fn answer(server: &Server, path: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
-fn observe(bench: &Bench<'_>, server: &mut Server, load: &Load) -> Result<Observed, RunError> {
-    let throttled = throttled_so_far();
+fn observe(
+    bench: &Bench<'_>,
+    number: usize,
+    variant: &str,
+    server: &mut Server,
+    load: &Load,
+) -> Result<Observed, RunError> {
+    let chapter = bench.chapter;
+    (bench.observer)(Event::Begins(number, 2, variant));
+    let watch = Watch::begin(server);
     let outcome = bench.drive(server, load)?;
-    let afterwards = bench
-        .chapter
+    (bench.observer)(Event::Measured(variant, outcome.requests_per_second));
+    let afterwards = chapter
         .afterwards
         .as_ref()
         .map(|question| answer(server, &question.path).unwrap_or_else(|refusal| refusal));
     // A server that ended under load has no counters any more.
     let metrics = server.metrics().unwrap_or_default();
+    let names = (variant, chapter.check.scenario.as_str());
     Ok(Observed {
-        outcome,
+        round: watch.end(chapter, Purpose::Claim, names, outcome, &metrics),
         afterwards,
         database_records: metrics.count("database_records_total"),
-        calls: bench
-            .chapter
+        calls: chapter
             .calls_metric()
             .and_then(|metric| metrics.count(metric)),
-        mechanism: metrics.get(&bench.chapter.mechanism.metric),
-        limited: bench
-            .chapter
-            .check
-            .limits
-            .iter()
-            .filter_map(|limit| Some((limit.metric.clone(), metrics.get(&limit.metric)?)))
-            .collect(),
         panics: server.panics(),
         ended: server.has_ended(),
-        throttled_s: throttled_since(throttled),
     })
 }

@@ -1,4 +1,4 @@
-//! The first program of the small machine that `cargo workshop prove 7 --regions 4` boots.
+//! The first program of the small machine that `cargo workshop prove 7 --numa-nodes 4` boots.
 //!
 //! The machine has a kernel and two programs: this one, as `/init`, and a chapter's own, as
 //! `/service`. This one prepares the machine, starts the service in the variant that the kernel's

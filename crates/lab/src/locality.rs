@@ -195,7 +195,7 @@ struct ReaderSeen {
 
 #[derive(Debug, Serialize)]
 struct From {
-    processor: usize,
+    cpu: usize,
     copy: usize,
     reads: u64,
 }
@@ -228,11 +228,7 @@ pub(crate) fn placement() -> Placement {
                     from: reader
                         .from
                         .iter()
-                        .map(|(&(cpu, copy), &reads)| From {
-                            processor: cpu,
-                            copy,
-                            reads,
-                        })
+                        .map(|(&(cpu, copy), &reads)| From { cpu, copy, reads })
                         .collect(),
                 }
             })

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use thiserror::Error;
 
-use crate::processors::{FileLimit, PinError};
+use crate::cpus::{FileLimit, PinError};
 
 /// A run that yielded nothing.
 #[derive(Debug, Error)]
@@ -22,7 +22,7 @@ pub enum GeneratorError {
     /// Too few file descriptors for the users' connections.
     #[error(transparent)]
     Files(#[from] FileLimit),
-    /// A processor that the run may not use.
+    /// A CPU that the run may not use.
     #[error(transparent)]
     Pin(#[from] PinError),
     /// A load that nothing can send.

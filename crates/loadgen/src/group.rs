@@ -1,4 +1,4 @@
-//! Users of one generator thread that share a script: those of the load, or its probe's.
+//! Users of one generator thread that share a script: those of the load, or its bystanders'.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,11 +10,11 @@ use super::request;
 use super::schedule::Schedule;
 use super::shared::Shared;
 use super::user::{self, Ask, Script};
-use measurement::load::{Arrivals, Exchange, Probe};
+use measurement::load::{Arrivals, Bystander, Exchange};
 
-/// Connections over which a probe is sent: so many may be overdue at once without delaying the
+/// Connections over which a bystander is sent: so many may be overdue at once without delaying the
 /// next, and beyond them latency still counts from the scheduled moment.
-const PROBE_USERS: u32 = 64;
+const BYSTANDER_USERS: u32 = 64;
 
 /// Users with one script, before they come.
 #[derive(Debug)]
@@ -49,16 +49,16 @@ impl Group {
         })
     }
 
-    /// The connections of the load's probe.
-    pub(super) fn of_probe(
+    /// The connections of the load's bystander.
+    pub(super) fn of_bystander(
         shared: &Shared<'_>,
         index: usize,
-        probe: &Probe,
+        bystander: &Bystander,
     ) -> Result<Self, GeneratorError> {
         Ok(Self {
-            script: Rc::new(script(shared, &probe.exchange, true)?),
-            schedule: Some(schedule(shared, index, probe.per_second)),
-            users: PROBE_USERS,
+            script: Rc::new(script(shared, &bystander.exchange, true)?),
+            schedule: Some(schedule(shared, index, bystander.per_second)),
+            users: BYSTANDER_USERS,
             think: Duration::ZERO,
         })
     }

@@ -12,12 +12,12 @@
 mod alarm;
 mod answer;
 mod connection;
+pub mod cpus;
+mod deadline;
 mod error;
 mod failure;
 mod group;
 pub mod interrupt;
-mod patience;
-pub mod processors;
 mod rate;
 mod record;
 mod request;
@@ -31,12 +31,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use crate::cpus::allow_open_files;
 use crate::interrupt::Interrupt;
-use crate::processors::allow_open_files;
 pub use error::GeneratorError;
 use group::Seen;
 use measurement::load::{Arrivals, Load};
-use measurement::outcome::{GeneratorFacts, GeneratorKind, Outcome, Probed};
+use measurement::outcome::{BystanderOutcome, GeneratorFacts, GeneratorKind, Outcome};
 pub use shared::Progress;
 use shared::{Shared, Timeline};
 use worker::Report;
@@ -45,7 +45,7 @@ use worker::Report;
 #[derive(Clone, Copy)]
 pub struct Settings<'s> {
     /// One generator thread for each of these, pinned to it. Empty: one thread, not pinned.
-    pub processors: &'s [usize],
+    pub cpus: &'s [usize],
     /// Ends the run early when set.
     pub interrupt: &'s Interrupt,
     /// Called a few times a second, from the thread that called [`run`].
@@ -53,10 +53,10 @@ pub struct Settings<'s> {
 }
 
 impl<'s> Settings<'s> {
-    /// One thread on any processor, and nobody who looks on.
+    /// One thread on any CPU, and nobody who looks on.
     pub fn of(interrupt: &'s Interrupt) -> Self {
         Self {
-            processors: &[],
+            cpus: &[],
             interrupt,
             progress: None,
         }
@@ -85,12 +85,12 @@ pub fn run(
     settings: &Settings<'_>,
 ) -> Result<Outcome, GeneratorError> {
     check(load)?;
-    // Beside the connections: the probe's, standard streams, event queues, and some to spare.
+    // Beside the connections: the bystanders', standard streams, event queues, and some to spare.
     allow_open_files(u64::from(load.users) + 128)?;
     TcpStream::connect_timeout(&target, Duration::from_secs(5))
         .map_err(|reason| GeneratorError::Unreachable { target, reason })?;
 
-    let threads = settings.processors.len().clamp(1, load.users as usize);
+    let threads = settings.cpus.len().clamp(1, load.users as usize);
     // A moment for the threads to start, so that the first users are not late.
     let begin = Instant::now() + Duration::from_millis(10);
     let all_here = begin + ramp(load);
@@ -125,8 +125,11 @@ fn check(load: &Load) -> Result<(), GeneratorError> {
         return Err(GeneratorError::Load("its time-out is zero"));
     }
     let writes = load.writes.as_ref().map(|writes| &writes.exchange);
-    let probe = load.probe.as_ref().map(|probe| &probe.exchange);
-    for exchange in [Some(&load.exchange), writes, probe].into_iter().flatten() {
+    let bystander = load.bystander.as_ref().map(|bystander| &bystander.exchange);
+    for exchange in [Some(&load.exchange), writes, bystander]
+        .into_iter()
+        .flatten()
+    {
         if !exchange.path.starts_with('/') {
             return Err(GeneratorError::Load("its path does not start with /"));
         }
@@ -138,7 +141,12 @@ fn check(load: &Load) -> Result<(), GeneratorError> {
         Arrivals::Open { per_second } => Some(per_second),
         Arrivals::Closed { .. } => None,
     };
-    for rate in [rate, load.probe.as_ref().map(|probe| probe.per_second)] {
+    for rate in [
+        rate,
+        load.bystander
+            .as_ref()
+            .map(|bystander| bystander.per_second),
+    ] {
         if rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
             return Err(GeneratorError::Load("its rate is not above zero"));
         }
@@ -153,12 +161,12 @@ fn run_threads(
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
         for index in 0..shared.threads {
-            let processor = settings.processors.get(index).copied();
+            let cpu = settings.cpus.get(index).copied();
             let sender = sender.clone();
             std::thread::Builder::new()
                 .name(format!("generator-{index}"))
                 .spawn_scoped(scope, move || {
-                    let _ = sender.send(worker::run(shared, index, processor));
+                    let _ = sender.send(worker::run(shared, index, cpu));
                 })
                 .map_err(|error| GeneratorError::Thread(error.to_string()))?;
         }
@@ -203,7 +211,7 @@ fn outcome(load: &Load, reports: Vec<Report>) -> Result<Outcome, GeneratorError>
     let waited_share = busiest(|report| report.cost.waited);
     let (users, probes): (Vec<Seen>, Vec<Option<Seen>>) = reports
         .into_iter()
-        .map(|report| (report.users, report.probe))
+        .map(|report| (report.users, report.bystander))
         .unzip();
     let all = merged(users).ok_or_else(|| GeneratorError::Thread("none was started".to_owned()))?;
     let seconds = load.duration.as_secs_f64();
@@ -229,7 +237,7 @@ fn outcome(load: &Load, reports: Vec<Report>) -> Result<Outcome, GeneratorError>
         service_latency: record.service_latency(),
         per_second: record.per_second.clone(),
         first_wrong_answer: record.first_wrong_answer.clone(),
-        probe: merged(probes.into_iter().flatten()).map(|seen| probed(&seen)),
+        bystander: merged(probes.into_iter().flatten()).map(|seen| probed(&seen)),
     })
 }
 
@@ -240,9 +248,9 @@ fn merged(parts: impl IntoIterator<Item = Seen>) -> Option<Seen> {
     })
 }
 
-fn probed(seen: &Seen) -> Probed {
+fn probed(seen: &Seen) -> BystanderOutcome {
     let record = &seen.record;
-    Probed {
+    BystanderOutcome {
         completed: record.completions.count,
         errors: record.errors(),
         wrong_answers: record.wrong_answers,

@@ -1,6 +1,6 @@
-//! Right answers a second out of a short span, without the error of counting whole answers.
+//! Right requests per second out of a short span, without the error of counting whole answers.
 //!
-//! `answers / span` is right on average, but at 20 answers a second a span of 1.5 s holds 29,
+//! `answers / span` is right on average, but at 20 requests per second a span of 1.5 s holds 29,
 //! 30 or 31 of them: an error of 3 % that no repetition of the same phase averages out. So the
 //! rate is taken between two answers: from the last one *before* the span to the last one
 //! *within* it lie exactly as many gaps as the span has answers. For evenly spaced answers this

@@ -22,7 +22,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// `per_second` requests a second, the first at `start`.
+    /// `per_second` requests per second, the first at `start`.
     pub(super) fn new(start: Instant, per_second: f64) -> Self {
         Self {
             start,

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
+use super::deadline::Deadline;
 use super::failure::Failure;
-use super::patience::Patience;
 use super::record::Record;
 use super::schedule::Schedule;
 
@@ -32,13 +32,13 @@ pub(super) struct Ask {
 const GOLDEN: f64 = 1.618_033_988_749_895;
 
 /// Between two attempts at a server that refuses or drops connections: without it a dead server
-/// would be asked as fast as the processor allows.
+/// would be asked as fast as the CPU allows.
 const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
 
 struct User<'s> {
     script: &'s Script,
     connection: Connection,
-    patience: Patience,
+    deadline: Deadline,
     /// Rises by the share of writes with every request; a write is due when it passes 1.
     writes_due: f64,
 }
@@ -75,14 +75,14 @@ impl<'s> User<'s> {
         let mut user = Self {
             script,
             connection: Connection::new(script.target, script.keep_alive),
-            patience: Patience::new(script.time_out),
+            deadline: Deadline::new(script.time_out),
             // Multiples of the golden ratio lie evenly: users who are neighbours in a queue do
             // not write together, and every round has the same writes.
             writes_due: (f64::from(number) * GOLDEN).fract(),
         };
         if script.keep_alive {
             let opened = user
-                .patience
+                .deadline
                 .for_answer(Instant::now(), user.connection.open())
                 .await;
             if let Err(failure) = opened {
@@ -105,7 +105,7 @@ impl<'s> User<'s> {
         let ask = write.unwrap_or(&script.ask);
         script.record.borrow_mut().in_flight += 1;
         let exchange = self.connection.exchange(&ask.request);
-        let answered = self.patience.for_answer(sent, exchange).await;
+        let answered = self.deadline.for_answer(sent, exchange).await;
         let mut record = script.record.borrow_mut();
         record.in_flight -= 1;
         match answered {

@@ -11,18 +11,18 @@ use super::error::GeneratorError;
 use super::group::{Group, Seen};
 use super::shared::{Shared, Timeline};
 use super::user::Script;
-use crate::processors;
+use crate::cpus;
 
 /// What one thread has to tell.
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) users: Seen,
-    /// What the probe saw, where the load has one.
-    pub(super) probe: Option<Seen>,
+    /// What the bystander saw, where the load has one.
+    pub(super) bystander: Option<Seen>,
     pub(super) cost: Cost,
 }
 
-/// Processor time of one thread over the recorded span, as shares of it.
+/// CPU time of one thread over the recorded span, as shares of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cost {
     pub(super) used: Option<f64>,
@@ -37,20 +37,20 @@ const LOOK_AROUND: Duration = Duration::from_millis(50);
 pub(super) fn run(
     shared: &Shared<'_>,
     index: usize,
-    processor: Option<usize>,
+    cpu: Option<usize>,
 ) -> Result<Report, GeneratorError> {
-    if let Some(processor) = processor {
-        processors::pin_current_thread(&[processor])?;
+    if let Some(cpu) = cpu {
+        cpus::pin_current_thread(&[cpu])?;
     }
     let load = shared.load;
     let Timeline {
         record_from, end, ..
     } = shared.timeline;
     let users = Group::of_load(shared, index)?;
-    let probe = load
-        .probe
+    let bystander = load
+        .bystander
         .as_ref()
-        .map(|probe| Group::of_probe(shared, index, probe))
+        .map(|bystander| Group::of_bystander(shared, index, bystander))
         .transpose()?;
     let runtime = Builder::new_current_thread()
         .enable_all()
@@ -58,8 +58,8 @@ pub(super) fn run(
         .map_err(|error| thread_error(&error))?;
     let cost = runtime.block_on(async {
         users.spawn(shared, index);
-        if let Some(probe) = &probe {
-            probe.spawn(shared, index);
+        if let Some(bystander) = &bystander {
+            bystander.spawn(shared, index);
         }
         watch_until(shared, index, &users.script, record_from).await?;
         let before = Spent::now();
@@ -70,7 +70,7 @@ pub(super) fn run(
     drop(runtime);
     Ok(Report {
         users: users.into_seen()?,
-        probe: probe.map(Group::into_seen).transpose()?,
+        bystander: bystander.map(Group::into_seen).transpose()?,
         cost,
     })
 }
@@ -112,14 +112,14 @@ impl Spent {
         Self {
             at: Instant::now(),
             used: ThreadTime::try_now().ok(),
-            waited: processors::waited_for_processor(),
+            waited: cpus::waited_for_cpu(),
         }
     }
 
     fn until_now(&self) -> Cost {
         let wall = self.at.elapsed().as_secs_f64();
         let used = self.used.and_then(|before| before.try_elapsed().ok());
-        let waited = processors::waited_for_processor()
+        let waited = cpus::waited_for_cpu()
             .zip(self.waited)
             .map(|(now, before)| now.saturating_sub(before));
         Cost {

@@ -1,7 +1,7 @@
 //! What the system grants. In a process of its own: a limit holds for all of a process.
 #![cfg(unix)]
 
-use loadgen::processors::allow_open_files;
+use loadgen::cpus::allow_open_files;
 
 #[test]
 fn the_soft_limit_is_raised_and_the_hard_one_named() {
@@ -26,9 +26,9 @@ fn the_soft_limit_is_raised_and_the_hard_one_named() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_pinned_thread_and_its_children_stay_where_they_are() {
-    let last = *loadgen::processors::available().last().unwrap();
+    let last = *loadgen::cpus::available().last().unwrap();
     let seen = std::thread::spawn(move || {
-        loadgen::processors::pin_current_thread(&[last]).unwrap();
+        loadgen::cpus::pin_current_thread(&[last]).unwrap();
         let child = std::process::Command::new("sh")
             .args(["-c", "grep Cpus_allowed_list /proc/self/status"])
             .output()
@@ -41,5 +41,5 @@ fn a_pinned_thread_and_its_children_stay_where_they_are() {
         seen.split_whitespace().last(),
         Some(last.to_string().as_str())
     );
-    assert!(loadgen::processors::pin_current_thread(&[]).is_ok());
+    assert!(loadgen::cpus::pin_current_thread(&[]).is_ok());
 }

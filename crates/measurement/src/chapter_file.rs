@@ -1,33 +1,24 @@
 //! `chapter.toml`: everything that makes one chapter different from another, as data.
 
-mod beside;
-mod damage;
-mod meaning;
-mod setting;
+mod error;
+mod scenario;
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::{
-    beside::{Beside, Unit},
-    damage::ChapterFileError,
-    setting::Setting,
-};
+pub use self::{error::ChapterFileError, scenario::Scenario};
 use crate::{
-    claim::{Check, Conditions, Effect, Mechanism, NearTheBound, Point},
+    checked,
+    claim::{Claim, Claims, Role, Unit},
     instructions::Counting,
     law::Law,
-    load::{Arrivals, Exchange, Load, Probe, Writes},
-    price::Price,
+    load::{Arrivals, Bystander, Exchange, Load, Writes},
     profile::ProfileKind,
-    utilisation::Utilised,
 };
 
 /// The counter of calls to the stand-in database.
 pub const DATABASE_CALLS: &str = "database_calls_total";
-/// The processor time that went into the work itself, in seconds.
-pub const WORK_CPU: &str = "work_cpu_seconds_total";
 /// How often threads of the service's runtime went to sleep.
 pub const WORKER_PARKS: &str = "tokio_worker_parks";
 /// Arguments that ask the lab's own upstream for something: another one knows nothing of them.
@@ -38,63 +29,53 @@ const OF_THE_EMBEDDED_UPSTREAM: [&str; 2] = ["--tls", "--upstream-latency-ms"];
 #[serde(deny_unknown_fields)]
 pub struct ChapterFile {
     /// The chapter's number.
+    #[serde(deserialize_with = "checked::some")]
     pub chapter: u32,
     /// Its cargo package.
+    #[serde(deserialize_with = "checked::words")]
     pub package: String,
     /// Its title, as the book prints it.
+    #[serde(deserialize_with = "checked::words")]
     pub title: String,
     /// How long a reader needs, in minutes.
+    #[serde(deserialize_with = "checked::some")]
     pub minutes: u32,
     /// The request and its right answer.
     pub exchange: Exchange,
-    /// The other request, of settings with a `write_share`.
+    /// The other request, of scenarios with a `write_share`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<Exchange>,
-    /// The request of everybody else, of settings with a `probe_per_second`.
+    /// The request of bystanders, of scenarios with a `bystanders_per_second`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probe: Option<Exchange>,
+    pub bystander: Option<Exchange>,
     /// What the server is asked once after the load when an exercise is graded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub afterwards: Option<Afterwards>,
-    /// Whether server and generator share all processors: for a claim about how many of them the
+    /// Whether server and generator share all CPUs: for a claim about how many of them the
     /// server uses. The generator must then cost next to nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub all_processors: bool,
+    pub all_cpus: bool,
     /// How many times as long as an answer with nobody else there the median may be, by the scripts of
     /// k6 and Locust: for work whose length depends on the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times_alone: Option<f64>,
     /// What all three generators send unless told otherwise.
-    pub load: Setting,
-    /// What the cure can gain.
+    pub load: Scenario,
+    /// What the fix can gain.
     pub law: Law,
-    /// The count that shows the fault.
-    pub mechanism: Mechanism,
-    /// What else the server counts, shown beside the mechanism and in the chapter's table.
+    /// What is claimed.
+    pub claims: Claims,
+    /// What else the server counts, shown beside the claims and in the chapter's table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub beside: Vec<Beside>,
-    /// The gain.
-    pub effect: Effect,
-    /// How near the solution comes to the law's bound.
-    #[serde(default)]
-    pub bound: Option<NearTheBound>,
-    /// How near it comes to the utilisation law's, for the processor time that it was given.
+    pub secondary: Vec<Secondary>,
+    /// The scenario in which connections are counted over time, for a plot: a key of `[scenarios]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub utilised: Option<Utilised>,
-    /// What the solution may cost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price: Option<Price>,
-    /// Connections over time, as a plot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub series: Option<SeriesOf>,
-    /// Other settings in which law and measurement are compared.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub points: Vec<Point>,
+    pub series: Option<String>,
     /// Other programs that do the same work, measured beside the solution when a capture is recorded
     /// and when a proof runs against nginx.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub yardsticks: Option<Yardsticks>,
-    /// The chapter's table of variants and settings.
+    pub baselines: Option<Baselines>,
+    /// The chapter's table of variants and scenarios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<Matrix>,
     /// Instructions to count when a capture is recorded.
@@ -107,7 +88,7 @@ pub struct ChapterFile {
     /// How many rounds, and the profiles beside them.
     pub rounds: Rounds,
     /// Named loads.
-    pub settings: BTreeMap<String, Setting>,
+    pub scenarios: BTreeMap<String, Scenario>,
     /// The commits of the step-by-step branch, in order.
     #[serde(default)]
     pub steps: Vec<Step>,
@@ -122,15 +103,16 @@ pub struct ChapterFile {
 #[serde(deny_unknown_fields)]
 pub struct Afterwards {
     /// Path and query of a `GET`.
+    #[serde(deserialize_with = "checked::path")]
     pub path: String,
 }
 
 /// Other programs that do what the chapter's service does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Yardsticks {
-    /// The setting: a key of `[settings]`.
-    pub setting: String,
+pub struct Baselines {
+    /// The scenario: a key of `[scenarios]`.
+    pub scenario: String,
     /// Folder of a Go program within the chapter's: it takes `-port` and `-upstream`, and prints a
     /// line with its address.
     pub go: String,
@@ -140,15 +122,7 @@ pub struct Yardsticks {
     pub nginx_proxy: String,
 }
 
-/// Accepted and finished connections over time, of problem and solution.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SeriesOf {
-    /// The setting: a key of `[settings]`.
-    pub setting: String,
-}
-
-/// A table of variants (rows) and settings (columns), which `capture` measures: more than the one
+/// A table of variants (rows) and scenarios (columns), which `capture` measures: more than the one
 /// comparison that the chapter claims.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -157,8 +131,75 @@ pub struct Matrix {
     pub title: String,
     /// The rows.
     pub variants: Vec<String>,
-    /// The columns: keys of `[settings]`.
-    pub settings: Vec<String>,
+    /// The columns: keys of `[scenarios]`.
+    pub scenarios: Vec<String>,
+}
+
+/// A figure that the server counts, of which nothing is claimed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Secondary {
+    /// What is counted, as reports print it.
+    #[serde(deserialize_with = "checked::words")]
+    pub name: String,
+    /// The name under which the server's `/metrics` carries it.
+    #[serde(deserialize_with = "checked::words")]
+    pub quantity: String,
+    /// What it is counted in.
+    #[serde(default, skip_serializing_if = "Unit::is_count")]
+    pub unit: Unit,
+}
+
+impl Secondary {
+    /// The name of its single figure in the book's `values.md`, without the variant.
+    pub fn key(&self) -> String {
+        self.quantity.replace('_', "-")
+    }
+}
+
+/// How the learner's edit is graded, beside the claims.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// The scenario in which it is graded: a key of `[scenarios]`.
+    pub scenario: String,
+    /// The effect that an exercise must keep, as a ratio to the problem's. An honest fix may gain less
+    /// than the chapter's; none is worse than the problem. What lies between this and 1 allows for
+    /// the noise of one round.
+    #[serde(default = "not_worse", deserialize_with = "checked::positive")]
+    pub no_worse_than: f64,
+    /// A counter on `/metrics` that every answer must have raised by one, unless it is the calls to
+    /// the database: an answer without it was got by leaving out the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<String>,
+    /// Whether the data seed is put at the end of the body of writes, so that what they leave behind
+    /// cannot be foreseen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vary_writes: bool,
+}
+
+fn not_worse() -> f64 {
+    0.8
+}
+
+/// What must be true of the machine and the run before the claims can be judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conditions {
+    /// Pairs of rounds. Below six no interval can hold the median 95 times of a
+    /// hundred: even the span of all n ratios misses it 2^(1-n) of the time.
+    #[serde(deserialize_with = "checked::some")]
+    pub pairs_at_least: u32,
+    /// CPUs that the run may use.
+    #[serde(default = "one")]
+    pub cpus_at_least: u32,
+    /// NUMA nodes that the machine has.
+    #[serde(default = "one")]
+    pub numa_nodes_at_least: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// How many rounds a proof takes, and how long its profiles last.
@@ -166,27 +207,31 @@ pub struct Matrix {
 #[serde(deny_unknown_fields)]
 pub struct Rounds {
     /// Pairs of rounds on two equal servers, before anything else: the noise floor.
+    #[serde(deserialize_with = "checked::some")]
     pub equal_pairs: u32,
-    /// Pairs of rounds, problem and solution in turn (ABBA), in the effect's setting.
+    /// Pairs of rounds, problem and solution in turn (ABBA), in the effect's scenario.
+    #[serde(deserialize_with = "checked::some")]
     pub pairs: u32,
     /// Seconds of CPU profile of each variant, under the effect's load.
+    #[serde(deserialize_with = "checked::seconds")]
     pub cpu_profile_s: f64,
-    /// Its samples a second of processor time; at most what the kernel's tick gives, often 250.
+    /// Its samples a second of CPU time; at most what the kernel's tick gives, often 250.
     #[serde(default = "samples_a_second", skip_serializing_if = "is_usual")]
     pub cpu_profile_hz: u32,
     /// Seconds of await profile of each variant.
+    #[serde(deserialize_with = "checked::seconds")]
     pub await_profile_s: f64,
     /// Seconds of heap profile of each variant when a capture is recorded; none without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heap_profile_s: Option<f64>,
-    /// The setting of the heap profiles; the effect's unless it is named. dhat makes every
+    /// The scenario of the heap profiles; the effect's unless it is named. dhat makes every
     /// allocation some microseconds longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heap_profile_setting: Option<String>,
-    /// The setting of the await profiles; the effect's unless it is named. A load that saturates
-    /// the processors would mix waiting for them into the picture.
+    pub heap_profile_scenario: Option<String>,
+    /// The scenario of the await profiles; the effect's unless it is named. A load that saturates
+    /// the CPUs would mix waiting for them into the picture.
     #[serde(default)]
-    pub await_profile_setting: Option<String>,
+    pub await_profile_scenario: Option<String>,
 }
 
 fn samples_a_second() -> u32 {
@@ -203,10 +248,13 @@ fn is_usual(value: &u32) -> bool {
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// The commit's subject.
+    #[serde(deserialize_with = "checked::words")]
     pub name: String,
     /// The variant whose code the commit carries.
+    #[serde(deserialize_with = "checked::words")]
     pub variant: String,
     /// Why one does this, for the commit's message.
+    #[serde(deserialize_with = "checked::words")]
     pub why: String,
 }
 
@@ -228,11 +276,11 @@ pub struct Reference {
 impl ChapterFile {
     /// Reads and checks a file. Reports name it as `shown_as`, because figures
     /// travel and a path on this machine must not travel with them. `cpus` are those of the machine,
-    /// by which some settings count their users.
+    /// by which some scenarios count their users.
     ///
     /// # Errors
     ///
-    /// One sentence with file, line, key and remedy when it cannot be read, is
+    /// One sentence with file, line and remedy when it cannot be read, is
     /// not TOML, has a key too many or too few, or says something impossible.
     pub fn read(path: &Path, shown_as: &str, cpus: u32) -> Result<Self, ChapterFileError> {
         let text = std::fs::read_to_string(path)
@@ -247,75 +295,135 @@ impl ChapterFile {
     /// As [`ChapterFile::read`].
     pub fn parse(text: &str, shown_as: &str, cpus: u32) -> Result<Self, ChapterFileError> {
         let mut file: Self = toml::from_str(text)
-            .map_err(|error| ChapterFileError::of_shape(text, shown_as, &error))?;
-        file.fit_to(cpus);
-        meaning::check(&file)
-            .map_err(|wrong| ChapterFileError::of_meaning(text, shown_as, wrong))?;
-        Ok(file)
-    }
-
-    /// Fixes what depends on the number of processors: how many users some settings have.
-    fn fit_to(&mut self, processors: u32) {
-        let settings = self.settings.values_mut();
-        for setting in settings.chain([&mut self.load]) {
-            setting.fit_to(processors);
+            .map_err(|error| ChapterFileError::refused(text, shown_as, &error))?;
+        for scenario in file.scenarios.values_mut().chain([&mut file.load]) {
+            scenario.fit_to(cpus);
+        }
+        match file.nameless() {
+            None => Ok(file),
+            Some(what) => Err(ChapterFileError::nameless(shown_as, what)),
         }
     }
 
-    /// The named setting. Those that the file itself names are always there:
+    /// The first thing that one part of the file asks of another in vain.
+    fn nameless(&self) -> Option<String> {
+        let claimed = self.claims.iter().map(|claim| ("claims", claim.scenario()));
+        let (rounds, matrix) = (&self.rounds, &self.matrix);
+        let named = [
+            ("check.scenario", Some(&self.check.scenario)),
+            ("law", self.law.scenario()),
+            ("series", self.series.as_ref()),
+            (
+                "baselines.scenario",
+                self.baselines.as_ref().map(|baselines| &baselines.scenario),
+            ),
+            (
+                "rounds.await_profile_scenario",
+                rounds.await_profile_scenario.as_ref(),
+            ),
+            (
+                "rounds.heap_profile_scenario",
+                rounds.heap_profile_scenario.as_ref(),
+            ),
+        ];
+        let named = named
+            .into_iter()
+            .filter_map(|(key, name)| Some((key, name?.as_str())));
+        let columns = matrix.iter().flat_map(|matrix| &matrix.scenarios);
+        let columns = columns.map(|name| ("matrix.scenarios", name.as_str()));
+        let unknown = claimed
+            .chain(named)
+            .chain(columns)
+            .find(|(_, name)| self.scenario(name).is_none());
+        if let Some((key, name)) = unknown {
+            let known: Vec<&str> = self.scenarios.keys().map(String::as_str).collect();
+            return Some(format!(
+                "{key}: there is no scenario `{name}`; add [scenarios.{name}] or name one of: {}",
+                known.join(", ")
+            ));
+        }
+        if self.rounds.pairs < self.conditions.pairs_at_least {
+            return Some(format!(
+                "rounds.pairs: {} pairs of rounds can never meet conditions.pairs_at_least = {}; plan \
+                 more pairs or ask for fewer",
+                self.rounds.pairs, self.conditions.pairs_at_least
+            ));
+        }
+        let all = self
+            .scenarios
+            .iter()
+            .map(|(name, scenario)| (name.as_str(), scenario));
+        all.chain([("load", &self.load)]).find_map(|(name, scenario)| {
+            if scenario.users == 0 {
+                return Some(format!(
+                    "{name}: it has no users; say how many `users` there are, or how many `users_per_cpu`"
+                ));
+            }
+            let asked = [
+                ("write_share", "write", scenario.write_share, self.write.is_some()),
+                ("bystanders_per_second", "bystander", scenario.bystanders_per_second, self.bystander.is_some()),
+            ];
+            let (key, table, ..) = asked.into_iter().find(|(.., value, there)| *value > 0.0 && !there)?;
+            Some(format!("{name}.{key}: there is no [{table}] that says what to send; add it"))
+        })
+    }
+
+    /// The named scenario. Those that the file itself names are always there:
     /// [`ChapterFile::parse`] has looked.
-    pub fn setting(&self, name: &str) -> Option<&Setting> {
-        self.settings.get(name)
+    pub fn scenario(&self, name: &str) -> Option<&Scenario> {
+        self.scenarios.get(name)
     }
 
-    /// The setting in which the effect is judged. A record put together by hand
+    /// The scenario in which the effect is judged. A record put together by hand
     /// may lack it; then [`ChapterFile::load`] stands in, and the verdict says so.
-    pub fn effect_setting(&self) -> &Setting {
-        self.setting(&self.effect.setting).unwrap_or(&self.load)
+    pub fn effect_scenario(&self) -> &Scenario {
+        self.scenario(self.claims.effect().scenario())
+            .unwrap_or(&self.load)
     }
 
-    /// The load that a setting makes of the chapter's requests.
-    pub fn load_of(&self, setting: &Setting) -> Load {
-        let writes = self.write.clone().filter(|_| setting.write_share > 0.0);
-        let probe = self
-            .probe
+    /// Simultaneous users in the named scenario.
+    pub fn users(&self, scenario: &str) -> u32 {
+        self.scenario(scenario).unwrap_or(&self.load).users
+    }
+
+    /// The load that a scenario makes of the chapter's requests.
+    pub fn load_of(&self, scenario: &Scenario) -> Load {
+        let writes = self.write.clone().filter(|_| scenario.write_share > 0.0);
+        let bystander = self
+            .bystander
             .clone()
-            .filter(|_| setting.probe_per_second > 0.0);
+            .filter(|_| scenario.bystanders_per_second > 0.0);
         Load {
             exchange: self.exchange.clone(),
             writes: writes.map(|exchange| Writes {
                 exchange,
-                share: setting.write_share,
+                share: scenario.write_share,
             }),
-            probe: probe.map(|exchange| Probe {
+            bystander: bystander.map(|exchange| Bystander {
                 exchange,
-                per_second: setting.probe_per_second,
+                per_second: scenario.bystanders_per_second,
             }),
-            users: setting.users,
+            users: scenario.users,
             arrivals: Arrivals::Closed {
-                think: setting.think(),
+                think: scenario.think(),
             },
-            keep_alive: setting.keep_alive,
-            warm_up: Duration::from_secs_f64(setting.warm_up_s),
-            duration: Duration::from_secs_f64(setting.duration_s),
-            time_out: Duration::from_secs_f64(setting.time_out_s),
+            keep_alive: scenario.keep_alive,
+            warm_up: Duration::from_secs_f64(scenario.warm_up_s),
+            duration: Duration::from_secs_f64(scenario.duration_s),
+            time_out: Duration::from_secs_f64(scenario.time_out_s),
         }
     }
 
     /// The counters on `/metrics` that a round keeps.
     pub fn metrics(&self) -> Vec<String> {
-        let mut metrics = vec![self.mechanism.metric.clone()];
-        if self.utilised.is_some() {
-            metrics.push(WORK_CPU.to_owned());
-        }
-        metrics.extend(self.law.metrics().iter().map(|&metric| metric.to_owned()));
-        if matches!(self.law, Law::SetUp(_)) {
-            metrics.push(WORKER_PARKS.to_owned());
-        }
-        metrics.extend(self.beside.iter().map(|beside| beside.metric.clone()));
-        let limits = self.price.iter().flat_map(|price| &price.limits);
-        metrics.extend(limits.map(|limit| limit.metric.clone()));
-        metrics
+        let claimed = self.claims.iter().filter_map(Claim::counter);
+        let secondary = self.secondary.iter().map(|one| one.quantity.as_str());
+        let parks = matches!(self.law, Law::SetUp(_)).then_some(WORKER_PARKS);
+        let all = claimed
+            .chain(self.law.metrics().iter().copied())
+            .chain(parks)
+            .chain(secondary);
+        all.map(str::to_owned).collect()
     }
 
     /// The counter that every answer must have raised; `None` where an answer needs no call.
@@ -325,39 +433,56 @@ impl ChapterFile {
         own.or_else(|| asks_database.then_some(DATABASE_CALLS))
     }
 
-    /// The name of the setting that the mechanism is counted in; the effect's unless it has one.
-    pub fn mechanism_setting(&self) -> &str {
-        let own = self.mechanism.setting.as_deref();
-        own.unwrap_or(&self.effect.setting)
+    /// The scenarios, beside the effect's, in which something is claimed, each with the pairs of
+    /// rounds that it takes: an effect is judged by its worst of two, a prediction beside one.
+    /// Root causes are not among them: one round of each variant tells.
+    pub fn further_scenarios(&self) -> Vec<(&str, u32)> {
+        let own = self.claims.effect().scenario();
+        let mut further: Vec<(&str, u32)> = Vec::new();
+        for claim in &self.claims {
+            let (name, pairs) = (
+                claim.scenario(),
+                if claim.role == Role::Prediction { 1 } else { 2 },
+            );
+            if name == own || claim.role == Role::RootCause || !claim.is_proved() {
+                continue;
+            }
+            match further.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, most)) => *most = pairs.max(*most),
+                None => further.push((name, pairs)),
+            }
+        }
+        further
     }
 
-    /// Simultaneous users while the mechanism is counted.
-    pub fn mechanism_users(&self) -> u32 {
-        self.setting(self.mechanism_setting())
-            .map_or(self.load.users, |setting| setting.users)
-    }
-
-    /// The name of the setting that profiles of this kind are taken in.
-    pub fn profile_setting(&self, kind: ProfileKind) -> &str {
+    /// The name of the scenario that profiles of this kind are taken in.
+    pub fn profile_scenario(&self, kind: ProfileKind) -> &str {
         let own = match kind {
-            ProfileKind::Await => &self.rounds.await_profile_setting,
-            ProfileKind::Heap => &self.rounds.heap_profile_setting,
-            ProfileKind::Cpu => &None,
+            ProfileKind::Await => self.rounds.await_profile_scenario.as_deref(),
+            ProfileKind::Heap => self.rounds.heap_profile_scenario.as_deref(),
+            ProfileKind::Cpu => None,
         };
-        own.as_ref().unwrap_or(&self.effect.setting)
+        own.unwrap_or_else(|| self.claims.effect().scenario())
     }
 
-    /// The same claims for services that call another upstream than the lab's: without the points
-    /// that only the lab's can serve.
+    /// The same claims for services that call another upstream than the lab's: without those of
+    /// scenarios that only the lab's can serve.
     #[must_use]
     pub fn with_another_upstream(mut self) -> Self {
-        let settings = &self.settings;
-        let any_can = |name: &str| {
-            let arguments = settings.get(name).map(|setting| &setting.arguments);
-            let asks = |argument: &String| OF_THE_EMBEDDED_UPSTREAM.contains(&argument.as_str());
-            !arguments.is_some_and(|arguments| arguments.iter().any(asks))
-        };
-        self.points.retain(|point| any_can(&point.setting));
+        let only_ours: Vec<String> = self
+            .scenarios
+            .iter()
+            .filter(|(_, scenario)| {
+                scenario
+                    .arguments
+                    .iter()
+                    .any(|one| OF_THE_EMBEDDED_UPSTREAM.contains(&one.as_str()))
+            })
+            .map(|(name, _)| name.clone())
+            .collect();
+        self.claims = self
+            .claims
+            .only(|claim| !only_ours.iter().any(|name| name == claim.scenario()));
         self
     }
 }

@@ -1,9 +1,17 @@
-//! What a chapter asserts: the mechanism (a count that noise cannot touch) and
-//! the effect (a ratio that it can).
+//! What a chapter asserts. Every claim is one thing: a quantity, of the problem, of the fix or as
+//! their ratio, in a scenario, compared with a bound that is given or predicted.
+
+mod bound;
+mod claims;
+mod quantity;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{figures, outcome::Outcome};
+pub use self::{
+    bound::{Bound, Direction, Of},
+    claims::Claims,
+    quantity::{Metric, Quantity, Unit, WORK_CPU},
+};
 
 /// The variant with the fault.
 pub const PROBLEM: &str = "problem";
@@ -12,270 +20,99 @@ pub const EXERCISE: &str = "exercise";
 /// The variant without the fault.
 pub const SOLUTION: &str = "solution";
 
-/// A count that tells the two variants apart whatever the machine does meanwhile.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Mechanism {
-    /// What is counted, as reports print it.
-    pub name: String,
-    /// The name under which the server's `/metrics` carries it.
-    pub metric: String,
-    /// What the problem's count must satisfy.
-    pub problem: Bound,
-    /// What the solution's count must satisfy, and the exercise's when it is checked.
-    pub solution: Bound,
-    /// The setting of rounds of its own, on a build with `features`; without it the count is taken
-    /// in the effect's rounds. For counts that would slow the server down.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub setting: Option<String>,
-    /// Cargo features of the build that counts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub features: Vec<String>,
-}
-
-/// A limit on a count: `{ at_most = 1 }`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bound {
-    /// No more than this.
-    AtMost(f64),
-    /// No less than this.
-    AtLeast(f64),
-    /// No less than this share (0 to 1) of the simultaneous users.
-    AtLeastShareOfUsers(f64),
-}
-
-impl Bound {
-    /// The number that the limit comes to for so many users.
-    pub fn limit(self, users: u32) -> f64 {
-        match self {
-            Self::AtMost(limit) | Self::AtLeast(limit) => limit,
-            Self::AtLeastShareOfUsers(share) => share * f64::from(users),
-        }
-    }
-
-    /// Whether `reading` keeps to it. Something that is not a number never does.
-    pub fn holds(self, reading: f64, users: u32) -> bool {
-        match self {
-            Self::AtMost(limit) => reading <= limit,
-            Self::AtLeast(_) | Self::AtLeastShareOfUsers(_) => reading >= self.limit(users),
-        }
-    }
-
-    /// The reading that comes nearest to breaking it; `None` without a reading
-    /// or with one that is not a number.
-    pub fn worst(self, readings: impl IntoIterator<Item = f64>) -> Option<f64> {
-        let mut readings = readings.into_iter().peekable();
-        readings.peek()?;
-        let worst = match self {
-            Self::AtMost(_) => f64::max,
-            Self::AtLeast(_) | Self::AtLeastShareOfUsers(_) => f64::min,
-        };
-        readings
-            .map(|reading| (!reading.is_nan()).then_some(reading))
-            .try_fold(None, |worst_yet: Option<f64>, reading| {
-                let reading = reading?;
-                Some(Some(worst_yet.map_or(reading, |yet| worst(yet, reading))))
-            })
-            .flatten()
-    }
-}
-
-/// What is compared between problem and solution.
+/// What a claim is for, which decides what follows when it does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Right answers a second: larger is better.
-    RequestsPerSecond,
-    /// Median latency in ms: smaller is better.
-    P50Ms,
-    /// 99th percentile of the latency in ms: smaller is better.
-    P99Ms,
-    /// 99th percentile of the probe's latency in ms, from the scheduled moment: smaller is better.
-    ProbeP99Ms,
+pub enum Role {
+    /// The count that changes with the fault, whatever the machine does meanwhile.
+    RootCause,
+    /// The gain.
+    Effect,
+    /// What the chapter's law gives for the effect in the claim's scenario.
+    Prediction,
+    /// What a fix may not cost.
+    Guardrail,
 }
 
-impl Metric {
-    /// Its key in `chapter.toml` and in the JSON summary.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::RequestsPerSecond => "requests_per_second",
-            Self::P50Ms => "p50_ms",
-            Self::P99Ms => "p99_ms",
-            Self::ProbeP99Ms => "probe_p99_ms",
-        }
-    }
-
-    /// What it is called in a sentence.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::RequestsPerSecond => "requests a second",
-            Self::P50Ms => "median latency",
-            Self::P99Ms => "99th percentile of latency",
-            Self::ProbeP99Ms => "99th percentile of everybody else's latency",
-        }
-    }
-
-    /// A value of it for people, unit included where the label lacks it.
-    pub fn text(self, value: f64) -> String {
-        match self {
-            Self::RequestsPerSecond if value >= 100.0 => figures::count(value.round()),
-            Self::RequestsPerSecond => figures::ratio(value),
-            Self::P50Ms | Self::P99Ms | Self::ProbeP99Ms => figures::milliseconds(value),
-        }
-    }
-
-    /// Whether its value in this run is a lower limit: a latency of which only
-    /// the requests that were answered speak, while more were still waiting.
-    pub fn is_at_least(self, outcome: &Outcome) -> bool {
-        match self {
-            Self::RequestsPerSecond => false,
-            Self::P50Ms | Self::P99Ms => outcome.unfinished > outcome.completed,
-            // Those without an answer are the slowest: one in a hundred of them decides.
-            Self::ProbeP99Ms => outcome
-                .probe
-                .as_ref()
-                .is_some_and(|probe| 100 * probe.unfinished > probe.completed),
-        }
-    }
-
-    /// Its value in one run for people; a lower limit says so.
-    pub fn text_of(self, outcome: &Outcome) -> String {
-        let over = if self.is_at_least(outcome) {
-            "over "
-        } else {
-            ""
-        };
-        self.of(outcome).map_or_else(
-            || "unknown".to_owned(),
-            |value| format!("{over}{}", self.text(value)),
-        )
-    }
-
-    /// Its value in one run; `None` when nothing was completed, so that
-    /// silence never passes for speed.
-    pub fn of(self, outcome: &Outcome) -> Option<f64> {
-        if outcome.completed == 0 {
-            return None;
-        }
-        let value = match self {
-            Self::RequestsPerSecond => Some(outcome.requests_per_second),
-            Self::P50Ms => outcome.latency.at(0.5),
-            Self::P99Ms => outcome.latency.at(0.99),
-            Self::ProbeP99Ms => outcome.probe.as_ref()?.latency.at(0.99),
-        }?;
-        (value.is_finite() && value > 0.0).then_some(value)
-    }
-
-    /// How many times better `better` is than `worse`, larger being better
-    /// whatever the metric; `None` when either has no value.
-    pub fn ratio(self, worse: &Outcome, better: &Outcome) -> Option<f64> {
-        Some(self.gain(self.of(worse)?, self.of(better)?))
-    }
-
-    /// How many times better the value `better` is than `worse`, larger being better.
-    pub fn gain(self, worse: f64, better: f64) -> f64 {
-        match self {
-            Self::RequestsPerSecond => better / worse,
-            Self::P50Ms | Self::P99Ms | Self::ProbeP99Ms => worse / better,
-        }
-    }
+/// Who judges a claim, where not everybody does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum JudgedBy {
+    /// A proof alone.
+    Prove,
+    /// A check of the exercise alone: what nobody would write who knows the chapter.
+    Check,
 }
 
-/// What the cure gains, and in which setting.
+/// One claim: an element of `[[claims]]` in `chapter.toml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Effect {
-    /// The setting in which it is judged: a key of `[settings]`.
-    pub setting: String,
-    /// What is compared.
-    pub metric: Metric,
-    /// The claimed ratio, solution to problem, larger being better.
-    pub at_least: f64,
-}
-
-/// How near the solution comes to the most that the law allows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NearTheBound {
-    /// The setting in which it is judged: a key of `[settings]`.
-    pub setting: String,
-    /// The claimed share (0 to 1) of the law's bound on requests a second.
-    pub at_least_share: f64,
-}
-
-/// Another setting in which problem and solution are compared, law and measurement side by side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Point {
-    /// The setting: a key of `[settings]`.
-    pub setting: String,
-    /// The ratio that is claimed there, solution to problem; without it the point is only shown.
+pub struct Claim {
+    /// What it is for.
+    pub role: Role,
+    /// What is measured, as reports print it; a metric of the generator's has a name of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_least: Option<f64>,
-}
-
-impl Point {
-    /// Pairs of rounds at each point, problem and solution in turn (ABBA).
-    pub const PAIRS: u32 = 2;
-}
-
-/// What the learner's edit must reach for `check` to pass it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Check {
-    /// The setting in which it is graded: a key of `[settings]`.
-    pub setting: String,
-    /// The ratio, exercise to problem, larger being better. Below 1 where what else runs may take
-    /// the whole gain, or where it needs more memory regions than most machines have: then it bounds
-    /// the loss, and only the count can tell.
-    pub at_least: f64,
-    /// A ratio that no cure can reach: beyond it the work was left out.
+    pub name: Option<String>,
+    /// What is measured: a metric of the generator's, or the name of a counter on `/metrics`. A
+    /// prediction is about the effect's, unless it says otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<f64>,
-    /// A counter on `/metrics` that every answer must have raised by one, unless it is the calls to
-    /// the database: an answer without it was got by leaving out the work.
+    pub quantity: Option<Quantity>,
+    /// The scenario: a key of `[scenarios]`. The effect names one; the others are of the effect's
+    /// unless they name one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calls: Option<String>,
-    /// Other counts that the edit must keep to, read like the mechanism.
+    pub scenario: Option<String>,
+    /// What the problem keeps to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Bound>,
+    /// What the solution keeps to, and any other fix.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub solution: Option<Bound>,
+    /// What their ratio keeps to. Larger is better, whatever the quantity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<Bound>,
+    /// How far (as a share) the effect may lie from the prediction. Without it the prediction is
+    /// told and not judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
+    /// What a counter counts in.
+    #[serde(default, skip_serializing_if = "Unit::is_count")]
+    pub unit: Unit,
+    /// Cargo features of the build that counts, where counting would slow the server down. Such a
+    /// count has rounds of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub limits: Vec<Limit>,
-    /// Whether the data seed is put at the end of the body of writes, so that what they leave behind
-    /// cannot be foreseen.
+    pub features: Vec<String>,
+    /// Who judges it, where not both a proof and a check do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<JudgedBy>,
+    /// Whether it is left out where the server's system does not report the quantity.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub vary_writes: bool,
+    pub where_reported: bool,
 }
 
-/// A count that an edit must keep to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Limit {
-    /// What is counted, as the reason prints it.
-    pub name: String,
-    /// The name under which the server's `/metrics` carries it.
-    pub metric: String,
-    /// No more than this.
-    pub at_most: f64,
-    /// Whether it is left out where the server's system does not tell it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub where_told: bool,
-}
+impl Claim {
+    /// The scenario that it is judged in; [`Claims`] has filled it in.
+    pub fn scenario(&self) -> &str {
+        self.scenario.as_deref().unwrap_or_default()
+    }
 
-/// What must be true of the machine and the run before the claim can be judged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Conditions {
-    /// Pairs of rounds. Below six no interval can hold the median 95 times of a
-    /// hundred: even the span of all n ratios misses it 2^(1-n) of the time.
-    pub pairs_at_least: u32,
-    /// Processors that the run may use.
-    #[serde(default = "one")]
-    pub processors_at_least: u32,
-    /// Memory regions (NUMA nodes) that the machine has.
-    #[serde(default = "one")]
-    pub memory_regions_at_least: u32,
-}
+    /// What it is about, as reports print it.
+    pub fn label(&self) -> &str {
+        let of_quantity = || self.quantity.as_ref().map_or("", Quantity::label);
+        self.name.as_deref().unwrap_or_else(of_quantity)
+    }
 
-fn one() -> u32 {
-    1
+    /// Whether a proof judges it.
+    pub fn is_proved(&self) -> bool {
+        self.only != Some(JudgedBy::Check)
+    }
+
+    /// Whether a check of the exercise judges it.
+    pub fn is_checked(&self) -> bool {
+        self.only != Some(JudgedBy::Prove)
+    }
+
+    /// The counter on `/metrics` that it needs; `None` for what the generator measures.
+    pub fn counter(&self) -> Option<&str> {
+        self.quantity.as_ref().and_then(Quantity::counter)
+    }
 }

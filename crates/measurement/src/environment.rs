@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
-    /// The processor's name, or its architecture where it has none.
+    /// The CPU's name, or its architecture where it has none.
     pub cpu_model: String,
-    /// Processors that this process may use, affinity and quota considered.
-    pub processors_usable: u32,
-    /// Processors that are switched on.
-    pub processors_online: u32,
+    /// CPUs that this process may use, affinity and quota considered.
+    pub cpus_usable: u32,
+    /// CPUs that are switched on.
+    pub cpus_online: u32,
     /// Memory in MiB.
     pub memory_mib: u64,
-    /// Memory regions (NUMA nodes); 1 where the system does not tell.
-    pub memory_regions: u32,
+    /// NUMA nodes; 1 where the system does not tell.
+    pub numa_nodes: u32,
     /// Operating system and version.
     pub system: String,
     /// Kernel version.
     pub kernel: String,
-    /// Processors that a control group's quota allows, where one is set.
+    /// CPUs that a control group's quota allows, where one is set.
     pub quota: Option<f64>,
     /// The frequency governor, where one is known.
     pub governor: Option<String>,
@@ -35,19 +35,19 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// One line for the foot of a table: processor, processors, memory, system.
+    /// One line for the foot of a table: CPU, CPUs, memory, system.
     pub fn in_a_line(&self) -> String {
-        let processors = match self.processors_usable {
-            1 => "1 processor".to_owned(),
-            n => format!("{n} processors"),
+        let cpus = match self.cpus_usable {
+            1 => "1 CPU".to_owned(),
+            n => format!("{n} CPUs"),
         };
-        let of = if self.processors_usable == self.processors_online {
+        let of = if self.cpus_usable == self.cpus_online {
             String::new()
         } else {
-            format!(" of {}", self.processors_online)
+            format!(" of {}", self.cpus_online)
         };
         format!(
-            "{}, {processors}{of}, {} GiB, {}, kernel {}",
+            "{}, {cpus}{of}, {} GiB, {}, kernel {}",
             self.cpu_model,
             (self.memory_mib + 512) / 1024,
             self.system,

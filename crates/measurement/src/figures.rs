@@ -84,6 +84,17 @@ pub fn share(share: f64) -> String {
     }
 }
 
+/// A size for people, such as `171 MiB`, `1.5 GiB` or `512 bytes`.
+pub fn bytes(value: f64) -> String {
+    const KIB: f64 = 1024.0;
+    match value.abs() {
+        size if size >= KIB * KIB * KIB => format!("{} GiB", ratio(value / (KIB * KIB * KIB))),
+        size if size >= KIB * KIB => format!("{} MiB", grouped(value / (KIB * KIB))),
+        size if size >= KIB => format!("{} KiB", grouped(value / KIB)),
+        _ => format!("{} bytes", count(value)),
+    }
+}
+
 /// A time in milliseconds as `0.45 ms`, `51.2 ms`, `888 ms` or `18.2 s`.
 pub fn milliseconds(value: f64) -> String {
     if value >= 999.5 {

@@ -3,8 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The counter of processors that did any of the work.
-pub const PROCESSORS: &str = "scan_processors";
+use crate::checked;
+
+/// The counter of CPUs that did any of the work.
+pub const CPUS: &str = "scan_cpus";
 /// The counter of threads that did it.
 pub const WORKERS: &str = "scan_workers";
 
@@ -16,13 +18,13 @@ pub enum Law {
     Little(Little),
     /// Every write waits for the readers before it: writes bound the throughput.
     Barrier(Barrier),
-    /// Amdahl's law: the share of the work that the cure removes bounds the gain.
+    /// Amdahl's law: the share of the work that the fix removes bounds the gain.
     Amdahl(Amdahl),
     /// Set-up against exchange: what is paid for every request instead of once.
     SetUp(SetUp),
     /// The utilisation law, and the queue that it fills.
     Utilisation(Utilisation),
-    /// Workers, processors and memory.
+    /// Workers, CPUs and memory.
     Workers(Workers),
     /// The locality mix: how much of the memory is nearby.
     Locality(Locality),
@@ -37,7 +39,7 @@ impl Law {
             Self::Amdahl(_) => "Amdahl's law",
             Self::SetUp(_) => "Set-up against exchange",
             Self::Utilisation(_) => "The utilisation law",
-            Self::Workers(_) => "Workers, processors and memory",
+            Self::Workers(_) => "Workers, CPUs and memory",
             Self::Locality(_) => "The locality mix",
         }
     }
@@ -52,16 +54,6 @@ impl Law {
             | Self::Utilisation(_)
             | Self::Workers(_)
             | Self::Locality(_) => None,
-        }
-    }
-
-    /// How far (as a share) measurement and prediction may lie apart, where the chapter says so. A
-    /// lower bound may be exceeded by more.
-    pub fn within(&self) -> Option<f64> {
-        match self {
-            Self::Amdahl(law) => law.within,
-            Self::Workers(law) => law.within,
-            _ => None,
         }
     }
 
@@ -81,7 +73,7 @@ impl Law {
     /// The counters on `/metrics` that the law needs.
     pub fn metrics(&self) -> &'static [&'static str] {
         match self {
-            Self::Workers(_) => &[PROCESSORS, WORKERS],
+            Self::Workers(_) => &[CPUS, WORKERS],
             _ => &[],
         }
     }
@@ -91,11 +83,11 @@ impl Law {
         matches!(self, Self::Workers(_))
     }
 
-    /// The setting of the rounds that the law predicts from, where it needs some.
-    pub fn setting(&self) -> Option<&str> {
+    /// The scenario of the rounds that the law predicts from, where it needs some.
+    pub fn scenario(&self) -> Option<&String> {
         match self {
-            Self::SetUp(law) => Some(&law.setting),
-            Self::Utilisation(law) => law.setting.as_deref(),
+            Self::SetUp(law) => Some(&law.scenario),
+            Self::Utilisation(law) => law.scenario.as_ref(),
             _ => None,
         }
     }
@@ -112,8 +104,10 @@ impl Law {
 #[serde(deny_unknown_fields)]
 pub struct Little {
     /// How long one call takes, in milliseconds.
+    #[serde(deserialize_with = "checked::positive")]
     pub call_ms: f64,
     /// Calls that the problem lets be in flight at once.
+    #[serde(deserialize_with = "checked::some")]
     pub problem_in_flight: u32,
 }
 
@@ -133,49 +127,46 @@ pub struct Little {
 #[serde(deny_unknown_fields)]
 pub struct Barrier {
     /// How long a reader of the problem holds its guard, in milliseconds.
+    #[serde(deserialize_with = "checked::positive")]
     pub hold_ms: f64,
 }
 
-/// Amdahl's law (G. M. Amdahl, "Validity of the single processor approach to achieving large
+/// Amdahl's law (G. M. Amdahl, "Validity of the single CPU approach to achieving large
 /// scale computing capabilities", AFIPS Spring Joint Computer Conference, 1967): work of which a
 /// share `p` vanishes becomes 1/(1 - p) times as fast.
 ///
 /// The share is read off the problem's own CPU profile: the samples that have one of `frames` on
-/// their stack. It is a lower bound of what the cure saves. Checks and register saves that the work
-/// needs are inlined around it, and on a processor that executes out of order the rest waits for
+/// their stack. It is a lower bound of what the fix saves. Checks and register saves that the work
+/// needs are inlined around it, and on a CPU that executes out of order the rest waits for
 /// results of the work, or is sampled in its stead: all of that counts as rest, and goes as well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Amdahl {
-    /// What the cure removes: parts of the names of frames.
+    /// What the fix removes: parts of the names of frames.
     pub frames: Vec<String>,
     /// What that is, in a few words for a sentence: `cloning, allocating and freeing`.
     pub removes: String,
-    /// How far the measured gain may fall short of the predicted one, as a share of that. What is
-    /// gained beyond is told, and no fault.
-    #[serde(default)]
-    pub within: Option<f64>,
 }
 
 /// Set-up against exchange: a request that sets up what it could share costs `s + e` where one
-/// that shares it costs `e`, so that a full processor answers (s + e)/e times as many of the
+/// that shares it costs `e`, so that a full CPU answers (s + e)/e times as many of the
 /// latter. This is the service demand law, X = U/D, for two demands (E. D. Lazowska and others,
 /// "Quantitative System Performance", 1984, chapter 3).
 ///
-/// Both costs are processor time, measured with one user on one connection.
+/// Both costs are CPU time, measured with one user on one connection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetUp {
-    /// The setting in which they are measured: a key of `[settings]`.
-    pub setting: String,
+    /// The scenario in which they are measured: a key of `[scenarios]`.
+    pub scenario: String,
 }
 
 /// The utilisation law, U = XS (P. J. Denning and J. P. Buzen, "The operational analysis of
-/// queueing network models", ACM Computing Surveys 10(3), 1978): `m` processors give at most X =
-/// m/S answers a second that take `S` of processor time each, wherever the work is done. So moving
+/// queueing network models", ACM Computing Surveys 10(3), 1978): `m` CPUs give at most X =
+/// m/S requests per second that take `S` of CPU time each, wherever the work is done. So moving
 /// the work gains no throughput.
 ///
-/// What it gains is everybody else's wait. With `N` users who ask without a pause there are up to
+/// What it gains is bystanders' wait. With `N` users who ask without a pause there are up to
 /// `N` pieces of work in a queue. Where one thread does the work and everything else in the order
 /// of arrival, another request waits for all of them, up to NS. Where the work has threads of its
 /// own, it waits for the scheduler at most, which is not longer than the piece that runs, S. The
@@ -183,31 +174,27 @@ pub struct SetUp {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Utilisation {
-    /// Processor time of one piece of work, in milliseconds, where the chapter's code fixes it.
+    /// CPU time of one piece of work, in milliseconds, where the chapter's code fixes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_ms: Option<f64>,
-    /// Otherwise the setting in which it is measured: the problem's processor time for one request.
+    /// Otherwise the scenario in which it is measured: the problem's CPU time for one request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub setting: Option<String>,
+    pub scenario: Option<String>,
 }
 
-/// The utilisation law for work that fills every processor it gets: `m` busy processors answer X =
-/// m/S requests a second that take `S` of processor time each. A service whose workers reach more
-/// of the machine's processors answers as many times more, for as long as a request costs no more
-/// beside others of its kind: threads of one core, and processors that share a memory, may make it.
+/// The utilisation law for work that fills every CPU it gets: `m` busy CPUs answer X =
+/// m/S requests per second that take `S` of CPU time each. A service whose workers reach more
+/// of the machine's CPUs answers as many times more, for as long as a request costs no more
+/// beside others of its kind: threads of one core, and CPUs that share a memory, may make it.
 ///
-/// Both numbers of processors are counted while the service runs. `S` is measured in the same
-/// rounds as the gain, but it is processor time: a processor that idles raises the throughput of
+/// Both numbers of CPUs are counted while the service runs. `S` is measured in the same
+/// rounds as the gain, but it is CPU time: a CPU that idles raises the throughput of
 /// neither side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Workers {
-    /// How far measured and predicted gain may lie apart, as a share of the prediction.
-    #[serde(default)]
-    pub within: Option<f64>,
-}
+pub struct Workers {}
 
-/// Of memory that lies in one of `n` regions, a processor that is anywhere finds 1/n nearby and
+/// Of memory that lies in one of `n` regions, a CPU that is anywhere finds 1/n nearby and
 /// reaches (n - 1)/n across, where an access takes `across` times as long. So the mean access takes
 /// (1 + (n - 1) `across`)/n times as long as one nearby. If all accesses are made nearby, the share
 /// `memory_bound` of the time shrinks by that factor, and the rest stays: Amdahl's law.
@@ -216,8 +203,10 @@ pub struct Workers {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Locality {
-    /// Share (0 to 1) of the time in which a processor waits for memory, all of it nearby or across.
+    /// Share (0 to 1) of the time in which a CPU waits for memory, all of it nearby or across.
+    #[serde(deserialize_with = "checked::positive")]
     pub memory_bound: f64,
     /// How many times as long an access across takes.
+    #[serde(deserialize_with = "checked::positive")]
     pub across: f64,
 }

@@ -3,6 +3,7 @@
 
 pub mod attempt;
 pub mod chapter_file;
+mod checked;
 pub mod claim;
 pub mod environment;
 pub mod figures;
@@ -11,9 +12,7 @@ pub mod law;
 pub mod load;
 pub mod metrics;
 pub mod outcome;
-pub mod price;
 pub mod profile;
 pub mod record;
 pub mod reference;
 pub mod regions;
-pub mod utilisation;

@@ -5,19 +5,23 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checked;
+
 /// The request that every user repeats, and the answer that proves it was served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exchange {
     /// HTTP method, upper case.
-    #[serde(default = "get")]
+    #[serde(default = "get", deserialize_with = "checked::method")]
     pub method: String,
     /// Path and query, starting with `/`.
+    #[serde(deserialize_with = "checked::path")]
     pub path: String,
     /// Request body, if any.
     #[serde(default)]
     pub body: Option<String>,
     /// The exact body of a right answer; any other makes the run invalid.
+    #[serde(deserialize_with = "checked::words")]
     pub answer: String,
 }
 
@@ -55,12 +59,12 @@ pub struct Writes {
     pub share: f64,
 }
 
-/// A second, paced request beside the load: how does everybody else fare?
+/// A second, paced request beside the load: how does bystanders fare?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Probe {
+pub struct Bystander {
     /// What is asked.
     pub exchange: Exchange,
-    /// Requests a second, in an open loop: latency counts from the scheduled moment.
+    /// Requests per second, in an open loop: latency counts from the scheduled moment.
     pub per_second: f64,
 }
 
@@ -74,11 +78,11 @@ pub enum Arrivals {
         /// Pause between an answer and the user's next request.
         think: Duration,
     },
-    /// Open loop: all users together send this many requests a second on a
+    /// Open loop: all users together send this many requests per second on a
     /// fixed schedule, whatever the answers do. Latency counts from the
     /// scheduled moment, so it is corrected for coordinated omission.
     Open {
-        /// Requests a second over all users.
+        /// Requests per second over all users.
         per_second: f64,
     },
 }
@@ -93,7 +97,7 @@ pub struct Load {
     pub writes: Option<Writes>,
     /// What is asked beside it, if anything.
     #[serde(default)]
-    pub probe: Option<Probe>,
+    pub bystander: Option<Bystander>,
     /// Simultaneous users, each with a connection of its own.
     pub users: u32,
     /// Closed or open loop.
@@ -115,7 +119,7 @@ impl Load {
         Self {
             exchange,
             writes: None,
-            probe: None,
+            bystander: None,
             users,
             arrivals: Arrivals::Closed {
                 think: Duration::ZERO,

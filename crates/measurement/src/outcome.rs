@@ -37,11 +37,11 @@ pub struct GeneratorFacts {
     pub name: GeneratorKind,
     /// Its version.
     pub version: String,
-    /// Processor time used, as a share (0 to 1) of what it was given; `None`
+    /// CPU time used, as a share (0 to 1) of what it was given; `None`
     /// where it could not be measured.
     pub cpu_share: Option<f64>,
     /// Share (0 to 1) of the recorded span in which the generator was ready to run but its
-    /// processor was busy with something else; `None` where the system does not tell.
+    /// CPU was busy with something else; `None` where the system does not tell.
     #[serde(default)]
     pub waited_share: Option<f64>,
     /// Simultaneous users.
@@ -51,11 +51,11 @@ pub struct GeneratorFacts {
 }
 
 impl GeneratorFacts {
-    /// The share of its processors above which a figure describes the generator, not the server.
+    /// The share of its CPUs above which a figure describes the generator, not the server.
     pub const BOUND: f64 = 0.9;
 
-    /// Whether the generator used over 90 % of what it was given. What it waited for its processor
-    /// it was not given: beside another program it may be at its limit with half a processor.
+    /// Whether the generator used over 90 % of what it was given. What it waited for its CPU
+    /// it was not given: beside another program it may be at its limit with half a CPU.
     pub fn is_bound(&self) -> bool {
         let given = 1.0 - self.waited_share.unwrap_or(0.0).clamp(0.0, 1.0);
         self.cpu_share
@@ -99,9 +99,9 @@ pub struct Outcome {
     /// How many of those were to writes; their latencies are not among those below.
     #[serde(default, skip_serializing_if = "is_none")]
     pub writes: u64,
-    /// Right answers a second. Within one gap between answers of `completed / seconds`: the
+    /// Right requests per second. Within one gap between answers of `completed / seconds`: the
     /// embedded generator measures from the last answer before the span to the last within it,
-    /// so that 20 answers a second read as 20 in a span that holds 29 or 30.
+    /// so that 20 requests per second read as 20 in a span that holds 29 or 30.
     pub requests_per_second: f64,
     /// Failed requests (warm-up included) by cause: `connect: connection refused`, `time_out`, `closed before an answer`, `status 500`, …
     pub errors: BTreeMap<String, u64>,
@@ -125,14 +125,14 @@ pub struct Outcome {
     /// generator has no script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// What the load's probe saw, where it has one.
+    /// What the load's bystander saw, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probe: Option<Probed>,
+    pub bystander: Option<BystanderOutcome>,
 }
 
 /// What was seen of the requests beside the load, paced in an open loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Probed {
+pub struct BystanderOutcome {
     /// Right answers within the recorded span.
     pub completed: u64,
     /// Failed requests by cause, as in [`Outcome::errors`].
@@ -160,7 +160,7 @@ impl Outcome {
     }
 }
 
-/// Whether `rate`, in answers a second, can be that of `count` answers in `span` seconds.
+/// Whether `rate`, in requests per second, can be that of `count` answers in `span` seconds.
 pub fn belongs_to(rate: f64, count: f64, span: f64) -> bool {
     (rate * span - count).abs() <= 2.0 + 0.1 * count
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProfileKind {
-    /// Where processors spend time.
+    /// Where CPUs spend time.
     Cpu,
     /// What requests wait for.
     Await,
@@ -33,20 +33,20 @@ pub struct Profile {
     pub variant: String,
     /// The instrument.
     pub kind: ProfileKind,
-    /// The setting of the load meanwhile.
-    pub setting: String,
+    /// The scenario of the load meanwhile.
+    pub scenario: String,
     /// How long it sampled, in seconds.
     pub seconds: f64,
     /// Samples taken: the sum over the folded stacks.
     pub samples: u64,
-    /// Samples that fully busy processors would have given, by the processor time used; the rest is
+    /// Samples that fully busy CPUs would have given, by the CPU time used; the rest is
     /// drawn as `[idle]`.
     pub capacity: Option<u64>,
     /// Share (0 to 1) of the samples that have one of the law's frames on their stack; CPU profiles
     /// of chapters whose law asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames_share: Option<f64>,
-    /// The processor time of a sample, a call, or whatever one sample stands for, as a phrase.
+    /// The CPU time of a sample, a call, or whatever one sample stands for, as a phrase.
     pub unit: String,
 }
 
@@ -56,7 +56,7 @@ impl Profile {
         format!("{}.{}.folded", self.variant, self.kind.key())
     }
 
-    /// Samples in which the processors had nothing to do.
+    /// Samples in which the CPUs had nothing to do.
     pub fn idle(&self) -> u64 {
         self.capacity
             .map_or(0, |capacity| capacity.saturating_sub(self.samples))

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     chapter_file::ChapterFile,
-    claim::{PROBLEM, SOLUTION},
+    claim::{Claim, PROBLEM, Quantity, Role, WORK_CPU},
     environment::Environment,
     instructions::Instructions,
     outcome::Outcome,
@@ -27,6 +27,8 @@ pub struct Record {
     pub started: String,
     /// The code that was measured.
     pub commit: Commit,
+    /// The variant that is compared with the problem.
+    pub variant: String,
     /// The machine that measured it.
     pub environment: Environment,
     /// What every random choice was derived from.
@@ -66,20 +68,16 @@ impl Commit {
 
 /// Why a round was run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// One of a pair on two equal servers (A/A): how far noise alone goes.
     Equal,
-    /// One of a pair, problem and solution (ABBA): the effect.
-    Effect,
-    /// How near the variant comes to the law's bound.
-    Bound,
+    /// One of a pair, problem and fix (ABBA), in a scenario in which something is claimed.
+    Claim,
     /// The same load by another generator: do the instruments agree?
     Agreement,
-    /// One of a pair (ABBA) in another setting of the law.
-    Point,
-    /// The mechanism's own round, on a build that counts.
-    Mechanism,
+    /// A root cause's own round, where it is counted in another scenario or on another build.
+    RootCause,
     /// A cell of the chapter's table.
     Matrix,
     /// What the law predicts from.
@@ -87,7 +85,7 @@ pub enum Purpose {
     /// Connections over time.
     Series,
     /// Another program that does the same work, beside the solution.
-    Yardstick,
+    Baseline,
 }
 
 /// One server under one load.
@@ -98,13 +96,13 @@ pub struct Round {
     pub purpose: Purpose,
     /// The variant that served.
     pub variant: String,
-    /// The setting of the load: a key of the chapter's `[settings]`, or `load`.
-    pub setting: String,
+    /// The scenario of the load: a key of the chapter's `[scenarios]`, or `load`.
+    pub scenario: String,
     /// What the generator saw.
     pub outcome: Outcome,
     /// What the server counted meanwhile, by its name on `/metrics`.
     pub readings: BTreeMap<String, f64>,
-    /// Processor time that the server used under the load, warm-up included, in seconds.
+    /// CPU time that the server used under the load, warm-up included, in seconds.
     pub server_cpu_s: Option<f64>,
     /// Answers that it gave for that time; `None` in records from before this was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,19 +129,28 @@ pub struct ConnectionsAt {
 }
 
 impl Round {
+    /// The value of a quantity in this round; `None` where it was not measured.
+    pub fn value(&self, quantity: &Quantity) -> Option<f64> {
+        match quantity {
+            Quantity::Metric(metric) => metric.of(&self.outcome),
+            Quantity::WorkShare => Some(self.readings.get(WORK_CPU)? / self.server_cpu_s?),
+            Quantity::Counter(name) => self.readings.get(name).copied(),
+        }
+    }
+
     /// Whether the verdict rests on it, too. The rounds of other generators and those of the
     /// chapter's table only stand beside it.
     pub fn is_judged(&self) -> bool {
         !matches!(
             self.purpose,
-            Purpose::Agreement | Purpose::Matrix | Purpose::Series | Purpose::Yardstick
+            Purpose::Agreement | Purpose::Matrix | Purpose::Series | Purpose::Baseline
         )
     }
 }
 
 impl Record {
     /// The layout that this version writes and reads.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
 
     /// The rounds of one purpose, in the order in which they ran.
     pub fn rounds_for(&self, purpose: Purpose) -> impl Iterator<Item = &Round> {
@@ -151,15 +158,49 @@ impl Record {
             .iter()
             .filter(move |round| round.purpose == purpose)
     }
-}
 
-/// Problem and solution of every two rounds that followed each other, whichever ran first; `None`
-/// in place of two that are not one of each.
-pub fn pairs<'r>(rounds: &[&'r Round]) -> Vec<Option<(&'r Round, &'r Round)>> {
-    let of = |two: &[&'r Round]| match (two[0].variant.as_str(), two[1].variant.as_str()) {
-        (PROBLEM, SOLUTION) => Some((two[0], two[1])),
-        (SOLUTION, PROBLEM) => Some((two[1], two[0])),
-        _ => None,
-    };
-    rounds.chunks_exact(2).map(of).collect()
+    /// The rounds of problem and fix in one scenario, in the order in which they ran.
+    pub fn claimed_in(&self, scenario: &str) -> Vec<&Round> {
+        self.rounds_for(Purpose::Claim)
+            .filter(|round| round.scenario == scenario)
+            .collect()
+    }
+
+    /// The rounds that the effect is judged by.
+    pub fn effect_rounds(&self) -> Vec<&Round> {
+        self.claimed_in(self.chapter.claims.effect().scenario())
+    }
+
+    /// The rounds that a claim is judged by: its own where it is counted apart, else those of its
+    /// scenario.
+    pub fn rounds_of(&self, claim: &Claim) -> Vec<&Round> {
+        let own: Vec<&Round> = match claim.role {
+            Role::RootCause => self
+                .rounds_for(Purpose::RootCause)
+                .filter(|round| round.scenario == claim.scenario())
+                .collect(),
+            _ => Vec::new(),
+        };
+        if own.is_empty() {
+            self.claimed_in(claim.scenario())
+        } else {
+            own
+        }
+    }
+
+    /// Problem and fix of every two rounds that followed each other, whichever ran first; `None`
+    /// in place of two that are not one of each.
+    pub fn pairs<'r>(&self, rounds: &[&'r Round]) -> Vec<Option<(&'r Round, &'r Round)>> {
+        let of = |two: &[&'r Round]| {
+            let (first, second) = (two[0], two[1]);
+            if first.variant == PROBLEM && second.variant == self.variant {
+                Some((first, second))
+            } else if first.variant == self.variant && second.variant == PROBLEM {
+                Some((second, first))
+            } else {
+                None
+            }
+        };
+        rounds.chunks_exact(2).map(of).collect()
+    }
 }

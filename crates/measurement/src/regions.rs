@@ -1,7 +1,7 @@
-//! Who reads whose memory, seen in a small machine with several memory regions.
+//! Who reads whose memory, seen in a small machine with several NUMA nodes.
 //!
 //! The machine is emulated, so nothing here is a time. It is all counts: pages by region, loads by
-//! the region of processor and memory, workers by processor. No noise touches a count, so one run of
+//! the region of CPU and memory, workers by CPU. No noise touches a count, so one run of
 //! each variant is enough, and [`judge`] needs no statistics.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,10 +24,10 @@ pub struct Record {
     pub commit: Commit,
     /// Versions of QEMU, the machine's kernel and the compiler.
     pub tools: BTreeMap<String, String>,
-    /// Memory regions of the machine.
+    /// NUMA nodes of the machine.
     pub regions: u32,
-    /// Processors of the machine.
-    pub processors: u32,
+    /// CPUs of the machine.
+    pub cpus: u32,
     /// What the service was asked to keep, and the load on it.
     pub load: Load,
     /// The variants, problem first.
@@ -39,7 +39,7 @@ pub struct Record {
 pub struct Load {
     /// Texts in the data set.
     pub texts: u32,
-    /// Connections for each processor.
+    /// Connections for each CPU.
     pub connections: u32,
     /// Requests on each connection, one after the other.
     pub requests: u32,
@@ -57,14 +57,14 @@ pub struct Seen {
     /// What the service and the machine's kernel say.
     pub placement: Placement,
     /// What the emulator counted: loads from the copies that were read, by the region of the
-    /// processor and then by the region of the memory.
+    /// CPU and then by the region of the memory.
     pub loads: Vec<Vec<u64>>,
 }
 
 /// The answer of `/debug/placement`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Placement {
-    /// The region of each processor.
+    /// The region of each CPU.
     pub regions: Vec<u32>,
     /// Copies of the data set that are in memory.
     pub copies: Vec<Copy>,
@@ -83,7 +83,7 @@ pub struct Copy {
     pub bytes: u64,
     /// The region of the thread that wrote it.
     pub built_in_region: u32,
-    /// Whether that thread was bound to one processor.
+    /// Whether that thread was bound to one CPU.
     pub built_by_pinned: bool,
     /// Its pages by region, where the system told.
     pub pages: Option<BTreeMap<u32, u64>>,
@@ -92,23 +92,23 @@ pub struct Copy {
 /// A thread that has read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reader {
-    /// The only processor that it may run on, if there is but one.
+    /// The only CPU that it may run on, if there is but one.
     pub pinned_to: Option<usize>,
     /// How often it has read.
     pub reads: u64,
     /// How often as a bound thread, from a copy that a bound thread of its region has written.
     pub at_home: u64,
-    /// How often it ended a read on another processor than it began it on.
+    /// How often it ended a read on another CPU than it began it on.
     pub moved: u64,
     /// From where it has read what.
     pub from: Vec<Reads>,
 }
 
-/// Reads of one thread on one processor from one copy.
+/// Reads of one thread on one CPU from one copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reads {
-    /// The processor.
-    pub processor: usize,
+    /// The CPU.
+    pub cpu: usize,
     /// The copy's number.
     pub copy: usize,
     /// How many.
@@ -116,7 +116,7 @@ pub struct Reads {
 }
 
 impl Seen {
-    /// Share (0 to 1) of the loads from the data set that were answered by the processor's own
+    /// Share (0 to 1) of the loads from the data set that were answered by the CPU's own
     /// region, by the emulator's count.
     pub fn local_loads(&self) -> Option<f64> {
         let all: u64 = self.loads.iter().flatten().sum();
@@ -136,7 +136,7 @@ impl Seen {
         for reads in self.reads() {
             let copy = self.copy(reads.copy)?;
             let pages = copy.pages.as_ref()?;
-            let region = self.placement.regions.get(reads.processor)?;
+            let region = self.placement.regions.get(reads.cpu)?;
             let own = pages.get(region).copied().unwrap_or(0);
             let total: u64 = pages.values().sum();
             local += reads.reads as f64 * own as f64 / total.max(1) as f64;
@@ -145,17 +145,17 @@ impl Seen {
         (all > 0).then(|| local / all as f64)
     }
 
-    /// Readers that stayed on the one processor that they were bound to, each on another one.
+    /// Readers that stayed on the one CPU that they were bound to, each on another one.
     pub fn pinned_readers(&self) -> usize {
         let mut taken = BTreeSet::new();
         let readers = self.placement.readers.iter();
         readers
             .filter(|reader| {
-                let Some(processor) = reader.pinned_to else {
+                let Some(cpu) = reader.pinned_to else {
                     return false;
                 };
-                let stayed = reader.from.iter().all(|reads| reads.processor == processor);
-                stayed && reader.moved == 0 && taken.insert(processor)
+                let stayed = reader.from.iter().all(|reads| reads.cpu == cpu);
+                stayed && reader.moved == 0 && taken.insert(cpu)
             })
             .count()
     }
@@ -174,7 +174,7 @@ impl Seen {
             let from: BTreeSet<Option<u32>> = self
                 .reads()
                 .filter(|reads| reads.copy == copy.number)
-                .map(|reads| self.placement.regions.get(reads.processor).copied())
+                .map(|reads| self.placement.regions.get(reads.cpu).copied())
                 .collect();
             let mut from = from.into_iter();
             if let (Some(Some(region)), None, Some(pages)) = (from.next(), from.next(), &copy.pages)

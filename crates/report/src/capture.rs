@@ -6,7 +6,7 @@
 //! - everything else is derived from them, byte for byte the same on any
 //!   machine: Markdown (`table.md`, `rounds.md`, `environment.md`,
 //!   `published.md`, `agreement.md`, `matrix.md`,
-//!   `yardsticks.md`, `instructions.md`, `values.md`), flamegraphs
+//!   `baselines.md`, `instructions.md`, `values.md`), flamegraphs
 //!   (`VARIANT.KIND.svg`, `diff.KIND.svg`) and `plots/*.svg`.
 
 mod connections;
@@ -24,10 +24,10 @@ use crate::{
 use analysis::folded;
 use analysis::verdict::{Analysis, analyse};
 use measurement::{
-    claim::{PROBLEM, SOLUTION},
+    claim::PROBLEM,
     figures,
     profile::{Profile, ProfileKind},
-    record::{Purpose, Record, Round},
+    record::{Record, Round},
 };
 
 /// The record's file in a capture.
@@ -119,7 +119,7 @@ impl Capture {
         add("published.md", table::published(record));
         add("agreement.md", table::agreement(record));
         add("matrix.md", table::matrix(record));
-        add("yardsticks.md", table::yardsticks(record));
+        add("baselines.md", table::baselines(record));
         add("instructions.md", crate::instructions::table(record));
         add("values.md", table::values(record, &analysis, &self.folded));
         for (name, svg) in self.plots()? {
@@ -137,9 +137,9 @@ impl Capture {
     ///
     /// When the drawing library gives up.
     pub fn plots(&self) -> Result<Vec<(&'static str, String)>, CaptureError> {
-        let setting = self.record.chapter.effect_setting();
-        let users = figures::things(setting.users.into(), "user");
-        let rounds: Vec<&Round> = self.record.rounds_for(Purpose::Effect).collect();
+        let scenario = self.record.chapter.effect_scenario();
+        let users = figures::things(scenario.users.into(), "user");
+        let rounds: Vec<&Round> = self.record.effect_rounds();
         let drawn = [
             (
                 "latency",
@@ -150,6 +150,7 @@ impl Capture {
                 plots::throughput_of_rounds(
                     &format!("Throughput of every round, {users}"),
                     &self.record.rounds,
+                    self.record.chapter.claims.effect().scenario(),
                 ),
             ),
         ];
@@ -174,9 +175,10 @@ impl Capture {
             drawn.push((format!("{}.{}", profile.variant, profile.kind.key()), svg));
         }
         for kind in [ProfileKind::Cpu, ProfileKind::Await] {
-            let (Some(before), Some(after)) =
-                (self.profile(PROBLEM, kind), self.profile(SOLUTION, kind))
-            else {
+            let (Some(before), Some(after)) = (
+                self.profile(PROBLEM, kind),
+                self.profile(&self.record.variant, kind),
+            ) else {
                 continue;
             };
             let picture = Picture {

@@ -1,4 +1,4 @@
-//! Flamegraphs from folded stacks: where processors spend time, what requests
+//! Flamegraphs from folded stacks: where CPUs spend time, what requests
 //! wait for, what is allocated, and the difference between two of them.
 //!
 //! The same stacks give the same bytes. Zoom and search are inferno's own and

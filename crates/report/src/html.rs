@@ -57,7 +57,7 @@ pub fn page(capture: &Capture) -> Result<String, CaptureError> {
                     }
                 }
                 main {
-                    (sections::claim(capture, &analysis))
+                    (sections::claims(record, &analysis))
                     (sections::matrix(record))
                     (plots(capture)?)
                     (flamegraphs(capture)?)
@@ -82,7 +82,7 @@ pub fn page(capture: &Capture) -> Result<String, CaptureError> {
 fn class_of(kind: VerdictKind) -> &'static str {
     match kind {
         VerdictKind::Proved => "proved",
-        VerdictKind::NotShown => "not-shown",
+        VerdictKind::Inconclusive => "inconclusive",
         VerdictKind::Refuted => "refuted",
         VerdictKind::Invalid => "invalid",
     }
@@ -123,7 +123,7 @@ fn words_for_plot(name: &str) -> (&'static str, &'static str) {
             "Where taking up runs ahead, the distance is what the server has before it.",
         ),
         _ => (
-            "Requests a second of every round in the order in which they ran.",
+            "Requests per second of every round in the order in which they ran.",
             "Hollow marks are equal servers, measured first: how far apart they lie is the noise.",
         ),
     }
@@ -164,10 +164,10 @@ fn words_for_flamegraph(capture: &Capture, name: &str) -> String {
         return "The change from problem to solution: widths are the solution's; red frames have a larger share than before, blue ones a smaller. What only the problem did is not in it.".to_owned();
     };
     format!(
-        "{}, {} s in the setting \"{}\"; each of the {} stands for {}.",
+        "{}, {} s in the scenario \"{}\"; each of the {} stands for {}.",
         profile.variant,
         figures::count(profile.seconds),
-        profile.setting,
+        profile.scenario,
         figures::things(profile.samples, "sample"),
         profile.unit
     )

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use measurement::{figures, record::Record};
 
+use crate::provenance::provenance;
+
 /// The table in Markdown; empty where nothing was counted.
 pub fn table(record: &Record) -> String {
     let (Some(counting), Some(first)) = (&record.chapter.instructions, record.instructions.first())
@@ -24,6 +26,6 @@ pub fn table(record: &Record) -> String {
             figures::percent(count.per_round / first.per_round)
         );
     }
-    let _ = write!(text, "\n{}", crate::table::provenance(record));
+    let _ = write!(text, "\n{}", provenance(record));
     text
 }

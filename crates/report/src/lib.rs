@@ -2,11 +2,14 @@
 //! derived from a record.
 
 pub mod capture;
+pub mod claims;
 pub mod flamegraph;
 pub mod html;
 pub mod instructions;
 pub mod plots;
+mod provenance;
 pub mod regions;
 
+pub mod rows;
 pub mod summary;
 pub mod table;

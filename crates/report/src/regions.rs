@@ -15,7 +15,7 @@ struct Line {
 }
 
 fn lines(record: &Record) -> Vec<Line> {
-    let processors = record.processors as usize;
+    let cpus = record.cpus as usize;
     let regions = record.regions as usize;
     let optional = |value: Option<f64>| value.map_or("unknown".to_owned(), figures::share);
     let line = |what, claimed, of: Box<dyn Fn(&Seen) -> String>| Line { what, claimed, of };
@@ -35,8 +35,8 @@ fn lines(record: &Record) -> Vec<Line> {
             Box::new(move |seen| optional(seen.local_pages())),
         ),
         line(
-            "workers that stay on a processor of their own",
-            format!("then {processors} of {processors}"),
+            "workers that stay on a CPU of their own",
+            format!("then {cpus} of {cpus}"),
             Box::new(move |seen| format!("{} of {}", seen.pinned_readers(), seen.readers())),
         ),
         line(
@@ -84,9 +84,9 @@ pub fn table(record: &Record) -> String {
         .collect();
     let _ = writeln!(
         text,
-        "\n{} processors in {} memory regions, emulated; {} texts; {} requests of each variant; {}; \
+        "\n{} CPUs in {} NUMA nodes, emulated; {} texts; {} requests of each variant; {}; \
          recorded {} at commit `{}` by `{}`.",
-        record.processors,
+        record.cpus,
         record.regions,
         figures::count(record.load.texts.into()),
         figures::count(record.variants.first().map_or(0, |seen| seen.answers) as f64),
@@ -100,15 +100,15 @@ pub fn table(record: &Record) -> String {
 
 /// Single figures, each between two anchors.
 pub fn values(record: &Record) -> String {
-    let cured: Vec<&str> = [SOLUTION]
+    let fixed: Vec<&str> = [SOLUTION]
         .into_iter()
         .filter(|name| record.seen(name).is_some())
         .collect();
-    let verdict = judge(record, &cured);
+    let verdict = judge(record, &fixed);
     let mut named = vec![
         ("verdict".to_owned(), verdict.kind.to_string()),
         ("reason".to_owned(), verdict.reason),
-        ("processors".to_owned(), record.processors.to_string()),
+        ("cpus".to_owned(), record.cpus.to_string()),
         ("regions".to_owned(), record.regions.to_string()),
     ];
     for name in [PROBLEM, SOLUTION] {

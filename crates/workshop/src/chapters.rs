@@ -121,7 +121,7 @@ impl Chapter {
         ChapterFile::read(
             &self.folder.join("chapter.toml"),
             &format!("chapters/{name}/chapter.toml"),
-            loadgen::processors::count(),
+            loadgen::cpus::count(),
         )
         .map_err(CliError::usage)
     }

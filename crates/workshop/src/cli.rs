@@ -45,7 +45,7 @@ pub(crate) enum Command {
         #[arg(value_parser = chapter)]
         chapter: u32,
         /// Chapter 7 in a small emulated machine with so many NUMA nodes
-        #[arg(long, value_name = "NODES", value_parser = whole(2..=8, "4"))]
+        #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = whole(2..=8, "4"))]
         regions: Option<u32>,
         #[command(flatten)]
         output: Output,
@@ -116,6 +116,9 @@ pub(crate) struct Prove {
     pub(crate) chapters: Vec<u32>,
     #[command(flatten)]
     pub(crate) output: Output,
+    /// What is compared with the problem: solution, exercise (your own), or another variant
+    #[arg(long, default_value = "solution")]
+    pub(crate) variant: String,
     /// Fixes the order of rounds and the resampling; printed in every report
     #[arg(long, default_value_t = 1, value_parser = whole(0..=u32::MAX, "1").map(u64::from))]
     pub(crate) seed: u64,
@@ -136,12 +139,12 @@ pub(crate) struct Prove {
     #[arg(long, value_enum, default_value_t = UpstreamOf::Embedded)]
     pub(crate) upstream: UpstreamOf,
     /// Chapter 7 in a small emulated machine with so many NUMA nodes: counts, no times
-    #[arg(long, value_name = "NODES", value_parser = whole(2..=8, "4"))]
-    #[arg(conflicts_with_all = ["seed", "pairs", "all_generators", "matrix", "upstream"])]
+    #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = whole(2..=8, "4"))]
+    #[arg(conflicts_with_all = ["variant", "seed", "pairs", "all_generators", "matrix", "upstream"])]
     pub(crate) regions: Option<u32>,
     /// CPUs of that machine [default: two for each node]
-    #[arg(long, value_name = "CPUS", requires = "regions", value_parser = whole(2..=240, "8"))]
-    pub(crate) processors: Option<u32>,
+    #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = whole(2..=240, "8"))]
+    pub(crate) cpus: Option<u32>,
 }
 
 #[derive(Debug, Args)]
@@ -161,7 +164,7 @@ pub(crate) struct Load {
     /// Seconds that a user thinks between an answer and the next request [default: the chapter's]
     #[arg(long, value_name = "SECONDS", value_parser = number(0.0..=3600.0, "0.5"))]
     pub(crate) think: Option<f64>,
-    /// Open loop: this many requests a second on a schedule, whatever the answers do; --think
+    /// Open loop: this many requests per second on a schedule, whatever the answers do; --think
     /// then means nothing, and only the embedded generator can do it
     #[arg(long, value_name = "PER SECOND", value_parser = number(0.01..=1_000_000.0, "500"))]
     pub(crate) rate: Option<f64>,
@@ -217,12 +220,12 @@ pub(crate) struct Capture {
     #[arg(conflicts_with_all = ["derive", "verify", "chapters"])]
     pub(crate) measuring: Option<String>,
     /// Instead: chapter 7 in a small emulated machine with so many NUMA nodes
-    #[arg(long, value_name = "NODES", value_parser = whole(2..=8, "4"))]
+    #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = whole(2..=8, "4"))]
     #[arg(conflicts_with_all = ["derive", "verify", "measuring"])]
     pub(crate) regions: Option<u32>,
     /// CPUs of that machine [default: two for each node]
-    #[arg(long, value_name = "CPUS", requires = "regions", value_parser = whole(2..=240, "8"))]
-    pub(crate) processors: Option<u32>,
+    #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = whole(2..=240, "8"))]
+    pub(crate) cpus: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, Args)]

@@ -27,11 +27,11 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Prove(Prove {
             chapters,
             regions: Some(regions),
-            processors,
+            cpus,
             report,
             output,
             ..
-        }) => regions::prove(&chapters, regions, processors, report, output.format),
+        }) => regions::prove(&chapters, regions, cpus, report, output.format),
         Command::Prove(options) => prove::run(&options),
         Command::Check {
             chapter,
@@ -53,9 +53,9 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Capture(Capture {
             chapters,
             regions: Some(regions),
-            processors,
+            cpus,
             ..
-        }) => regions::capture(&chapters, regions, processors),
+        }) => regions::capture(&chapters, regions, cpus),
         Command::Capture(options) => capture::run(&options),
         Command::Steps { output } => steps::run(output.format),
         Command::Doctor { output } => doctor::run(output.format),

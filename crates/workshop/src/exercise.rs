@@ -169,10 +169,10 @@ mod tests {
     #[test]
     fn the_shipped_exercise_is_the_problem_under_another_comment() {
         let problem = "//! The problem.\n//!\n//! Slow.\n\nfn main() {}\n";
-        let intro = "Exercise: cure it.\n\n    cargo workshop check 1   \n\n";
+        let intro = "Exercise: fix it.\n\n    cargo workshop check 1   \n\n";
         assert_eq!(
             shipped(problem, intro),
-            "//! Exercise: cure it.\n//!\n//!     cargo workshop check 1\n\nfn main() {}\n"
+            "//! Exercise: fix it.\n//!\n//!     cargo workshop check 1\n\nfn main() {}\n"
         );
     }
 

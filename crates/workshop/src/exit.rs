@@ -58,8 +58,8 @@ impl CliError {
             return Self::interrupted();
         }
         match error {
-            RunError::Server(ServerError::Ended { words, .. }) if words.contains(NO_VARIANT) => {
-                Self::usage(no_variant(words))
+            RunError::Server(ServerError::Ended { stderr, .. }) if stderr.contains(NO_VARIANT) => {
+                Self::usage(no_variant(stderr))
             }
             _ => Self::new(Exit::Invalid, error),
         }

@@ -1,13 +1,13 @@
 //! One chapter measured on this machine: servers, rounds, profiles, and the
 //! record that everything shown is derived from.
 
+mod baselines;
 mod counts;
 pub(crate) mod outside;
-mod yardsticks;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bench::agreement::{self, External};
 use bench::environment;
@@ -33,6 +33,8 @@ use crate::tools::{self, Tools};
 /// What is to be measured.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
+    /// The variant that is compared with the problem.
+    pub(crate) variant: String,
     /// The command that repeats it.
     pub(crate) command: String,
     /// Fixes the order of rounds and the resampling.
@@ -43,9 +45,9 @@ pub(crate) struct Order {
     pub(crate) all_generators: bool,
     /// Also the chapter's table of variants.
     pub(crate) matrix: bool,
-    /// Also heap profiles, instructions and yardsticks, where the chapter has them.
+    /// Also heap profiles, instructions and baselines, where the chapter has them.
     pub(crate) counts: bool,
-    /// Where the services' upstream is, unless it is the embedded one. Beside nginx the yardsticks
+    /// Where the services' upstream is, unless it is the embedded one. Beside nginx the baselines
     /// are measured, too.
     pub(crate) upstream: UpstreamOf,
 }
@@ -53,6 +55,8 @@ pub(crate) struct Order {
 /// A measured chapter.
 #[derive(Debug)]
 pub(crate) struct Measured {
+    /// How long it took after compiling, in seconds.
+    pub(crate) seconds: f64,
     /// Record and folded stacks.
     pub(crate) capture: Capture,
     /// Profiles for other people's viewers, in pprof's or dhat's format, by file name.
@@ -82,8 +86,13 @@ pub(crate) fn measure(
     }
     let references = published(workshop, &file)?;
     let digest = provenance::digest(&chapter.file_text()?);
-    let programs = compile::programs(workshop, chapter, &file.mechanism.features, interrupt)?;
-    let started = provenance::now();
+    let programs = compile::programs(
+        workshop,
+        chapter,
+        &file.claims.root_cause().features,
+        interrupt,
+    )?;
+    let (started, began) = (provenance::now(), Instant::now());
     let terminal = Terminal::new();
     terminal.say(&format!(
         "chapter {}, {}: about {:.0} s of load",
@@ -113,7 +122,7 @@ pub(crate) fn measure(
         mut rounds,
         mut profiles,
         optimised,
-    } = proof::run(&bench).map_err(|error| CliError::of_run(&error, interrupt))?;
+    } = proof::run(&bench, &order.variant).map_err(|error| CliError::of_run(&error, interrupt))?;
     if order.matrix {
         let cells = proof::matrix(&bench).map_err(|error| CliError::of_run(&error, interrupt))?;
         rounds.extend(cells);
@@ -126,16 +135,16 @@ pub(crate) fn measure(
     }
     if let Some(nginx) = &nginx {
         if tools::go().is_some() {
-            rounds.extend(yardsticks::before(nginx, chapter, &bench)?);
+            rounds.extend(baselines::before(nginx, chapter, &bench)?);
         } else {
-            terminal.say("Go is not installed (https://go.dev/dl): without it no yardsticks");
+            terminal.say("Go is not installed (https://go.dev/dl): without it no baselines");
         }
     }
     let mut instructions = Vec::new();
     if order.counts {
         profiles.extend(counts::heap_profiles(workshop, chapter, &bench)?);
         instructions = counts::instructions(workshop, chapter, &file, &terminal)?;
-        rounds.extend(yardsticks::measure(chapter, &bench)?);
+        rounds.extend(baselines::measure(chapter, &bench)?);
     }
     drop(terminal);
     let record = Record {
@@ -143,6 +152,7 @@ pub(crate) fn measure(
         command: order.command.clone(),
         started,
         commit: provenance::checked_out(workshop.root()),
+        variant: order.variant.clone(),
         environment: environment::observe(optimised, "dev", versions(workshop)),
         seed: order.seed,
         chapter_file_digest: digest,
@@ -153,6 +163,7 @@ pub(crate) fn measure(
         instructions,
     };
     Ok(Measured {
+        seconds: began.elapsed().as_secs_f64(),
         files: profiles.iter().filter_map(viewer_file).collect(),
         capture: Capture {
             record,

@@ -51,7 +51,7 @@ pub(crate) struct Check {
 /// A proof of the chapter's claim.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Proof {
-    /// Proved, not shown, refuted or invalid.
+    /// Proved, inconclusive, refuted or invalid.
     pub(crate) kind: VerdictKind,
     /// Why, in a sentence.
     pub(crate) reason: String,

@@ -1,4 +1,4 @@
-//! A chapter's service in a small machine that has several memory regions, under QEMU.
+//! A chapter's service in a small machine that has several NUMA nodes, under QEMU.
 //!
 //! Most machines have one region, so nothing that one does about regions shows on them. A machine
 //! that is emulated has as many as one likes. Its speed means nothing. But where its kernel puts
@@ -30,7 +30,7 @@ use crate::tools::Tools;
 pub(crate) struct Wanted {
     pub(crate) regions: u32,
     /// Two for each region unless it is said.
-    pub(crate) processors: Option<u32>,
+    pub(crate) cpus: Option<u32>,
     /// The command that repeats the run.
     pub(crate) command: String,
 }
@@ -54,7 +54,7 @@ pub(crate) fn observe(
     let shape = shape(wanted)?;
     if !matches!(chapter.file()?.law, Law::Locality(_)) {
         return Err(CliError::usage(format!(
-            "chapter {} is not about memory regions: leave out --regions",
+            "chapter {} is not about NUMA nodes: leave out --numa-nodes",
             chapter.number
         )));
     }
@@ -74,9 +74,9 @@ pub(crate) fn observe(
     initramfs::write(&initrd, &files)?;
     let plugin = parts.plugin(folder.path())?;
     eprintln!(
-        "{} machines with {} processors in {} memory regions, under {}",
+        "{} machines with {} CPUs in {} NUMA nodes, under {}",
         variants.len(),
-        shape.processors,
+        shape.cpus,
         shape.regions,
         parts.qemu_version
     );
@@ -91,7 +91,7 @@ pub(crate) fn observe(
         };
         look(&machine, variant)
     };
-    // Each is emulated by one thread, and two processors are needed for a proof anyway.
+    // Each is emulated by one thread, and two CPUs are needed for a proof anyway.
     let mut seen = Vec::new();
     for pair in variants.chunks(2) {
         let ended: Vec<_> = std::thread::scope(|scope| {
@@ -114,7 +114,7 @@ pub(crate) fn observe(
         commit: provenance::checked_out(workshop.root()),
         tools: parts.versions(workshop.root()),
         regions: shape.regions,
-        processors: shape.processors,
+        cpus: shape.cpus,
         load: LOAD,
         variants: seen,
     })
@@ -153,22 +153,19 @@ fn read(file: &Path) -> Result<String, CliError> {
 
 fn shape(wanted: &Wanted) -> Result<Shape, CliError> {
     let regions = wanted.regions;
-    let processors = wanted.processors.unwrap_or(2 * regions);
+    let cpus = wanted.cpus.unwrap_or(2 * regions);
     if !(2..=8).contains(&regions) {
         return Err(CliError::usage(format!(
-            "--regions {regions} makes no sense here: two to eight can be emulated"
+            "--numa-nodes {regions} makes no sense here: two to eight can be emulated"
         )));
     }
-    if processors == 0 || !processors.is_multiple_of(regions) || processors > 240 {
+    if cpus == 0 || !cpus.is_multiple_of(regions) || cpus > 240 {
         return Err(CliError::usage(format!(
-            "--processors {processors} makes no sense here: a multiple of the {regions} regions up to \
+            "--cpus {cpus} makes no sense here: a multiple of the {regions} regions up to \
              240, as each region gets as many"
         )));
     }
-    Ok(Shape {
-        regions,
-        processors,
-    })
+    Ok(Shape { regions, cpus })
 }
 
 fn interrupted() -> CliError {
@@ -180,25 +177,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_has_as_many_processors_in_each_region() {
-        let wanted = |regions, processors| Wanted {
+    fn a_machine_has_as_many_cpus_in_each_region() {
+        let wanted = |regions, cpus| Wanted {
             regions,
-            processors,
+            cpus,
             command: String::new(),
         };
-        assert_eq!(shape(&wanted(4, None)).map(|s| s.processors).ok(), Some(8));
-        assert_eq!(
-            shape(&wanted(4, Some(176))).map(|s| s.processors).ok(),
-            Some(176)
-        );
-        for (regions, processors) in [
+        assert_eq!(shape(&wanted(4, None)).map(|s| s.cpus).ok(), Some(8));
+        assert_eq!(shape(&wanted(4, Some(176))).map(|s| s.cpus).ok(), Some(176));
+        for (regions, cpus) in [
             (1, None),
             (9, None),
             (4, Some(6)),
             (4, Some(0)),
             (2, Some(300)),
         ] {
-            let refused = shape(&wanted(regions, processors)).expect_err("no such machine");
+            let refused = shape(&wanted(regions, cpus)).expect_err("no such machine");
             assert_eq!(refused.exit, Exit::Usage);
         }
     }

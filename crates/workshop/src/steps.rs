@@ -39,7 +39,7 @@ pub(crate) fn write(git: &Git) -> Result<Vec<Branch>, CliError> {
         let Some(text) = git.ask(["cat-file", "blob", &format!("{base}:{shown_as}")]) else {
             continue;
         };
-        let chapter = ChapterFile::parse(&text, &shown_as, loadgen::processors::count())
+        let chapter = ChapterFile::parse(&text, &shown_as, loadgen::cpus::count())
             .map_err(CliError::usage)?;
         branches.extend(branch(&git, &base, &folder, &chapter)?);
     }

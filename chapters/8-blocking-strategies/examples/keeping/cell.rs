@@ -8,7 +8,7 @@ use bench::server::Server;
 use chapter8::{Keep, Strategy};
 use loadgen::Settings;
 use loadgen::interrupt::Interrupt;
-use measurement::load::{Exchange, Load, Probe};
+use measurement::load::{Bystander, Exchange, Load};
 
 /// Simultaneous users, as published.
 const USERS: u32 = 16;
@@ -71,7 +71,7 @@ impl Cell {
         let path = format!("/summarize?keep={keep}&strategy={strategy}");
         let answer = "255 is the highest of 8388608 bytes";
         let load = Load {
-            probe: Some(Probe {
+            bystander: Some(Bystander {
                 exchange: Exchange::get("/ping", "pong"),
                 per_second: 100.0,
             }),
@@ -80,7 +80,7 @@ impl Cell {
             ..Load::closed(Exchange::get(&path, answer), USERS)
         };
         let settings = Settings {
-            processors: &placement.generator,
+            cpus: &placement.generator,
             interrupt,
             progress: None,
         };
@@ -88,7 +88,9 @@ impl Cell {
         if outcome.wrong_answers + outcome.error_count() > 0 {
             return Err(format!("{path}: {:?}", outcome.errors).into());
         }
-        let ping = outcome.probe.and_then(|probe| probe.latency.at(0.99));
+        let ping = outcome
+            .bystander
+            .and_then(|bystander| bystander.latency.at(0.99));
         Ok(Measured {
             bodies_per_second: outcome.requests_per_second,
             ping_ms: ping.ok_or("no ping was answered")?,

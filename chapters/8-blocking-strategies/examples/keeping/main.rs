@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let folder = folders.get(cell.folder).ok_or("no such folder")?;
             let launch = Launch {
                 arguments: &["--files".to_owned(), folder.path()?],
-                processors: &placement.server,
+                cpus: &placement.server,
                 ..Launch::of(&program, "problem")
             };
             let server = Server::start(&launch, &interrupt)?;

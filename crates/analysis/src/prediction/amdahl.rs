@@ -11,7 +11,7 @@ pub(super) fn predicted(law: &Amdahl, share: f64) -> Prediction {
         solution: None,
         ratio,
         sentence: format!(
-            "{} of the problem's processor time goes into {}; without it the service answers \
+            "{} of the problem's CPU time goes into {}; without it the service answers \
              1 / (1 - {share:.3}) = {} times as many requests.",
             figures::percent(share),
             law.removes,

@@ -20,14 +20,14 @@ pub(super) fn predicted(
     let ratio = free / limited;
     let sentence = if write_share == 0.0 {
         format!(
-            "Without writes no reader waits for another: {} get up to {} requests a second \
+            "Without writes no reader waits for another: {} get up to {} requests per second \
              whether guards are held or not.",
             figures::things(users.into(), "user"),
             figures::count(free.round()),
         )
     } else {
         format!(
-            "With {} of writes, each a barrier of {} ms, at most {} requests a second pass; \
+            "With {} of writes, each a barrier of {} ms, at most {} requests per second pass; \
              with guards that end early, {} get up to {}: {} times as many.",
             figures::percent(write_share),
             figures::count(law.hold_ms),

@@ -21,7 +21,7 @@ pub(super) fn predicted(law: &Little, users: u32, think: Duration) -> Prediction
         solution: Some(free),
         ratio,
         sentence: format!(
-            "With {calls} of {} ms in flight at a time, at most {} requests a second are \
+            "With {calls} of {} ms in flight at a time, at most {} requests per second are \
              answered; with none held back, {} get up to {}: {} times as many.",
             figures::count(law.call_ms),
             figures::count(limited.round()),

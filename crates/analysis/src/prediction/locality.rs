@@ -11,10 +11,10 @@ pub(super) fn predicted(law: &Locality, regions: u32) -> Prediction {
     let rest = 1.0 - law.memory_bound;
     let ratio = 1.0 / (rest + law.memory_bound / mean);
     let sentence = if regions == 1 {
-        "With one memory region every access is nearby, before and after: no gain.".to_owned()
+        "With one NUMA node every access is nearby, before and after: no gain.".to_owned()
     } else {
         format!(
-            "In {regions} memory regions {} of the accesses go across, so that the mean one takes \
+            "In {regions} NUMA nodes {} of the accesses go across, so that the mean one takes \
              {mean:.2} times as long as one nearby; with {} of the time spent on memory, 1 / \
              ({rest:.2} + {:.2} / {mean:.2}) = {} times as many answers.",
             figures::percent((n - 1.0) / n),

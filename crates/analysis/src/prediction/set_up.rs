@@ -3,7 +3,7 @@
 use super::Prediction;
 use measurement::figures;
 
-/// From the processor time a request of problem and solution, in seconds.
+/// From the CPU time a request of problem and solution, in seconds.
 pub(super) fn predicted(problem: f64, solution: f64) -> Prediction {
     let ratio = problem / solution;
     let micros = |seconds: f64| format!("{} µs", figures::count((seconds * 1e6).round()));
@@ -12,7 +12,7 @@ pub(super) fn predicted(problem: f64, solution: f64) -> Prediction {
         solution: None,
         ratio,
         sentence: format!(
-            "With one user the exchange alone takes {} of processor time, and the set-up for \
+            "With one user the exchange alone takes {} of CPU time, and the set-up for \
              each request {} more: sharing what is set up answers {} times as many.",
             micros(solution),
             micros(problem - solution),

@@ -1,10 +1,10 @@
-//! The utilisation law, and the queue before a busy processor.
+//! The utilisation law, and the queue before a busy CPU.
 
 use super::Prediction;
 use measurement::figures;
 use measurement::law::Utilisation;
 
-/// `None` where the work has to be measured and was not. `cpu_per_request` is the processor time
+/// `None` where the work has to be measured and was not. `cpu_per_request` is the CPU time
 /// of problem and solution, in seconds.
 pub(super) fn predicted(
     law: &Utilisation,
@@ -20,7 +20,7 @@ pub(super) fn predicted(
         solution: None,
         ratio,
         sentence: format!(
-            "A processor gives at most {} answers a second of {} each, wherever it works; but \
+            "A CPU gives at most {} requests per second of {} each, wherever it works; but \
              with {} another request waits up to {} behind their work, or up to {} beside it: \
              {} times less.",
             figures::count((1e3 / work_ms).round()),
@@ -41,7 +41,7 @@ mod tests {
     fn a_ping_waits_behind_everybody() {
         let law = Utilisation {
             work_ms: Some(4.0),
-            setting: None,
+            scenario: None,
         };
         let predicted = super::predicted(&law, 32, None).expect("4 ms are known");
         assert!((predicted.ratio - 32.0).abs() < 1e-9);
@@ -52,7 +52,7 @@ mod tests {
     fn work_that_is_not_known_is_measured() {
         let law = Utilisation {
             work_ms: None,
-            setting: Some("one".to_owned()),
+            scenario: Some("one".to_owned()),
         };
         assert_eq!(super::predicted(&law, 64, None), None);
         let predicted = super::predicted(&law, 64, Some((0.01, 0.02))).expect("10 ms");

@@ -1,4 +1,4 @@
-//! Throughput goes with workers until processors or memory run out.
+//! Throughput goes with workers until CPUs or memory run out.
 
 use super::Prediction;
 use measurement::figures;
@@ -6,14 +6,14 @@ use measurement::figures;
 /// What the law needs to know of problem and solution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Working {
-    /// Processors that did any work, in each.
-    pub processors: (f64, f64),
-    /// Processor time a request, in seconds, in each.
+    /// CPUs that did any work, in each.
+    pub cpus: (f64, f64),
+    /// CPU time a request, in seconds, in each.
     pub cpu_per_request: (f64, f64),
 }
 
 pub(super) fn predicted(working: Working) -> Prediction {
-    let (few, many) = working.processors;
+    let (few, many) = working.cpus;
     let dearer = working.cpu_per_request.1 / working.cpu_per_request.0;
     let ratio = many / few / dearer;
     Prediction {
@@ -21,8 +21,8 @@ pub(super) fn predicted(working: Working) -> Prediction {
         solution: None,
         ratio,
         sentence: format!(
-            "Processors that worked: {} of the problem, {} of the solution, which is {} times as \
-             many; beside its neighbours a request takes {} times the processor time, so that {} \
+            "CPUs that worked: {} of the problem, {} of the solution, which is {} times as \
+             many; beside its neighbours a request takes {} times the CPU time, so that {} \
              / {} = {} times as many are answered.",
             figures::count(few),
             figures::count(many),
@@ -36,9 +36,9 @@ pub(super) fn predicted(working: Working) -> Prediction {
 }
 
 impl Working {
-    /// Whether both sides worked on equally many processors: then there is nothing to gain here.
+    /// Whether both sides worked on equally many CPUs: then there is nothing to gain here.
     pub(crate) fn is_equal(self) -> bool {
-        self.processors.0 >= self.processors.1
+        self.cpus.0 >= self.cpus.1
     }
 }
 
@@ -47,9 +47,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twice_the_processors_answer_twice_as_many_unless_memory_runs_out() {
+    fn twice_the_cpus_answer_twice_as_many_unless_memory_runs_out() {
         let working = |dearer| Working {
-            processors: (1.0, 2.0),
+            cpus: (1.0, 2.0),
             cpu_per_request: (0.01, 0.01 * dearer),
         };
         let free = predicted(working(1.0));

@@ -10,17 +10,17 @@ const PERIOD_US: u32 = 100_000;
 /// What a group limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Limit {
-    /// The time of so many processors.
+    /// The time of so many CPUs.
     Quota(f64),
     /// The same, set on the group above.
     QuotaAbove(f64),
-    /// One processor, by the controller `cpuset`.
+    /// One CPU, by the controller `cpuset`.
     OneProcessor,
 }
 
 /// The limits of the table, with words for them.
 pub(crate) const LIMITS: &[(&str, Limit)] = &[
-    ("the group has one processor", Limit::OneProcessor),
+    ("the group has one CPU", Limit::OneProcessor),
     ("the group's quota is 1.5", Limit::Quota(1.5)),
     ("the group's quota is 0.5", Limit::Quota(0.5)),
     (
@@ -80,8 +80,8 @@ impl Group {
                     let memory = fs::read_to_string(mount.join("cpuset.mems")).unwrap_or_default();
                     write(&outer.join("cpuset.mems"), memory.trim())?;
                 }
-                let first = loadgen::processors::available();
-                let first = first.first().ok_or("no processor is known")?;
+                let first = loadgen::cpus::available();
+                let first = first.first().ok_or("no CPU is known")?;
                 write(&outer.join("cpuset.cpus"), &first.to_string())?;
             }
         }
@@ -147,7 +147,7 @@ fn mount(version: Version, controller: &str) -> Result<PathBuf, String> {
     Ok(mount)
 }
 
-// Quotas here are a few processors.
+// Quotas here are a few CPUs.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn micros(quota: f64) -> String {
     ((quota * f64::from(PERIOD_US)) as u64).to_string()

@@ -1,4 +1,4 @@
-//! What each counter of processors says under each limit that a system can set, and what too many
+//! What each counter of CPUs says under each limit that a system can set, and what too many
 //! workers cost. Prints Markdown for the book, whose recorded runs are
 //! `flamegraphs/measuring/limits.md` and `throttling.md`:
 //!
@@ -11,21 +11,21 @@
 //! groups of both versions where it may (as root, mostly). What it could not set, it says.
 
 mod cgroup;
-mod probe;
+mod bystander;
 mod throttling;
 
 use std::error::Error;
 
 use bench::counters::{Judged, Usable};
-use loadgen::processors;
+use loadgen::cpus;
 
 use crate::cgroup::Version;
-use crate::probe::{Order, Said, Under};
+use crate::bystander::{Order, Said, Under};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     match (arguments.next().as_deref(), arguments.next()) {
-        (Some(probe::COUNT), Some(order)) => probe::count(&order),
+        (Some(bystander::COUNT), Some(order)) => bystander::count(&order),
         (Some(throttling::WORK), Some(workers)) => throttling::work(workers.parse()?),
         (Some("throttling"), None) => throttling::table(),
         (None | Some("counters"), None) => {
@@ -40,27 +40,27 @@ fn main() -> Result<(), Box<dyn Error>> {
 type Row = (String, Result<Said, String>);
 
 fn counters() {
-    let first: Vec<usize> = processors::available().into_iter().take(1).collect();
+    let first: Vec<usize> = cpus::available().into_iter().take(1).collect();
     let (before, after) = (Order::AskThenPin, Order::PinThenAsk);
     let mut rows: Vec<Row> = vec![
-        ("none".to_owned(), probe::run(Order::Ask, Under::Nothing)),
+        ("none".to_owned(), bystander::run(Order::Ask, Under::Nothing)),
         (
-            "the process is started on one processor".to_owned(),
-            probe::run(Order::Ask, Under::Affinity(&first)),
+            "the process is started on one CPU".to_owned(),
+            bystander::run(Order::Ask, Under::Affinity(&first)),
         ),
         (
             "a thread pins itself to one, then it counts".to_owned(),
-            probe::run(after, Under::Nothing),
+            bystander::run(after, Under::Nothing),
         ),
         (
             "it counts, pins itself to one, and counts again".to_owned(),
-            probe::run(before, Under::Nothing),
+            bystander::run(before, Under::Nothing),
         ),
     ];
     for version in [Version::One, Version::Two] {
         for (words, limit) in cgroup::LIMITS {
             let said = cgroup::Group::limited(version, *limit)
-                .and_then(|group| probe::run(Order::Ask, Under::Group(&group)));
+                .and_then(|group| bystander::run(Order::Ask, Under::Group(&group)));
             rows.push((format!("{words}, cgroup {version}"), said));
         }
     }
@@ -72,7 +72,7 @@ fn counters() {
         }
     }
     println!(
-        "\nA count in **bold** is wrong: ↓ too few workers for the processors, ↑ too many for the time."
+        "\nA count in **bold** is wrong: ↓ too few workers for the CPUs, ↑ too many for the time."
     );
     let missing: Vec<String> = rows
         .iter()
@@ -101,9 +101,9 @@ fn line(limit: &str, said: &Said) -> String {
 
 fn may_use(usable: Usable) -> String {
     match usable.quota {
-        Some(quota) if quota < usable.processors as f64 => {
-            format!("{}, for the time of {quota}", usable.processors)
+        Some(quota) if quota < usable.cpus as f64 => {
+            format!("{}, for the time of {quota}", usable.cpus)
         }
-        _ => usable.processors.to_string(),
+        _ => usable.cpus.to_string(),
     }
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, Read, Write};
 use std::process::{Child, Command, Stdio};
 
 use bench::counters::{Counts, Usable};
-use loadgen::processors;
+use loadgen::cpus;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::Group;
@@ -45,7 +45,7 @@ impl Order {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Under<'a> {
     Nothing,
-    /// It may run on these processors.
+    /// It may run on these CPUs.
     Affinity(&'a [usize]),
     /// It is a member of this group.
     Group(&'a Group),
@@ -89,7 +89,7 @@ fn start(arguments: &[&str], under: Under<'_>) -> std::io::Result<Child> {
     // A child may run where the thread may that starts it: pin one for this.
     std::thread::scope(|scope| {
         let pinned = scope.spawn(|| {
-            processors::pin_current_thread(only).map_err(std::io::Error::other)?;
+            cpus::pin_current_thread(only).map_err(std::io::Error::other)?;
             command.spawn()
         });
         pinned
@@ -110,7 +110,7 @@ pub(crate) fn wait_for_limit() -> std::io::Result<()> {
 pub(crate) fn count(order: &str) -> Result<(), Box<dyn Error>> {
     wait_for_limit()?;
     let usable = Usable::here();
-    let pin = || processors::pin_current_thread(&processors::available()[..1]);
+    let pin = || cpus::pin_current_thread(&cpus::available()[..1]);
     let counts = if order == Order::PinThenAsk.word() {
         pin()?;
         Counts::now()

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::{Group, Limit, Version};
-use crate::probe::{Under, answer, wait_for_limit};
+use crate::bystander::{Under, answer, wait_for_limit};
 
 /// The argument that makes this program the process that works.
 pub(crate) const WORK: &str = "work";
 /// How long it works.
 const SPAN: Duration = Duration::from_secs(5);
-/// The quota: the time of so many processors.
+/// The quota: the time of so many CPUs.
 const QUOTA: f64 = 1.0;
-/// Processor time of a piece of work, about.
+/// CPU time of a piece of work, about.
 const PIECE: Duration = Duration::from_millis(2);
 
 /// What the workers of a process saw.
@@ -38,7 +38,7 @@ pub(crate) fn table() -> Result<(), Box<dyn Error>> {
     };
     match group() {
         Err(reason) => {
-            println!("Too many workers under a quota: not shown on this machine, {reason}.");
+            println!("Too many workers under a quota: inconclusive on this machine, {reason}.");
         }
         Ok(first) => {
             drop(first);
@@ -50,8 +50,8 @@ pub(crate) fn table() -> Result<(), Box<dyn Error>> {
                 println!("{}", row(workers, &group()?)?);
             }
             println!(
-                "\nA quota of {QUOTA} processor in periods of 100 ms, {} s each; a piece of work takes about \
-                 {} ms of a processor.",
+                "\nA quota of {QUOTA} CPU in periods of 100 ms, {} s each; a piece of work takes about \
+                 {} ms of a CPU.",
                 SPAN.as_secs(),
                 PIECE.as_millis()
             );

@@ -10,7 +10,7 @@ use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 use tempfile::TempDir;
 
 use super::{DriverError, Settings};
-use loadgen::processors;
+use loadgen::cpus;
 
 /// How often the child is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -26,8 +26,8 @@ pub(super) struct Task<'s> {
     pub(super) whole: Duration,
     /// The recorded part, at the end of the load.
     pub(super) recorded: Duration,
-    /// The tool cannot use more processors than this, however many it is given.
-    pub(super) most_processors: usize,
+    /// The tool cannot use more CPUs than this, however many it is given.
+    pub(super) most_cpus: usize,
     scratch: TempDir,
 }
 
@@ -38,10 +38,10 @@ pub(super) struct Ended {
     pub(super) summary: String,
     /// `None` after a signal.
     pub(super) exit_code: Option<i32>,
-    /// Processor time over the recorded part, as a share of what the tool could use.
+    /// CPU time over the recorded part, as a share of what the tool could use.
     pub(super) cpu_share: Option<f64>,
     /// Time that its threads were ready to run but did not, as a share of the same. They wait
-    /// for each other, too, but neither Go nor Python has more of them ready than processors.
+    /// for each other, too, but neither Go nor Python has more of them ready than CPUs.
     pub(super) waited_share: Option<f64>,
 }
 
@@ -51,7 +51,7 @@ impl<'s> Task<'s> {
         settings: Settings<'s>,
         whole: Duration,
         recorded: Duration,
-        most_processors: usize,
+        most_cpus: usize,
     ) -> Result<Self, DriverError> {
         if find(settings.program).is_none() {
             return Err(DriverError::Missing {
@@ -74,7 +74,7 @@ impl<'s> Task<'s> {
             settings,
             whole,
             recorded,
-            most_processors,
+            most_cpus,
             scratch,
         })
     }
@@ -90,7 +90,7 @@ impl<'s> Task<'s> {
         arguments: impl FnOnce(&mut Command) + Send,
     ) -> Result<Ended, DriverError> {
         // On a thread of its own, that lives as long as the child: the child inherits this
-        // thread's processors, and the kernel ends it when this thread is gone.
+        // thread's CPUs, and the kernel ends it when this thread is gone.
         std::thread::scope(|scope| {
             scope
                 .spawn(|| self.run_here(arguments))
@@ -101,7 +101,7 @@ impl<'s> Task<'s> {
 
     fn run_here(&self, arguments: impl FnOnce(&mut Command)) -> Result<Ended, DriverError> {
         if cfg!(target_os = "linux") {
-            processors::pin_current_thread(self.settings.processors)?;
+            cpus::pin_current_thread(self.settings.cpus)?;
         }
         let said = self.scratch.path().join("stderr");
         let errors = File::create(&said).map_err(|reason| self.start_error(reason))?;
@@ -118,14 +118,14 @@ impl<'s> Task<'s> {
             return Err(DriverError::Failed {
                 tool: self.tool,
                 status: status.to_string(),
-                words: last_words(&said),
+                words: stderr_tail(&said),
             });
         };
         Ok(Ended {
             summary,
             exit_code: status.code(),
-            cpu_share: cpu.share(self.recorded, self.processors_usable()),
-            waited_share: cpu.waited(self.recorded, self.processors_usable()),
+            cpu_share: cpu.share(self.recorded, self.cpus_usable()),
+            waited_share: cpu.waited(self.recorded, self.cpus_usable()),
         })
     }
 
@@ -159,12 +159,12 @@ impl<'s> Task<'s> {
         }
     }
 
-    fn processors_usable(&self) -> usize {
-        let given = match self.settings.processors.len() {
+    fn cpus_usable(&self) -> usize {
+        let given = match self.settings.cpus.len() {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             given => given,
         };
-        given.min(self.most_processors)
+        given.min(self.most_cpus)
     }
 
     fn start_error(&self, reason: io::Error) -> DriverError {
@@ -213,7 +213,7 @@ fn find(program: &Path) -> Option<PathBuf> {
         .find(|candidate| candidate.is_file())
 }
 
-/// Processor time of the child so far, sampled.
+/// CPU time of the child so far, sampled.
 struct CpuTime {
     /// `None` where the system does not tell.
     system: Option<System>,
@@ -249,7 +249,7 @@ impl CpuTime {
         if let Some(process) = system.process(self.pid) {
             // Threads that have ended are not counted any more: at the very end, all but one.
             let before = self.samples.last().and_then(|sample| sample.waited);
-            let now = processors::process_waited_for_processor(self.pid.as_u32());
+            let now = cpus::process_waited_for_cpu(self.pid.as_u32());
             self.samples.push(Sample {
                 at: Instant::now(),
                 used: Duration::from_millis(process.accumulated_cpu_time()),
@@ -259,17 +259,17 @@ impl CpuTime {
     }
 
     /// Used over the last `span` of the child's life, which is when its load was recorded.
-    fn share(&self, span: Duration, processors: usize) -> Option<f64> {
+    fn share(&self, span: Duration, cpus: usize) -> Option<f64> {
         let (start, end) = self.ends(span)?;
         let used = end.used.saturating_sub(start.used).as_secs_f64();
-        Some(used / (end.at - start.at).as_secs_f64() / processors as f64)
+        Some(used / (end.at - start.at).as_secs_f64() / cpus as f64)
     }
 
     /// Waited over the same time.
-    fn waited(&self, span: Duration, processors: usize) -> Option<f64> {
+    fn waited(&self, span: Duration, cpus: usize) -> Option<f64> {
         let (start, end) = self.ends(span)?;
         let waited = end.waited?.saturating_sub(start.waited?).as_secs_f64();
-        Some(waited / (end.at - start.at).as_secs_f64() / processors as f64)
+        Some(waited / (end.at - start.at).as_secs_f64() / cpus as f64)
     }
 
     fn ends(&self, span: Duration) -> Option<(Sample, Sample)> {
@@ -284,7 +284,7 @@ impl CpuTime {
 }
 
 /// The last lines of a log, on one line.
-fn last_words(log: &Path) -> String {
+fn stderr_tail(log: &Path) -> String {
     const LINES: usize = 5;
     let text = fs::read_to_string(log).unwrap_or_default();
     let lines: Vec<&str> = text

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::child::{Ended, Task};
 use super::{DriverError, Settings};
-use loadgen::processors::allow_open_files;
+use loadgen::cpus::allow_open_files;
 use measurement::load::Load;
 use measurement::outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome};
 
@@ -46,7 +46,7 @@ pub fn run(
             ("USERS", load.users.to_string()),
             ("THINK", seconds(think)),
             ("WRITE_SHARE", super::write_share(load)),
-            ("PROBE_PER_SECOND", super::probe_per_second(load)),
+            ("PROBE_PER_SECOND", super::bystanders_per_second(load)),
             ("WARM_UP", seconds(load.warm_up)),
             ("DURATION", seconds(load.duration)),
             ("TIME_OUT", seconds(load.time_out)),
@@ -172,7 +172,7 @@ fn read(
         first_wrong_answer: None,
         unfinished: 0,
         writes: 0,
-        probe: None,
+        bystander: None,
         latency,
         service_latency: None,
         per_second: Vec::new(),

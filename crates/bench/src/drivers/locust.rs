@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::child::{Ended, Task};
 use super::{DriverError, Settings};
-use loadgen::processors::allow_open_files;
+use loadgen::cpus::allow_open_files;
 use measurement::load::Load;
 use measurement::outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome};
 
@@ -43,7 +43,7 @@ pub fn run(
     // Locust takes whole seconds.
     let exact = ramp + warm_up + load.duration;
     let whole = Duration::from_secs(exact.as_secs() + u64::from(exact.subsec_nanos() > 0));
-    // Python runs on one processor at a time.
+    // Python runs on one CPU at a time.
     let task = Task::new(TOOL, *settings, whole, load.duration, 1)?;
     let ended = task.run(|command| {
         command
@@ -58,7 +58,10 @@ pub fn run(
             .args(["--run-time", &format!("{}s", whole.as_secs())])
             .args(["--think", &think.as_secs_f64().to_string()])
             .args(["--write-share", &super::write_share(load)])
-            .args(["--probe-per-second", &super::probe_per_second(load)])
+            .args([
+                "--bystander-per-second",
+                &super::bystanders_per_second(load),
+            ])
             .args(["--warm-up", &warm_up.as_secs_f64().to_string()])
             .args(["--time-out", &load.time_out.as_secs_f64().to_string()])
             .args(["--alone-ms", &super::alone_ms(settings)])
@@ -118,7 +121,7 @@ fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
             .map(|cause| cause[WRONG.len()..].to_owned()),
         unfinished: 0,
         writes: 0,
-        probe: None,
+        bystander: None,
         latency: Latency {
             mean_ms: summary.mean_ms,
             min_ms: summary.min_ms,

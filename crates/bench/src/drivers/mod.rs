@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use loadgen::cpus::{FileLimit, PinError};
 use loadgen::interrupt::Interrupt;
-use loadgen::processors::{FileLimit, PinError};
 use measurement::load::{Arrivals, Load};
 
 /// How a tool is run, apart from the load itself.
@@ -22,8 +22,8 @@ pub struct Settings<'s> {
     pub program: &'s Path,
     /// The chapter's script for this tool.
     pub script: &'s Path,
-    /// The processors that the tool may use (Linux only; elsewhere, and if empty: all).
-    pub processors: &'s [usize],
+    /// The CPUs that the tool may use (Linux only; elsewhere, and if empty: all).
+    pub cpus: &'s [usize],
     /// What an answer takes with nobody else there, for scripts that compare with it. Without it
     /// they find out by themselves, which is wrong where others are there already.
     pub alone: Option<Duration>,
@@ -61,7 +61,7 @@ pub enum DriverError {
     /// Too few file descriptors for the users' connections.
     #[error(transparent)]
     Files(#[from] FileLimit),
-    /// A processor that the run may not use.
+    /// A CPU that the run may not use.
     #[error(transparent)]
     Pin(#[from] PinError),
     /// The tool could not be started or watched.
@@ -111,10 +111,13 @@ fn write_share(load: &Load) -> String {
     share.to_string()
 }
 
-/// The probes a second of a load, as both tools' scripts take them. What they saw of them stays in
+/// The bystanders a second of a load, as both tools' scripts take them. What they saw of them stays in
 /// their thresholds.
-fn probe_per_second(load: &Load) -> String {
-    let rate = load.probe.as_ref().map_or(0.0, |probe| probe.per_second);
+fn bystanders_per_second(load: &Load) -> String {
+    let rate = load
+        .bystander
+        .as_ref()
+        .map_or(0.0, |bystander| bystander.per_second);
     rate.to_string()
 }
 

@@ -1,4 +1,4 @@
-//! The processor time that Linux control groups (v1 and v2) allow, and how
+//! The CPU time that Linux control groups (v1 and v2) allow, and how
 //! long they have held a process back. Elsewhere there are none.
 
 use std::{
@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-/// Processors that the tightest quota above this process allows, such as 1.5.
+/// CPUs that the tightest quota above this process allows, such as 1.5.
 /// `None` without one.
 pub fn limit() -> Option<f64> {
     limit_under(Path::new("/"))

@@ -108,7 +108,7 @@ fn drive(
     let settings = Settings {
         program,
         script,
-        processors: &[],
+        cpus: &[],
         alone: None,
         interrupt,
     };
@@ -170,7 +170,7 @@ fn locusts_summary_becomes_an_outcome() {
 }
 
 #[test]
-fn processor_time_is_measured_over_the_recorded_part() {
+fn cpu_time_is_measured_over_the_recorded_part() {
     // A second idle, then at least the five that are recorded busy: `date` tells whole seconds, so
     // that the loop ends up to one before its time.
     let fake = Fake::new(
@@ -232,7 +232,7 @@ fn a_load_that_the_scripts_cannot_send_is_refused() {
     let settings = Settings {
         program: &fake.path("tool"),
         script: &fake.path("script"),
-        processors: &[],
+        cpus: &[],
         alone: None,
         interrupt: &fake.interrupt,
     };

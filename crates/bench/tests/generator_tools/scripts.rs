@@ -75,8 +75,8 @@ fn scripts_default_to_the_chapters_load() {
     for chapter in chapters() {
         let (number, load) = (chapter.chapter, &chapter.load);
         let mut settings = vec![("think", "think", load.think_s.to_string())];
-        settings.push(match load.users_per_processor {
-            Some(each) => ("usersPerProcessor", "users_per_processor", each.to_string()),
+        settings.push(match load.users_per_cpu {
+            Some(each) => ("usersPerProcessor", "users_per_cpu", each.to_string()),
             None => ("users", "users", load.users.to_string()),
         });
         if load.write_share > 0.0 {
@@ -104,16 +104,16 @@ fn scripts_default_to_the_chapters_load() {
 #[test]
 fn scripts_probe_what_the_chapter_probes() {
     for chapter in chapters() {
-        let Some(probe) = &chapter.probe else {
+        let Some(bystander) = &chapter.bystander else {
             continue;
         };
-        let (number, rate) = (chapter.chapter, chapter.load.probe_per_second);
+        let (number, rate) = (chapter.chapter, chapter.load.bystanders_per_second);
         for (script, quote, key) in [
             (format!("k6/chapter{number}.js"), '\'', "perSecond: "),
             (format!("locust/chapter{number}.py"), '"', "per_second="),
         ] {
-            says(&script, &format!("{quote}{}{quote}", probe.path));
-            says(&script, &format!("{quote}{}{quote}", probe.answer));
+            says(&script, &format!("{quote}{}{quote}", bystander.path));
+            says(&script, &format!("{quote}{}{quote}", bystander.answer));
             says(&script, &format!("{key}{rate},"));
         }
     }

@@ -103,8 +103,8 @@ fn closing_is_told_from_closing_in_the_middle() {
     let server = Server::start(|index, _| {
         let whole = answer("200 OK", "6");
         match index % 3 {
-            0 => Reaction::LastWords(Vec::new()),
-            1 => Reaction::LastWords(whole[..whole.len() - 1].to_vec()),
+            0 => Reaction::StderrTail(Vec::new()),
+            1 => Reaction::StderrTail(whole[..whole.len() - 1].to_vec()),
             _ => Reaction::Answer(whole),
         }
     });
@@ -127,7 +127,7 @@ fn a_server_may_close_after_an_answer() {
     // With a word of warning, and without: the next request takes a new connection.
     for head in ["connection: close\r\n", ""] {
         let server = Server::start(move |_, _| {
-            Reaction::LastWords(
+            Reaction::StderrTail(
                 format!("HTTP/1.1 200 OK\r\n{head}content-length: 1\r\n\r\n6").into_bytes(),
             )
         });
@@ -151,7 +151,7 @@ fn chunks_and_bodies_to_the_end_of_the_connection_are_read() {
     let outcome = send(server.address, &load(2));
     assert!(outcome.completed > 0 && outcome.wrong_answers == 0 && outcome.error_count() == 0);
 
-    let server = Server::start(|_, _| Reaction::LastWords(b"HTTP/1.1 200 OK\r\n\r\n6".to_vec()));
+    let server = Server::start(|_, _| Reaction::StderrTail(b"HTTP/1.1 200 OK\r\n\r\n6".to_vec()));
     let outcome = send(server.address, &load(2));
     assert!(outcome.completed > 0 && outcome.wrong_answers == 0 && outcome.error_count() == 0);
 }
@@ -165,6 +165,6 @@ fn what_is_not_http_is_said_so() {
         "{:?}",
         outcome.errors
     );
-    // A broken server is not asked as fast as the processor allows.
+    // A broken server is not asked as fast as the CPU allows.
     assert!(outcome.error_count() < 50, "{:?}", outcome.errors);
 }

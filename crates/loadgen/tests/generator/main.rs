@@ -8,10 +8,10 @@ mod timing;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use loadgen::cpus;
 use loadgen::interrupt::Interrupt;
-use loadgen::processors;
 use loadgen::{GeneratorError, Settings, run};
-use measurement::load::{Arrivals, Exchange, Load, Probe, Writes};
+use measurement::load::{Arrivals, Bystander, Exchange, Load, Writes};
 use measurement::outcome::Outcome;
 use server::{Reaction, Server, answer, ok};
 
@@ -29,13 +29,9 @@ fn send(target: SocketAddr, load: &Load) -> Outcome {
     send_with(target, load, &[]).unwrap()
 }
 
-fn send_with(
-    target: SocketAddr,
-    load: &Load,
-    processors: &[usize],
-) -> Result<Outcome, GeneratorError> {
+fn send_with(target: SocketAddr, load: &Load, cpus: &[usize]) -> Result<Outcome, GeneratorError> {
     let settings = Settings {
-        processors,
+        cpus,
         interrupt: &Interrupt::new(),
         progress: None,
     };
@@ -62,14 +58,14 @@ fn counts_agree_with_the_server() {
 
 #[test]
 fn two_threads_share_the_users() {
-    let processors = processors::available();
-    if processors.len() < 2 || cfg!(target_os = "macos") {
+    let cpus = cpus::available();
+    if cpus.len() < 2 || cfg!(target_os = "macos") {
         return;
     }
     let server = Server::start(|_, _| {
         Reaction::Late(Duration::from_millis(5), server::answer("200 OK", "6"))
     });
-    let outcome = send_with(server.address, &load(9), &processors[..2]).unwrap();
+    let outcome = send_with(server.address, &load(9), &cpus[..2]).unwrap();
     assert!(outcome.completed > 0);
     assert_eq!(outcome.per_second.iter().sum::<u64>(), outcome.completed);
     assert_eq!(outcome.generator.users, 9);
@@ -78,12 +74,12 @@ fn two_threads_share_the_users() {
 
 #[test]
 fn more_threads_than_users_are_not_started() {
-    let processors = processors::available();
-    if processors.len() < 2 || cfg!(target_os = "macos") {
+    let cpus = cpus::available();
+    if cpus.len() < 2 || cfg!(target_os = "macos") {
         return;
     }
     let server = Server::start(|_, _| ok("6"));
-    let outcome = send_with(server.address, &load(1), &processors).unwrap();
+    let outcome = send_with(server.address, &load(1), &cpus).unwrap();
     assert!(outcome.completed > 0);
 }
 
@@ -154,7 +150,7 @@ fn an_interrupt_ends_the_run_soon() {
         ..load(50)
     };
     let settings = Settings {
-        processors: &[],
+        cpus: &[],
         interrupt: &interrupt,
         progress: None,
     };
@@ -168,7 +164,7 @@ fn progress_is_told() {
     let server = Server::start(|_, _| ok("6"));
     let told = std::cell::RefCell::new(Vec::new());
     let settings = Settings {
-        processors: &[],
+        cpus: &[],
         interrupt: &Interrupt::new(),
         progress: Some(&|progress| told.borrow_mut().push(progress)),
     };
@@ -191,8 +187,8 @@ fn what_cannot_be_sent_is_said_in_a_sentence() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap()
     };
-    let sentence = |target, load: &Load, processors: &[usize]| {
-        send_with(target, load, processors).unwrap_err().to_string()
+    let sentence = |target, load: &Load, cpus: &[usize]| {
+        send_with(target, load, cpus).unwrap_err().to_string()
     };
     let text = sentence(nobody, &load(1), &[]);
     assert!(
@@ -215,7 +211,7 @@ fn what_cannot_be_sent_is_said_in_a_sentence() {
         let server = Server::start(|_, _| ok("6"));
         let text = sentence(server.address, &load(1), &[4000]);
         assert!(
-            text.starts_with("cannot pin a thread to processor [4000]"),
+            text.starts_with("cannot pin a thread to CPU [4000]"),
             "{text}"
         );
     }
@@ -257,13 +253,17 @@ fn a_probe_keeps_its_pace_beside_a_slow_load() {
     });
     let mut load = load(4);
     load.duration = Duration::from_secs(1);
-    load.probe = Some(Probe {
+    load.bystander = Some(Bystander {
         exchange: Exchange::get("/ping", "pong"),
         per_second: 100.0,
     });
     let outcome = send(server.address, &load);
-    let probe = outcome.probe.expect("the load has a probe");
-    assert!(probe.errors.is_empty(), "{:?}", probe.errors);
-    assert!((20..=110).contains(&probe.completed), "{}", probe.completed);
+    let bystander = outcome.bystander.expect("the load has a bystander");
+    assert!(bystander.errors.is_empty(), "{:?}", bystander.errors);
+    assert!(
+        (20..=110).contains(&bystander.completed),
+        "{}",
+        bystander.completed
+    );
     assert!(outcome.latency.min_ms >= 100.0, "its own requests only");
 }

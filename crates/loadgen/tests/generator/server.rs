@@ -16,7 +16,7 @@ pub(crate) enum Reaction {
     /// These bytes after a while.
     Late(Duration, Vec<u8>),
     /// These bytes, then the connection is closed.
-    LastWords(Vec<u8>),
+    StderrTail(Vec<u8>),
     /// Nothing, ever.
     Silence,
 }
@@ -107,7 +107,7 @@ async fn serve(mut stream: TcpStream, requests: &AtomicUsize, react: &React) -> 
                 tokio::time::sleep(wait).await;
                 stream.write_all(&bytes).await?;
             }
-            Reaction::LastWords(bytes) => return stream.write_all(&bytes).await,
+            Reaction::StderrTail(bytes) => return stream.write_all(&bytes).await,
             Reaction::Silence => {}
         }
     }

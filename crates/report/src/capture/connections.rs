@@ -2,13 +2,13 @@
 
 use crate::plots::{self, PlotError, Series};
 use measurement::{
-    claim::{PROBLEM, SOLUTION},
+    claim::PROBLEM,
     record::{ConnectionsAt, Purpose, Record},
 };
 
 /// Connections taken up and finished since the load began, of problem and solution.
 pub(super) fn plots(record: &Record) -> [(&'static str, Result<String, PlotError>); 2] {
-    let of = |variant| {
+    let of = |variant: &str| {
         let line = |name: &str, count: fn(&ConnectionsAt) -> u64| Series {
             name: name.to_owned(),
             points: record
@@ -30,6 +30,6 @@ pub(super) fn plots(record: &Record) -> [(&'static str, Result<String, PlotError
     };
     [
         ("connections-problem", of(PROBLEM)),
-        ("connections-solution", of(SOLUTION)),
+        ("connections-solution", of(&record.variant)),
     ]
 }

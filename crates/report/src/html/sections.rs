@@ -1,99 +1,49 @@
 //! The report's tables.
 
+use analysis::verdict::Analysis;
 use maud::{Markup, html};
+use measurement::{claim::Metric, figures, outcome::GeneratorKind, record::Record};
 
 use crate::{
-    capture::Capture,
-    table::{self, effect_in_words, median_text, purpose_in_words},
-};
-use analysis::verdict::{Analysis, limit_in_words};
-use measurement::{
-    claim::{Metric, PROBLEM, SOLUTION},
-    figures,
-    outcome::GeneratorKind,
-    record::Record,
+    rows::{rows, unknown},
+    table::{self, purpose_in_words},
 };
 
-/// Prediction, mechanism and effect side by side.
-pub(super) fn claim(capture: &Capture, analysis: &Analysis) -> Markup {
-    let record = &capture.record;
-    let chapter = &record.chapter;
-    let (mechanism, effect) = (&analysis.mechanism, &analysis.effect);
-    let count = |value: Option<f64>| value.map_or_else(unknown, figures::count);
-    let prediction = analysis.prediction.as_ref();
-    let bounds = prediction.and_then(|prediction| prediction.problem.zip(prediction.solution));
-    let bound_text =
-        |bound: Option<f64>| bound.map_or_else(String::new, |bound| figures::count(bound.round()));
+/// Predictions, root causes, effects and guardrails side by side.
+pub(super) fn claims(record: &Record, analysis: &Analysis) -> Markup {
     html! {
-        section aria-labelledby="claim" {
-            h2 #claim { "Predicted and measured" }
+        section aria-labelledby="claims" {
+            h2 #claims { "Predicted and measured" }
             @if let Some(prediction) = &analysis.prediction { p { (prediction.sentence) } }
             div.scroll.claim tabindex="0" role="region" aria-label="Predicted and measured" {
                 table {
-                    thead { tr { th scope="col" {} th.number scope="col" { "problem" } th.number scope="col" { "solution" } th scope="col" {} } }
+                    thead { tr { th scope="col" {} th.number scope="col" { "problem" } th.number scope="col" { (record.variant) } th scope="col" {} } }
                     tbody {
-                        tr {
-                            th scope="row" { "Law: " (chapter.law.name()) @if bounds.is_some() { ", requests a second at most" } }
-                            td.number { (bound_text(bounds.map(|(problem, _)| problem))) }
-                            td.number { (bound_text(bounds.map(|(_, solution)| solution))) }
-                            td.remark { (table::law_in_words(analysis)) }
-                        }
-                        tr {
-                            th scope="row" { "Mechanism: " (mechanism.name) }
-                            td.number { (count(mechanism.problem)) }
-                            td.number { (count(mechanism.solution)) }
-                            td.remark { "claimed: " (limit_in_words(chapter.mechanism.problem, chapter.mechanism_users())) ", "
-                                (limit_in_words(chapter.mechanism.solution, chapter.mechanism_users())) }
-                        }
-                        @for beside in &chapter.beside {
+                        @for row in rows(record, analysis) {
                             tr {
-                                th scope="row" { (table::sentence_case(&beside.name)) }
-                                @for variant in [PROBLEM, SOLUTION] {
-                                    td.number { (table::beside_text(record, beside, variant).unwrap_or_else(unknown)) }
+                                th scope="row" {
+                                    @if row.label.is_empty() { (table::sentence_case(&row.name)) } @else { (row.label) ": " (row.name) }
                                 }
-                                td.remark {}
-                            }
-                        }
-                        tr {
-                            th scope="row" { "Effect: " (effect.metric.label()) }
-                            td.number { (median_text(record, effect.metric, PROBLEM)) }
-                            td.number { (median_text(record, effect.metric, SOLUTION)) }
-                            td.remark { (effect_in_words(analysis)) }
-                        }
-                        @for metric in [Metric::RequestsPerSecond, Metric::P50Ms, Metric::P99Ms] {
-                            @if metric != effect.metric {
-                                tr {
-                                    th scope="row" { (table::sentence_case(metric.label())) }
-                                    @for variant in [PROBLEM, SOLUTION] {
-                                        td.number { (median_text(record, metric, variant)) }
-                                    }
-                                    td.remark {}
-                                }
-                            }
-                        }
-                        @for claim in table::other_claims(record, analysis) {
-                            tr {
-                                th scope="row" { (table::sentence_case(&claim.name)) }
-                                td.number { (claim.problem) }
-                                td.number { (claim.solution) }
-                                td.remark { (claim.remark) }
+                                td.number { (row.problem) }
+                                td.number { (row.fix) }
+                                td.remark { (row.remark) }
                             }
                         }
                     }
                 }
             }
-            (settings(record))
+            (scenarios(record))
         }
     }
 }
 
-fn settings(record: &Record) -> Markup {
+fn scenarios(record: &Record) -> Markup {
     html! {
         p {
-            "Settings: "
-            @for (index, (name, setting)) in record.chapter.settings.iter().enumerate() {
+            "Scenarios: "
+            @for (index, (name, scenario)) in record.chapter.scenarios.iter().enumerate() {
                 @if index > 0 { "; " }
-                (name) ", " (setting.in_words())
+                (name) ", " (scenario.in_words())
             }
             ". Closed loop: a user waits for the answer before asking again."
         }
@@ -147,7 +97,7 @@ pub(super) fn rounds(record: &Record) -> Markup {
                 table.raw {
                     thead { tr {
                         @for (heading, number) in [
-                            ("round", true), ("why", false), ("variant", false), ("setting", false),
+                            ("round", true), ("why", false), ("variant", false), ("scenario", false),
                             ("answers", true), ("a second", true), ("median", true), ("p99", true), ("slowest", true), ("unanswered", true),
                             ("errors", true), ("generator CPU", true), ("server CPU", true),
                         ] {
@@ -164,7 +114,7 @@ pub(super) fn rounds(record: &Record) -> Markup {
                                     @if outcome.generator.name != GeneratorKind::Embedded { ", " (outcome.generator.name) }
                                 }
                                 td { (round.variant) }
-                                td { (round.setting) }
+                                td { (round.scenario) }
                                 td.number { (figures::count(outcome.completed as f64)) }
                                 td.number { (Metric::RequestsPerSecond.text(outcome.requests_per_second)) }
                                 td.number { (Metric::P50Ms.text_of(outcome)) }
@@ -221,8 +171,4 @@ pub(super) fn published(record: &Record) -> Markup {
             }
         }
     }
-}
-
-fn unknown() -> String {
-    "unknown".to_owned()
 }

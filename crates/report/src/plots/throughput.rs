@@ -11,17 +11,22 @@ use measurement::{
     record::{Purpose, Round},
 };
 
-/// Requests a second of the A/A rounds (hollow) and the ABBA rounds (filled).
+/// Requests per second of the A/A rounds (hollow) and the ABBA rounds (filled) in one scenario.
 /// Other rounds ran another load and are left out.
 ///
 /// # Errors
 ///
 /// When none of them has answers.
-pub fn throughput_of_rounds(title: &str, rounds: &[Round]) -> Result<String, PlotError> {
+pub fn throughput_of_rounds(
+    title: &str,
+    rounds: &[Round],
+    scenario: &str,
+) -> Result<String, PlotError> {
     // Numbered as everywhere else: by the place among all rounds.
     let shown: Vec<(f64, &Round)> = (1_u32..)
         .zip(rounds)
-        .filter(|(_, round)| matches!(round.purpose, Purpose::Equal | Purpose::Effect))
+        .filter(|(_, round)| round.scenario == scenario)
+        .filter(|(_, round)| matches!(round.purpose, Purpose::Equal | Purpose::Claim))
         .filter(|(_, round)| round.outcome.requests_per_second > 0.0)
         .filter(|(_, round)| canvas::is_drawable(round.outcome.requests_per_second))
         .map(|(number, round)| (f64::from(number), round))
@@ -37,7 +42,7 @@ pub fn throughput_of_rounds(title: &str, rounds: &[Round]) -> Result<String, Plo
         return Err(PlotError::Empty(title.to_owned()));
     };
     let description = format!(
-        "Requests a second of {} rounds, from {} to {}.",
+        "Requests per second of {} rounds, from {} to {}.",
         shown.len(),
         figures::ratio(low),
         figures::ratio(high)
@@ -53,7 +58,7 @@ pub fn throughput_of_rounds(title: &str, rounds: &[Round]) -> Result<String, Plo
             .configure_mesh()
             .disable_x_mesh()
             .x_desc("round, in the order in which they ran")
-            .y_desc("requests a second (log scale)")
+            .y_desc("requests per second (log scale)")
             .x_label_formatter(&|x| whole(*x))
             .y_label_formatter(&|rate| figures::count(*rate))
             .x_labels(if *last > 14.0 { 10 } else { 20 })
@@ -84,7 +89,7 @@ fn whole(x: f64) -> String {
 
 fn key(shown: &[(f64, &Round)]) -> Vec<KeyEntry> {
     let mut key: Vec<KeyEntry> = Vec::new();
-    for (purpose, hollow) in [(Purpose::Effect, false), (Purpose::Equal, true)] {
+    for (purpose, hollow) in [(Purpose::Claim, false), (Purpose::Equal, true)] {
         let rounds = shown.iter().filter(|(_, round)| round.purpose == purpose);
         for variant in canvas::variants(rounds.map(|(_, round)| *round)) {
             key.push(KeyEntry {

@@ -1,4 +1,4 @@
-//! Anything over time: connections, lateness, requests a second.
+//! Anything over time: connections, lateness, requests per second.
 
 use plotters::prelude::{ChartBuilder, LineSeries};
 

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::Summary;
-use crate::table::point_in_words;
 use measurement::figures;
+
+use super::Summary;
+use crate::rows::Row;
 
 const WIDTH: usize = 80;
 const LABEL: usize = 12;
@@ -13,7 +14,6 @@ impl Summary {
     /// The short table for people, at most 80 columns wide. The verdict comes
     /// last, where a terminal leaves the eye.
     pub fn table(&self) -> String {
-        let number = |value: Option<f64>| value.map_or_else(unknown, figures::count);
         let mut text = String::new();
         let title = format!("Chapter {}: {}", self.chapter, self.title);
         let _ = writeln!(
@@ -21,53 +21,15 @@ impl Summary {
             "{title}\n{}",
             "-".repeat(title.chars().count().min(WIDTH))
         );
-        let mut row = |label: &str, words: &str| add_row(&mut text, label, words);
-        row(
-            "Law",
-            &format!(
-                "{} predicts {} times.",
-                self.law.name,
-                self.law
-                    .predicted_ratio
-                    .map_or_else(unknown, figures::ratio)
-            ),
-        );
-        row(
-            "Mechanism",
-            &format!(
-                "{}: {} in the problem, {} in the solution.",
-                self.mechanism.name,
-                number(self.mechanism.problem),
-                number(self.mechanism.solution)
-            ),
-        );
-        for beside in &self.beside {
-            let text = |reading: &Option<String>| reading.clone().unwrap_or_else(unknown);
-            row(
-                "Beside it",
-                &format!(
-                    "{}: {} in the problem, {} in the solution.",
-                    beside.name,
-                    text(&beside.problem),
-                    text(&beside.solution)
-                ),
-            );
+        let mut line = |label: &str, words: &str| add_line(&mut text, label, words);
+        for row in &self.rows {
+            line(row.label, &self.in_words(row));
         }
-        row("Effect", &self.effect_in_words());
-        let floor = self
-            .effect
-            .noise_floor
-            .map_or_else(unknown, figures::percent);
-        row(
-            "Noise floor",
-            &format!("{floor}: so far apart were equal servers at most."),
-        );
-        self.add_further_findings(&mut row);
         let share = self.generator.cpu_share.map_or_else(
-            || "unknown processor time".to_owned(),
-            |share| format!("at most {} of its processor time", figures::percent(share)),
+            || "unknown CPU time".to_owned(),
+            |share| format!("at most {} of its CPU time", figures::percent(share)),
         );
-        row(
+        line(
             "Generator",
             &format!(
                 "{}, {}, {share}.",
@@ -81,9 +43,9 @@ impl Summary {
                 .iter()
                 .map(|published| format!("{} ({})", published.value, published.label))
                 .collect();
-            row("Published", &format!("elsewhere: {}.", figures.join("; ")));
+            line("Published", &format!("elsewhere: {}.", figures.join("; ")));
         }
-        row(
+        line(
             "Verdict",
             &format!(
                 "{}: {}",
@@ -92,96 +54,28 @@ impl Summary {
             ),
         );
         if let Some(report) = &self.report {
-            row("Report", report);
+            line("Report", report);
         }
         text
     }
 
-    /// What only some chapters claim: nearness to a law, what the cure costs, other settings.
-    fn add_further_findings(&self, row: &mut impl FnMut(&str, &str)) {
-        let share = |share: Option<f64>| share.map_or_else(unknown, figures::percent);
-        if let Some(bound) = &self.bound {
-            row(
-                "At the law",
-                &format!(
-                    "{} of the {} a second that {} allows in the setting `{}`.",
-                    figures::percent(bound.share),
-                    figures::count(bound.bound.round()),
-                    self.law.name,
-                    bound.setting
-                ),
-            );
-        }
-        if let Some(utilised) = &self.utilised {
-            row(
-                "Utilised",
-                &format!(
-                    "{} of the utilisation law's bound for the processor time given{}; at least {} was \
-                     claimed.",
-                    share(utilised.share),
-                    figures::interval_of_share(utilised.interval),
-                    figures::percent(utilised.claimed)
-                ),
-            );
-        }
-        if let Some(price) = &self.price {
-            row(
-                "Price",
-                &format!(
-                    "{} of the problem's requests a second{}; at least {} was claimed.",
-                    share(price.throughput),
-                    figures::interval_of_share(price.interval),
-                    figures::percent(price.claimed)
-                ),
-            );
-            let reading = |value: Option<f64>| value.map_or_else(unknown, figures::count);
-            for one in &price.limits {
-                row(
-                    "Price",
-                    &format!(
-                        "{}: {} in the problem, {} in the solution; at most {} was claimed.",
-                        one.limit.name,
-                        reading(one.problem),
-                        reading(one.solution),
-                        figures::count(one.limit.at_most)
-                    ),
-                );
-            }
-        }
-        for point in &self.points {
-            row(
-                "Elsewhere",
-                &format!("{}: {}.", point.setting, point_in_words(point)),
-            );
-        }
-    }
-
-    fn effect_in_words(&self) -> String {
-        let effect = &self.effect;
-        let metric = effect.metric;
-        let (Some(ratio), Some((low, high))) = (effect.ratio, effect.interval) else {
-            return format!("{}: no ratio could be formed.", metric.label());
+    fn in_words(&self, row: &Row) -> String {
+        let figures = match (row.problem.as_str(), row.fix.as_str()) {
+            ("", "") => String::new(),
+            (problem, fix) => format!(": {problem} in the problem, {fix} in the {}", self.variant),
         };
-        let value = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), |v| metric.text(v));
-        format!(
-            "{}: {}, 95 % interval {} to {} ({} against {}).",
-            metric.label(),
-            figures::gain(ratio),
-            figures::ratio(low),
-            figures::ratio(high),
-            value(effect.problem),
-            value(effect.solution)
-        )
+        let remark = if row.remark.is_empty() {
+            String::new()
+        } else {
+            format!("; {}", row.remark)
+        };
+        format!("{}{figures}{remark}.", row.name)
     }
-}
-
-fn unknown() -> String {
-    "unknown".to_owned()
 }
 
 /// A label and its words, broken between words, the rest below the first.
 /// A word longer than the line, such as a path, stays whole.
-fn add_row(text: &mut String, label: &str, words: &str) {
+fn add_line(text: &mut String, label: &str, words: &str) {
     let _ = write!(text, "{label:LABEL$}");
     let mut column = LABEL;
     for word in words.split_whitespace() {

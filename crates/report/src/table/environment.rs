@@ -17,25 +17,22 @@ pub fn environment(record: &Record) -> String {
 pub(crate) fn environment_rows(record: &Record) -> Vec<(String, String)> {
     let here = &record.environment;
     let mut rows = vec![
-        ("processor".to_owned(), here.cpu_model.clone()),
+        ("cpu".to_owned(), here.cpu_model.clone()),
         (
-            "processors".to_owned(),
-            format!(
-                "{} usable of {} online",
-                here.processors_usable, here.processors_online
-            ),
+            "cpus".to_owned(),
+            format!("{} usable of {} online", here.cpus_usable, here.cpus_online),
         ),
         (
             "memory".to_owned(),
             format!("{} MiB", figures::count(here.memory_mib as f64)),
         ),
-        ("memory regions".to_owned(), here.memory_regions.to_string()),
+        ("NUMA nodes".to_owned(), here.numa_nodes.to_string()),
         ("system".to_owned(), here.system.clone()),
         ("kernel".to_owned(), here.kernel.clone()),
         (
             "CPU quota".to_owned(),
             here.quota
-                .map_or_else(|| "none".to_owned(), |quota| format!("{quota} processors")),
+                .map_or_else(|| "none".to_owned(), |quota| format!("{quota} CPUs")),
         ),
         (
             "frequency governor".to_owned(),

@@ -1,11 +1,14 @@
-//! The chapter's table of variants and settings.
+//! The chapter's table of variants and scenarios.
 
 use std::fmt::Write as _;
 
-use super::{beside, provenance, unknown};
-use analysis::verdict::median_of;
+use crate::{
+    provenance::provenance,
+    rows::{median_reading, unknown},
+};
+use analysis::finding::median_of;
 use measurement::{
-    chapter_file::{Beside, Setting},
+    chapter_file::{Scenario, Secondary},
     figures,
     record::{Purpose, Record, Round},
 };
@@ -15,13 +18,13 @@ use measurement::{
 pub(crate) struct Cells {
     /// What the figures are.
     pub(crate) title: String,
-    /// The settings.
+    /// The scenarios.
     pub(crate) columns: Vec<String>,
     /// Each variant with its figures, a column each.
     pub(crate) rows: Vec<(String, Vec<String>)>,
 }
 
-/// The effect's metric first, then what the chapter shows beside its mechanism. Every cell is the
+/// The effect's metric first, then what the chapter shows beside its root cause. Every cell is the
 /// median of its rounds; of the effect's metric also how many times better than the first row it is.
 /// None for a chapter without a table, or where it was not measured.
 pub(crate) fn cells(record: &Record) -> Vec<Cells> {
@@ -33,63 +36,63 @@ pub(crate) fn cells(record: &Record) -> Vec<Cells> {
         return Vec::new();
     }
     let heading = |name: &String| {
-        let setting = chapter.setting(name);
-        setting.map_or_else(|| name.clone(), Setting::in_words)
+        let scenario = chapter.scenario(name);
+        scenario.map_or_else(|| name.clone(), Scenario::in_words)
     };
     let table = |title: &str, cell: &dyn Fn(&str, &str) -> String| {
         let row = |variant: &String| {
-            let figures = matrix.settings.iter();
+            let figures = matrix.scenarios.iter();
             (
                 variant.clone(),
-                figures.map(|setting| cell(variant, setting)).collect(),
+                figures.map(|scenario| cell(variant, scenario)).collect(),
             )
         };
         Cells {
             title: title.to_owned(),
-            columns: matrix.settings.iter().map(heading).collect(),
+            columns: matrix.scenarios.iter().map(heading).collect(),
             rows: matrix.variants.iter().map(row).collect(),
         }
     };
-    let effect = table(&matrix.title, &|variant, setting| {
-        effect_cell(record, variant, setting)
+    let effect = table(&matrix.title, &|variant, scenario| {
+        effect_cell(record, variant, scenario)
     });
-    let others = chapter.beside.iter().map(|beside| {
-        table(&beside.name, &|variant, setting| {
-            beside_cell(record, beside, variant, setting)
+    let others = chapter.secondary.iter().map(|one| {
+        table(&one.name, &|variant, scenario| {
+            secondary_cell(record, one, variant, scenario)
         })
     });
     std::iter::once(effect).chain(others).collect()
 }
 
-fn effect_cell(record: &Record, variant: &str, setting: &str) -> String {
-    let metric = record.chapter.effect.metric;
-    let value = |variant: &str| {
-        let rounds: Vec<&Round> = rounds_of(record, setting).collect();
-        median_of(metric, &rounds, variant)
+fn effect_cell(record: &Record, variant: &str, scenario: &str) -> String {
+    let effect = record.chapter.claims.effect();
+    let Some(quantity) = &effect.quantity else {
+        return unknown();
     };
+    let rounds: Vec<&Round> = rounds_of(record, scenario).collect();
+    let value = |variant: &str| median_of(quantity, &rounds, variant);
     let matrix = record.chapter.matrix.as_ref();
     let first = matrix.and_then(|matrix| matrix.variants.first());
     let Some(own) = value(variant) else {
         return unknown();
     };
-    let text = metric.text(own);
+    let text = quantity.text(effect.unit, own);
     let other = first.filter(|first| *first != variant);
     match other.and_then(|first| value(first)) {
-        Some(of_first) => format!("{text} ({}x)", figures::ratio(metric.gain(of_first, own))),
+        Some(of_first) => format!("{text} ({}x)", figures::ratio(quantity.gain(of_first, own))),
         None => text,
     }
 }
 
-fn beside_cell(record: &Record, beside: &Beside, variant: &str, setting: &str) -> String {
-    let rounds = rounds_of(record, setting).filter(|round| round.variant == variant);
-    let value = beside::median(rounds, beside);
-    value.map_or_else(unknown, |value| beside.unit.text(value))
+fn secondary_cell(record: &Record, one: &Secondary, variant: &str, scenario: &str) -> String {
+    let rounds = rounds_of(record, scenario).filter(|round| round.variant == variant);
+    median_reading(rounds, one).map_or_else(unknown, |value| one.unit.text(value))
 }
 
-fn rounds_of<'a>(record: &'a Record, setting: &'a str) -> impl Iterator<Item = &'a Round> {
+fn rounds_of<'a>(record: &'a Record, scenario: &'a str) -> impl Iterator<Item = &'a Round> {
     record
         .rounds_for(Purpose::Matrix)
-        .filter(move |round| round.setting == setting)
+        .filter(move |round| round.scenario == scenario)
 }
 
 /// The tables in Markdown; empty where there are none.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{provenance, unknown};
+use crate::{provenance::provenance, rows::unknown};
 use measurement::{
     claim::Metric,
     figures,
@@ -13,7 +13,7 @@ use measurement::{
 /// Every round's raw figures.
 pub fn rounds(record: &Record) -> String {
     let mut text = String::from(
-        "| round | why | variant | setting | answers | requests a second | median | p99 | errors | generator | server CPU |\n\
+        "| round | why | variant | scenario | answers | requests per second | median | p99 | errors | generator | server CPU |\n\
          | ---: | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for (round, number) in record.rounds.iter().zip(1..) {
@@ -23,7 +23,7 @@ pub fn rounds(record: &Record) -> String {
             "| {number} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             purpose_in_words(round.purpose),
             round.variant,
-            round.setting,
+            round.scenario,
             figures::count(outcome.completed as f64),
             Metric::RequestsPerSecond.text(outcome.requests_per_second),
             Metric::P50Ms.text_of(outcome),
@@ -52,7 +52,7 @@ pub fn agreement(record: &Record) -> String {
         return String::new();
     };
     let mut text = String::from(
-        "| generator | users | requests a second | against embedded | median | against embedded | its processor time |\n\
+        "| generator | users | requests per second | against embedded | median | against embedded | its CPU time |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     let off = |metric: Metric, round: &Round| {
@@ -90,14 +90,12 @@ pub fn agreement(record: &Record) -> String {
 pub(crate) fn purpose_in_words(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Equal => "noise (A/A)",
-        Purpose::Effect => "effect (ABBA)",
-        Purpose::Bound => "the law's bound",
+        Purpose::Claim => "claim (ABBA)",
         Purpose::Agreement => "agreement",
-        Purpose::Point => "the law elsewhere",
-        Purpose::Mechanism => "mechanism",
+        Purpose::RootCause => "root cause",
         Purpose::Matrix => "table",
         Purpose::Law => "the law's input",
         Purpose::Series => "connections",
-        Purpose::Yardstick => "yardstick",
+        Purpose::Baseline => "baseline",
     }
 }

@@ -3,22 +3,23 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use super::{beside_text, median_text, unknown};
 use analysis::{
-    folded,
-    prediction::{Prediction, cpu_per_request, sleeps_per_request},
+    baseline,
+    finding::{Finding, median_of, ratios},
+    prediction::{Prediction, cpu_of, sleeps_of},
     statistics,
     verdict::Analysis,
-    yardstick,
 };
 use measurement::{
-    claim::{Metric, PROBLEM, SOLUTION},
+    claim::{Metric, PROBLEM, Quantity, Role, Unit},
     figures,
     law::Law,
-    outcome::Probed,
+    outcome::BystanderOutcome,
     profile::ProfileKind,
-    record::{Purpose, Record},
+    record::{Purpose, Record, Round},
 };
+
+use crate::rows::{median_text, secondary_text, unknown};
 
 /// All single figures of a capture, as a Markdown file of anchors. `folded`
 /// holds the folded stacks by file name.
@@ -41,32 +42,21 @@ fn named(
 ) -> Vec<(String, String)> {
     let mut values = Values(Vec::new());
     values.run(record, analysis);
-    values.law(analysis);
     values.claims(analysis);
-    for beside in &record.chapter.beside {
-        for variant in [PROBLEM, SOLUTION] {
-            let text = beside_text(record, beside, variant).unwrap_or_else(unknown);
-            values.add(&format!("{variant}-{}", beside.key()), text);
+    for one in &record.chapter.secondary {
+        for variant in [PROBLEM, record.variant.as_str()] {
+            let text = secondary_text(record, one, variant).unwrap_or_else(unknown);
+            values.add(&format!("{variant}-{}", one.key()), text);
         }
     }
     values.variants(record);
     values.set_up(record);
-    values.bound(record, analysis);
-    values.points(analysis);
-    if let Some(utilised) = &analysis.utilised {
-        let share = |share: Option<f64>| share.map_or_else(unknown, figures::percent);
-        values.add("utilised-share", share(utilised.share));
-        values.add("problem-work-share", share(utilised.problem));
-        values.add("solution-work-share", share(utilised.solution));
-        if let Some(share) = utilised.while_counted {
-            values.add("utilised-share-while-counted", figures::percent(share));
-        }
-    }
-    for one in yardstick::yardsticks(record) {
+    values.elsewhere(record, analysis);
+    values.guardrails(record, analysis);
+    for one in baseline::baselines(record) {
         let share = one.of_the_solutions.map_or_else(unknown, figures::percent);
-        values.add(&format!("yardstick-{}-share", one.key()), share);
+        values.add(&format!("baseline-{}-share", one.key()), share);
     }
-    values.price(analysis);
     values.profiles(record, folded);
     for count in &record.instructions {
         let name = format!("{}-instructions", count.variant);
@@ -96,11 +86,12 @@ impl Values {
         self.add("date", date.to_owned());
         self.add("commit", format!("`{}`", record.commit.in_short()));
         self.add("machine", record.environment.in_a_line());
-        let users = record.chapter.effect_setting().users;
+        let users = record.chapter.effect_scenario().users;
         self.add("users", figures::count(users.into()));
     }
 
-    fn law(&mut self, analysis: &Analysis) {
+    /// What was claimed in the effect's scenario.
+    fn claims(&mut self, analysis: &Analysis) {
         let prediction = analysis.prediction.as_ref();
         let bound = |of: fn(&Prediction) -> Option<f64>| count(prediction.and_then(of));
         self.add("predicted-ratio", ratio(prediction.map(|law| law.ratio)));
@@ -108,27 +99,28 @@ impl Values {
         self.add("predicted-solution", bound(|law| law.solution));
         let sentence = prediction.map_or_else(unknown, |law| law.sentence.clone());
         self.add("prediction", sentence);
-        if let Some(law) = &analysis.law {
-            self.add("law-off", figures::percent(law.off.abs()));
+        if let Some(off) = analysis.of(Role::Prediction).find_map(Finding::off) {
+            self.add("prediction-off", figures::percent(off.abs()));
         }
-    }
-
-    fn claims(&mut self, analysis: &Analysis) {
-        let (effect, mechanism) = (&analysis.effect, &analysis.mechanism);
-        self.add("mechanism-problem", count(mechanism.problem));
-        self.add("mechanism-solution", count(mechanism.solution));
+        if let Some(root_cause) = analysis.root_cause() {
+            self.add("root-cause-problem", count(root_cause.problem));
+            self.add("root-cause-solution", count(root_cause.fix));
+        }
+        let Some(effect) = analysis.effect() else {
+            return;
+        };
         self.add("effect", ratio(effect.ratio));
         self.add("effect-low", ratio(effect.interval.map(|(low, _)| low)));
         self.add("effect-high", ratio(effect.interval.map(|(_, high)| high)));
-        self.add("claimed", figures::ratio(effect.claimed));
+        let claimed = effect.claim.ratio.map(|bound| bound.number);
+        self.add("claimed", ratio(claimed));
         let floor = effect.noise_floor.map_or_else(unknown, figures::percent);
         self.add("noise-floor", floor);
-        self.add("pairs", effect.pairs.len().to_string());
     }
 
-    /// Medians of both variants in the effect's setting.
+    /// Medians of both variants in the effect's scenario.
     fn variants(&mut self, record: &Record) {
-        for variant in [PROBLEM, SOLUTION] {
+        for variant in [PROBLEM, record.variant.as_str()] {
             for (name, metric) in [
                 ("requests-per-second", Metric::RequestsPerSecond),
                 ("p50", Metric::P50Ms),
@@ -137,9 +129,9 @@ impl Values {
                 let median = median_text(record, metric, variant);
                 self.add(&format!("{variant}-{name}"), median);
             }
-            let cpu = cpu_per_request(record, Purpose::Effect, variant);
+            let cpu = cpu_of(&record.effect_rounds(), variant);
             self.add(&format!("{variant}-cpu-per-request"), micros(cpu));
-            self.probe(record, variant);
+            self.bystander(record, variant);
             self.counted(record, variant);
         }
     }
@@ -148,7 +140,8 @@ impl Values {
     fn counted(&mut self, record: &Record, variant: &str) {
         for &metric in record.chapter.law.metrics() {
             let readings: Option<Vec<f64>> = record
-                .rounds_for(Purpose::Effect)
+                .effect_rounds()
+                .into_iter()
                 .filter(|round| round.variant == variant)
                 .map(|round| round.readings.get(metric).copied())
                 .collect();
@@ -163,81 +156,123 @@ impl Values {
         if !matches!(record.chapter.law, Law::SetUp(_)) {
             return;
         }
-        let cpu = |purpose, variant| cpu_per_request(record, purpose, variant);
-        for variant in [PROBLEM, SOLUTION] {
-            let alone = micros(cpu(Purpose::Law, variant));
-            self.add(&format!("{variant}-cpu-per-request-alone"), alone);
-            for (name, purpose) in [("sleeps-alone", Purpose::Law), ("sleeps", Purpose::Effect)] {
-                let sleeps = count(sleeps_per_request(record, purpose, variant));
-                self.add(&format!("{variant}-{name}"), sleeps);
+        let alone: Vec<&Round> = record.rounds_for(Purpose::Law).collect();
+        let loaded = record.effect_rounds();
+        for variant in [PROBLEM, record.variant.as_str()] {
+            let cpu = micros(cpu_of(&alone, variant));
+            self.add(&format!("{variant}-cpu-per-request-alone"), cpu);
+            for (name, rounds) in [("sleeps-alone", &alone), ("sleeps", &loaded)] {
+                self.add(
+                    &format!("{variant}-{name}"),
+                    count(sleeps_of(rounds, variant)),
+                );
             }
         }
-        let loaded = cpu(Purpose::Effect, PROBLEM).zip(cpu(Purpose::Effect, SOLUTION));
+        let both = cpu_of(&loaded, PROBLEM).zip(cpu_of(&loaded, &record.variant));
         self.add(
             "predicted-ratio-loaded",
-            ratio(loaded.map(|(problem, solution)| problem / solution)),
+            ratio(both.map(|(problem, fix)| problem / fix)),
         );
     }
 
-    /// What everybody else waited, from the schedule and as a closed loop would have had it.
-    fn probe(&mut self, record: &Record, variant: &str) {
-        let median = |of: fn(&Probed) -> Option<f64>| {
+    /// What bystanders waited, from the schedule and as a closed loop would have had it.
+    fn bystander(&mut self, record: &Record, variant: &str) {
+        let median = |of: fn(&BystanderOutcome) -> Option<f64>| {
             let values: Option<Vec<f64>> = record
-                .rounds_for(Purpose::Effect)
+                .effect_rounds()
+                .into_iter()
                 .filter(|round| round.variant == variant)
-                .map(|round| of(round.outcome.probe.as_ref()?))
+                .map(|round| of(round.outcome.bystander.as_ref()?))
                 .collect();
             statistics::median_ratio(&values?)
         };
         for (name, ms) in [
-            ("p50", median(|probe| probe.latency.at(0.5))),
-            ("p99", median(|probe| probe.latency.at(0.99))),
+            ("p50", median(|bystander| bystander.latency.at(0.5))),
+            ("p99", median(|bystander| bystander.latency.at(0.99))),
             (
                 "service-p99",
-                median(|probe| probe.service_latency.at(0.99)),
+                median(|bystander| bystander.service_latency.at(0.99)),
             ),
         ] {
             if let Some(ms) = ms {
-                let name = format!("{variant}-probe-{name}");
+                let name = format!("{variant}-bystander-{name}");
                 self.add(&name, figures::milliseconds(ms));
             }
         }
     }
 
-    fn bound(&mut self, record: &Record, analysis: &Analysis) {
-        let Some(bound) = &analysis.bound else { return };
-        let rate = |value: f64| Metric::RequestsPerSecond.text(value);
-        self.add("bound", figures::count(bound.bound.round()));
-        self.add("bound-measured", rate(bound.measured));
-        self.add("bound-share", figures::percent(bound.share));
-        self.add("bound-problem", bound.problem.map_or_else(unknown, rate));
-        if let Some(setting) = record.chapter.setting(&bound.setting) {
-            self.add("bound-users", figures::count(setting.users.into()));
-            self.add("bound-think", figures::count(setting.think_s));
+    /// What was claimed in other scenarios, `in-SCENARIO…`.
+    fn elsewhere(&mut self, record: &Record, analysis: &Analysis) {
+        for (name, _) in record.chapter.further_scenarios() {
+            let stem = format!("in-{}", name.replace('_', "-"));
+            let of = |role| {
+                analysis
+                    .of(role)
+                    .find(|finding| finding.claim.scenario() == name)
+            };
+            let prediction = of(Role::Prediction);
+            let rounds = record.claimed_in(name);
+            let quantity = record.chapter.claims.effect().quantity.clone();
+            let value = |variant: &str| {
+                quantity
+                    .as_ref()
+                    .and_then(|quantity| median_of(quantity, &rounds, variant))
+            };
+            let text = |value: Option<f64>| {
+                value
+                    .zip(quantity.as_ref())
+                    .map_or_else(unknown, |(value, quantity)| {
+                        quantity.text(Unit::Count, value)
+                    })
+            };
+            let (problem, fix) = (value(PROBLEM), value(&record.variant));
+            let measured = of(Role::Effect)
+                .map_or_else(|| prediction.and_then(|one| one.measured), |one| one.ratio);
+            self.add(&stem, ratio(measured));
+            self.add(&format!("{stem}-problem"), text(problem));
+            self.add(&format!("{stem}-solution"), text(fix));
+            if let Some(prediction) = prediction {
+                self.add(&format!("{stem}-predicted"), ratio(prediction.ratio));
+                let most = prediction.fix;
+                self.add(
+                    &format!("{stem}-predicted-solution"),
+                    count(most.map(f64::round)),
+                );
+                let share = fix.zip(most).map(|(fix, most)| fix / most);
+                self.add(
+                    &format!("{stem}-share"),
+                    share.map_or_else(unknown, figures::percent),
+                );
+            }
         }
     }
 
-    fn price(&mut self, analysis: &Analysis) {
-        let Some(price) = &analysis.price else { return };
-        let kept = price.throughput.map_or_else(unknown, figures::percent);
-        self.add("throughput-kept", kept);
-        for finding in &price.limits {
-            let name = finding.limit.metric.replace('_', "-");
-            self.add(&format!("problem-{name}"), count(finding.problem));
-            self.add(&format!("solution-{name}"), count(finding.solution));
-        }
-    }
-
-    fn points(&mut self, analysis: &Analysis) {
-        let metric = analysis.effect.metric;
-        let rate = |value: Option<f64>| value.map_or_else(unknown, |v| metric.text(v));
-        for point in &analysis.points {
-            let stem = format!("point-{}", point.setting.replace('_', "-"));
-            self.add(&stem, ratio(point.ratio));
-            self.add(&format!("{stem}-problem"), rate(point.problem));
-            self.add(&format!("{stem}-solution"), rate(point.solution));
-            let predicted = point.prediction.as_ref().map(|law| law.ratio);
-            self.add(&format!("{stem}-predicted"), ratio(predicted));
+    fn guardrails(&mut self, record: &Record, analysis: &Analysis) {
+        let share = |value: Option<f64>| value.map_or_else(unknown, figures::percent);
+        for finding in analysis.of(Role::Guardrail) {
+            let Some(quantity) = &finding.claim.quantity else {
+                continue;
+            };
+            let name = quantity.key().replace('_', "-");
+            if finding.claim.ratio.is_some() {
+                self.add(&format!("kept-{name}"), share(finding.ratio));
+            }
+            if *quantity == Quantity::WorkShare {
+                self.add("problem-work-share", share(finding.problem));
+                self.add("solution-work-share", share(finding.fix));
+                let counted: Vec<&Round> = record.rounds_for(Purpose::RootCause).collect();
+                let ratios: Option<Vec<f64>> = ratios(&finding.claim, &record.pairs(&counted))
+                    .into_iter()
+                    .collect();
+                let kept = ratios.and_then(|ratios| statistics::median_ratio(&ratios));
+                self.add(&format!("kept-{name}-while-counted"), share(kept));
+            } else if finding.claim.ratio.is_none() {
+                let text = |value: Option<f64>| {
+                    value.map_or_else(unknown, |value| finding.claim.unit.text(value))
+                };
+                self.add(&format!("problem-{name}"), text(finding.problem));
+                self.add(&format!("solution-{name}"), text(finding.fix));
+            }
         }
     }
 
@@ -256,7 +291,7 @@ impl Values {
             let stacks = folded
                 .get(&profile.folded_name())
                 .map_or("", String::as_str);
-            if let Ok(Some((leaf, share))) = folded::most_frequent_leaf(stacks) {
+            if let Ok(Some((leaf, share))) = analysis::folded::most_frequent_leaf(stacks) {
                 let leaf = format!("`{}`", leaf.replace('`', "'"));
                 self.add(&format!("{stem}-top"), leaf);
                 self.add(&format!("{stem}-top-share"), figures::percent(share));

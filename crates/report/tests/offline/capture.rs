@@ -191,7 +191,7 @@ fn every_table_says_where_it_comes_from() {
             "`cargo workshop prove 1`",
             "60047d4c1f1f",
             "2026-11-20",
-            "Example Processor 9000",
+            "Example CPU 9000",
             "rustc 1.95.0",
         ] {
             assert!(table.contains(part), "{part} is not in {name}:\n{table}");
@@ -200,14 +200,14 @@ fn every_table_says_where_it_comes_from() {
 }
 
 #[test]
-fn the_table_holds_prediction_mechanism_effect_and_verdict() {
+fn the_table_holds_prediction_root_cause_effect_and_verdict() {
     let folder = written();
     let table = text(folder.path(), "table.md");
     println!("{table}");
     for part in [
         "| 20 | 20,000 | predicts 1,000 times |",
         "| peak calls in flight inside the database | 1 | 1,000 |",
-        "| requests a second | 20.0 | 17,8",
+        "| requests per second | 20.0 | 17,8",
         "| median latency | over 1.06 s | 53.7 ms |",
         "95 % interval",
         "noise floor",
@@ -237,7 +237,7 @@ fn sentences_can_include_single_figures() {
         lines[at + 1].to_owned()
     };
     assert_eq!(value("predicted-ratio"), "1,000");
-    assert_eq!(value("mechanism-solution"), "1,000");
+    assert_eq!(value("root_cause-solution"), "1,000");
     assert_eq!(value("effect"), "893");
     assert_eq!(value("problem-requests-per-second"), "20.0");
     assert_eq!(value("bound-share"), "97 %");
@@ -281,7 +281,7 @@ fn a_run_without_rounds_still_gives_a_capture_that_says_so() {
 }
 
 #[test]
-fn processor_time_is_shared_out_among_all_answers_of_its_span() {
+fn cpu_time_is_shared_out_among_all_answers_of_its_span() {
     let mut capture = capture();
     for round in &mut capture.record.rounds {
         // The warm-up's answers cost time, too, and the generator does not count them.
@@ -294,15 +294,15 @@ fn processor_time_is_shared_out_among_all_answers_of_its_span() {
 }
 
 #[test]
-fn yardsticks_stand_beside_the_solution_of_the_same_rounds() {
+fn baselines_stand_beside_the_solution_of_the_same_rounds() {
     let mut capture = capture();
     for (service, answers) in [("Go's net/http", 15_000), ("solution", 20_000)] {
         let outcome = outcome(1_000, answers, 1.6, 40.0);
-        let round = round(Purpose::Yardstick, service, "saturated", 0.0, outcome);
+        let round = round(Purpose::Baseline, service, "saturated", 0.0, outcome);
         capture.record.rounds.push(round);
     }
     let files = capture.derived().unwrap();
-    let table = &files["yardsticks.md"];
+    let table = &files["baselines.md"];
     let rows: Vec<&str> = table.lines().skip(2).take(2).collect();
     assert!(
         rows[0].starts_with("| solution | 12,500 | 100 % |"),
@@ -313,11 +313,11 @@ fn yardsticks_stand_beside_the_solution_of_the_same_rounds() {
         "{table}"
     );
     let values = &files["values.md"];
-    assert!(values.contains("<!-- ANCHOR: yardstick-go-share -->\n75 %\n"));
+    assert!(values.contains("<!-- ANCHOR: baseline-go-share -->\n75 %\n"));
 }
 
 #[test]
-fn what_stands_beside_the_mechanism_is_in_every_table() {
+fn what_stands_beside_the_root_cause_is_in_every_table() {
     let mut capture = capture();
     let metric = "threads".to_owned();
     capture.record.chapter.beside = vec![Beside {
@@ -326,9 +326,9 @@ fn what_stands_beside_the_mechanism_is_in_every_table() {
         unit: Unit::One,
     }];
     capture.record.chapter.matrix = Some(Matrix {
-        title: "Requests a second".to_owned(),
+        title: "Requests per second".to_owned(),
         variants: vec!["problem".to_owned(), "solution".to_owned()],
-        settings: vec!["published".to_owned()],
+        scenarios: vec!["published".to_owned()],
     });
     let cell = |variant: &str, completed| {
         let outcome = outcome(3_000, completed, 4.0, 51.0);
@@ -349,7 +349,7 @@ fn what_stands_beside_the_mechanism_is_in_every_table() {
     assert!(files["values.md"].contains("<!-- ANCHOR: solution-threads -->\n517\n"));
     let tables = &files["matrix.md"];
     assert!(
-        tables.contains("| Requests a second | 3,000 users"),
+        tables.contains("| Requests per second | 3,000 users"),
         "{tables}"
     );
     assert!(tables.contains("| `solution` | 5,300 (265x) |"), "{tables}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::support::CHAPTER_1;
-use analysis::prediction::{Inputs, in_setting};
+use analysis::prediction::{Inputs, in_scenario};
 use bench::proof::planned_s;
 use measurement::chapter_file::{ChapterFile, ChapterFileError};
 
@@ -36,14 +36,14 @@ fn line_of(text: &str, part: &str) -> Option<usize> {
 fn chapter_1_says_what_the_book_says() {
     let file = parse(CHAPTER_1).unwrap();
     assert_eq!((file.chapter, file.package.as_str()), (1, "chapter1"));
-    let saturated = in_setting(&file, "saturated", Inputs::default()).unwrap();
+    let saturated = in_scenario(&file, "saturated", Inputs::default()).unwrap();
     assert!((saturated.ratio - 1_000.0).abs() < 1e-6);
-    let published = in_setting(&file, "published", Inputs::default()).unwrap();
+    let published = in_scenario(&file, "published", Inputs::default()).unwrap();
     assert!((published.solution.unwrap() - 5_454.5).abs() < 0.1);
-    let load = file.load_of(&file.settings["published"]);
+    let load = file.load_of(&file.scenarios["published"]);
     assert_eq!(load.users, 3_000);
     assert_eq!(load.warm_up, Duration::from_secs_f64(1.5));
-    let check = in_setting(&file, "check", Inputs::default()).unwrap();
+    let check = in_scenario(&file, "check", Inputs::default()).unwrap();
     assert!(file.check.at_least <= check.ratio / 2.0);
 }
 
@@ -78,11 +78,11 @@ fn an_unknown_key_is_named_with_its_table() {
 #[test]
 fn a_missing_key_is_named_with_the_table_that_lacks_it() {
     let error = damaged("users = 1000\n", "");
-    assert_eq!(error.line, line_of(CHAPTER_1, "[settings.saturated]"));
-    assert_eq!(error.key.as_deref(), Some("settings.saturated.users"));
+    assert_eq!(error.line, line_of(CHAPTER_1, "[scenarios.saturated]"));
+    assert_eq!(error.key.as_deref(), Some("scenarios.saturated.users"));
     assert!(error.what.contains("`users`"), "{error}");
-    let error = damaged("[mechanism]\n", "[mechanisms]\n");
-    assert!(error.to_string().contains("mechanism"), "{error}");
+    let error = damaged("[root cause]\n", "[root causes]\n");
+    assert!(error.to_string().contains("root_cause"), "{error}");
 }
 
 #[test]
@@ -96,9 +96,9 @@ fn a_missing_key_at_the_top_is_named() {
 fn a_value_of_the_wrong_kind_is_placed() {
     let error = damaged("users = 3000", "users = \"many\"");
     assert_eq!(error.line, line_of(CHAPTER_1, "users = 3000"));
-    assert_eq!(error.key.as_deref(), Some("settings.published.users"));
+    assert_eq!(error.key.as_deref(), Some("scenarios.published.users"));
     let error = damaged("users = 3000", "users = -1");
-    assert_eq!(error.key.as_deref(), Some("settings.published.users"));
+    assert_eq!(error.key.as_deref(), Some("scenarios.published.users"));
 }
 
 #[test]
@@ -120,18 +120,18 @@ fn an_array_of_tables_is_placed_too() {
 #[test]
 fn values_that_make_no_sense_are_refused() {
     for (from, to, key) in [
-        ("users = 1000", "users = 0", "settings.saturated.users"),
+        ("users = 1000", "users = 0", "scenarios.saturated.users"),
         ("think_s = 0.5", "think_s = -0.5", "load.think_s"),
         ("think_s = 0.5", "think_s = nan", "load.think_s"),
         (
             "duration_s = 1.6",
             "duration_s = 0",
-            "settings.saturated.duration_s",
+            "scenarios.saturated.duration_s",
         ),
         (
             "duration_s = 1.6",
             "duration_s = inf",
-            "settings.saturated.duration_s",
+            "scenarios.saturated.duration_s",
         ),
         ("path = \"/read\"", "path = \"read\"", "exchange.path"),
         ("method = \"GET\"", "method = \"get\"", "exchange.method"),
@@ -145,11 +145,11 @@ fn values_that_make_no_sense_are_refused() {
         ),
         ("call_ms = 50", "call_ms = 0", "law.little.call_ms"),
         (
-            "setting = \"saturated\"",
-            "setting = \"satuated\"",
-            "effect.setting",
+            "scenario = \"saturated\"",
+            "scenario = \"satuated\"",
+            "effect.scenario",
         ),
-        ("at_most = 1 ", "at_most = -1 ", "mechanism.problem"),
+        ("at_most = 1 ", "at_most = -1 ", "root_cause.problem"),
     ] {
         let error = damaged(from, to);
         assert_eq!(error.key.as_deref(), Some(key), "{error}");
@@ -212,15 +212,15 @@ fn costs_that_were_measured_on_one_server_predict_nothing_of_another() {
         cpu_per_request: Some((0.003, 0.000_1)),
         ..Inputs::default()
     };
-    let plain = in_setting(&file, "published", inputs).unwrap();
+    let plain = in_scenario(&file, "published", inputs).unwrap();
     assert!((plain.ratio - 30.0).abs() < 1e-9);
-    assert_eq!(in_setting(&file, "tls", inputs), None);
+    assert_eq!(in_scenario(&file, "tls", inputs), None);
 }
 
 #[test]
 fn another_upstream_is_not_asked_for_what_only_the_embedded_one_can() {
     let file = parse(CHAPTER_4).unwrap();
-    assert!(file.points.iter().any(|point| point.setting == "tls"));
+    assert!(file.points.iter().any(|point| point.scenario == "tls"));
     let planned = planned_s(&file);
     let file = file.with_another_upstream();
     assert!(file.points.is_empty());
@@ -234,7 +234,7 @@ fn a_setting_is_told_with_its_options_as_they_are_typed() {
     let options = r#"arguments = ["--tls", "--upstream-latency-ms", "20"]"#;
     let file = parse(&CHAPTER_4.replacen(r#"arguments = ["--tls"]"#, options, 1)).unwrap();
     assert_eq!(
-        file.settings["tls"].in_words(),
+        file.scenarios["tls"].in_words(),
         "50 users, `--tls --upstream-latency-ms 20`"
     );
 }

@@ -110,16 +110,16 @@ fn shares_are_read_off_the_stacks() {
 }
 
 #[test]
-fn a_capture_says_how_busy_the_processors_were() {
+fn a_capture_says_how_busy_the_cpus_were() {
     let mut profile = Profile {
         variant: "problem".into(),
         kind: ProfileKind::Cpu,
-        setting: "saturated".into(),
+        scenario: "saturated".into(),
         seconds: 3.0,
         samples: 9,
         capacity: Some(750),
         frames_share: None,
-        unit: "4 ms of processor time".into(),
+        unit: "4 ms of CPU time".into(),
     };
     let picture = Picture::of(&profile);
     assert_eq!(picture.subtitle.as_deref(), Some("9 samples: 1.2 % busy"));

@@ -18,7 +18,7 @@ fn observed(outcome: Outcome, in_flight: f64) -> Observed {
         afterwards: None,
         calls: Some(outcome.completed + 3),
         outcome,
-        mechanism: Some(in_flight),
+        root_cause: Some(in_flight),
         limited: BTreeMap::new(),
         panics: Vec::new(),
         ended: false,
@@ -30,14 +30,14 @@ fn unchanged() -> Observed {
     observed(outcome(200, 40, 2.0, 2_000.0), 1.0)
 }
 
-fn cured() -> Observed {
+fn fixed() -> Observed {
     observed(outcome(200, 7_600, 2.0, 50.4), 200.0)
 }
 
 #[track_caller]
 fn graded(edit: impl FnOnce(&mut Trial), kind: GradeKind, words: &[&str]) -> Grade {
     let mut trial = Trial {
-        exercise: cured(),
+        exercise: fixed(),
         problem: unchanged(),
         optimised: true,
     };
@@ -69,7 +69,7 @@ fn the_solution_passes() {
 }
 
 #[test]
-fn the_exercise_as_shipped_fails_by_its_mechanism() {
+fn the_exercise_as_shipped_fails_by_its_root_cause() {
     let grade = graded(
         |trial| trial.exercise = unchanged(),
         Failed,
@@ -186,11 +186,11 @@ fn answers_before_their_call_could_end_are_no_cure() {
 #[test]
 fn calls_that_overlap_too_little_are_no_cure() {
     graded(
-        |trial| trial.exercise.mechanism = Some(179.0),
+        |trial| trial.exercise.root_cause = Some(179.0),
         Failed,
         &["179", "at least 180"],
     );
-    graded(|trial| trial.exercise.mechanism = Some(180.0), Passed, &[]);
+    graded(|trial| trial.exercise.root_cause = Some(180.0), Passed, &[]);
 }
 
 #[test]
@@ -231,12 +231,12 @@ fn runs_that_say_nothing_are_invalid() {
         &["generator-bound"],
     );
     graded(
-        |trial| trial.exercise.mechanism = None,
+        |trial| trial.exercise.root_cause = None,
         Invalid,
         &["did not report"],
     );
     graded(
-        |trial| trial.exercise.mechanism = Some(f64::NAN),
+        |trial| trial.exercise.root_cause = Some(f64::NAN),
         Invalid,
         &["did not report"],
     );
@@ -291,7 +291,7 @@ fn another_count_may_have_a_limit() {
         (Some(f64::NAN), Failed, "at once"),
         (None, Invalid, "did not report `at_once`"),
     ] {
-        let mut exercise = cured();
+        let mut exercise = fixed();
         exercise.limited = reading
             .map(|reading| ("at_once".to_owned(), reading))
             .into_iter()
@@ -322,7 +322,7 @@ fn a_generator_that_starved_says_nothing_against_an_edit() {
     graded(
         |trial| slow(trial, 0.7),
         Invalid,
-        &["waited for its processor", "70 %"],
+        &["waited for its CPU", "70 %"],
     );
     // With that against it, a gain is a gain.
     graded(|trial| starves(trial, 0.7), Passed, &[]);

@@ -43,7 +43,7 @@ fn throughput_tells_equal_servers_from_the_compared() {
     let svg = throughput_of_rounds("Throughput of every round", &record().rounds).unwrap();
     keep("throughput.svg", &svg);
     for part in [
-        "requests a second (log scale)",
+        "requests per second (log scale)",
         "equal servers (A/A)",
         "problem",
         "solution",

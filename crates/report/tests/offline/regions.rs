@@ -1,4 +1,4 @@
-//! What a record of several memory regions shows, without a machine.
+//! What a record of several NUMA nodes shows, without a machine.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use measurement::regions::{Copy, Load, Placement, Reader, Reads, Record, Seen};
 use report::regions::{table, values};
 
 const REGIONS: u32 = 4;
-const PROCESSORS: u32 = 8;
+const CPUS: u32 = 8;
 
 fn copy(number: usize, region: u32) -> Copy {
     Copy {
@@ -22,14 +22,14 @@ fn copy(number: usize, region: u32) -> Copy {
     }
 }
 
-fn reader(processor: usize, pinned: bool, copy: usize) -> Reader {
+fn reader(cpu: usize, pinned: bool, copy: usize) -> Reader {
     Reader {
-        pinned_to: pinned.then_some(processor),
+        pinned_to: pinned.then_some(cpu),
         reads: 5,
         at_home: 0,
         moved: 0,
         from: vec![Reads {
-            processor,
+            cpu,
             copy,
             reads: 5,
         }],
@@ -52,17 +52,15 @@ fn seen(variant: &str, copies: Vec<Copy>, readers: Vec<Reader>, loads: Vec<Vec<u
 
 /// One copy in region 0, read from everywhere.
 fn problem() -> Seen {
-    let readers = (0..8)
-        .map(|processor| reader(processor, false, 0))
-        .collect();
+    let readers = (0..8).map(|cpu| reader(cpu, false, 0)).collect();
     let loads = vec![vec![1000, 0, 0, 0]; 4];
     seen("problem", vec![copy(0, 0)], readers, loads)
 }
 
 /// A copy for each region, and one to copy from.
-fn cured() -> Seen {
+fn fixed() -> Seen {
     let copies = [(0, 0), (1, 0), (2, 1), (3, 2), (4, 3)];
-    let readers = (0..8).map(|processor| reader(processor, true, 1 + processor / 2));
+    let readers = (0..8).map(|cpu| reader(cpu, true, 1 + cpu / 2));
     let loads = (0..4)
         .map(|region| {
             (0..4)
@@ -80,7 +78,7 @@ fn cured() -> Seen {
 
 fn record(variants: Vec<Seen>) -> Record {
     Record {
-        command: "cargo workshop prove 7 --regions 4".to_owned(),
+        command: "cargo workshop prove 7 --numa-nodes 4".to_owned(),
         started: "2026-11-21T14:00:00Z".to_owned(),
         commit: Commit {
             hash: "0123456789abcdef".to_owned(),
@@ -88,7 +86,7 @@ fn record(variants: Vec<Seen>) -> Record {
         },
         tools: BTreeMap::from([("QEMU".to_owned(), "7.2".to_owned())]),
         regions: REGIONS,
-        processors: PROCESSORS,
+        cpus: CPUS,
         load: Load {
             texts: 30_000,
             connections: 1,
@@ -98,26 +96,26 @@ fn record(variants: Vec<Seen>) -> Record {
     }
 }
 
-fn verdict(problem: Seen, cured: Seen) -> (VerdictKind, String) {
-    let verdict = judge(&record(vec![problem, cured]), &["solution"]);
+fn verdict(problem: Seen, fixed: Seen) -> (VerdictKind, String) {
+    let verdict = judge(&record(vec![problem, fixed]), &["solution"]);
     (verdict.kind, verdict.reason)
 }
 
 #[test]
 fn a_quarter_before_and_all_afterwards_is_proved() {
-    let (problem, cured) = (problem(), cured());
+    let (problem, fixed) = (problem(), fixed());
     assert_eq!(problem.local_loads(), Some(0.25));
     assert_eq!(problem.local_pages(), Some(0.25));
     assert_eq!(
         (problem.pinned_readers(), problem.regions_with_a_copy()),
         (0, 0)
     );
-    assert_eq!(cured.local_loads(), Some(1.0));
+    assert_eq!(fixed.local_loads(), Some(1.0));
     assert_eq!(
-        (cured.pinned_readers(), cured.regions_with_a_copy()),
+        (fixed.pinned_readers(), fixed.regions_with_a_copy()),
         (8, 4)
     );
-    let (kind, reason) = verdict(problem, cured);
+    let (kind, reason) = verdict(problem, fixed);
     assert_eq!(kind, VerdictKind::Proved, "{reason}");
     assert!(
         reason.contains("25.0 %") && reason.contains("100.0 %"),
@@ -129,7 +127,7 @@ fn a_quarter_before_and_all_afterwards_is_proved() {
 fn a_problem_that_reads_nearby_by_luck_refutes_the_claim() {
     let mut lucky = problem();
     lucky.loads = vec![vec![1000, 0, 0, 0], vec![0; 4], vec![0; 4], vec![0; 4]];
-    let (kind, reason) = verdict(lucky, cured());
+    let (kind, reason) = verdict(lucky, fixed());
     assert_eq!(kind, VerdictKind::Refuted);
     assert!(reason.contains("local already"), "{reason}");
 }
@@ -161,7 +159,7 @@ fn every_way_to_fall_short_has_its_sentence() {
         ),
     ];
     for (change, words) in ways {
-        let mut short = cured();
+        let mut short = fixed();
         change(&mut short);
         let (kind, reason) = verdict(problem(), short);
         assert_eq!(kind, VerdictKind::Refuted, "{reason}");
@@ -171,7 +169,7 @@ fn every_way_to_fall_short_has_its_sentence() {
 
 #[test]
 fn one_copy_that_pinned_workers_share_is_no_cure() {
-    let mut shared = cured();
+    let mut shared = fixed();
     shared.placement.copies.truncate(2);
     for reader in &mut shared.placement.readers {
         reader.from[0].copy = 1;
@@ -196,7 +194,7 @@ fn what_was_not_counted_makes_the_run_invalid() {
         ),
     ];
     for (change, words) in ways {
-        let mut blind = cured();
+        let mut blind = fixed();
         change(&mut blind);
         let (kind, reason) = verdict(problem(), blind);
         assert_eq!(kind, VerdictKind::Invalid, "{reason}");
@@ -208,7 +206,7 @@ fn what_was_not_counted_makes_the_run_invalid() {
 
 #[test]
 fn nearly_all_is_not_rounded_up_to_all() {
-    let mut nearly = cured();
+    let mut nearly = fixed();
     nearly.loads[0][1] = 1;
     let text = table(&record(vec![problem(), nearly.clone()]));
     assert!(text.contains("| 25.0\u{a0}% | 99.99\u{a0}% |"), "{text}");
@@ -227,7 +225,7 @@ fn nearly_all_is_not_rounded_up_to_all() {
 
 #[test]
 fn a_record_survives_its_file() {
-    let record = record(vec![problem(), cured()]);
+    let record = record(vec![problem(), fixed()]);
     let text = serde_json::to_string(&record).expect("plain data");
     let read: Record = serde_json::from_str(&text).expect("as it was written");
     assert_eq!(read, record);

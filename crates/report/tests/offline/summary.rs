@@ -22,9 +22,9 @@ fn the_object_has_the_keys_that_scripts_rely_on() {
     assert!(json["reason"].as_str().unwrap().contains("300"));
     assert_eq!(json["law"]["name"], "Little's law");
     assert!((json["law"]["predicted_ratio"].as_f64().unwrap() - 1_000.0).abs() < 1e-6);
-    assert!(json["mechanism"]["name"].is_string());
-    assert_eq!(json["mechanism"]["problem"].as_f64(), Some(1.0));
-    assert_eq!(json["mechanism"]["solution"].as_f64(), Some(1_000.0));
+    assert!(json["root_cause"]["name"].is_string());
+    assert_eq!(json["root_cause"]["problem"].as_f64(), Some(1.0));
+    assert_eq!(json["root_cause"]["solution"].as_f64(), Some(1_000.0));
     assert_eq!(json["effect"]["metric"], "requests_per_second");
     let ratio = json["effect"]["ratio"].as_f64().unwrap();
     let interval = json["effect"]["interval"].as_array().unwrap();
@@ -34,7 +34,7 @@ fn the_object_has_the_keys_that_scripts_rely_on() {
     assert_eq!(json["generator"]["name"], "embedded");
     assert_eq!(json["generator"]["cpu_share"].as_f64(), Some(0.31));
     assert_eq!(json["generator"]["users"], 1_000);
-    assert_eq!(json["environment"]["processors_usable"], 2);
+    assert_eq!(json["environment"]["cpus_usable"], 2);
     assert_eq!(json["reference"][0]["value"], "19.5");
 }
 
@@ -48,7 +48,7 @@ fn a_run_without_figures_keeps_its_keys() {
     assert_eq!(json["verdict"], "invalid");
     assert!(json["effect"]["ratio"].is_null());
     assert!(json["effect"]["interval"].is_null());
-    assert!(json["mechanism"]["problem"].is_null());
+    assert!(json["root_cause"]["problem"].is_null());
     assert!(summary(&record).table().contains("INVALID: too few rounds"));
 }
 
@@ -69,8 +69,8 @@ fn the_table_fits_a_terminal_and_says_all() {
         "Noise floor",
         "97 % of the 5,455 a second",
         "embedded, 1,000 users, at most 31 %",
-        "Published elsewhere: 19.5 (lock held across the call, requests a second);",
-        "Verdict PROVED: requests a second",
+        "Published elsewhere: 19.5 (lock held across the call, requests per second);",
+        "Verdict PROVED: requests per second",
         "Report target/workshop/chapter1/report.html",
     ] {
         assert!(words.contains(part), "{part:?} is not in:\n{table}");

@@ -53,7 +53,7 @@ pub(crate) fn outcome(users: u32, completed: u64, seconds: f64, ms: f64) -> Outc
         first_wrong_answer: None,
         unfinished: u64::from(users) - 1,
         writes: 0,
-        probe: None,
+        bystander: None,
         service_latency: None,
         latency: Latency {
             mean_ms: ms * 1.02,
@@ -68,7 +68,7 @@ pub(crate) fn outcome(users: u32, completed: u64, seconds: f64, ms: f64) -> Outc
 pub(crate) fn round(
     purpose: Purpose,
     variant: &str,
-    setting: &str,
+    scenario: &str,
     peak: f64,
     outcome: Outcome,
 ) -> Round {
@@ -76,7 +76,7 @@ pub(crate) fn round(
     Round {
         purpose,
         variant: variant.to_owned(),
-        setting: setting.to_owned(),
+        scenario: scenario.to_owned(),
         wall_s: outcome.seconds + 0.5,
         connections: Vec::new(),
         outcome,
@@ -148,11 +148,11 @@ pub(crate) fn record() -> Record {
             dirty: false,
         },
         environment: Environment {
-            cpu_model: "Example Processor 9000 @ 2.40GHz".to_owned(),
-            processors_usable: 2,
-            processors_online: 2,
+            cpu_model: "Example CPU 9000 @ 2.40GHz".to_owned(),
+            cpus_usable: 2,
+            cpus_online: 2,
             memory_mib: 24_576,
-            memory_regions: 1,
+            numa_nodes: 1,
             system: "Debian GNU/Linux 12".to_owned(),
             kernel: "6.18.5".to_owned(),
             quota: None,
@@ -185,13 +185,13 @@ pub(crate) fn profile(
     Profile {
         variant: variant.to_owned(),
         kind,
-        setting: "saturated".to_owned(),
+        scenario: "saturated".to_owned(),
         seconds: 3.0,
         samples,
         capacity,
         frames_share: None,
         unit: match kind {
-            ProfileKind::Cpu => "4 ms of processor time",
+            ProfileKind::Cpu => "4 ms of CPU time",
             ProfileKind::Await => "a request seen waiting",
             ProfileKind::Heap => "an allocation",
         }

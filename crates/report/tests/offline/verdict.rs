@@ -13,7 +13,7 @@ use measurement::{
 use rand::Rng as _;
 use rand_pcg::Pcg32;
 
-use self::VerdictKind::{Invalid, NotShown, Proved, Refuted};
+use self::VerdictKind::{Inconclusive, Invalid, Proved, Refuted};
 
 #[track_caller]
 fn judged(record: &Record, kind: VerdictKind, words: &[&str]) -> Analysis {
@@ -105,18 +105,18 @@ fn a_gain_near_the_law_or_beyond_its_lower_bound_is_proved() {
 }
 
 #[test]
-fn a_gain_that_falls_short_of_the_law_is_not_shown() {
+fn a_gain_that_falls_short_of_the_law_is_inconclusive() {
     let words = ["the law predicted 1,200 times, which is 26 % off"];
-    judged(&predicting(1_200.0), NotShown, &words);
+    judged(&predicting(1_200.0), Inconclusive, &words);
 }
 
 // Not shown.
 
 #[test]
-fn no_gain_is_not_shown() {
+fn no_gain_is_inconclusive() {
     let mut record = record();
     solution_completes(&mut record, &[31, 32, 33]);
-    judged(&record, NotShown, &["no gain", "equal servers differ"]);
+    judged(&record, Inconclusive, &["no gain", "equal servers differ"]);
 }
 
 #[test]
@@ -125,39 +125,39 @@ fn a_gain_within_the_noise_is_no_gain() {
     record.rounds[0].outcome.completed = 20_000;
     record.rounds[0].outcome.requests_per_second = 12_500.0;
     solution_completes(&mut record, &[40, 41, 42]);
-    judged(&record, NotShown, &["no gain"]);
+    judged(&record, Inconclusive, &["no gain"]);
 }
 
 #[test]
 fn an_interval_that_straddles_the_claim_says_so() {
     let mut record = claiming(900.0);
     solution_completes(&mut record, &[28_000, 28_900, 29_700]);
-    judged(&record, NotShown, &["straddles", "900", "--pairs 12"]);
+    judged(&record, Inconclusive, &["straddles", "900", "--pairs 12"]);
 }
 
 #[test]
-fn a_solution_far_from_the_law_is_not_shown() {
+fn a_solution_far_from_the_law_is_inconclusive() {
     let mut record = record();
     change(&mut record, Purpose::Bound, SOLUTION, |round| {
         completes(round, 18_000);
     });
-    judged(&record, NotShown, &["82 %", "5,455", "95 %"]);
+    judged(&record, Inconclusive, &["82 %", "5,455", "95 %"]);
 }
 
 #[test]
 fn a_machine_that_cannot_show_it_is_told_so() {
     let mut regions = record();
-    regions.chapter.conditions.memory_regions_at_least = 2;
-    judged(&regions, NotShown, &["this machine", "memory regions"]);
-    let mut processors = record();
-    processors.chapter.conditions.processors_at_least = 4;
-    judged(&processors, NotShown, &["this machine", "4 processors"]);
+    regions.chapter.conditions.numa_nodes_at_least = 2;
+    judged(&regions, Inconclusive, &["this machine", "NUMA nodes"]);
+    let mut cpus = record();
+    cpus.chapter.conditions.cpus_at_least = 4;
+    judged(&cpus, Inconclusive, &["this machine", "4 CPUs"]);
 }
 
 // Refuted.
 
 #[test]
-fn a_mechanism_that_contradicts_refutes() {
+fn a_root_cause_that_contradicts_refutes() {
     let mut problem = record();
     change(&mut problem, Purpose::Effect, PROBLEM, |round| {
         round
@@ -295,7 +295,7 @@ fn no_nonsense_is_ever_proved() {
                 "{reason}"
             );
             assert!(effect.pairs.iter().all(Option::is_some) && effect.pairs.len() >= 6);
-            assert!(analysis.mechanism.problem_holds && analysis.mechanism.solution_holds);
+            assert!(analysis.root_cause.problem_holds && analysis.root_cause.solution_holds);
             assert!(
                 record
                     .rounds

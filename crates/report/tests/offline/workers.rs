@@ -1,4 +1,4 @@
-//! A claim about how many processors a service uses: users that follow from the machine, a
+//! A claim about how many CPUs a service uses: users that follow from the machine, a
 //! prediction from what was counted, and machines on which there is nothing to see.
 
 use crate::support::{outcome, record, round};
@@ -16,15 +16,15 @@ use measurement::{
     record::{Purpose, Record, Round},
 };
 
-const CHAPTER_6: &str = include_str!("../../../../chapters/6-processor-group-limit/chapter.toml");
+const CHAPTER_6: &str = include_str!("../../../../chapters/6-cpu-group-limit/chapter.toml");
 
 fn chapter() -> ChapterFile {
     ChapterFile::parse(CHAPTER_6, "chapter.toml", 2).unwrap()
 }
 
-/// A round on so many of `usable` processors, each of which answers 100 requests a second.
-fn worked(purpose: Purpose, variant: &str, processors: u32, usable: u32, per_second: f64) -> Round {
-    let users = chapter().effect_setting().users;
+/// A round on so many of `usable` CPUs, each of which answers 100 requests per second.
+fn worked(purpose: Purpose, variant: &str, cpus: u32, usable: u32, per_second: f64) -> Round {
+    let users = chapter().effect_scenario().users;
     // Small and never negative.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let answers = (3.0 * per_second) as u64;
@@ -35,18 +35,18 @@ fn worked(purpose: Purpose, variant: &str, processors: u32, usable: u32, per_sec
         0.0,
         outcome(users, answers, 3.0, 30.0),
     );
-    let share = f64::from(processors) / f64::from(usable);
+    let share = f64::from(cpus) / f64::from(usable);
     round.readings = [
-        ("workers_match_processors".to_owned(), share),
-        ("scan_processors".to_owned(), processors.into()),
-        ("scan_workers".to_owned(), processors.into()),
+        ("workers_match_cpus".to_owned(), share),
+        ("scan_cpus".to_owned(), cpus.into()),
+        ("scan_workers".to_owned(), cpus.into()),
     ]
     .into();
-    round.server_cpu_s = Some(3.0 * f64::from(processors));
+    round.server_cpu_s = Some(3.0 * f64::from(cpus));
     round
 }
 
-/// A run in which the problem worked on so many processors and the solution on two.
+/// A run in which the problem worked on so many CPUs and the solution on two.
 fn run(few: u32, few_per_second: f64, many_per_second: f64) -> Record {
     let mut record = record();
     record.chapter = chapter();
@@ -72,11 +72,15 @@ fn judged(record: &Record, kind: VerdictKind, words: &str) {
 }
 
 #[test]
-fn users_follow_from_the_processors() {
+fn users_follow_from_the_cpus() {
     let file = chapter();
     let users = 3 * 2;
     assert_eq!(file.load.users, users);
-    assert!(file.settings.values().all(|setting| setting.users == users));
+    assert!(
+        file.scenarios
+            .values()
+            .all(|scenario| scenario.users == users)
+    );
     // What was recorded on another machine stays as it was.
     let mut elsewhere = file.clone();
     elsewhere.load.users = 528;
@@ -89,11 +93,11 @@ fn users_follow_from_the_processors() {
 fn a_setting_without_users_of_either_kind_is_refused() {
     let none = CHAPTER_6.replacen("users_per_processor = 3\n", "", 1);
     let said = ChapterFile::parse(&none, "chapter.toml", 2).unwrap_err();
-    assert!(said.to_string().contains("users_per_processor"), "{said}");
+    assert!(said.to_string().contains("users_per_cpu"), "{said}");
 }
 
 #[test]
-fn server_and_generator_share_all_processors() {
+fn server_and_generator_share_all_cpus() {
     let placement = Placement::of_chapter(&chapter());
     assert!(placement.server.is_empty() && placement.generator.is_empty());
     let apart = Placement::of_chapter(&crate::support::chapter());
@@ -101,12 +105,12 @@ fn server_and_generator_share_all_processors() {
 }
 
 #[test]
-fn twice_the_processors_and_twice_the_answers_prove_it() {
+fn twice_the_cpus_and_twice_the_answers_prove_it() {
     judged(&run(1, 100.0, 196.0), VerdictKind::Proved, "0.5 against 1");
 }
 
 #[test]
-fn processors_that_gain_too_little_do_not() {
+fn cpus_that_gain_too_little_do_not() {
     judged(
         &run(1, 100.0, 140.0),
         VerdictKind::Refuted,
@@ -118,7 +122,7 @@ fn processors_that_gain_too_little_do_not() {
 fn dearer_requests_explain_a_smaller_gain() {
     let record = run(1, 100.0, 185.0);
     let law = analyse(&record).law.unwrap();
-    // 2 processors of 3 s each for 555 answers, against 1 for 300: 1.081 times as dear.
+    // 2 CPUs of 3 s each for 555 answers, against 1 for 300: 1.081 times as dear.
     assert!((law.predicted - 1.85).abs() < 1e-9, "{law:?}");
     judged(&record, VerdictKind::Proved, "1.85");
 }
@@ -127,20 +131,20 @@ fn dearer_requests_explain_a_smaller_gain() {
 fn a_machine_on_which_the_problem_sees_all_cannot_show_it() {
     judged(
         &run(2, 196.0, 196.0),
-        VerdictKind::NotShown,
-        "sees as many processors",
+        VerdictKind::Inconclusive,
+        "sees as many CPUs",
     );
 }
 
 #[test]
 fn an_exercise_cannot_be_graded_where_the_problem_has_no_fault() {
-    let users = chapter().setting("check").unwrap().users;
+    let users = chapter().scenario("check").unwrap().users;
     let observed = |outcome: Outcome, share| Observed {
         database_records: None,
         afterwards: None,
         calls: Some(outcome.completed),
         outcome,
-        mechanism: Some(share),
+        root_cause: Some(share),
         limited: std::collections::BTreeMap::new(),
         panics: Vec::new(),
         ended: false,

@@ -3,6 +3,7 @@
 mod difference;
 mod measuring;
 
+use measurement::claim::SOLUTION;
 use report::capture;
 
 use super::regions;
@@ -47,6 +48,7 @@ fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
     let order = Order {
+        variant: SOLUTION.to_owned(),
         pairs: None,
         command: format!("cargo workshop capture {}", chapter.number),
         seed: 1,

@@ -1,10 +1,13 @@
-//! `cargo workshop check N`: is the exercise cured?
+//! `cargo workshop check N`: is the exercise fixed?
 
-use analysis::grade::{Grade, GradeKind, grade};
+use std::time::Instant;
+
+use analysis::grade::{Contract, Grade, GradeKind, grade};
 use bench::placement::Placement;
 use bench::rounds::Bench;
 use bench::trial;
 use measurement::attempt::Attempt;
+use report::claims::ClaimSummary;
 use serde::Serialize;
 
 use crate::chapters::Workshop;
@@ -18,9 +21,15 @@ use crate::{ctrl_c, json, progress_file};
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     chapter: u32,
-    #[serde(flatten)]
-    grade: &'a Grade,
-    attempt: &'a Attempt,
+    verdict: GradeKind,
+    reason: &'a str,
+    /// Words of the compiler or the server that belong to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a str>,
+    contract: &'a Contract,
+    claims: Vec<ClaimSummary>,
+    /// After compiling.
+    seconds: f64,
 }
 
 /// Compiles, runs and grades the exercise.
@@ -29,9 +38,11 @@ pub(crate) fn run(number: u32, format: Format) -> Result<Exit, CliError> {
     let chapter = workshop.chapter(number)?;
     let file = chapter.file()?;
     let interrupt = ctrl_c::watch();
-    let attempt = match compile::programs(&workshop, &chapter, &file.mechanism.features, &interrupt)
-    {
+    let began;
+    let features = &file.claims.root_cause().features;
+    let grade = match compile::programs(&workshop, &chapter, features, &interrupt) {
         Ok(programs) => {
+            began = Instant::now();
             let terminal = Terminal::new();
             let bench = Bench {
                 program: &programs.served,
@@ -45,16 +56,22 @@ pub(crate) fn run(number: u32, format: Format) -> Result<Exit, CliError> {
             trial::run(&bench, unforeseen())
                 .map_err(|error| CliError::of_run(&error, &interrupt))?
         }
-        Err(CompileError::Refused(compiler)) => Attempt::DoesNotCompile { compiler },
+        Err(CompileError::Refused(compiler)) => {
+            began = Instant::now();
+            grade(&file, &Attempt::DoesNotCompile { compiler })
+        }
         Err(CompileError::Cargo(error)) => return Err(error),
     };
-    let grade = grade(&file, &attempt);
     progress_file::remember_check(&workshop, &chapter, &grade);
     match format {
         Format::Json => json::print(&Report {
             chapter: number,
-            grade: &grade,
-            attempt: &attempt,
+            verdict: grade.kind,
+            reason: &grade.reason,
+            detail: grade.detail.as_deref(),
+            contract: &grade.contract,
+            claims: grade.findings.iter().map(ClaimSummary::from).collect(),
+            seconds: began.elapsed().as_secs_f64(),
         })?,
         Format::Human => print(number, &grade),
     }

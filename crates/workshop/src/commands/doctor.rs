@@ -43,7 +43,7 @@ fn most_users(workshop: &Workshop) -> u32 {
     let chapters = workshop.chapters().unwrap_or_default();
     let files = chapters.iter().filter_map(|chapter| chapter.file().ok());
     files
-        .flat_map(|file| file.settings.into_values().map(|setting| setting.users))
+        .flat_map(|file| file.scenarios.into_values().map(|scenario| scenario.users))
         .max()
         .unwrap_or(0)
 }

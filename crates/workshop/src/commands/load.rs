@@ -8,7 +8,7 @@ use bench::placement::Placement;
 use bench::rounds::{Bench, Event};
 use bench::server::Server;
 use loadgen::interrupt::Interrupt;
-use measurement::chapter_file::{ChapterFile, Setting};
+use measurement::chapter_file::{ChapterFile, Scenario};
 use measurement::figures;
 use measurement::load::Arrivals;
 use measurement::outcome::{Latency, MISSED, Outcome};
@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(options.chapter)?;
     let file = chapter.file()?;
-    let setting = setting(options, &file)?;
+    let scenario = scenario(options, &file)?;
     let interrupt = ctrl_c::watch();
     let placement = Placement::of_chapter(&file);
     let (server, target) = if let Some(host) = &options.host {
@@ -41,14 +41,14 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
     let terminal = Terminal::new();
     terminal.show(Event::Begins(1, 1, &options.variant));
     let show = |progress| terminal.show(Event::Runs(progress));
-    let mut load = file.load_of(&setting);
+    let mut load = file.load_of(&scenario);
     if let Some(per_second) = options.rate {
         load.arrivals = Arrivals::Open { per_second };
     }
     let outcome = match options.with {
         With::Embedded => {
             let settings = loadgen::Settings {
-                processors: &placement.generator,
+                cpus: &placement.generator,
                 interrupt: &interrupt,
                 progress: Some(&show),
             };
@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
             let settings = |program, script| drivers::Settings {
                 program,
                 script,
-                processors: &placement.generator,
+                cpus: &placement.generator,
                 alone: None,
                 interrupt: &interrupt,
             };
@@ -112,25 +112,25 @@ fn start(
         .map_err(|error| CliError::of_run(&error.into(), interrupt))
 }
 
-fn setting(options: &Load, file: &ChapterFile) -> Result<Setting, CliError> {
-    let mut setting = file.load.clone();
-    setting.users = options.users.unwrap_or(setting.users);
-    setting.think_s = options.think.unwrap_or(setting.think_s);
-    setting.write_share = options.write_share.unwrap_or(setting.write_share);
-    setting.duration_s = options.seconds;
+fn scenario(options: &Load, file: &ChapterFile) -> Result<Scenario, CliError> {
+    let mut scenario = file.load.clone();
+    scenario.users = options.users.unwrap_or(scenario.users);
+    scenario.think_s = options.think.unwrap_or(scenario.think_s);
+    scenario.write_share = options.write_share.unwrap_or(scenario.write_share);
+    scenario.duration_s = options.seconds;
     if options.rate.is_some() && options.with != With::Embedded {
         return Err(CliError::usage(
             "--rate is for the embedded generator: k6's and Locust's scripts know closed loops \
              only; leave out --with",
         ));
     }
-    if setting.write_share > 0.0 && file.write.is_none() {
+    if scenario.write_share > 0.0 && file.write.is_none() {
         return Err(CliError::usage(format!(
             "chapter {} has no writes: leave out --write-share",
             options.chapter
         )));
     }
-    Ok(setting)
+    Ok(scenario)
 }
 
 /// The address of a server that answers.
@@ -187,15 +187,15 @@ fn table(outcome: &Outcome) -> String {
             },
         ),
     ];
-    if let Some(probe) = &outcome.probe {
+    if let Some(bystander) = &outcome.bystander {
         lines.push(format!(
             "bystanders: {} right answers, {} wrong, {} failed, {} unfinished; median {}, 99 % {} (open loop)",
-            probe.completed,
-            probe.wrong_answers,
-            probe.errors.values().sum::<u64>(),
-            probe.unfinished,
-            at(&probe.latency, 0.5),
-            at(&probe.latency, 0.99),
+            bystander.completed,
+            bystander.wrong_answers,
+            bystander.errors.values().sum::<u64>(),
+            bystander.unfinished,
+            at(&bystander.latency, 0.5),
+            at(&bystander.latency, 0.99),
         ));
     }
     for (cause, count) in &outcome.errors {

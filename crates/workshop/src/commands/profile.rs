@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Profile) -> Result<Exit, CliError> {
         kind.key(),
         options.variant,
         options.seconds,
-        file.profile_setting(kind)
+        file.profile_scenario(kind)
     ));
     let bench = Bench {
         program: &program,

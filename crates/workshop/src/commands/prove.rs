@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use analysis::agreement::{self, Compared};
+use analysis::baseline::{Baseline, baselines};
 use analysis::verdict::VerdictKind;
-use analysis::yardstick::{Yardstick, yardsticks};
+use measurement::claim::{PROBLEM, SOLUTION};
 use measurement::figures;
 use measurement::law::Law;
 use measurement::record::Record;
@@ -26,7 +27,7 @@ struct Proved {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     agreement: Vec<Compared>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    yardsticks: Vec<Yardstick>,
+    baselines: Vec<Baseline>,
 }
 
 impl Proved {
@@ -47,6 +48,11 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
              long as on a network: leave out --upstream",
         ));
     }
+    if options.variant == PROBLEM {
+        return Err(CliError::usage(
+            "--variant names what is compared with the problem: exercise, solution, or another variant",
+        ));
+    }
     let workshop = Workshop::find()?;
     let chapters = workshop.chosen(&options.chapters)?;
     let folder = options
@@ -59,6 +65,7 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
     for chapter in &chapters {
         let order = Order {
             command: command(options, chapter.number),
+            variant: options.variant.clone(),
             seed: options.seed,
             pairs: options.pairs,
             all_generators: options.all_generators,
@@ -70,16 +77,23 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         let folder = folder.join(chapter.package());
         let report = write(&folder, &measured)?;
         let analysis = measured.capture.analysis();
-        progress_file::remember_proof(&workshop, chapter, &analysis.verdict);
+        if options.variant == SOLUTION {
+            progress_file::remember_proof(&workshop, chapter, &analysis.verdict);
+        }
         let record = &measured.capture.record;
         let proved = Proved {
-            summary: Summary::new(record, &analysis, Some(shown(&workshop, &report))),
+            summary: Summary::new(
+                record,
+                &analysis,
+                measured.seconds,
+                Some(shown(&workshop, &report)),
+            ),
             agreement: agreement::compare(&record.rounds),
-            yardsticks: yardsticks(record),
+            baselines: baselines(record),
         };
         let table = proved.summary.table()
             + &agreement_lines(&proved.agreement)
-            + &yardstick_lines(&proved.yardsticks)
+            + &baseline_lines(&proved.baselines)
             + &elsewhere(record);
         match options.output.format {
             Format::Human => println!("{}", table.trim_end()),
@@ -107,6 +121,10 @@ fn command(options: &Prove, number: u32) -> String {
         UpstreamOf::Embedded => "",
         UpstreamOf::Nginx => " --upstream nginx",
     };
+    let variant = match options.variant.as_str() {
+        SOLUTION => String::new(),
+        other => format!(" --variant {other}"),
+    };
     let seed = match options.seed {
         1 => String::new(),
         seed => format!(" --seed {seed}"),
@@ -114,7 +132,7 @@ fn command(options: &Prove, number: u32) -> String {
     let pairs = options
         .pairs
         .map_or_else(String::new, |pairs| format!(" --pairs {pairs}"));
-    format!("cargo workshop prove {number}{seed}{pairs}{upstream}{matrix}{generators}")
+    format!("cargo workshop prove {number}{variant}{seed}{pairs}{upstream}{matrix}{generators}")
 }
 
 /// Report, record and profiles; yields the report's path.
@@ -136,13 +154,13 @@ fn shown(workshop: &Workshop, file: &Path) -> String {
     inside.display().to_string()
 }
 
-/// Where a claim about memory regions can be seen, if this machine has but one.
+/// Where a claim about NUMA nodes can be seen, if this machine has but one.
 fn elsewhere(record: &Record) -> String {
-    let has_one = record.environment.memory_regions < 2;
+    let has_one = record.environment.numa_nodes < 2;
     if has_one && matches!(record.chapter.law, Law::Locality(_)) {
         let number = record.chapter.chapter;
         format!(
-            "an emulated machine has several regions: cargo workshop prove {number} --regions 4\n"
+            "an emulated machine has several regions: cargo workshop prove {number} --numa-nodes 4\n"
         )
     } else {
         String::new()
@@ -167,8 +185,8 @@ fn agreement_lines(agreement: &[Compared]) -> String {
     agreement.iter().map(line).collect()
 }
 
-fn yardstick_lines(yardsticks: &[Yardstick]) -> String {
-    let line = |one: &Yardstick| {
+fn baseline_lines(baselines: &[Baseline]) -> String {
+    let line = |one: &Baseline| {
         let share = one
             .of_the_solutions
             .map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0));
@@ -179,5 +197,5 @@ fn yardstick_lines(yardsticks: &[Yardstick]) -> String {
                 .map_or_else(|| "-".to_owned(), figures::count),
         )
     };
-    yardsticks.iter().map(line).collect()
+    baselines.iter().map(line).collect()
 }

@@ -1,4 +1,4 @@
-//! `--regions N` of `prove`, `check` and `capture`: a chapter in a machine with several NUMA
+//! `--numa-nodes N` of `prove`, `check` and `capture`: a chapter in a machine with several NUMA
 //! nodes.
 
 use std::path::{Path, PathBuf};
@@ -22,23 +22,23 @@ struct Shown<'a> {
     chapter: u32,
     verdict: VerdictKind,
     reason: &'a str,
-    mechanism: Mechanism,
+    root_cause: RootCause,
     record: &'a Record,
 }
 
-/// The same count as the key of the same name in `prove` without `--regions`.
+/// The same count as the key of the same name in `prove` without `--numa-nodes`.
 #[derive(Debug, Serialize)]
-struct Mechanism {
+struct RootCause {
     name: &'static str,
     problem: Option<f64>,
     solution: Option<f64>,
 }
 
-/// `prove N --regions R`: problem against solution.
+/// `prove N --numa-nodes R`: problem against solution.
 pub(crate) fn prove(
     chapters: &[u32],
     regions: u32,
-    processors: Option<u32>,
+    cpus: Option<u32>,
     report: Option<PathBuf>,
     format: Format,
 ) -> Result<Exit, CliError> {
@@ -48,14 +48,14 @@ pub(crate) fn prove(
         .unwrap_or_else(|| workshop.state().join("reports"))
         .join(chapter.package());
     files::writable(&folder)?;
-    let wanted = wanted("prove", chapter.number, regions, processors);
+    let wanted = wanted("prove", chapter.number, regions, cpus);
     let both = [PROBLEM, SOLUTION];
     let record = observe(&workshop, &chapter, &both, &wanted, &ctrl_c::watch())?;
     write(&folder, &record)?;
     show(chapter.number, &record, SOLUTION, format)
 }
 
-/// `check N --regions R`: the learner's edit, by the solution's limits.
+/// `check N --numa-nodes R`: the learner's edit, by the solution's limits.
 pub(crate) fn check(number: u32, regions: u32, format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;
@@ -70,17 +70,13 @@ pub(crate) fn check(number: u32, regions: u32, format: Format) -> Result<Exit, C
     show(number, &record, EXERCISE, format)
 }
 
-/// `capture N --regions R`: what the book shows, each step of the way to the solution.
-pub(crate) fn capture(
-    chapters: &[u32],
-    regions: u32,
-    processors: Option<u32>,
-) -> Result<Exit, CliError> {
+/// `capture N --numa-nodes R`: what the book shows, each step of the way to the solution.
+pub(crate) fn capture(chapters: &[u32], regions: u32, cpus: Option<u32>) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = one(&workshop, chapters)?;
     let folder = workshop.captures(chapter.number).join(FOLDER);
     files::writable(&folder)?;
-    let wanted = wanted("capture", chapter.number, regions, processors);
+    let wanted = wanted("capture", chapter.number, regions, cpus);
     let file = chapter.file()?;
     let steps: Vec<&str> = file.steps.iter().map(|step| &*step.variant).collect();
     let record = observe(&workshop, &chapter, &steps, &wanted, &ctrl_c::watch())?;
@@ -126,10 +122,10 @@ fn derived(file: &Path, record: &Record) -> [(PathBuf, String); 2] {
     ]
 }
 
-/// Record, table and figures, by the size of the machine: `4x2.json` has two processors in each of
+/// Record, table and figures, by the size of the machine: `4x2.json` has two CPUs in each of
 /// four regions.
 fn write(folder: &Path, record: &Record) -> Result<(), CliError> {
-    let each = record.processors / record.regions.max(1);
+    let each = record.cpus / record.regions.max(1);
     let file = folder.join(format!("{}x{each}.json", record.regions));
     let text = serde_json::to_string_pretty(record)
         .map_err(|e| CliError::bad(format!("the record cannot be written: {e}")))?;
@@ -144,17 +140,17 @@ fn one(workshop: &Workshop, chapters: &[u32]) -> Result<Chapter, CliError> {
     match chapters {
         [one] => workshop.chapter(*one),
         _ => Err(CliError::usage(
-            "--regions wants one chapter: cargo workshop prove 7 --regions 4",
+            "--numa-nodes wants one chapter: cargo workshop prove 7 --numa-nodes 4",
         )),
     }
 }
 
-fn wanted(command: &str, number: u32, regions: u32, processors: Option<u32>) -> Wanted {
-    let more = processors.map_or(String::new(), |count| format!(" --processors {count}"));
+fn wanted(command: &str, number: u32, regions: u32, cpus: Option<u32>) -> Wanted {
+    let more = cpus.map_or(String::new(), |count| format!(" --cpus {count}"));
     Wanted {
         regions,
-        processors,
-        command: format!("cargo workshop {command} {number} --regions {regions}{more}"),
+        cpus,
+        command: format!("cargo workshop {command} {number} --numa-nodes {regions}{more}"),
     }
 }
 
@@ -170,7 +166,7 @@ fn show(chapter: u32, record: &Record, fix: &str, format: Format) -> Result<Exit
                 chapter,
                 verdict: kind,
                 reason: &reason,
-                mechanism: Mechanism {
+                root_cause: RootCause {
                     name: "share of loads from the reader's own region",
                     problem: local(PROBLEM),
                     solution: local(fix),

@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use loadgen::processors;
-use measurement::chapter_file::{ChapterFile, Yardsticks};
+use loadgen::cpus;
+use measurement::chapter_file::{Baselines, ChapterFile};
 use tempfile::TempDir;
 
 use crate::chapters::Chapter;
@@ -14,7 +14,7 @@ use crate::exit::CliError;
 use crate::tools;
 
 /// How long one may take to listen.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A program that is ended when it is dropped.
 #[derive(Debug)]
@@ -49,17 +49,17 @@ impl Drop for Outside {
 #[derive(Debug)]
 pub(crate) struct Nginx {
     _process: Outside,
-    yardsticks: Yardsticks,
+    baselines: Baselines,
 }
 
 impl Nginx {
-    /// Starts it on these processors, and waits until it listens.
+    /// Starts it on these CPUs, and waits until it listens.
     pub(crate) fn start(
         chapter: &Chapter,
         file: &ChapterFile,
         pinned: &[usize],
     ) -> Result<Self, CliError> {
-        let Some(yardsticks) = file.yardsticks.clone() else {
+        let Some(baselines) = file.baselines.clone() else {
             return Err(CliError::usage(format!(
                 "chapter {} calls no upstream: leave out --upstream",
                 chapter.number
@@ -68,8 +68,8 @@ impl Nginx {
         let nginx = tools::nginx().ok_or_else(|| {
             CliError::bad("nginx is not installed: https://nginx.org, or `apt install nginx-light`")
         })?;
-        let address = address(&yardsticks.nginx_upstream)?;
-        if TcpStream::connect_timeout(&address, PATIENCE).is_ok() {
+        let address = address(&baselines.nginx_upstream)?;
+        if TcpStream::connect_timeout(&address, TIMEOUT).is_ok() {
             return Err(CliError::bad(format!(
                 "{address} is taken by another program: stop it, as nginx.conf needs that port"
             )));
@@ -92,8 +92,8 @@ impl Nginx {
             _folder: Some(folder),
         };
         let began = Instant::now();
-        while TcpStream::connect_timeout(&address, PATIENCE).is_err() {
-            if began.elapsed() > PATIENCE {
+        while TcpStream::connect_timeout(&address, TIMEOUT).is_err() {
+            if began.elapsed() > TIMEOUT {
                 return Err(CliError::bad(format!(
                     "nginx does not listen on {address}; its words are above"
                 )));
@@ -102,27 +102,27 @@ impl Nginx {
         }
         Ok(Self {
             _process: process,
-            yardsticks,
+            baselines,
         })
     }
 
     /// What the chapter says of it.
-    pub(crate) fn yardsticks(&self) -> &Yardsticks {
-        &self.yardsticks
+    pub(crate) fn baselines(&self) -> &Baselines {
+        &self.baselines
     }
 
     /// As the services' `--upstream` takes it.
     pub(crate) fn upstream(&self) -> String {
-        self.yardsticks.nginx_upstream.clone()
+        self.baselines.nginx_upstream.clone()
     }
 
     /// Where it answers as a proxy.
     pub(crate) fn proxy(&self) -> Result<SocketAddr, CliError> {
-        address(&self.yardsticks.nginx_proxy)
+        address(&self.baselines.nginx_proxy)
     }
 }
 
-/// The chapter's service in Go, on these processors.
+/// The chapter's service in Go, on these CPUs.
 pub(crate) fn start_go(
     chapter: &Chapter,
     folder: &str,
@@ -136,7 +136,7 @@ pub(crate) fn start_go(
     })?;
     let built = tempfile::tempdir()
         .map_err(|e| CliError::bad(format!("no folder can be made for the Go program: {e}")))?;
-    let program = built.path().join("yardstick");
+    let program = built.path().join("baseline");
     let compiled = Command::new(go.0)
         .current_dir(chapter.folder.join(folder))
         .args(["build", "-o"])
@@ -170,12 +170,12 @@ pub(crate) fn start_go(
     Ok((process, address(url)?))
 }
 
-/// A child inherits the processors of the thread that starts it: one for this.
+/// A child inherits the CPUs of the thread that starts it: one for this.
 fn spawn_on(mut command: Command, pinned: &[usize]) -> std::io::Result<Child> {
     let pinned = pinned.to_vec();
     std::thread::spawn(move || {
         if cfg!(target_os = "linux") {
-            processors::pin_current_thread(&pinned).map_err(std::io::Error::other)?;
+            cpus::pin_current_thread(&pinned).map_err(std::io::Error::other)?;
         }
         command.spawn()
     })

@@ -6,7 +6,7 @@ use crate::exit::{CliError, Exit};
 
 const PAGE: u64 = 4096;
 
-/// Loads from the copies that somebody has read, by the region of the processor and then by the
+/// Loads from the copies that somebody has read, by the region of the CPU and then by the
 /// region of the memory.
 pub(super) fn of_copies(
     counted: &str,
@@ -32,8 +32,8 @@ pub(super) fn of_copies(
         // Pages at the ends may hold something else as well.
         if copies.iter().any(|pages| pages.contains(&line.page)) {
             let memory = (line.chunk / stretch).min(regions - 1);
-            for (processor, count) in line.loads.iter().take(regions).enumerate() {
-                loads[processor][memory] += count;
+            for (cpu, count) in line.loads.iter().take(regions).enumerate() {
+                loads[cpu][memory] += count;
             }
         }
     }
@@ -80,7 +80,7 @@ mod tests {
             at_home: 0,
             moved: 0,
             from: vec![Reads {
-                processor: 0,
+                cpu: 0,
                 copy: 0,
                 reads: 1,
             }],

@@ -11,19 +11,19 @@ use super::parts::Parts;
 use crate::exit::{CliError, Exit};
 
 /// Memory of a region, in MiB: for a copy of the data set, and the kernel's own needs, which grow
-/// with the processors.
+/// with the CPUs.
 const REGION_MIB: u32 = 256;
 /// The distance to another region, where one's own has 10: what two-socket machines tell.
 const FAR: u32 = 21;
-/// A machine with eight processors needs some seconds, one with 176 some minutes.
-const PATIENCE: Duration = Duration::from_secs(180);
-const PATIENCE_FOR_A_PROCESSOR: Duration = Duration::from_secs(4);
+/// A machine with eight CPUs needs some seconds, one with 176 some minutes.
+const TIMEOUT: Duration = Duration::from_secs(180);
+const TIMEOUT_A_CPU: Duration = Duration::from_secs(4);
 
 /// How large a machine is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) regions: u32,
-    pub(super) processors: u32,
+    pub(super) cpus: u32,
 }
 
 /// A machine that is not switched on yet.
@@ -73,7 +73,7 @@ impl Machine<'_> {
             .map_err(failed)?;
         let mut running = Running(child);
         let began = Instant::now();
-        let patience = PATIENCE + PATIENCE_FOR_A_PROCESSOR * self.shape.processors;
+        let deadline = TIMEOUT + TIMEOUT_A_CPU * self.shape.cpus;
         let is_off = loop {
             if self.interrupt.is_set() {
                 return Err(CliError::new(Exit::Interrupted, "interrupted"));
@@ -81,7 +81,7 @@ impl Machine<'_> {
             if let Some(status) = running.0.try_wait().map_err(failed)? {
                 break status.success();
             }
-            if began.elapsed() > patience {
+            if began.elapsed() > deadline {
                 break false;
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -94,7 +94,7 @@ impl Machine<'_> {
             return Err(CliError::new(
                 Exit::Invalid,
                 format!(
-                    "the machine with the {name} did not come to its end in {} s; its last words, the \
+                    "the machine with the {name} did not come to its end in {} s; the end of its stderr, the \
                      last first:\n\n{}",
                     began.elapsed().as_secs(),
                     last.join("\n")
@@ -105,17 +105,14 @@ impl Machine<'_> {
     }
 
     fn options(&self, counted: &Path) -> Vec<String> {
-        let Shape {
-            regions,
-            processors,
-        } = self.shape;
-        let each = processors / regions;
+        let Shape { regions, cpus } = self.shape;
+        let each = cpus / regions;
         let mib = REGION_MIB + 2 * each;
         let chunk = u64::from(mib) << 20;
         let mut options: Vec<String> = [
             "-no-user-config -nodefaults -display none -serial stdio -no-reboot",
-            // All processors in turn on one thread: several threads never came to an end with many
-            // processors, and counting needs no locks.
+            // All CPUs in turn on one thread: several threads never came to an end with many
+            // CPUs, and counting needs no locks.
             "-machine q35 -accel tcg,thread=single -cpu max",
         ]
         .iter()
@@ -125,7 +122,7 @@ impl Machine<'_> {
         let mut add = |name: &str, value: String| options.extend([name.to_owned(), value]);
         add(
             "-smp",
-            format!("{processors},sockets={regions},cores={each},threads=1"),
+            format!("{cpus},sockets={regions},cores={each},threads=1"),
         );
         add("-m", format!("{}M", mib * regions));
         for region in 0..regions {

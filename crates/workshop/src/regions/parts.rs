@@ -37,14 +37,14 @@ impl Parts {
     fn look(tools: &Tools) -> Result<Self, String> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Err(
-                "the machine with several memory regions runs programs that are built here, so it \
+                "the machine with several NUMA nodes runs programs that are built here, so it \
                  needs Linux on x86-64: a container or WSL will do"
                     .to_owned(),
             );
         }
         let Some(qemu) = tools::on_path("qemu-system-x86_64") else {
             return Err(
-                "QEMU is not installed, and it emulates the machine with several memory regions: \
+                "QEMU is not installed, and it emulates the machine with several NUMA nodes: \
                  sudo apt-get install qemu-system-x86 (Fedora: qemu-system-x86-core)"
                     .to_owned(),
             );

@@ -20,7 +20,7 @@ pub(super) fn read(text: &str, variant: &str) -> Result<Said, CliError> {
         CliError::new(
             Exit::Invalid,
             format!(
-                "the machine with the {variant} {what}; its last words:\n\n{}",
+                "the machine with the {variant} {what}; the end of its stderr:\n\n{}",
                 last.join("\n")
             ),
         )

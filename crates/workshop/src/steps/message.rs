@@ -28,21 +28,21 @@ impl Measured {
 
     /// A sentence or two about a variant that was measured.
     fn sentence(&self, variant: &str) -> Option<String> {
-        let Analysis {
-            effect, mechanism, ..
-        } = &self.analysis;
+        let effect = self.analysis.effect()?;
+        let root_cause = self.analysis.root_cause()?;
         let (value, reading) = match variant {
-            "problem" => (effect.problem?, mechanism.problem?),
-            "solution" => (effect.solution?, mechanism.solution?),
+            "problem" => (effect.problem?, root_cause.problem?),
+            "solution" => (effect.fix?, root_cause.fix?),
             _ => return None,
         };
+        let quantity = effect.claim.quantity.as_ref()?;
         let mut text = format!(
             "Measured on {}, {} users: {} {}, {} {}.",
             self.record.started.get(..10)?,
-            figures::count(f64::from(self.record.chapter.effect_setting().users)),
-            effect.metric.label(),
-            effect.metric.text(value),
-            mechanism.name,
+            figures::count(f64::from(effect.users)),
+            effect.claim.label(),
+            quantity.text(effect.claim.unit, value),
+            root_cause.claim.label(),
             figures::count(reading),
         );
         if let ("solution", Some(ratio), Some((low, high))) =

@@ -11,7 +11,7 @@ pub(crate) const PROBLEM: &str = "//! The problem.\n\nfn answer() -> u32 {\n    
 pub(crate) const SOLUTION: &str = "//! The solution.\n\nfn answer() -> u32 {\n    2\n}\n";
 /// What the exercise is shipped as.
 pub(crate) const SHIPPED: &str =
-    "//! Exercise: cure it.\n//!\n//! Think first.\n\nfn answer() -> u32 {\n    1 + 1\n}\n";
+    "//! Exercise: fix it.\n//!\n//! Think first.\n\nfn answer() -> u32 {\n    1 + 1\n}\n";
 /// The chapter's folder within the workshop.
 pub(crate) const CHAPTER: &str = "chapters/1-small";
 
@@ -33,7 +33,7 @@ impl Workshop {
         ));
         for (name, text) in [
             ("chapter.toml", chapter_file),
-            ("exercise-intro.md", "Exercise: cure it.\n\nThink first.\n"),
+            ("exercise-intro.md", "Exercise: fix it.\n\nThink first.\n"),
             ("hints.md", "## One?\n\nLook.\n\n## Two?\n\nAct.\n"),
             ("src/problem.rs", PROBLEM),
             ("src/exercise.rs", SHIPPED),

@@ -70,7 +70,7 @@ fn a_number_that_is_none_or_out_of_bounds_is_answered_with_the_bounds() {
     refused(&["prove", "1", "--pairs", "0"], &["from 1 to 1000"]);
     refused(&["prove", "1", "--pairs", "5"], &["at least 6"]);
     refused(&["prove", "1", "--seed", "-1"], &["such as 1"]);
-    refused(&["prove", "1", "--regions", "9"], &["from 2 to 8"]);
+    refused(&["prove", "1", "--numa-nodes", "9"], &["from 2 to 8"]);
     refused(&["hint", "1", "--upto", "0"], &["from 1 to 99"]);
     refused(&["hint", "1", "--upto", "3"], &["hints 1 to 2"]);
 }
@@ -95,8 +95,8 @@ fn options_that_do_not_go_together_are_told() {
     let writes = ["load", "1", "--write-share", "0.1"];
     refused(&writes, &["chapter 1 has no writes"]);
     refused(
-        &["prove", "--regions", "4"],
-        &["--regions wants one chapter"],
+        &["prove", "--numa-nodes", "4"],
+        &["--numa-nodes wants one chapter"],
     );
 }
 

@@ -81,8 +81,8 @@ fn noise_as_large_as_the_claim_is_invalid() {
     record.rounds[0].outcome.requests_per_second = 12_500.0;
     judged(&record, Invalid, &["too noisy", "45 %", "1.20"]);
     // A machine that cannot show the gain is not asked for it.
-    record.chapter.conditions.memory_regions_at_least = 2;
-    judged(&record, NotShown, &["memory regions"]);
+    record.chapter.conditions.numa_nodes_at_least = 2;
+    judged(&record, Inconclusive, &["NUMA nodes"]);
 }
 
 #[test]
@@ -180,15 +180,15 @@ fn another_load_than_the_claims_is_not_believed() {
     fewer.rounds[4].outcome.generator.users = 100;
     judged(&fewer, Invalid, &["round 5", "100 users", "1,000"]);
     let mut elsewhere = record();
-    elsewhere.rounds[4].setting = "check".into();
+    elsewhere.rounds[4].scenario = "check".into();
     judged(&elsewhere, Invalid, &["`check`"]);
-    elsewhere.rounds[4].setting = "nowhere".into();
+    elsewhere.rounds[4].scenario = "nowhere".into();
     judged(&elsewhere, Invalid, &["`nowhere`"]);
 }
 
 #[test]
 fn a_setting_that_the_chapter_lost_is_not_a_crash() {
     let mut record = record();
-    record.chapter.settings.clear();
+    record.chapter.scenarios.clear();
     assert_eq!(analyse(&record).verdict.kind, Invalid);
 }

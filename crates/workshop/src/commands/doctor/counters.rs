@@ -1,7 +1,7 @@
 //! What programs would count as CPUs on this machine, and who of them is wrong.
 
 use bench::counters::{Counts, Judged, Usable};
-use loadgen::processors;
+use loadgen::cpus;
 
 use super::finding::Finding;
 
@@ -10,7 +10,7 @@ pub(super) fn look() -> Vec<Finding> {
     let usable = Usable::here();
     let affinity = Finding::ok(
         "affinity",
-        match processors::available()[..] {
+        match cpus::available()[..] {
             [] => "the system does not tell".to_owned(),
             ref may => format!("this process may run on {} CPUs", may.len()),
         },
@@ -27,12 +27,12 @@ fn finding(counter: &str, count: usize, usable: Usable) -> Finding {
         "std" => ("std counts", "std::thread::available_parallelism"),
         "num_cpus" => ("num_cpus counts", "num_cpus::get"),
         "tokio" => ("tokio counts", "workers of its multi-thread runtime"),
-        _ => ("many_cpus counts", "SystemHardware::processors"),
+        _ => ("many_cpus counts", "SystemHardware::CPUs"),
     };
     let found = format!("{count} ({asked})");
     let may = match usable.quota {
-        Some(quota) => format!("{} CPUs for the time of {quota:.1}", usable.processors),
-        None => format!("{} CPUs", usable.processors),
+        Some(quota) => format!("{} CPUs for the time of {quota:.1}", usable.cpus),
+        None => format!("{} CPUs", usable.cpus),
     };
     match usable.judge(count) {
         Judged::Right => Finding::ok(name, found),
@@ -61,10 +61,7 @@ mod tests {
     #[test]
     fn a_counter_that_is_wrong_is_told_and_how() {
         let of = |count, quota| {
-            let usable = Usable {
-                processors: 176,
-                quota,
-            };
+            let usable = Usable { cpus: 176, quota };
             finding("num_cpus", count, usable)
         };
         assert_eq!(of(176, None).state, State::Ok);

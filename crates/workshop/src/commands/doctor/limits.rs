@@ -17,7 +17,7 @@ pub(super) fn look(users: u32) -> Vec<Finding> {
 }
 
 fn open_files(needed: u64) -> Finding {
-    match loadgen::processors::allow_open_files(needed) {
+    match loadgen::cpus::allow_open_files(needed) {
         Ok(()) => Finding::ok(
             "open files",
             format!("{needed} can be had, as the largest load needs"),

@@ -12,7 +12,7 @@ pub(super) fn look() -> Vec<Finding> {
     let here = environment::observe(true, "", BTreeMap::new());
     let mut findings = vec![
         Finding::ok("system", format!("{}, kernel {}", here.system, here.kernel)),
-        processors(&here),
+        cpus(&here),
         quota(&here),
     ];
     findings.extend(here.governor.as_deref().map(governor));
@@ -21,12 +21,12 @@ pub(super) fn look() -> Vec<Finding> {
     findings
 }
 
-fn processors(here: &Environment) -> Finding {
+fn cpus(here: &Environment) -> Finding {
     let found = format!(
         "{} usable of {}, {}",
-        here.processors_usable, here.processors_online, here.cpu_model
+        here.cpus_usable, here.cpus_online, here.cpu_model
     );
-    match here.processors_usable {
+    match here.cpus_usable {
         1 => Finding::note(
             "CPUs",
             found,
@@ -38,7 +38,7 @@ fn processors(here: &Environment) -> Finding {
 
 fn quota(here: &Environment) -> Finding {
     match here.quota {
-        Some(quota) if quota < f64::from(here.processors_usable) => Finding::note(
+        Some(quota) if quota < f64::from(here.cpus_usable) => Finding::note(
             "CPU quota",
             format!("{quota:.1} CPUs"),
             "a run that the quota holds back is invalid: raise it (docker run --cpus) or remove it",
@@ -106,9 +106,9 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_below_the_processors_is_told() {
+    fn a_quota_below_the_cpus_is_told() {
         let machine = |quota| Environment {
-            processors_usable: 2,
+            cpus_usable: 2,
             quota,
             ..Environment::default()
         };

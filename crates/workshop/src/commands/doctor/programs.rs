@@ -120,14 +120,14 @@ fn found(name: &'static str, version: Option<String>, remedy: &str) -> Finding {
     }
 }
 
-/// What `prove 7 --regions 4` takes.
+/// What `prove 7 --numa-nodes 4` takes.
 fn regions(tools: &Tools) -> Finding {
     match crate::regions::missing(tools) {
-        None => Finding::ok("QEMU and a kernel", "there, for prove 7 --regions 4"),
+        None => Finding::ok("QEMU and a kernel", "there, for prove 7 --numa-nodes 4"),
         Some(what) => Finding::new(
             "QEMU and a kernel",
             State::Missing,
-            "prove 7 --regions 4 cannot run",
+            "prove 7 --numa-nodes 4 cannot run",
             what,
         ),
     }

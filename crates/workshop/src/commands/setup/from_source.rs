@@ -48,7 +48,7 @@ pub(super) fn mdbook(tools: &Tools) -> Result<Done, Failed> {
             .args(["--version", tools::MDBOOK, "--profile", "dev"])
             .arg("--root")
             .arg(folder.path())
-            // Outside the workspace and its settings.
+            // Outside the workspace and its scenarios.
             .current_dir(folder.path())
             // A book of some dozen pages needs no optimised mdBook: a quarter of the time to build.
             .envs([

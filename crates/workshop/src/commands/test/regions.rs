@@ -19,12 +19,17 @@ pub(super) const REGIONS: Check = Check {
         for chapter in &context.chapters {
             if matches!(chapter.file()?.law, Law::Locality(_)) {
                 let number = chapter.number.to_string();
-                said(context, &["prove", &number, "--regions", FOUR], 0, "proved")?;
+                said(
+                    context,
+                    &["prove", &number, "--numa-nodes", FOUR],
+                    0,
+                    "proved",
+                )?;
                 // A reader's own edit may be a cure.
                 if !Exercise::read(chapter)?.is_edited() {
                     said(
                         context,
-                        &["check", &number, "--regions", FOUR],
+                        &["check", &number, "--numa-nodes", FOUR],
                         1,
                         "refuted",
                     )?;

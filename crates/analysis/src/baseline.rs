@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::verdict::median_of;
+use crate::finding::median_metric;
 use measurement::{
     claim::{Metric, SOLUTION},
     record::{Purpose, Record, Round},
@@ -10,10 +10,10 @@ use measurement::{
 
 /// One program's medians over its rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Yardstick {
+pub struct Baseline {
     /// Which program; the solution is the first one.
     pub service: String,
-    /// Right answers a second.
+    /// Right requests per second.
     pub requests_per_second: Option<f64>,
     /// The same as a share of the solution's.
     pub of_the_solutions: Option<f64>,
@@ -23,7 +23,7 @@ pub struct Yardstick {
     pub p99_ms: Option<f64>,
 }
 
-impl Yardstick {
+impl Baseline {
     /// A name for a figure of its own: the first word, in lower case.
     pub fn key(&self) -> String {
         let end = self.service.find(|c: char| !c.is_ascii_alphanumeric());
@@ -32,8 +32,8 @@ impl Yardstick {
 }
 
 /// Every program that was measured, the solution first; empty where none was.
-pub fn yardsticks(record: &Record) -> Vec<Yardstick> {
-    let rounds: Vec<&Round> = record.rounds_for(Purpose::Yardstick).collect();
+pub fn baselines(record: &Record) -> Vec<Baseline> {
+    let rounds: Vec<&Round> = record.rounds_for(Purpose::Baseline).collect();
     let mut services: Vec<&str> = Vec::new();
     for round in &rounds {
         if !services.contains(&round.variant.as_str()) {
@@ -41,13 +41,13 @@ pub fn yardsticks(record: &Record) -> Vec<Yardstick> {
         }
     }
     services.sort_by_key(|service| *service != SOLUTION);
-    let own = median_of(Metric::RequestsPerSecond, &rounds, SOLUTION);
+    let own = median_metric(Metric::RequestsPerSecond, &rounds, SOLUTION);
     services
         .into_iter()
         .map(|service| {
-            let median = |metric| median_of(metric, &rounds, service);
+            let median = |metric| median_metric(metric, &rounds, service);
             let rate = median(Metric::RequestsPerSecond);
-            Yardstick {
+            Baseline {
                 service: service.to_owned(),
                 requests_per_second: rate,
                 of_the_solutions: rate.zip(own).map(|(theirs, own)| theirs / own),
@@ -66,7 +66,7 @@ mod tests {
     fn figures_are_named_after_the_programs_first_word() {
         let key = |service: &str| {
             let service = service.to_owned();
-            Yardstick {
+            Baseline {
                 service,
                 requests_per_second: None,
                 of_the_solutions: None,

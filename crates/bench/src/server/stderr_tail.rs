@@ -9,9 +9,9 @@ const LAST_WORDS: usize = 40;
 
 /// The end of a standard error, kept while the process runs.
 #[derive(Debug, Clone)]
-pub(super) struct LastWords(Arc<Mutex<VecDeque<String>>>);
+pub(super) struct StderrTail(Arc<Mutex<VecDeque<String>>>);
 
-impl LastWords {
+impl StderrTail {
     pub(super) fn of(output: Option<impl Read + Send + 'static>) -> Self {
         let words = Self(Arc::default());
         let kept = words.clone();

@@ -13,12 +13,12 @@ use super::failure::Failure;
 /// as much as the rest of the request; this one is armed for a request that is waiting, left
 /// running when its answer comes, and moved on to the then current deadline only when it fires.
 #[derive(Debug)]
-pub(super) struct Patience {
+pub(super) struct Deadline {
     limit: Duration,
     timer: Pin<Box<Sleep>>,
 }
 
-impl Patience {
+impl Deadline {
     pub(super) fn new(limit: Duration) -> Self {
         Self {
             limit,

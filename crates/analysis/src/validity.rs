@@ -1,28 +1,35 @@
 //! What makes a run say nothing about the claim, whatever its figures.
 
-use super::{Analysis, EffectFinding, MechanismFinding, lack};
-use crate::prediction::{Inputs, predicted};
 use measurement::{
-    chapter_file::{ChapterFile, Setting},
-    claim::{PROBLEM, SOLUTION},
+    chapter_file::{ChapterFile, Conditions, Scenario},
+    claim::PROBLEM,
+    environment::Environment,
     figures,
     outcome::{GeneratorFacts, Outcome},
     record::{Purpose, Record, Round},
 };
 
+use crate::{
+    finding::{Finding, ratios},
+    prediction::{Inputs, Prediction, predicted},
+};
+
 /// The first cause against a run, in one sentence that names the round and the
 /// remedy; `None` for a run that may be judged.
-pub(super) fn cause_against(record: &Record, analysis: &Analysis) -> Option<String> {
-    let Analysis {
-        mechanism, effect, ..
-    } = analysis;
+pub(crate) fn cause_against(
+    record: &Record,
+    findings: &[Finding],
+    prediction: Option<&Prediction>,
+    effect: &Finding,
+) -> Option<String> {
     if !record.environment.optimised {
         return Some(unoptimised());
     }
-    if !(effect.claimed.is_finite() && effect.claimed > 1.0) {
+    let claimed = effect.claim.ratio.map_or(0.0, |bound| bound.number);
+    if claimed <= 1.0 {
         return Some(format!(
             "the chapter claims a gain of {} times, which is none; mend its chapter.toml.",
-            figures::ratio(effect.claimed)
+            figures::ratio(claimed)
         ));
     }
     let judged = || {
@@ -46,10 +53,10 @@ pub(super) fn cause_against(record: &Record, analysis: &Analysis) -> Option<Stri
         .iter()
         .find_map(|cause| judged().find_map(|(name, round)| Some((name, cause(record, round)?))))
         .map(|(name, cause)| format!("{name}: {cause}"))
-        .or_else(|| too_few(record, effect))
-        .or_else(|| unpredicted(analysis))
-        .or_else(|| uncounted(record, mechanism))
-        .or_else(|| too_noisy(record, effect))
+        .or_else(|| too_few(record))
+        .or_else(|| unpredicted(prediction))
+        .or_else(|| findings.iter().find_map(unmeasured))
+        .or_else(|| too_noisy(record, effect, claimed))
 }
 
 /// The sentence about a build that was not optimised.
@@ -82,13 +89,13 @@ pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
             figures::things(*count, "request")
         ));
     }
-    if let Some(probe) = &outcome.probe
-        && let Some(count) = Some(probe.wrong_answers + probe.errors.values().sum::<u64>())
+    if let Some(bystander) = &outcome.bystander
+        && let Some(count) = Some(bystander.wrong_answers + bystander.errors.values().sum::<u64>())
         && count > 0
     {
-        let cause = probe.errors.keys().next();
+        let cause = bystander.errors.keys().next();
         return Some(format!(
-            "{} beside the load failed ({}); everybody else must be answered, too.",
+            "{} beside the load failed ({}); bystanders must be answered, too.",
             figures::things(count, "request"),
             cause.map_or("a wrong answer", String::as_str)
         ));
@@ -114,29 +121,27 @@ pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
 
 /// A round under another load than the claim is about.
 fn strange_load(chapter: &ChapterFile, round: &Round) -> Option<String> {
-    let Some(setting) = chapter.setting(&round.setting) else {
+    let Some(scenario) = chapter.scenario(&round.scenario) else {
         return Some(format!(
-            "its setting `{}` is not one of this chapter's.",
-            round.setting
+            "its scenario `{}` is not one of this chapter's.",
+            round.scenario
         ));
     };
     let expected = match round.purpose {
-        Purpose::Effect | Purpose::Equal => chapter.effect.setting.as_str(),
-        Purpose::Bound => chapter.bound.as_ref()?.setting.as_str(),
-        Purpose::Mechanism => chapter.mechanism_setting(),
-        Purpose::Point => round.setting.as_str(),
+        Purpose::Equal => chapter.claims.effect().scenario(),
+        Purpose::Claim | Purpose::RootCause => round.scenario.as_str(),
         _ => return None,
     };
     let users = round.outcome.generator.users;
-    (round.setting != expected || users != setting.users).then(|| {
+    (round.scenario != expected || users != scenario.users).then(|| {
         format!(
-            "it ran {} in the setting `{}`, but the claim is about {} in `{expected}`.",
+            "it ran {} in the scenario `{}`, but the claim is about {} in `{expected}`.",
             figures::things(users.into(), "user"),
-            round.setting,
+            round.scenario,
             figures::count(
                 chapter
-                    .setting(expected)
-                    .map_or(0, |setting| setting.users)
+                    .scenario(expected)
+                    .map_or(0, |scenario| scenario.users)
                     .into()
             )
         )
@@ -159,7 +164,7 @@ pub(crate) fn generator_bound(generator: &GeneratorFacts) -> Option<String> {
     let share = generator.cpu_share?;
     (generator.is_bound() || share.is_nan()).then(|| {
         format!(
-            "generator-bound: the generator used {} of its processor time, so the figures describe it and not the server.",
+            "generator-bound: the generator used {} of its CPU time, so the figures describe it and not the server.",
             figures::percent(share)
         )
     })
@@ -168,17 +173,17 @@ pub(crate) fn generator_bound(generator: &GeneratorFacts) -> Option<String> {
 /// More answers than the law allows: then something was not what it seemed.
 fn beyond_the_law(record: &Record, round: &Round) -> Option<String> {
     let chapter = &record.chapter;
-    let setting = chapter.setting(&round.setting)?;
-    let prediction = predicted(&chapter.law, setting, Inputs::of(record))?;
+    let scenario = chapter.scenario(&round.scenario)?;
+    let prediction = predicted(&chapter.law, scenario, Inputs::of(record))?;
     let bound = match round.variant.as_str() {
         PROBLEM => prediction.problem?,
-        SOLUTION => prediction.solution?,
+        variant if variant == record.variant => prediction.solution?,
         _ => return None,
     };
     let measured = round.outcome.requests_per_second;
-    (measured > bound * most_over_the_bound(chapter, setting, &round.outcome)).then(|| {
+    (measured > bound * most_over_the_bound(chapter, scenario, &round.outcome)).then(|| {
         format!(
-            "{} answers a second are more than the {} that {} allows; a call was skipped or a clock is wrong.",
+            "{} requests per second are more than the {} that {} allows; a call was skipped or a clock is wrong.",
             figures::count(measured.round()),
             figures::count(bound.round()),
             chapter.law.name()
@@ -187,71 +192,102 @@ fn beyond_the_law(record: &Record, round: &Round) -> Option<String> {
 }
 
 /// 5 % for clocks, and one more answer of each user for the edges of the recorded span.
-fn most_over_the_bound(chapter: &ChapterFile, setting: &Setting, outcome: &Outcome) -> f64 {
-    let cycle = setting.think_s + chapter.law.shortest_answer_ms().unwrap_or(0.0) / 1e3;
+fn most_over_the_bound(chapter: &ChapterFile, scenario: &Scenario, outcome: &Outcome) -> f64 {
+    let cycle = scenario.think_s + chapter.law.shortest_answer_ms().unwrap_or(0.0) / 1e3;
     1.05 + cycle / outcome.seconds
 }
 
-fn too_few(record: &Record, effect: &EffectFinding) -> Option<String> {
-    let needed = record.chapter.conditions.pairs_at_least as usize;
-    if effect.pairs.len() < needed {
+fn too_few(record: &Record) -> Option<String> {
+    let chapter = &record.chapter;
+    let effect = chapter.claims.effect();
+    let pairs = ratios(effect, &record.pairs(&record.effect_rounds()));
+    let needed = chapter.conditions.pairs_at_least as usize;
+    if pairs.len() < needed {
         return Some(format!(
             "too few rounds: {} pairs were measured, {needed} are needed.",
-            effect.pairs.len()
+            pairs.len()
         ));
     }
-    if let Some(pair) = effect.pairs.iter().position(Option::is_none) {
+    if let Some(pair) = pairs.iter().position(Option::is_none) {
         return Some(format!(
-            "pair {} is not a problem and a solution with a figure each.",
+            "pair {} is not a problem and a fix with a figure each.",
             pair + 1
         ));
     }
-    let claim = record.chapter.bound.as_ref()?;
-    let at_the_bound = record
-        .rounds_for(Purpose::Bound)
-        .any(|round| round.variant == SOLUTION);
-    (!at_the_bound).then(|| {
-        format!(
-            "too few rounds: none measured the solution in the setting `{}`.",
-            claim.setting
-        )
-    })
+    let measured = |name: &str| {
+        record
+            .claimed_in(name)
+            .iter()
+            .any(|round| round.variant == record.variant)
+    };
+    let missing = chapter
+        .further_scenarios()
+        .into_iter()
+        .find(|(name, _)| !measured(name));
+    missing
+        .map(|(name, _)| format!("too few rounds: none measured the fix in the scenario `{name}`."))
 }
 
 /// A law that needs something of the run which is not there.
-fn unpredicted(analysis: &Analysis) -> Option<String> {
-    analysis.prediction.is_none().then(|| {
+fn unpredicted(prediction: Option<&Prediction>) -> Option<String> {
+    prediction.is_none().then(|| {
         "the problem's CPU profile, from which the law predicts, has no samples; CPU profiles need \
          a Unix system."
             .to_owned()
     })
 }
 
-fn uncounted(record: &Record, mechanism: &MechanismFinding) -> Option<String> {
-    let silent = [(PROBLEM, mechanism.problem), (SOLUTION, mechanism.solution)]
-        .into_iter()
-        .find(|(_, reading)| reading.is_none())?
-        .0;
+/// A claim of which a round told nothing.
+fn unmeasured(finding: &Finding) -> Option<String> {
+    let claim = &finding.claim;
+    if !finding.is_incomplete() || claim.where_reported {
+        return None;
+    }
+    let silent = if claim.problem.is_some() && finding.problem.is_none() {
+        "problem"
+    } else {
+        "fix"
+    };
     Some(format!(
-        "the {silent} did not report `{}` in every round, so the mechanism is unknown.",
-        record.chapter.mechanism.metric
+        "the {silent} did not report `{}` in every round, so that `{}` is unknown.",
+        claim
+            .quantity
+            .as_ref()
+            .map_or("", |quantity| quantity.key()),
+        claim.label(),
     ))
 }
 
 /// Noise that could by itself look like the claimed gain. A machine that lacks what the gain takes is
 /// not asked for any.
-fn too_noisy(record: &Record, effect: &EffectFinding) -> Option<String> {
+fn too_noisy(record: &Record, effect: &Finding, claimed: f64) -> Option<String> {
     let Some(floor) = effect.noise_floor else {
         return Some(
             "no pair of equal servers was measured, so the noise floor is unknown.".to_owned(),
         );
     };
     let lacks = lack(&record.chapter.conditions, &record.environment);
-    (1.0 + floor >= effect.claimed && lacks.is_none()).then(|| {
+    (1.0 + floor >= claimed && lacks.is_none()).then(|| {
         format!(
             "too noisy: equal servers differ by {}, which could pass for the claimed {} times; close other programs and repeat.",
             figures::percent(floor),
-            figures::ratio(effect.claimed)
+            figures::ratio(claimed)
+        )
+    })
+}
+
+/// What the machine lacks for the claims to show on it.
+pub(crate) fn lack(conditions: &Conditions, environment: &Environment) -> Option<String> {
+    let lacks = |what: &str, has: u32, needs: u32| {
+        (has < needs).then(|| {
+            format!("this machine cannot show it: the claim needs {needs} {what}, and here there is {has}; the root cause is shown instead.")
+        })
+    };
+    lacks("CPUs", environment.cpus_usable, conditions.cpus_at_least).or_else(|| {
+        lacks(
+            "NUMA nodes",
+            environment.numa_nodes,
+            conditions.numa_nodes_at_least,
         )
     })
 }

@@ -2,18 +2,18 @@
 
 use std::fmt::Write as _;
 
-use super::{provenance, unknown};
-use analysis::yardstick;
+use crate::{provenance::provenance, rows::unknown};
+use analysis::baseline;
 use measurement::{claim::Metric, figures, record::Record};
 
 /// A row each, the solution first; empty where none was measured.
-pub fn yardsticks(record: &Record) -> String {
-    let measured = yardstick::yardsticks(record);
+pub fn baselines(record: &Record) -> String {
+    let measured = baseline::baselines(record);
     if measured.is_empty() {
         return String::new();
     }
     let mut text = String::from(
-        "| service | requests a second | of the solution's | median | 99th percentile |\n\
+        "| service | requests per second | of the solution's | median | 99th percentile |\n\
          | --- | ---: | ---: | ---: | ---: |\n",
     );
     let cell = |metric: Metric, value: Option<f64>| value.map_or_else(unknown, |v| metric.text(v));

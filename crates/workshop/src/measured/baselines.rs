@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use bench::rounds::{Bench, Event};
-use measurement::chapter_file::Yardsticks;
+use measurement::chapter_file::Baselines;
 use measurement::claim::SOLUTION;
 use measurement::record::{Purpose, Round};
 
@@ -14,9 +14,9 @@ use crate::exit::CliError;
 const GO: &str = "Go's net/http";
 const NGINX: &str = "nginx as a proxy";
 
-/// As [`before`], with an nginx of its own; nothing for a chapter without yardsticks.
+/// As [`before`], with an nginx of its own; nothing for a chapter without baselines.
 pub(super) fn measure(chapter: &Chapter, bench: &Bench<'_>) -> Result<Vec<Round>, CliError> {
-    if bench.chapter.yardsticks.is_none() {
+    if bench.chapter.baselines.is_none() {
         return Ok(Vec::new());
     }
     let nginx = Nginx::start(chapter, bench.chapter, &bench.placement.server)?;
@@ -34,7 +34,7 @@ pub(super) fn before(
         arguments: &arguments,
         ..bench.clone()
     };
-    let Yardsticks { setting, go, .. } = nginx.yardsticks();
+    let Baselines { scenario, go, .. } = nginx.baselines();
     let (_go, go) = start_go(chapter, go, &nginx.upstream(), &bench.placement.server)?;
     let proxy = nginx.proxy()?;
     let there = [SOLUTION, GO, NGINX];
@@ -47,10 +47,10 @@ pub(super) fn before(
     for (number, &&name) in order.iter().enumerate() {
         (bench.observer)(Event::Begins(number + 1, order.len(), name));
         let round = match name {
-            GO => outside(&bench, setting, name, go)?,
-            NGINX => outside(&bench, setting, name, proxy)?,
+            GO => outside(&bench, scenario, name, go)?,
+            NGINX => outside(&bench, scenario, name, proxy)?,
             _ => {
-                let measured = bench.round(Purpose::Yardstick, SOLUTION, setting);
+                let measured = bench.round(Purpose::Baseline, SOLUTION, scenario);
                 measured
                     .map_err(|error| CliError::of_run(&error, bench.interrupt))?
                     .0
@@ -65,20 +65,20 @@ pub(super) fn before(
 /// A round of a program that runs already.
 fn outside(
     bench: &Bench<'_>,
-    setting: &str,
+    scenario: &str,
     name: &str,
     target: SocketAddr,
 ) -> Result<Round, CliError> {
     let failed = |error| CliError::of_run(&error, bench.interrupt);
-    let asked = bench.setting(setting).map_err(failed)?;
+    let asked = bench.scenario(scenario).map_err(failed)?;
     let load = bench.chapter.load_of(asked);
     let outcome = bench
         .drive_at(target, &load)
         .map_err(|error| failed(error.into()))?;
     Ok(Round {
-        purpose: Purpose::Yardstick,
+        purpose: Purpose::Baseline,
         variant: name.to_owned(),
-        setting: setting.to_owned(),
+        scenario: scenario.to_owned(),
         wall_s: asked.whole_s(),
         outcome,
         readings: std::collections::BTreeMap::new(),

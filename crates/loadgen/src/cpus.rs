@@ -1,4 +1,4 @@
-//! What the operating system grants a measurement: the processors a thread may
+//! What the operating system grants a measurement: the CPUs a thread may
 //! run on, and how many files (connections) a process may hold open.
 
 use std::path::Path;
@@ -6,70 +6,70 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// A thread could not be kept on the processors asked for.
+/// A thread could not be kept on the CPUs asked for.
 #[derive(Debug, Error)]
 #[error(
-    "cannot pin a thread to processor {processors:?}: {reason}; run `cargo workshop doctor` to see \
-     which processors this process may use"
+    "cannot pin a thread to CPU {cpus:?}: {reason}; run `cargo workshop doctor` to see \
+     which CPUs this process may use"
 )]
 pub struct PinError {
-    /// The processors asked for.
-    pub processors: Vec<usize>,
+    /// The CPUs asked for.
+    pub cpus: Vec<usize>,
     /// The system's words.
     pub reason: String,
 }
 
-/// Keeps the calling thread on `processors`; the threads and processes that it starts from
+/// Keeps the calling thread on `cpus`; the threads and processes that it starts from
 /// then on inherit this. An empty list changes nothing.
 ///
 /// # Errors
-/// If the system refuses, or cannot pin at all (macOS; and on Windows more than one processor).
-pub fn pin_current_thread(processors: &[usize]) -> Result<(), PinError> {
-    if processors.is_empty() {
+/// If the system refuses, or cannot pin at all (macOS; and on Windows more than one CPU).
+pub fn pin_current_thread(cpus: &[usize]) -> Result<(), PinError> {
+    if cpus.is_empty() {
         return Ok(());
     }
-    set_affinity(processors).map_err(|reason| PinError {
-        processors: processors.to_vec(),
+    set_affinity(cpus).map_err(|reason| PinError {
+        cpus: cpus.to_vec(),
         reason,
     })
 }
 
 #[cfg(target_os = "linux")]
-fn set_affinity(processors: &[usize]) -> Result<(), String> {
+fn set_affinity(cpus: &[usize]) -> Result<(), String> {
     use rustix::thread::{CpuSet, sched_setaffinity};
 
     let mut set = CpuSet::new();
-    for &processor in processors {
-        if processor >= CpuSet::MAX_CPU {
-            return Err(format!("there is no processor {processor}"));
+    for &cpu in cpus {
+        if cpu >= CpuSet::MAX_CPU {
+            return Err(format!("there is no CPU {cpu}"));
         }
-        set.set(processor);
+        set.set(cpu);
     }
     sched_setaffinity(None, &set).map_err(|error| error.to_string())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn set_affinity(processors: &[usize]) -> Result<(), String> {
-    match processors {
+fn set_affinity(cpus: &[usize]) -> Result<(), String> {
+    match cpus {
         [id] if core_affinity::set_for_current(core_affinity::CoreId { id: *id }) => Ok(()),
-        [_] => Err("the system does not let a thread choose its processor".to_owned()),
-        _ => Err("this system pins a thread to one processor, not to several".to_owned()),
+        [_] => Err("the system does not let a thread choose its CPU".to_owned()),
+        _ => Err("this system pins a thread to one CPU, not to several".to_owned()),
     }
 }
 
-/// The processors that the calling thread may run on, in rising order; empty where the system
+/// The CPUs that the calling thread may run on, in rising order; empty where the system
 /// does not tell.
 pub fn available() -> Vec<usize> {
-    let mut processors: Vec<usize> = core_affinity::get_core_ids()
+    let mut cpus: Vec<usize> = core_affinity::get_core_ids()
         .unwrap_or_default()
         .into_iter()
         .map(|core| core.id)
         .collect();
-    processors.sort_unstable();
-    processors
+    cpus.sort_unstable();
+    cpus
 }
 
-/// How many processors the calling thread may run on, at least one.
+/// How many CPUs the calling thread may run on, at least one.
 pub fn count() -> u32 {
     let count = match available().len() {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -108,14 +108,14 @@ pub fn allow_open_files(needed: u64) -> Result<(), FileLimit> {
     Ok(())
 }
 
-/// How long the calling thread has been ready to run without getting a processor; `None` where
-/// the system does not tell. Grows while something else keeps the thread's processor busy.
-pub fn waited_for_processor() -> Option<Duration> {
+/// How long the calling thread has been ready to run without getting a CPU; `None` where
+/// the system does not tell. Grows while something else keeps the thread's CPU busy.
+pub fn waited_for_cpu() -> Option<Duration> {
     waited(Path::new("/proc/thread-self"))
 }
 
 /// The same of all threads of another process together.
-pub fn process_waited_for_processor(process: u32) -> Option<Duration> {
+pub fn process_waited_for_cpu(process: u32) -> Option<Duration> {
     std::fs::read_dir(format!("/proc/{process}/task"))
         .ok()?
         .map(|thread| waited(&thread.ok()?.path()))
@@ -123,7 +123,7 @@ pub fn process_waited_for_processor(process: u32) -> Option<Duration> {
 }
 
 fn waited(thread: &Path) -> Option<Duration> {
-    // Three numbers: nanoseconds on a processor, nanoseconds waiting for one, time slices.
+    // Three numbers: nanoseconds on a CPU, nanoseconds waiting for one, time slices.
     // Only Linux has this file.
     let text = std::fs::read_to_string(thread.join("schedstat")).ok()?;
     let waited = text.split_ascii_whitespace().nth(1)?.parse().ok()?;

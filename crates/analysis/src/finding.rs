@@ -1,0 +1,294 @@
+//! What was measured of a claim, and whether it holds. A proof and a check of the exercise judge
+//! the same claims by the same function; they differ in how many rounds they have.
+
+use measurement::{
+    claim::{Bound, Claim, Direction, Metric, PROBLEM, Quantity, Role},
+    record::{Purpose, Record, Round},
+};
+
+use crate::{
+    prediction::{Inputs, Prediction, in_scenario},
+    statistics,
+};
+
+/// One claim with its figures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// What is claimed.
+    pub claim: Claim,
+    /// Simultaneous users while it was measured, by which some bounds count.
+    pub users: u32,
+    /// The problem's figure: the reading nearest to breaking its bound, or the median of its rounds.
+    /// Of a prediction, what is predicted. `None` where a round lacks it.
+    pub problem: Option<f64>,
+    /// The fix's figure, as the problem's.
+    pub fix: Option<f64>,
+    /// Fix to problem, larger being better: the median of the pairs. Of a prediction, what is
+    /// predicted.
+    pub ratio: Option<f64>,
+    /// Its 95 % interval; the span of the pairs where they are fewer than six.
+    pub interval: Option<(f64, f64)>,
+    /// How far from 1 the ratio of equal servers was at most: 0.05 is 5 %. Of the effect alone.
+    pub noise_floor: Option<f64>,
+    /// Of a prediction: the ratio that was measured in its scenario.
+    pub measured: Option<f64>,
+    /// Whether what was measured keeps to the bound; `None` for a prediction that is only told.
+    pub holds: Option<bool>,
+}
+
+/// What a claim is measured by.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured<'r> {
+    /// The rounds, in the order in which they ran.
+    pub rounds: &'r [&'r Round],
+    /// Problem and fix of every two that followed each other; `None` in place of others.
+    pub pairs: &'r [Option<(&'r Round, &'r Round)>],
+    /// The variant that is compared with the problem.
+    pub variant: &'r str,
+    /// Simultaneous users.
+    pub users: u32,
+    /// What the resampling is derived from.
+    pub seed: u64,
+}
+
+impl Finding {
+    /// Every claim that a proof judges, in the chapter's order.
+    pub fn all(record: &Record) -> Vec<Self> {
+        let inputs = Inputs::of(record);
+        let claims = &record.chapter.claims;
+        let finding = |claim: &Claim| {
+            let rounds = record.rounds_of(claim);
+            let pairs = record.pairs(&rounds);
+            let measured = Measured {
+                rounds: &rounds,
+                pairs: &pairs,
+                variant: &record.variant,
+                users: record.chapter.users(claim.scenario()),
+                seed: record.seed,
+            };
+            if claim.role == Role::Prediction {
+                let predicted = in_scenario(&record.chapter, claim.scenario(), inputs);
+                let is_lower_bound = record.chapter.law.is_lower_bound();
+                return Self::of_prediction(claim, &measured, predicted.as_ref(), is_lower_bound);
+            }
+            let mut finding = Self::of(claim, &measured);
+            if std::ptr::eq(claim, claims.effect()) {
+                finding.noise_floor = noise_floor(record, claim);
+            }
+            finding
+        };
+        claims
+            .iter()
+            .filter(|claim| claim.is_proved())
+            .map(finding)
+            .collect()
+    }
+
+    /// A claim about what was measured.
+    pub fn of(claim: &Claim, measured: &Measured<'_>) -> Self {
+        let mut finding = if claim.ratio.is_some() {
+            Self::of_ratio(claim, measured)
+        } else {
+            Self::of_readings(claim, measured)
+        };
+        finding.holds = Some(finding.keeps_its_bounds());
+        finding
+    }
+
+    fn empty(claim: &Claim, measured: &Measured<'_>) -> Self {
+        Self {
+            claim: claim.clone(),
+            users: measured.users,
+            problem: None,
+            fix: None,
+            ratio: None,
+            interval: None,
+            noise_floor: None,
+            measured: None,
+            holds: None,
+        }
+    }
+
+    fn of_ratio(claim: &Claim, measured: &Measured<'_>) -> Self {
+        let ratios = ratios(claim, measured.pairs);
+        let whole: Option<Vec<f64>> = ratios.into_iter().collect();
+        let whole = whole.as_deref();
+        Self {
+            problem: median(claim, measured.rounds, PROBLEM),
+            fix: median(claim, measured.rounds, measured.variant),
+            ratio: whole.and_then(statistics::median_ratio),
+            interval: whole.and_then(|ratios| interval(ratios, measured.seed)),
+            ..Self::empty(claim, measured)
+        }
+    }
+
+    fn of_readings(claim: &Claim, measured: &Measured<'_>) -> Self {
+        // Of a side without a bound the reading is shown that would break the other's.
+        let bound = |own: Option<Bound>, other: Option<Bound>| own.or(other);
+        let worst = |variant: &str, bound: Option<Bound>| {
+            let of_variant = measured
+                .rounds
+                .iter()
+                .filter(|round| round.variant == variant);
+            let value = |round: &&&Round| {
+                claim
+                    .quantity
+                    .as_ref()
+                    .and_then(|quantity| round.value(quantity))
+            };
+            // A missing reading is as telling as one that is not a number: none.
+            bound?.worst(of_variant.map(|round| value(&round).unwrap_or(f64::NAN)))
+        };
+        Self {
+            problem: worst(PROBLEM, bound(claim.problem, claim.solution)),
+            fix: worst(measured.variant, bound(claim.solution, claim.problem)),
+            ..Self::empty(claim, measured)
+        }
+    }
+
+    fn of_prediction(
+        claim: &Claim,
+        measured: &Measured<'_>,
+        predicted: Option<&Prediction>,
+        is_lower_bound: bool,
+    ) -> Self {
+        let effect: Option<Vec<f64>> = ratios(claim, measured.pairs).into_iter().collect();
+        let effect = effect.as_deref().and_then(statistics::median_ratio);
+        let mut finding = Self {
+            problem: predicted.and_then(|predicted| predicted.problem),
+            fix: predicted.and_then(|predicted| predicted.solution),
+            ratio: predicted.map(|predicted| predicted.ratio),
+            measured: effect,
+            ..Self::empty(claim, measured)
+        };
+        let near = |within: f64| {
+            finding
+                .off()
+                .is_some_and(|off| off.abs() <= within || (is_lower_bound && off > 0.0))
+        };
+        finding.holds = claim.within.map(near);
+        finding
+    }
+
+    /// How far the measured ratio lies from the predicted one, as a share of that.
+    pub fn off(&self) -> Option<f64> {
+        Some(self.measured? / self.ratio? - 1.0)
+    }
+
+    /// Whether a figure that the claim is judged by is missing.
+    pub fn is_incomplete(&self) -> bool {
+        let lacks = |bound: Option<Bound>, figure: Option<f64>| bound.is_some() && figure.is_none();
+        lacks(self.claim.problem, self.problem)
+            || lacks(self.claim.solution, self.fix)
+            || lacks(self.claim.ratio, self.ratio)
+    }
+
+    /// The first side that breaks its bound: the variant's word, its figure, and the bound.
+    pub fn broken(&self) -> Option<(&'static str, f64, Bound)> {
+        let side = |word, bound: Option<Bound>, figure: Option<f64>| {
+            let (bound, figure) = (bound?, figure?);
+            (!bound.holds(figure, self.users)).then_some((word, figure, bound))
+        };
+        side("problem", self.claim.problem, self.problem)
+            .or_else(|| side("fix", self.claim.solution, self.fix))
+    }
+
+    /// The bound of the claim as it is written, for JSON; `None` for a prediction that is only told.
+    pub fn bound(&self) -> Option<String> {
+        let side = |word: &str, bound: Option<Bound>| bound.map(|bound| format!("{word} {bound}"));
+        let within = self.claim.within.map(|within| format!("within {within}"));
+        let parts = [
+            side("problem", self.claim.problem),
+            side("fix", self.claim.solution),
+            side("ratio", self.claim.ratio),
+            within,
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    fn keeps_its_bounds(&self) -> bool {
+        if self.is_incomplete() {
+            return self.claim.where_reported && self.fix.is_none();
+        }
+        let ratio = |bound: Bound| {
+            let (low, high) = self.interval.or(self.ratio.map(|ratio| (ratio, ratio)))?;
+            // The whole interval has to keep to it.
+            Some(match bound.direction {
+                Direction::AtLeast => bound.holds(low, self.users),
+                Direction::AtMost => bound.holds(high, self.users),
+            })
+        };
+        self.broken().is_none()
+            && self
+                .claim
+                .ratio
+                .is_none_or(|bound| ratio(bound) == Some(true))
+    }
+}
+
+/// The ratio of each pair; `None` where a side has no figure.
+pub fn ratios(claim: &Claim, pairs: &[Option<(&Round, &Round)>]) -> Vec<Option<f64>> {
+    let ratio = |pair: &Option<(&Round, &Round)>| {
+        let (problem, fix) = (*pair)?;
+        let quantity = claim.quantity.as_ref()?;
+        Some(quantity.gain(problem.value(quantity)?, fix.value(quantity)?))
+    };
+    pairs.iter().map(ratio).collect()
+}
+
+/// Fewer pairs than this have no interval but their span.
+const PAIRS: usize = 6;
+
+fn interval(ratios: &[f64], seed: u64) -> Option<(f64, f64)> {
+    if ratios.len() >= PAIRS {
+        return statistics::median_interval(ratios, seed);
+    }
+    let of = |pick: fn(f64, f64) -> f64| ratios.iter().copied().reduce(pick);
+    (ratios.len() > 1)
+        .then(|| of(f64::min).zip(of(f64::max)))
+        .flatten()
+}
+
+fn median(claim: &Claim, rounds: &[&Round], variant: &str) -> Option<f64> {
+    median_of(claim.quantity.as_ref()?, rounds, variant)
+}
+
+/// The median of a variant's rounds; `None` without one, or if one of them has no figure.
+pub fn median_of(quantity: &Quantity, rounds: &[&Round], variant: &str) -> Option<f64> {
+    let values: Option<Vec<f64>> = rounds
+        .iter()
+        .filter(|round| round.variant == variant)
+        .map(|round| round.value(quantity))
+        .collect();
+    statistics::median_ratio(&values?)
+}
+
+/// As [`median_of`], of what the generator measures.
+pub fn median_metric(metric: Metric, rounds: &[&Round], variant: &str) -> Option<f64> {
+    median_of(&Quantity::Metric(metric), rounds, variant)
+}
+
+/// From every two rounds that followed each other on equal servers: the A/A
+/// pairs, and the inner two of each ABBA, which are A/A pairs for free.
+fn noise_floor(record: &Record, effect: &Claim) -> Option<f64> {
+    let quantity = effect.quantity.as_ref()?;
+    let neighbours = |rounds: &[&Round]| -> Vec<Option<f64>> {
+        let equals = rounds
+            .windows(2)
+            .filter(|pair| pair[0].variant == pair[1].variant);
+        equals
+            .map(|pair| Some(quantity.gain(pair[0].value(quantity)?, pair[1].value(quantity)?)))
+            .collect()
+    };
+    let equal: Vec<&Round> = record.rounds_for(Purpose::Equal).collect();
+    let equal = neighbours(&equal);
+    // Without an A/A pair there is no floor: the rounds judged must not be
+    // the only witnesses of their own noise.
+    if equal.is_empty() {
+        return None;
+    }
+    let all = equal.into_iter().chain(neighbours(&record.effect_rounds()));
+    let ratios: Option<Vec<f64>> = all.collect();
+    statistics::noise_floor(&ratios?)
+}

@@ -1,0 +1,167 @@
+//! What every variant must do, whatever it gains: the contract.
+
+use measurement::{
+    attempt::Trial,
+    chapter_file::{ChapterFile, DATABASE_CALLS},
+    figures,
+    outcome::Outcome,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::validity::fault;
+
+/// Which parts of the contract the exercise kept, and which it broke.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contract {
+    /// Parts that were looked at and kept, each in a few words.
+    pub held: Vec<String>,
+    /// Parts that were broken.
+    pub broken: Vec<String>,
+}
+
+/// The first part that was broken, for people.
+pub(super) struct Broken {
+    pub(super) reason: String,
+    pub(super) detail: Option<String>,
+}
+
+impl Broken {
+    fn because(reason: String) -> Self {
+        Self {
+            reason,
+            detail: None,
+        }
+    }
+}
+
+impl Contract {
+    pub(super) const COMPILES: &str = "it compiles";
+    pub(super) const LISTENS: &str = "it listens";
+
+    /// Of an exercise that got no further than this part.
+    pub(super) fn broken_at(part: &str) -> Self {
+        let all = [Self::COMPILES, Self::LISTENS];
+        let held = all.into_iter().take_while(|one| *one != part);
+        Self {
+            held: held.map(str::to_owned).collect(),
+            broken: vec![part.to_owned()],
+        }
+    }
+
+    /// Every part, and the first that is broken.
+    pub(super) fn of(chapter: &ChapterFile, trial: &Trial) -> (Self, Option<Broken>) {
+        let parts: [(&str, Option<Option<Broken>>); 7] = [
+            ("no panic", Some(panic(trial))),
+            ("the server stays up", Some(ended(trial))),
+            (
+                "right answers to all requests",
+                Some(misbehaviour(&trial.exercise.round.outcome)),
+            ),
+            (
+                "the work is done for every answer",
+                uncalled(chapter, trial),
+            ),
+            ("every write reaches the database", unrecorded(trial)),
+            ("no write is lost", lost(chapter, trial)),
+            ("every answer waits for its call", hasty(chapter, trial)),
+        ];
+        let mut contract = Self {
+            held: vec![Self::COMPILES.to_owned(), Self::LISTENS.to_owned()],
+            broken: Vec::new(),
+        };
+        let mut first = None;
+        for (name, looked_at) in parts {
+            match looked_at {
+                None => {}
+                Some(None) => contract.held.push(name.to_owned()),
+                Some(Some(broken)) => {
+                    contract.broken.push(name.to_owned());
+                    first = first.or(Some(broken));
+                }
+            }
+        }
+        (contract, first)
+    }
+}
+
+fn panic(trial: &Trial) -> Option<Broken> {
+    let panic = trial.exercise.panics.first()?;
+    Some(Broken {
+        reason: "the exercise panics under load.".to_owned(),
+        detail: Some(panic.clone()),
+    })
+}
+
+fn ended(trial: &Trial) -> Option<Broken> {
+    let reason = "the exercise ended while it was under load.".to_owned();
+    trial.exercise.ended.then(|| Broken::because(reason))
+}
+
+fn misbehaviour(outcome: &Outcome) -> Option<Broken> {
+    if outcome.wrong_answers == 0 && outcome.error_count() == 0 && outcome.completed == 0 {
+        return Some(Broken::because(format!(
+            "the exercise answered nothing in {} s; it may wait for a lock that it holds itself.",
+            figures::ratio(outcome.seconds)
+        )));
+    }
+    fault(outcome).map(|cause| Broken::because(format!("the exercise: {cause}")))
+}
+
+/// Answers that were got by leaving out the work.
+fn uncalled(chapter: &ChapterFile, trial: &Trial) -> Option<Option<Broken>> {
+    let (metric, calls) = (chapter.calls_metric()?, trial.exercise.calls?);
+    let outcome = &trial.exercise.round.outcome;
+    let reads = outcome.completed.saturating_sub(outcome.writes);
+    Some((calls < reads).then(|| {
+        let (who, what) = match metric {
+            DATABASE_CALLS => ("the database saw", figures::things(calls, "call")),
+            other => (other, format!("is {}", figures::count(calls as f64))),
+        };
+        Broken::because(format!(
+            "the exercise gave {}, but {who} {what}; every answer needs a call of its own.",
+            figures::things(reads, "answer"),
+        ))
+    }))
+}
+
+fn unrecorded(trial: &Trial) -> Option<Option<Broken>> {
+    let records = trial.exercise.database_records?;
+    let writes = trial.exercise.round.outcome.writes;
+    Some((records < writes).then(|| {
+        Broken::because(format!(
+            "the exercise accepted {}, but the database recorded {}; every write needs a record.",
+            figures::things(writes, "write"),
+            figures::count(records as f64)
+        ))
+    }))
+}
+
+fn lost(chapter: &ChapterFile, trial: &Trial) -> Option<Option<Broken>> {
+    let question = chapter.afterwards.as_ref()?;
+    let (left, right) = (
+        trial.exercise.afterwards.as_ref()?,
+        trial.problem.afterwards.as_ref()?,
+    );
+    Some((left != right).then(|| {
+        Broken::because(format!(
+            "after the load the exercise answers {left:?} to {}, where the problem answers {right:?}; \
+             writes must not get lost.",
+            question.path
+        ))
+    }))
+}
+
+/// Answers that came sooner than the call that they need can take.
+fn hasty(chapter: &ChapterFile, trial: &Trial) -> Option<Option<Broken>> {
+    let call = chapter.law.shortest_answer_ms()?;
+    let fastest = trial.exercise.round.outcome.latency.min_ms;
+    // Histograms round, and a timer may fire a tick early.
+    let too_fast = fastest < 0.96 * call || fastest.is_nan();
+    Some(too_fast.then(|| {
+        Broken::because(format!(
+            "the exercise answered within {}, faster than its database call of {} allows; wait for the call.",
+            figures::milliseconds(fastest),
+            figures::milliseconds(call)
+        ))
+    }))
+}

@@ -1,0 +1,134 @@
+//! The claims of a chapter: a list that can be judged.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Claim, Role};
+
+/// `[[claims]]`: at least one root cause and one effect. The first of each is the chapter's own.
+///
+/// Where a claim leaves something out, it takes it from the effect: the scenario, and the quantity
+/// of a prediction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Claim>", into = "Vec<Claim>")]
+pub struct Claims {
+    list: Vec<Claim>,
+    effect: usize,
+    root_cause: usize,
+}
+
+impl Claims {
+    /// The gain that the chapter is about. It has a scenario and a bound on its ratio.
+    pub fn effect(&self) -> &Claim {
+        &self.list[self.effect]
+    }
+
+    /// The count that the chapter is about.
+    pub fn root_cause(&self) -> &Claim {
+        &self.list[self.root_cause]
+    }
+
+    /// All of them, in the chapter's order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Claim> {
+        self.list.iter()
+    }
+
+    /// Those of one role, in the chapter's order.
+    pub fn of(&self, role: Role) -> impl Iterator<Item = &Claim> {
+        self.list.iter().filter(move |claim| claim.role == role)
+    }
+
+    /// The same claims without those that `keep` refuses; the chapter's own always stay.
+    #[must_use]
+    pub fn only(self, keep: impl Fn(&Claim) -> bool) -> Self {
+        let (effect, root_cause) = (self.effect, self.root_cause);
+        let kept =
+            |index: usize, claim: &Claim| index == effect || index == root_cause || keep(claim);
+        let list: Vec<Claim> = self
+            .list
+            .into_iter()
+            .enumerate()
+            .filter(|(index, claim)| kept(*index, claim))
+            .map(|(_, claim)| claim)
+            .collect();
+        let first = |role| {
+            list.iter()
+                .position(|claim| claim.role == role)
+                .unwrap_or(0)
+        };
+        let (effect, root_cause) = (first(Role::Effect), first(Role::RootCause));
+        Self {
+            list,
+            effect,
+            root_cause,
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Claims {
+    type Item = &'a Claim;
+    type IntoIter = std::slice::Iter<'a, Claim>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl TryFrom<Vec<Claim>> for Claims {
+    type Error = String;
+
+    fn try_from(mut list: Vec<Claim>) -> Result<Self, String> {
+        let first = |role: Role, name: &str| {
+            list.iter()
+                .position(|claim| claim.role == role)
+                .ok_or_else(|| format!("no claim has the role `{name}`; add one to [[claims]]"))
+        };
+        let (effect, root_cause) = (
+            first(Role::Effect, "effect")?,
+            first(Role::RootCause, "root_cause")?,
+        );
+        let own = list[effect].clone();
+        let (Some(scenario), Some(quantity), Some(_)) = (own.scenario, own.quantity, own.ratio)
+        else {
+            return Err(
+                "the first effect needs a `scenario`, a `quantity` and a `ratio` such as `>= 2`"
+                    .to_owned(),
+            );
+        };
+        for claim in &mut list {
+            let scenario_of = claim.scenario.get_or_insert_with(|| scenario.clone());
+            if claim.role == Role::Prediction {
+                claim.quantity.get_or_insert_with(|| quantity.clone());
+            }
+            let Some(quantity) = &claim.quantity else {
+                return Err(format!(
+                    "a claim in the scenario `{scenario_of}` has no `quantity`; say what is measured"
+                ));
+            };
+            if claim.role == Role::RootCause
+                && (claim.problem.is_none() || claim.solution.is_none())
+            {
+                return Err(format!(
+                    "the root cause `{}` needs a bound for `problem` and one for `solution`",
+                    quantity.key()
+                ));
+            }
+            if claim
+                .within
+                .is_some_and(|within| !(within > 0.0 && within <= 1.0))
+            {
+                return Err("`within` is a share, above 0 and at most 1".to_owned());
+            }
+        }
+        Ok(Self {
+            list,
+            effect,
+            root_cause,
+        })
+    }
+}
+
+impl From<Claims> for Vec<Claim> {
+    fn from(claims: Claims) -> Self {
+        claims.list
+    }
+}

@@ -1,0 +1,291 @@
+//! Everything that a record claims and measured, as one list of rows. The terminal, the book's
+//! tables and the HTML report each write this list.
+
+use analysis::{
+    finding::{Finding, median_metric},
+    verdict::{Analysis, claim_bound},
+};
+use measurement::{
+    chapter_file::{Scenario, Secondary},
+    claim::{Bound, Metric, PROBLEM, Quantity, Role},
+    figures,
+    record::{Record, Round},
+};
+
+/// One line of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// What it is for: `Root cause`, `Effect`, …; empty for a secondary metric.
+    pub label: &'static str,
+    /// What was measured.
+    pub name: String,
+    /// The problem's figure; empty where there is none.
+    pub problem: String,
+    /// The fix's figure; empty where there is none.
+    pub fix: String,
+    /// What was claimed, and how they compare.
+    pub remark: String,
+}
+
+/// The rows of a record: predictions first, then root causes with what else was counted, effects
+/// with the generator's other metrics, and guardrails.
+pub fn rows(record: &Record, analysis: &Analysis) -> Vec<Row> {
+    let of = |role| analysis.of(role).map(|finding| row(record, finding));
+    let mut rows: Vec<Row> = of(Role::Prediction).collect();
+    rows.extend(of(Role::RootCause));
+    rows.extend(
+        record
+            .chapter
+            .secondary
+            .iter()
+            .map(|one| secondary(record, one)),
+    );
+    let mut effects = of(Role::Effect);
+    rows.extend(effects.next());
+    let claimed = record.chapter.claims.effect().quantity.clone();
+    let others = [Metric::RequestsPerSecond, Metric::P50Ms, Metric::P99Ms];
+    let others = others
+        .into_iter()
+        .filter(|metric| claimed != Some(Quantity::Metric(*metric)));
+    rows.extend(others.map(|metric| Row {
+        label: "",
+        name: metric.label().to_owned(),
+        problem: median_text(record, metric, PROBLEM),
+        fix: median_text(record, metric, &record.variant),
+        remark: String::new(),
+    }));
+    rows.extend(effects);
+    rows.extend(of(Role::Guardrail));
+    rows
+}
+
+fn row(record: &Record, finding: &Finding) -> Row {
+    let claim = &finding.claim;
+    let own_scenario = record.chapter.claims.effect().scenario();
+    let elsewhere = if claim.scenario() == own_scenario || claim.role == Role::RootCause {
+        String::new()
+    } else {
+        format!(" in the scenario \"{}\"", claim.scenario())
+    };
+    let text = |value: Option<f64>| {
+        let quantity = claim.quantity.as_ref();
+        value
+            .zip(quantity)
+            .map_or_else(unknown, |(value, quantity)| {
+                quantity.text(claim.unit, value)
+            })
+    };
+    let (label, name, problem, fix, remark) = match claim.role {
+        Role::Prediction => {
+            let bound = |value: Option<f64>| {
+                value.map_or_else(String::new, |value| figures::count(value.round()))
+            };
+            let scenario = record.chapter.scenario(claim.scenario());
+            let load = scenario.map_or_else(String::new, |scenario| {
+                format!(" ({})", users_and_pause(scenario))
+            });
+            let most = if finding.problem.is_some() {
+                ": at most, requests per second"
+            } else {
+                ""
+            };
+            let name = format!("{}{most}{load}", record.chapter.law.name());
+            (
+                "Prediction",
+                name,
+                bound(finding.problem),
+                bound(finding.fix),
+                prediction_in_words(record, finding),
+            )
+        }
+        Role::RootCause => (
+            "Root cause",
+            claim.label().to_owned(),
+            text(finding.problem),
+            text(finding.fix),
+            bounds_in_words(finding),
+        ),
+        Role::Effect if elsewhere.is_empty() => {
+            let metric = |variant: &str, value| match claim.quantity {
+                Some(Quantity::Metric(metric)) => median_text(record, metric, variant),
+                _ => text(value),
+            };
+            let remark = effect_in_words(finding);
+            (
+                "Effect",
+                claim.label().to_owned(),
+                metric(PROBLEM, finding.problem),
+                metric(&record.variant, finding.fix),
+                remark,
+            )
+        }
+        Role::Effect => (
+            "Effect",
+            format!("{}{elsewhere}", claim.label()),
+            text(finding.problem),
+            text(finding.fix),
+            effect_in_words(finding),
+        ),
+        Role::Guardrail => {
+            let remark = if claim.ratio.is_some() {
+                kept_in_words(finding)
+            } else {
+                bounds_in_words(finding)
+            };
+            (
+                "Guardrail",
+                format!("{}{elsewhere}", claim.label()),
+                text(finding.problem),
+                text(finding.fix),
+                remark,
+            )
+        }
+    };
+    Row {
+        label,
+        name,
+        problem,
+        fix,
+        remark,
+    }
+}
+
+/// What the server counted beside the root cause, in the same rounds.
+fn secondary(record: &Record, one: &Secondary) -> Row {
+    let text = |variant: &str| secondary_text(record, one, variant).unwrap_or_else(unknown);
+    Row {
+        label: "",
+        name: one.name.clone(),
+        problem: text(PROBLEM),
+        fix: text(&record.variant),
+        remark: String::new(),
+    }
+}
+
+/// The median over the rounds that the root cause was counted in, in its unit; `None` where one of
+/// them lacks it.
+pub(crate) fn secondary_text(record: &Record, one: &Secondary, variant: &str) -> Option<String> {
+    let rounds = record.rounds_of(record.chapter.claims.root_cause());
+    let own = rounds.into_iter().filter(|round| round.variant == variant);
+    Some(one.unit.text(median_reading(own, one)?))
+}
+
+/// The median of some rounds; a count may be 0, so that it is no median of ratios.
+pub(crate) fn median_reading<'a>(
+    rounds: impl Iterator<Item = &'a Round>,
+    one: &Secondary,
+) -> Option<f64> {
+    let readings: Option<Vec<f64>> = rounds
+        .map(|round| round.readings.get(&one.quantity).copied())
+        .collect();
+    let mut readings = readings?;
+    readings.sort_unstable_by(f64::total_cmp);
+    let last = readings.len().checked_sub(1)?;
+    Some(f64::midpoint(
+        readings[last / 2],
+        readings[last.div_ceil(2)],
+    ))
+}
+
+fn users_and_pause(scenario: &Scenario) -> String {
+    let users = figures::things(scenario.users.into(), "user");
+    if scenario.think_s > 0.0 {
+        format!("{users}, {} s pause", figures::count(scenario.think_s))
+    } else {
+        format!("{users}, no pause")
+    }
+}
+
+/// What the law predicts, and how far the measured gain is from it.
+fn prediction_in_words(record: &Record, finding: &Finding) -> String {
+    let Some(ratio) = finding.ratio else {
+        return "no prediction".to_owned();
+    };
+    let predicted = format!("predicts {} times", figures::ratio(ratio));
+    let (Some(measured), Some(off)) = (finding.measured, finding.off()) else {
+        return predicted;
+    };
+    let measured = figures::ratio(measured);
+    let within = finding.claim.within;
+    if record.chapter.law.is_lower_bound() && within.is_some_and(|within| off > within) {
+        return format!(
+            "{predicted} at least; {measured} was measured, {} more: what is left became faster, too",
+            figures::percent(off)
+        );
+    }
+    let apart = format!(
+        "{predicted}; {measured} was measured, {} apart",
+        figures::percent(off.abs())
+    );
+    match within {
+        Some(within) => format!("{apart} (claimed: at most {})", figures::percent(within)),
+        None => format!("{apart} (told, not claimed)"),
+    }
+}
+
+/// The ratio with its interval, what was claimed, and the noise beside it.
+fn effect_in_words(finding: &Finding) -> String {
+    let (Some(ratio), Some((low, high))) = (finding.ratio, finding.interval) else {
+        return "no ratio".to_owned();
+    };
+    let floor = finding.noise_floor.map_or_else(String::new, |floor| {
+        format!("; noise floor {}", figures::percent(floor))
+    });
+    let claimed = finding.claim.ratio.map_or_else(String::new, |bound| {
+        format!("; claimed: at least {}", figures::ratio(bound.number))
+    });
+    let interval = if finding.noise_floor.is_some() {
+        "95 % interval "
+    } else {
+        "pairs from "
+    };
+    format!(
+        "{} ({interval}{} to {}{floor}){claimed}",
+        figures::gain(ratio),
+        figures::ratio(low),
+        figures::ratio(high)
+    )
+}
+
+/// How much of the problem's figure a fix kept.
+fn kept_in_words(finding: &Finding) -> String {
+    let share = |value: f64| figures::percent(value);
+    let kept = finding.ratio.map_or_else(unknown, share);
+    let interval = finding.interval.map_or_else(String::new, |(low, high)| {
+        format!(" (95 % interval {} to {})", share(low), share(high))
+    });
+    let claimed = finding.claim.ratio.map_or_else(String::new, |bound| {
+        let words = bound.in_words(0);
+        let direction = words
+            .rsplit_once(' ')
+            .map_or("", |(direction, _)| direction);
+        format!("; claimed: {direction} {}", share(bound.number))
+    });
+    format!("{kept} of the problem's{interval}{claimed}")
+}
+
+fn bounds_in_words(finding: &Finding) -> String {
+    let words = |bound: Option<Bound>| bound.map(|bound| claim_bound(finding, bound));
+    let bounds = [words(finding.claim.problem), words(finding.claim.solution)];
+    let bounds: Vec<String> = bounds.into_iter().flatten().collect();
+    format!("claimed: {}", bounds.join(", "))
+}
+
+/// The median of a variant's rounds in the effect's scenario, for people.
+pub(crate) fn median_text(record: &Record, metric: Metric, variant: &str) -> String {
+    let rounds = record.effect_rounds();
+    let Some(median) = median_metric(metric, &rounds, variant) else {
+        return unknown();
+    };
+    let mut own = rounds.iter().filter(|round| round.variant == variant);
+    let over = if own.any(|round| metric.is_at_least(&round.outcome)) {
+        "over "
+    } else {
+        ""
+    };
+    format!("{over}{}", metric.text(median))
+}
+
+pub(crate) fn unknown() -> String {
+    "unknown".to_owned()
+}
