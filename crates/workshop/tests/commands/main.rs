@@ -4,6 +4,8 @@
 mod bad_places;
 mod exercise_of_each_chapter;
 mod hints_and_progress;
+mod pages_of_the_book;
+mod parts_of_each_chapter;
 mod reset_and_solution;
 mod setup_and_doctor;
 mod step_branches;

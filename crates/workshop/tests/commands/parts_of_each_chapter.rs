@@ -1,0 +1,38 @@
+//! Every chapter has the parts that the commands and the book rely on.
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn no_chapter_lacks_a_part() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut missing = Vec::new();
+    for entry in fs::read_dir(root.join("chapters")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let number = name.split('-').next().unwrap();
+        let folder = format!("chapters/{name}");
+        for part in [
+            format!("{folder}/chapter.toml"),
+            format!("{folder}/cheats.toml"),
+            format!("{folder}/exercise-intro.md"),
+            format!("{folder}/hints.md"),
+            format!("{folder}/src/problem.rs"),
+            format!("{folder}/src/exercise.rs"),
+            format!("{folder}/src/solution.rs"),
+            format!("{folder}/tests"),
+            format!("k6/chapter{number}.js"),
+            format!("locust/chapter{number}.py"),
+            format!("flamegraphs/chapter{number}/capture.json"),
+            format!("src/chapter{number}/index.md"),
+        ] {
+            if !root.join(&part).exists() {
+                missing.push(part);
+            }
+        }
+        let chapter = fs::read_to_string(root.join(&folder).join("chapter.toml"));
+        if !chapter.unwrap_or_default().contains("[[steps]]") {
+            missing.push(format!("[[steps]] in {folder}/chapter.toml"));
+        }
+    }
+    assert!(missing.is_empty(), "missing: {}", missing.join(", "));
+}
