@@ -97,12 +97,15 @@ pub(crate) enum Command {
     },
     /// Everything that CI checks
     Test {
-        /// Only the checks whose name contains this
+        /// Only these checks; the beginning of a name will do
         #[arg(value_name = "NAME")]
-        filter: Option<String>,
+        names: Vec<String>,
         /// Only these chapters, where a check goes through all
         #[arg(long = "chapter", value_name = "CHAPTER", value_parser = chapter)]
         chapters: Vec<u32>,
+        /// Also the checks that a push does not wait for; one that is named runs without
+        #[arg(long)]
+        deep: bool,
         /// List the checks
         #[arg(long)]
         list: bool,

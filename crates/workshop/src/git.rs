@@ -3,9 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use crate::exit::CliError;
+use crate::exit::Problem;
 
 /// Variables by which a caller (a hook, `git rebase --exec`) points git at a
 /// repository or an index of its own: ours are found from the folder.
@@ -27,18 +27,18 @@ pub(crate) struct Git {
 
 impl Git {
     /// The repository whose root `folder` is.
-    pub(crate) fn at(folder: &Path) -> Result<Self, CliError> {
+    pub(crate) fn at(folder: &Path) -> Result<Self, Problem> {
         let git = Self {
             folder: folder.to_owned(),
             variables: Vec::new(),
         };
         match git.run(["rev-parse", "--show-prefix"], "") {
             Ok(prefix) if prefix.trim().is_empty() => Ok(git),
-            Ok(_) => Err(CliError::usage(format!(
+            Ok(_) => Err(Problem::usage(format!(
                 "{} lies inside another git repository: clone the workshop with git, outside of it",
                 folder.display()
             ))),
-            Err(error) => Err(error),
+            Err(problem) => Err(problem),
         }
     }
 
@@ -57,15 +57,9 @@ impl Git {
     pub(crate) fn say<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
-    ) -> Result<String, CliError> {
+    ) -> Result<String, Problem> {
         self.run(arguments, "")
             .map(|said| said.trim_end_matches('\n').to_owned())
-    }
-
-    /// The files that git tracks, links among them: paths from the root, with `/`.
-    pub(crate) fn tracked(&self) -> Result<Vec<String>, CliError> {
-        let listed = self.say(["ls-files", "-z"])?;
-        Ok(listed.split_terminator('\0').map(str::to_owned).collect())
     }
 
     /// As [`Git::say`], or `None` when git ends with an error: for questions
@@ -82,7 +76,7 @@ impl Git {
         &self,
         arguments: impl IntoIterator<Item = S>,
         input: &str,
-    ) -> Result<String, CliError> {
+    ) -> Result<String, Problem> {
         let mut command = Command::new("git");
         for name in INHERITED {
             command.env_remove(name);
@@ -99,46 +93,49 @@ impl Git {
             ])
             .args(arguments)
             .current_dir(&self.folder);
-        let output = output(&mut command, input).map_err(|error| {
-            CliError::bad(if error.kind() == std::io::ErrorKind::NotFound {
+        let (done, said, words) = exchange(&mut command, input)?;
+        if done {
+            return String::from_utf8(said)
+                .map_err(|_| Problem::bad("git printed something that is no text"));
+        }
+        let words = words.trim();
+        Err(if words.contains("not a git repository") {
+            Problem::usage(format!(
+                "{} is no git repository: clone the workshop with git instead of downloading it",
+                self.folder.display()
+            ))
+        } else {
+            Problem::bad(format!(
+                "git could not do its work in {}: {}",
+                self.folder.display(),
+                words.replace('\n', "; ")
+            ))
+        })
+    }
+}
+
+/// Runs a command to its end: success, standard output, standard error.
+fn exchange(command: &mut Command, input: &str) -> Result<(bool, Vec<u8>, String), Problem> {
+    let lost = |error: std::io::Error| Problem::bad(format!("git was lost: {error}"));
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| {
+            Problem::bad(if error.kind() == std::io::ErrorKind::NotFound {
                 "git is not installed, or not on the PATH: install it from https://git-scm.com"
                     .to_owned()
             } else {
                 format!("git cannot be run: {error}")
             })
         })?;
-        if output.status.success() {
-            return String::from_utf8(output.stdout)
-                .map_err(|_| CliError::bad("git printed something that is no text"));
-        }
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        let stderr = stderr.trim();
-        Err(if stderr.contains("not a git repository") {
-            CliError::usage(format!(
-                "{} is no git repository: clone the workshop with git instead of downloading it",
-                self.folder.display()
-            ))
-        } else {
-            CliError::bad(format!(
-                "git could not do its work in {}: {}",
-                self.folder.display(),
-                stderr.replace('\n', "; ")
-            ))
-        })
-    }
-}
-
-/// Runs a command to its end.
-fn output(command: &mut Command, input: &str) -> std::io::Result<Output> {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
     // Inputs are a commit's message at most, far below what a pipe holds. A git
     // that ends without reading says why on standard error.
     if let Some(mut stdin) = child.stdin.take() {
         let _ = stdin.write_all(input.as_bytes());
     }
-    child.wait_with_output()
+    let output = child.wait_with_output().map_err(lost)?;
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok((output.status.success(), output.stdout, words))
 }

@@ -1,105 +1,135 @@
 //! `cargo workshop test`: everything that CI checks, a line a check.
 
+mod answers;
 mod book;
-mod busy;
-mod cheats;
 mod check;
 mod claims;
-mod code;
 mod context;
-mod ended;
-mod excerpt;
-mod generators;
-mod grading;
-mod profiles;
-mod regions;
-mod repository;
-mod rules;
+mod counts;
+mod failure;
+mod grades;
+mod judge;
+mod profile;
 mod running;
 mod scratch;
 mod steps;
 
-use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
-use self::check::{Check, Failure, Need};
+use self::check::{Check, Need};
 use self::context::Context;
-use self::ended::{Counts, Ended};
-use self::running::InBackground;
+use self::counts::Counts;
+use self::failure::Failure;
 use crate::chapters::Workshop;
 use crate::ctrl_c;
-use crate::exit::{CliError, Exit};
-use crate::tools::Tools;
+use crate::exit::{Exit, Problem};
 
-/// Cheap checks first, measuring ones last: nothing else runs beside those. Those that clean up
-/// chapters' servers come before the tests build these, or at the end.
+/// What `cargo workshop setup` installs, where a check needs some of it.
+const TOOLS: Check = Check::new("tools", "`setup` finds or installs all", |context| {
+    context.run(&mut context.own("setup"))
+});
+
+/// Cheap checks first. The grades come last, since they leave no server as it was.
 const CHECKS: &[Check] = &[
-    code::FORMAT,
-    repository::RULES,
-    code::LINTS,
-    code::DOCUMENTATION,
-    steps::STEPS,
-    code::TESTS,
-    claims::CAPTURES,
-    book::BUILDS,
-    code::UNOPTIMISED,
-    profiles::PPROF,
-    book::BROWSER_SELF_TEST,
-    generators::SCRIPTS,
-    generators::GENERATORS,
-    claims::PROOF,
-    regions::REGIONS,
-    claims::UPSTREAM,
-    book::BROWSER,
-    grading::GRADING,
-    cheats::CHEATS,
+    Check::new("format", "rustfmt would change nothing", |context| {
+        context.run(&mut context.cargo("fmt --all --check"))
+    }),
+    Check::new("lints", "clippy has nothing to say", |context| {
+        let clippy = "clippy --workspace --all-targets -- --deny warnings";
+        context.run(&mut context.cargo(clippy))
+    }),
+    Check::new("documentation", "rustdoc finds no broken link", |context| {
+        let mut doc = context.cargo("doc --workspace --no-deps --document-private-items");
+        context.run(doc.env("RUSTDOCFLAGS", "--deny warnings"))
+    }),
+    Check::new("tests", "pass, and documentation's", |context| {
+        // Without the examples, which the lints compile and which would take minutes more to link.
+        context.run(&mut context.cargo("test --workspace --tests --no-fail-fast"))?;
+        // Asked for by `--doc`, the opening comments of exercises would be compiled, too.
+        context.run(&mut context.cargo("test --workspace --exclude chapter* --doc"))
+    }),
+    Check::new("captures", "all is what the records give", |context| {
+        context.run(&mut context.own("capture --verify"))
+    }),
+    Check::new("steps", "come out the same twice", steps::same_twice).needs(&[Need::Git]),
+    Check::new("compiled-steps", "each step compiles", steps::compile)
+        .needs(&[Need::Git])
+        .deep(),
+    Check::new("pprof", "`go tool pprof` reads a profile", profile::pprof).needs(&[Need::Go]),
+    Check::new("unoptimised", "such a build warns", profile::unoptimised).deep(),
+    Check::new("scripts", "of k6 and Locust tell faults", |context| {
+        let tests = "test --package evidence --test generator_tools";
+        // They wait more than they work.
+        let mut tests = context.cargo(&format!("{tests} -- --ignored --test-threads 4"));
+        tests.env("K6", context.tools.k6());
+        context.run(tests.env("LOCUST", context.tools.in_venv("locust")))
+    })
+    .needs(&[Need::K6, Need::Locust]),
+    Check::new("proof", "of the first chapter's claim", claims::proof),
+    Check::new("generators", "prove all, and agree", claims::generators)
+        .needs(&[Need::K6, Need::Locust])
+        .deep(),
+    Check::new("upstream", "claims hold before nginx", claims::upstream)
+        .needs(&[Need::Go, Need::Nginx])
+        .deep(),
+    Check::new("numa", "four emulated nodes prove locality", claims::numa).needs(&[Need::Machine]),
+    Check::new("book", "mdbook builds it without a warning", book::builds).needs(&[Need::Mdbook]),
+    Check::new("browser", "book and report work in Chromium", book::browser).needs(&[
+        Need::Mdbook,
+        Need::Locust,
+        Need::Browser,
+    ]),
+    Check::new("damage", "to a site is seen by `browser`", book::self_test)
+        .needs(&[Need::Locust, Need::Browser])
+        .deep(),
+    Check::new("grades", "exercises fail, solutions pass", grades::once),
+    Check::new("many-grades", "20 each beside a busy core", grades::many).deep(),
+    Check::new("cheats", "fail, each for its reason", grades::cheats).deep(),
 ];
 
-/// Runs the checks whose name contains `filter`, or lists them.
-pub(crate) fn run(filter: Option<&str>, chapters: &[u32], list: bool) -> Result<Exit, CliError> {
-    let chosen: Vec<&Check> = CHECKS
-        .iter()
-        .filter(|check| filter.is_none_or(|part| check.name.contains(part)))
-        .collect();
-    if chosen.is_empty() {
-        return Err(CliError::usage(format!(
-            "no check's name contains `{}`; `cargo workshop test --list` lists them",
-            filter.unwrap_or_default()
+/// Runs the checks of these names, or lists them. Without a name those that a push waits for, and with
+/// `deep` all.
+pub(crate) fn run(
+    names: &[String],
+    chapters: &[u32],
+    deep: bool,
+    list: bool,
+) -> Result<Exit, Problem> {
+    let is_chosen = |check: &&Check| match names {
+        [] => list || deep || !check.deep,
+        names => names.iter().any(|name| check.goes_by(name)),
+    };
+    let chosen: Vec<&Check> = CHECKS.iter().filter(is_chosen).collect();
+    let unknown = |name: &&String| !CHECKS.iter().any(|check| check.goes_by(name));
+    if let Some(name) = names.iter().find(unknown) {
+        return Err(Problem::usage(format!(
+            "there is no check `{name}`; `cargo workshop test --list` lists them"
         )));
     }
     if list {
         for check in chosen {
-            println!("{:<20} {}", check.name, check.about);
+            let when = if check.deep { " (--deep)" } else { "" };
+            println!("{:<14} {}{when}", check.name, check.about);
         }
         return Ok(Exit::Good);
     }
     let workshop = Workshop::find()?;
     let interrupt = ctrl_c::watch();
     let chapters = workshop.chosen(chapters)?;
-    let context = Context::new(&workshop, &interrupt, filter.is_some(), chapters)?;
-    // Tools are built while nothing measures: from the start to the first check that needs one.
-    let mut setup = chosen
-        .iter()
-        .any(|check| check.needs.iter().any(|need| need.is_set_up()))
-        .then(|| context.setup())
-        .transpose()?;
+    let context = Context::new(&workshop, &interrupt, chapters)?;
     let mut counts = Counts::default();
-    for check in chosen {
-        if check.stands_alone {
-            finish(setup.take(), &context, &mut counts);
-        }
-        counts.add(check.name, report(check, &context));
+    let tools = chosen.iter().any(|check| check.needs_setup());
+    for check in tools.then_some(&TOOLS).into_iter().chain(chosen) {
+        report(check, &context, &mut counts);
         if interrupt.is_set() {
-            drop(setup);
-            return Err(CliError::new(
+            return Err(Problem::new(
                 Exit::Interrupted,
                 format!("interrupted in `{}`; what ran is not counted", check.name),
             ));
         }
     }
-    finish(setup, &context, &mut counts);
     println!("\n{counts}");
     Ok(if counts.are_good() {
         Exit::Good
@@ -108,81 +138,44 @@ pub(crate) fn run(filter: Option<&str>, chapters: &[u32], list: bool) -> Result<
     })
 }
 
-/// Waits for the tools. What is missing then is said by the checks that need it.
-fn finish(setup: Option<InBackground>, context: &Context<'_>, counts: &mut Counts) {
-    let Some(setup) = setup else { return };
+/// Runs one check, prints its line and counts it.
+fn report(check: &Check, context: &Context<'_>, counts: &mut Counts) {
+    // In CI a tool that is missing is a failure. A reader may do without: its checks are skipped.
+    let in_ci = std::env::var("CI").is_ok_and(|ci| !matches!(&*ci, "" | "0" | "false"));
     let began = Instant::now();
-    let line = live("tools");
-    let ended = setup.finish(context.interrupt);
-    line.finish_and_clear();
+    // Seen in a terminal only.
+    let spinner = ProgressBar::new_spinner().with_message(check.name);
+    spinner.enable_steady_tick(Duration::from_millis(250));
+    let missing = check.missing(&context.tools);
+    let ended = match &missing {
+        Some(missing) => Err(Failure::Because(missing.clone())),
+        None => context
+            .begin(check.name)
+            .and_then(|()| (check.run)(context)),
+    };
+    spinner.finish_and_clear();
+    let told = context.take_told();
+    counts.told += told.len();
     let seconds = began.elapsed().as_secs_f64();
+    let line = |word: &str, rest: &str| {
+        println!("{word:<5} {:<14} {seconds:7.1} s  {rest}", check.name);
+    };
     match ended {
         Ok(()) => {
-            counts.add("tools", Ended::Passed);
-            println!("ok    {:<20} {seconds:7.1} s", "tools");
+            counts.passed += 1;
+            line("ok", &told.join(", "));
         }
         Err(Failure::Interrupted) => {}
-        Err(Failure::Because(words)) if context.in_ci => {
-            println!("FAIL  {:<20} {seconds:7.1} s\n{words}", "tools");
-            counts.add("tools", Ended::Failed(words));
+        Err(Failure::Because(why)) if !in_ci && (missing.is_some() || check.name == TOOLS.name) => {
+            counts.skipped += 1;
+            line("skip", &why);
         }
-        // A reader may do without some: their checks are skipped.
-        Err(Failure::Because(_)) => println!("note  {:<20} some are missing", "tools"),
-    }
-}
-
-/// Runs one check and prints its line.
-fn report(check: &Check, context: &Context<'_>) -> Ended {
-    let began = Instant::now();
-    let line = |word: &str, rest: &str| {
-        let seconds = began.elapsed().as_secs_f64();
-        println!("{word:<5} {:<20} {seconds:7.1} s{rest}", check.name);
-        let _ = std::io::stdout().flush();
-    };
-    if let Some(missing) = missing(check, &context.tools) {
-        if context.in_ci {
-            line("FAIL", &format!("\n{missing}"));
-            return Ended::Failed(missing);
-        }
-        line("skip", &format!("  {missing}"));
-        return Ended::Skipped;
-    }
-    let spinner = live(check.name);
-    let ended = context
-        .begin(check.name)
-        .and_then(|()| (check.run)(context));
-    spinner.finish_and_clear();
-    match ended {
-        Ok(()) => {
-            line("ok", "");
-            Ended::Passed
-        }
-        Err(Failure::Interrupted) => Ended::Skipped,
-        Err(Failure::Because(sentence)) => {
-            line("FAIL", &format!("\n{sentence}\n{}", context.shown_log()));
-            Ended::Failed(sentence)
+        Err(Failure::Because(why)) => {
+            counts.fail(check.name, &why);
+            line("FAIL", &told.join(", "));
+            println!("{why}\n{}", context.excerpt());
         }
     }
-}
-
-fn missing(check: &Check, tools: &Tools) -> Option<String> {
-    check
-        .needs
-        .iter()
-        .find_map(|need: &Need| need.missing(tools))
-}
-
-/// A line that lives while a check runs, in a terminal.
-fn live(name: &'static str) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let line = ProgressBar::new_spinner().with_message(name);
-    if let Ok(style) = ProgressStyle::with_template("{spinner}     {msg:<20} {elapsed:>9}") {
-        line.set_style(style);
-    }
-    line.enable_steady_tick(Duration::from_millis(250));
-    line
 }
 
 #[cfg(test)]
@@ -190,14 +183,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_nothing_measures_beside_the_building_of_tools() {
+    fn names_are_unique() {
         for (place, check) in CHECKS.iter().enumerate() {
             assert!(CHECKS[..place].iter().all(|other| other.name != check.name));
-            assert!(
-                check.stands_alone || !check.needs.iter().any(|need| need.is_set_up()),
-                "{} needs a tool before it is there",
-                check.name
-            );
         }
     }
 }

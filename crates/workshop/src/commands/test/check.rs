@@ -1,7 +1,7 @@
 //! What a check is.
 
 use super::context::Context;
-use crate::exit::{CliError, Exit};
+use super::failure::Failure;
 use crate::regions;
 use crate::tools::{self, Tools};
 
@@ -11,48 +11,57 @@ pub(super) struct Check {
     pub(super) name: &'static str,
     /// What holds when it passes.
     pub(super) about: &'static str,
+    pub(super) run: fn(&Context<'_>) -> Result<(), Failure>,
     /// What it cannot do without, beside Rust.
     pub(super) needs: &'static [Need],
-    /// Whether it measures or needs tools: these are there by then, and nothing else runs.
-    pub(super) stands_alone: bool,
-    pub(super) run: fn(&Context<'_>) -> Result<(), Failure>,
+    /// Whether a push does without it.
+    pub(super) deep: bool,
 }
 
-/// Why a check did not pass.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// In a sentence; what the commands printed is in the log.
-    Because(String),
-    /// Ctrl-C.
-    Interrupted,
-}
-
-impl From<CliError> for Failure {
-    fn from(problem: CliError) -> Self {
-        match problem.exit {
-            Exit::Interrupted => Self::Interrupted,
-            _ => Self::Because(problem.to_string()),
+impl Check {
+    pub(super) const fn new(
+        name: &'static str,
+        about: &'static str,
+        run: fn(&Context<'_>) -> Result<(), Failure>,
+    ) -> Self {
+        Self {
+            name,
+            about,
+            run,
+            needs: &[],
+            deep: false,
         }
     }
-}
 
-impl Failure {
-    /// Says of what it is.
-    pub(super) fn of(self, what: &str) -> Self {
-        match self {
-            Self::Because(sentence) => Self::Because(format!("{what}: {sentence}")),
-            Self::Interrupted => Self::Interrupted,
-        }
+    pub(super) const fn needs(mut self, needs: &'static [Need]) -> Self {
+        self.needs = needs;
+        self
     }
-}
 
-/// A failure in a sentence.
-pub(super) fn failed<T>(sentence: impl Into<String>) -> Result<T, Failure> {
-    Err(Failure::Because(sentence.into()))
+    pub(super) const fn deep(mut self) -> Self {
+        self.deep = true;
+        self
+    }
+
+    /// Whether `name` means it: the beginning of its own will do.
+    pub(super) fn goes_by(&self, name: &str) -> bool {
+        self.name.starts_with(name)
+    }
+
+    /// What is missing for it, and what to do about it.
+    pub(super) fn missing(&self, tools: &Tools) -> Option<String> {
+        self.needs.iter().find_map(|need| need.missing(tools))
+    }
+
+    /// Whether `cargo workshop setup` may bring something that it needs.
+    pub(super) fn needs_setup(&self) -> bool {
+        let brought = |need: &Need| !matches!(need, Need::Git | Need::Go | Need::Nginx);
+        self.needs.iter().any(brought)
+    }
 }
 
 /// A program that a machine may lack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Need {
     Git,
     Go,
@@ -61,52 +70,37 @@ pub(super) enum Need {
     Locust,
     Mdbook,
     Browser,
-    /// QEMU and a kernel, for a machine with several memory regions.
+    /// QEMU and a kernel, for a machine with several NUMA nodes.
     Machine,
 }
 
 impl Need {
-    /// Whether `cargo workshop setup` may bring it.
-    pub(super) fn is_set_up(self) -> bool {
-        matches!(
-            self,
-            Self::K6 | Self::Locust | Self::Mdbook | Self::Browser | Self::Machine
-        )
-    }
-
-    /// What to do when it is not there.
-    pub(super) fn missing(self, tools: &Tools) -> Option<String> {
-        if self == Self::Machine {
-            return regions::missing(tools);
-        }
+    fn missing(self, tools: &Tools) -> Option<String> {
         let (there, remedy) = match self {
-            Self::Git => (
-                tools::on_path("git").is_some(),
-                "needs git: https://git-scm.com",
-            ),
-            Self::Go => (tools::go().is_some(), "needs Go: https://go.dev/dl"),
+            Self::Git => (tools::on_path("git").is_some(), "git: https://git-scm.com"),
+            Self::Go => (tools::go().is_some(), "Go: https://go.dev/dl"),
             Self::Nginx => (
                 tools::nginx().is_some(),
-                "needs nginx: https://nginx.org (on Debian: apt-get install nginx-light)",
+                "nginx: https://nginx.org (on Debian: apt-get install nginx-light)",
             ),
             Self::K6 => (
                 tools.k6_version().as_deref() == Some(tools::K6),
-                "needs k6: cargo workshop setup k6",
+                "k6: cargo workshop setup k6",
             ),
             Self::Locust => (
                 tools.venv_is_current() && tools.locust_pin().is_some(),
-                "needs Locust: cargo workshop setup locust",
+                "Locust: cargo workshop setup locust",
             ),
             Self::Mdbook => (
                 tools.mdbook_version().as_deref() == Some(tools::MDBOOK),
-                "needs mdbook: cargo workshop setup mdbook",
+                "mdbook: cargo workshop setup mdbook",
             ),
             Self::Browser => (
                 tools::browser().is_some(),
-                "needs a browser: see cargo workshop doctor",
+                "a browser: cargo workshop setup browser",
             ),
-            Self::Machine => (true, ""),
+            Self::Machine => return regions::missing(tools),
         };
-        (!there).then(|| remedy.to_owned())
+        (!there).then(|| format!("needs {remedy}"))
     }
 }

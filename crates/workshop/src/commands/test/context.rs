@@ -1,37 +1,35 @@
 //! What every check works with: the workshop, its tools, and a log of its own.
 
-use std::ffi::OsString;
-use std::fs::File;
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use loadgen::interrupt::Interrupt;
+use serde_json::Value;
 
-use super::check::{Failure, failed};
-use super::excerpt;
-use super::running::{InBackground, Running};
+use super::failure::{Failure, failed};
+use super::judge::{Answer, Judged};
+use super::running::Running;
 use crate::chapters::{Chapter, Workshop};
-use crate::exit::{CliError, Exit};
+use crate::exit::Problem;
 use crate::tools::Tools;
 
 /// One run of `cargo workshop test`.
 pub(super) struct Context<'a> {
     pub(super) workshop: &'a Workshop,
     pub(super) tools: Tools,
-    pub(super) interrupt: &'a Interrupt,
-    /// Whether checks were asked for by name: then the long ones take their time.
-    pub(super) by_name: bool,
+    interrupt: &'a Interrupt,
     /// The chapters that checks go through.
     pub(super) chapters: Vec<Chapter>,
-    /// In CI a tool that is missing is a failure, not a reason to skip.
-    pub(super) in_ci: bool,
     /// `.workshop/test`: logs, and what checks write.
     pub(super) folder: PathBuf,
     program: PathBuf,
-    log: Mutex<PathBuf>,
+    log: RefCell<PathBuf>,
+    told: RefCell<Vec<String>>,
     _lock: File,
 }
 
@@ -39,38 +37,34 @@ impl<'a> Context<'a> {
     pub(super) fn new(
         workshop: &'a Workshop,
         interrupt: &'a Interrupt,
-        by_name: bool,
         chapters: Vec<Chapter>,
-    ) -> Result<Self, CliError> {
+    ) -> Result<Self, Problem> {
         let folder = workshop.state().join("test");
-        let refused = |error: std::io::Error| {
-            CliError::bad(format!(
+        let lock = fs::create_dir_all(&folder).and_then(|()| File::create(folder.join("lock")));
+        let lock = lock.map_err(|error| {
+            Problem::bad(format!(
                 "logs cannot be written to {} ({error}): free some space or mend the folder's \
                  permissions",
                 folder.display()
             ))
-        };
-        std::fs::create_dir_all(&folder).map_err(refused)?;
-        let lock = File::create(folder.join("lock")).map_err(refused)?;
+        })?;
         if lock.try_lock().is_err() {
-            return Err(CliError::bad(
+            return Err(Problem::bad(
                 "another `cargo workshop test` is at work here: wait for it, as two would measure \
                  each other",
             ));
         }
-        // Found now: a check may replace the file by building it again.
-        let program = std::env::current_exe()
-            .map_err(|e| CliError::bad(format!("this program cannot find itself: {e}")))?;
         Ok(Self {
             workshop,
             tools: Tools::of(workshop),
             interrupt,
-            by_name,
             chapters,
-            in_ci: std::env::var("CI").is_ok_and(|ci| !matches!(ci.as_str(), "" | "0" | "false")),
-            log: Mutex::new(folder.join("log")),
+            // Found now: a check may replace the file by building it again.
+            program: std::env::current_exe()
+                .map_err(|e| Problem::bad(format!("this program cannot find itself: {e}")))?,
+            log: RefCell::new(folder.join("log")),
+            told: RefCell::default(),
             folder,
-            program,
             _lock: lock,
         })
     }
@@ -78,102 +72,109 @@ impl<'a> Context<'a> {
     /// A check begins: what it runs is logged under its name.
     pub(super) fn begin(&self, name: &str) -> Result<(), Failure> {
         let log = self.folder.join(format!("{name}.log"));
-        File::create(&log).map_err(|e| cannot_write(&log, &e))?;
-        *self.log.lock().unwrap_or_else(PoisonError::into_inner) = log;
+        File::create(&log).or_else(|e| cannot_write(&log, &e))?;
+        self.log.replace(log);
         Ok(())
     }
 
     /// What the check's commands have printed so far.
     pub(super) fn log_text(&self) -> String {
-        let bytes = std::fs::read(self.log_file()).unwrap_or_default();
+        let bytes = fs::read(&*self.log.borrow()).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// What is to be seen of it after a failure, and where the rest is.
-    pub(super) fn shown_log(&self) -> String {
-        let file = self.workshop.shown(&self.log_file());
-        format!("Of {file}: {}", excerpt::of(&self.log_text()))
+    /// What to show of it after a failure, and where the rest is.
+    pub(super) fn excerpt(&self) -> String {
+        let file = self.workshop.shown(&self.log.borrow());
+        format!("Of {file}:\n{}", excerpt(&self.log_text()))
     }
 
     /// A line for the log.
     pub(super) fn note(&self, line: &str) -> Result<(), Failure> {
-        let mut log = self.open_log()?;
-        writeln!(log, "{line}").map_err(|e| cannot_write(&self.log_file(), &e))
-    }
-
-    fn log_file(&self) -> PathBuf {
-        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.clone()
+        let log = self.log.borrow();
+        writeln!(self.open_log()?, "{line}").or_else(|e| cannot_write(&log, &e))
     }
 
     fn open_log(&self) -> Result<File, Failure> {
-        let log = self.log_file();
-        let file = File::options().append(true).create(true).open(&log);
-        file.map_err(|e| cannot_write(&log, &e))
+        let log = self.log.borrow();
+        let file = File::options().append(true).create(true).open(&*log);
+        file.or_else(|e| cannot_write(&log, &e))
     }
 
-    /// `cargo ARGUMENTS` in the workshop.
-    pub(super) fn cargo(&self, arguments: &[&str]) -> Command {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        self.command(cargo, arguments)
+    /// Something that is no failure, for the check's line.
+    pub(super) fn tell(&self, what: String) {
+        self.told.borrow_mut().push(what);
     }
 
-    /// `cargo workshop ARGUMENTS`, this very program.
-    pub(super) fn own(&self, arguments: &[&str]) -> Command {
-        self.command(&self.program, arguments)
+    pub(super) fn take_told(&self) -> Vec<String> {
+        self.told.take()
+    }
+
+    /// Fails, tells, or does nothing, as an answer about `what` was judged.
+    pub(super) fn settle(
+        &self,
+        what: &str,
+        answer: &Answer,
+        judged: Judged,
+    ) -> Result<(), Failure> {
+        let Answer { word, reason, .. } = answer;
+        self.note(&format!("{what} is {word}: {reason}"))?;
+        match judged {
+            Judged::Fine => {}
+            Judged::Told => self.tell(format!("{what} is {word}")),
+            Judged::Fails => return failed(format!("{what} is {word}: {reason}")),
+        }
+        Ok(())
+    }
+
+    /// `cargo WORDS` in the workshop.
+    pub(super) fn cargo(&self, words: &str) -> Command {
+        self.command(std::env::var_os("CARGO").unwrap_or("cargo".into()), words)
+    }
+
+    /// `cargo workshop WORDS`, this very program.
+    pub(super) fn own(&self, words: &str) -> Command {
+        self.command(&self.program, words)
     }
 
     /// Any program in the workshop's folder.
-    pub(super) fn command(&self, program: impl Into<OsString>, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program.into());
-        command.args(arguments).current_dir(self.workshop.root());
+    pub(super) fn command(&self, program: impl AsRef<OsStr>, words: &str) -> Command {
+        let mut command = Command::new(program);
+        command.args(words.split_whitespace());
+        command.current_dir(self.workshop.root());
         command
     }
 
     /// Runs a command, its words in the log, and fails unless it succeeds.
     pub(super) fn run(&self, command: &mut Command) -> Result<(), Failure> {
-        match self.code(command)? {
+        match self.wait(command, self.open_log()?)? {
             Some(0) => Ok(()),
             code => failed(format!("{} {}", shown(command), ended(code))),
         }
     }
 
-    /// Runs a command, its words in the log; its exit code, `None` after a signal.
-    pub(super) fn code(&self, command: &mut Command) -> Result<Option<i32>, Failure> {
-        let log = self.open_log()?;
-        self.wait(command, log)
-    }
-
-    /// Runs a command; its exit code and what it printed to standard output,
+    /// Runs a command; its exit code, `None` after a signal, and what it printed to standard output,
     /// which goes to the log too.
     pub(super) fn output(&self, command: &mut Command) -> Result<(Option<i32>, String), Failure> {
-        let (code, text) = self.unlogged_output(command)?;
+        let file = self.folder.join("output");
+        let out = File::create(&file).or_else(|e| cannot_write(&file, &e))?;
+        let code = self.wait(command, out)?;
+        let bytes = fs::read(&file).or_else(|e| cannot_write(&file, &e))?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
         self.note(&text)?;
         Ok((code, text))
     }
 
-    fn unlogged_output(&self, command: &mut Command) -> Result<(Option<i32>, String), Failure> {
-        let refused = |error| cannot_write(&self.folder, &error);
-        // Gone when it is dropped.
-        let file = tempfile::NamedTempFile::new_in(&self.folder).map_err(refused)?;
-        let out = file.reopen().map_err(refused)?;
-        let code = self.wait(command, out)?;
-        let bytes = std::fs::read(file.path()).map_err(refused)?;
-        Ok((code, String::from_utf8_lossy(&bytes).into_owned()))
-    }
-
-    /// As [`Context::output`], and fails unless it succeeds.
-    pub(super) fn output_of(&self, command: &mut Command) -> Result<String, Failure> {
-        match self.output(command)? {
-            (Some(0), text) => Ok(text),
-            (code, _) => failed(format!("{} {}", shown(command), ended(code))),
+    /// Runs a command with `--format json`; its exit code and the value, null where a run could not be
+    /// carried through.
+    pub(super) fn json(&self, command: &mut Command) -> Result<(Option<i32>, Value), Failure> {
+        const INVALID: i32 = 3;
+        let (code, text) = self.output(command.args(["--format", "json"]))?;
+        match serde_json::from_str(&text) {
+            Ok(value) => Ok((code, value)),
+            Err(_) if code == Some(INVALID) => Ok((code, Value::Null)),
+            Err(_) => failed(format!("{} {}, no JSON", shown(command), ended(code))),
         }
-    }
-
-    /// Starts a command that runs beside others.
-    pub(super) fn start(&self, command: &mut Command) -> Result<Running, Failure> {
-        self.note(&format!("$ {} &", shown(command)))?;
-        Running::start(command, self.open_log()?, self.open_log()?)
     }
 
     fn wait(&self, command: &mut Command, out: File) -> Result<Option<i32>, Failure> {
@@ -185,50 +186,53 @@ impl<'a> Context<'a> {
         self.note(&format!("# {} after {seconds:.1} s", ended(code)))?;
         Ok(code)
     }
-
-    /// `cargo workshop setup`, meanwhile.
-    pub(super) fn setup(&self) -> Result<InBackground, CliError> {
-        let log = self.folder.join("tools.log");
-        let begun = File::create(&log)
-            .and_then(|file| Ok((file.try_clone()?, file)))
-            .map_err(|e| CliError::bad(format!("{} cannot be written: {e}", log.display())));
-        let (out, err) = begun?;
-        match Running::start(&mut self.own(&["setup"]), out, err) {
-            Ok(running) => Ok(InBackground { running, log }),
-            Err(Failure::Because(sentence)) => Err(CliError::bad(sentence)),
-            Err(Failure::Interrupted) => Err(CliError::new(Exit::Interrupted, "interrupted")),
-        }
-    }
-
-    /// The server of a chapter, built.
-    pub(super) fn server(&self, package: &str) -> Result<PathBuf, Failure> {
-        let mut build = self.cargo(&["build", "--message-format=json-render-diagnostics"]);
-        build.args(["--package", package, "--bin", package]);
-        // Hundreds of lines that nobody reads; the compiler's words are not among them.
-        let (_, messages) = self.unlogged_output(&mut build)?;
-        let file = messages.lines().find_map(|line| {
-            let message: serde_json::Value = serde_json::from_str(line).ok()?;
-            let file = message["executable"].as_str()?;
-            (message["target"]["name"] == package).then(|| PathBuf::from(file))
-        });
-        file.map_or_else(|| failed(format!("{package} does not compile")), Ok)
-    }
 }
 
-fn cannot_write(file: &Path, error: &std::io::Error) -> Failure {
-    Failure::Because(format!("{} cannot be written: {error}", file.display()))
+fn cannot_write<T>(file: &Path, error: &std::io::Error) -> Result<T, Failure> {
+    failed(format!("{} cannot be written: {error}", file.display()))
 }
 
 /// A command as one would type it, without its folder.
 fn shown(command: &Command) -> String {
-    let program = Path::new(command.get_program());
-    let mut words = vec![program.file_name().unwrap_or_default().to_string_lossy()];
-    words.extend(command.get_args().map(|word| word.to_string_lossy()));
+    let program = Path::new(command.get_program()).file_name();
+    let words = program.into_iter().chain(command.get_args());
+    let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
     words.join(" ")
 }
 
 fn ended(code: Option<i32>) -> String {
-    code.map_or("was ended by a signal".to_owned(), |code| {
-        format!("ended with code {code}")
-    })
+    let code = code.map(|code| format!("ended with code {code}"));
+    code.unwrap_or("was ended by a signal".to_owned())
+}
+
+/// What the failed tests of a log said, wherever that stands; without such, the log's end.
+fn excerpt(log: &str) -> String {
+    const SHOWN: usize = 60;
+    let mut within = false;
+    let of_tests = log.lines().filter(|line| {
+        within |= *line == "failures:";
+        let shown = within;
+        within &= !line.starts_with("test result:");
+        shown
+    });
+    let mut lines: Vec<&str> = of_tests.take(SHOWN).collect();
+    if lines.is_empty() {
+        lines = log.lines().collect();
+        lines.drain(..lines.len().saturating_sub(SHOWN));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_log_its_failed_tests_are_shown_or_its_end() {
+        let log = "test a ... ok\nfailures:\n    a::closes\ntest result: FAILED.\ntest b ... ok\n";
+        let failed = "failures:\n    a::closes\ntest result: FAILED.";
+        assert_eq!(excerpt(log), failed);
+        let many: Vec<String> = (1..=62).map(|n| n.to_string()).collect();
+        assert!(excerpt(&many.join("\n")).starts_with("3\n"));
+    }
 }

@@ -1,5 +1,4 @@
-//! Programs that a check runs: their words in a file, their whole family gone
-//! when they are done with, whatever the reason.
+//! A program that a check runs: its whole family is gone when it is done with, whatever the reason.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use loadgen::interrupt::Interrupt;
 
-use super::check::{Failure, failed};
+use super::failure::{Failure, failed};
 
 /// No single command of a check takes so long unless it hangs.
-const TIME_OUT: Duration = Duration::from_secs(20 * 60);
+const TIMEOUT: Duration = Duration::from_secs(20 * 60);
 /// How long a program may take to end once it is asked to.
 const GRACE: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A program that runs. Dropping it ends it and all that it started.
 pub(super) struct Running {
@@ -21,31 +21,12 @@ pub(super) struct Running {
     name: String,
 }
 
-/// A program that runs while checks do.
-pub(super) struct InBackground {
-    pub(super) running: Running,
-    pub(super) log: std::path::PathBuf,
-}
-
-impl InBackground {
-    /// Waits for its end; its words are the failure.
-    pub(super) fn finish(mut self, interrupt: &Interrupt) -> Result<(), Failure> {
-        if self.running.wait(interrupt)?.success() {
-            return Ok(());
-        }
-        failed(std::fs::read_to_string(&self.log).unwrap_or_default())
-    }
-}
-
 impl Running {
-    /// Starts `command` without standard input, its standard error in `log`
-    /// and its standard output in `out`.
+    /// Starts `command` without standard input, its standard error in `log` and its standard output
+    /// in `out`.
     pub(super) fn start(command: &mut Command, out: File, log: File) -> Result<Self, Failure> {
-        let name = Path::new(command.get_program())
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = Path::new(command.get_program()).file_name();
+        let name = name.unwrap_or_default().to_string_lossy().into_owned();
         command.stdin(Stdio::null()).stdout(out).stderr(log);
         // A group of its own, so that it can be ended with all that it started.
         #[cfg(unix)]
@@ -69,15 +50,12 @@ impl Running {
                 self.end();
                 return Err(Failure::Interrupted);
             }
-            if began.elapsed() > TIME_OUT {
+            if began.elapsed() > TIMEOUT {
                 self.end();
-                let minutes = TIME_OUT.as_secs() / 60;
-                return failed(format!(
-                    "{} did not end within {minutes} minutes",
-                    self.name
-                ));
+                let minutes = TIMEOUT.as_secs() / 60;
+                return failed(format!("{} ran for over {minutes} minutes", self.name));
             }
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(LOOK_AGAIN);
         }
     }
 
@@ -85,11 +63,8 @@ impl Running {
     fn end(&mut self) {
         self.signal(false);
         let asked = Instant::now();
-        while asked.elapsed() < GRACE {
-            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(20));
+        while asked.elapsed() < GRACE && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(LOOK_AGAIN);
         }
         // Also when the program itself has ended: what it started may have not.
         self.signal(true);
@@ -120,53 +95,5 @@ impl Drop for Running {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.end();
         }
-    }
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use super::*;
-
-    fn start(script: &str, out: &Path) -> Running {
-        let out = File::create(out).unwrap();
-        let mut shell = Command::new("sh");
-        shell.args(["-c", script]);
-        Running::start(&mut shell, out.try_clone().unwrap(), out).unwrap()
-    }
-
-    #[test]
-    fn an_interrupt_ends_a_program_and_what_it_started() {
-        let folder = tempfile::tempdir().unwrap();
-        let out = folder.path().join("out");
-        // A child that does not listen to Ctrl-C, as background jobs of a shell do not.
-        let mut running = start("(sleep 60 & echo $!; wait) & wait", &out);
-        let number = loop {
-            let said = std::fs::read_to_string(&out).unwrap();
-            if let Some(line) = said.strip_suffix('\n') {
-                break line.to_owned();
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        let interrupt = Interrupt::new();
-        interrupt.set();
-        assert!(matches!(
-            running.wait(&interrupt),
-            Err(Failure::Interrupted)
-        ));
-        let began = Instant::now();
-        while is_alive(&number) {
-            assert!(began.elapsed() < Duration::from_secs(5), "{number} lives");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    fn is_alive(number: &str) -> bool {
-        // A process that nobody has waited for yet still has its number, but is a zombie.
-        let said = Command::new("ps")
-            .args(["-o", "stat=", "-p", number])
-            .output()
-            .unwrap();
-        let state = String::from_utf8(said.stdout).unwrap();
-        !state.trim().is_empty() && !state.trim().starts_with('Z')
     }
 }

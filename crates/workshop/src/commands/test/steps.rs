@@ -1,56 +1,61 @@
-//! The step-by-step branches: the same from a full and a shallow clone, and
-//! every step compiles.
+//! The step-by-step branches: the same from a full and a shallow clone, and every step compiles.
 
-use serde::Deserialize;
+use std::path::Path;
 
-use super::check::{Check, Failure, Need, failed};
+use super::answers;
 use super::context::Context;
-use super::scratch::Scratch;
+use super::failure::{Failure, failed};
 
-pub(super) const STEPS: Check = Check {
-    name: "steps",
-    about: "steps come out the same twice, and each one compiles",
-    needs: &[Need::Git],
-    stands_alone: false,
-    run,
-};
-
-/// As much of `steps --format json` as matters here.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-struct Branch {
-    chapter: u32,
-    steps: Vec<Step>,
-}
-
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-struct Step {
-    commit: String,
-}
-
-fn run(context: &Context<'_>) -> Result<(), Failure> {
-    let full = Scratch::clone(context, "full", &[])?;
-    let branches = branches(context, &full)?;
-    {
-        let shallow = Scratch::clone(context, "shallow", &["--depth", "1"])?;
-        if self::branches(context, &shallow)? != branches {
-            return failed("a shallow clone gives other commits");
-        }
-    }
-    if branches.is_empty() {
+pub(super) fn same_twice(context: &Context<'_>) -> Result<(), Failure> {
+    let folder = folder(context)?;
+    let full = branches(context, &folder.path().join("full"), "")?;
+    let shallow = branches(context, &folder.path().join("shallow"), "--depth 1")?;
+    if full.is_empty() {
         return failed("no chapter has steps");
     }
-    for branch in &branches {
-        let package = format!("chapter{}", branch.chapter);
-        for step in &branch.steps {
-            context.run(&mut full.git(&["checkout", "--quiet", "--detach", &step.commit]))?;
-            context.run(&mut full.cargo(&["check", "--package", &package, "--all-targets"]))?;
+    if shallow != full {
+        return failed("a shallow clone gives other commits");
+    }
+    Ok(())
+}
+
+pub(super) fn compile(context: &Context<'_>) -> Result<(), Failure> {
+    let folder = folder(context)?;
+    let clone = folder.path().join("full");
+    // Not the reader's, for which cargo would take what is compiled here.
+    let target = context.folder.join("steps-target");
+    for (chapter, commits) in branches(context, &clone, "")? {
+        for commit in commits {
+            let checkout = format!("checkout --quiet --detach {commit}");
+            context.run(context.command("git", &checkout).current_dir(&clone))?;
+            let check = format!("check --package chapter{chapter} --all-targets");
+            let mut check = context.cargo(&check);
+            context.run(check.current_dir(&clone).env("CARGO_TARGET_DIR", &target))?;
         }
     }
     Ok(())
 }
 
-fn branches(context: &Context<'_>, clone: &Scratch<'_>) -> Result<Vec<Branch>, Failure> {
-    let said = context.output_of(&mut clone.own(&["steps", "--format", "json"]))?;
-    serde_json::from_str(&said)
-        .or_else(|error| failed(format!("steps printed something else: {error}")))
+fn folder(context: &Context<'_>) -> Result<tempfile::TempDir, Failure> {
+    tempfile::tempdir_in(&context.folder)
+        .or_else(|error| failed(format!("no folder can be made: {error}")))
+}
+
+/// Clones what is committed, and writes the branches there.
+fn branches(
+    context: &Context<'_>,
+    clone: &Path,
+    options: &str,
+) -> Result<Vec<(u32, Vec<String>)>, Failure> {
+    let mut git = context.command("git", &format!("clone --quiet {options}"));
+    context.run(git.arg(url(context.workshop.root())).arg(clone))?;
+    let (_, said) = context.json(context.own("steps").current_dir(clone))?;
+    answers::steps(&said)
+}
+
+/// Of a folder: for a plain path git ignores `--depth`.
+fn url(folder: &Path) -> String {
+    let path = folder.display().to_string().replace('\\', "/");
+    // `C:/folder` on Windows.
+    format!("file:///{}", path.trim_start_matches('/'))
 }

@@ -1,0 +1,154 @@
+//! Grades: of the shipped exercise, of the solution in its place, and of edits that fix nothing.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Deserialize;
+
+use super::answers;
+use super::context::Context;
+use super::failure::{Failure, failed};
+use super::judge::{self, Answer, Verdict};
+use super::scratch::Scratch;
+use crate::chapters::Chapter;
+use crate::exercise::{self, Exercise};
+
+/// Grades in a row that must all be right, beside a busy core.
+const AT_LENGTH: u32 = 20;
+/// How often an invalid run is made at most.
+const ATTEMPTS: u32 = 3;
+
+pub(super) fn once(context: &Context<'_>) -> Result<(), Failure> {
+    grades(context, 1)
+}
+
+pub(super) fn many(context: &Context<'_>) -> Result<(), Failure> {
+    beside_a_busy_core(|| grades(context, AT_LENGTH))
+}
+
+fn grades(context: &Context<'_>, times: u32) -> Result<(), Failure> {
+    let scratch = Scratch::copy(context)?;
+    for chapter in &context.chapters {
+        // Whatever a reader has made of it, the shipped one is what must fail.
+        let shipped = Exercise::read(chapter)?.shipped;
+        let solution = exercise::read(&chapter.source("solution"))?;
+        let both = [
+            ("exercise", shipped, judge::of_shipped as fn(&_) -> _),
+            ("solution", solution, judge::of_solution),
+        ];
+        for (name, code, judge) in both {
+            scratch.put(chapter, &code)?;
+            for _ in 0..times {
+                let answer = grade(context, &scratch, chapter)?;
+                let what = format!("chapter {}'s {name}", chapter.number);
+                context.settle(&what, &answer, judge(&answer))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What `check` says of the chapter's exercise in the copy, the third time if need be.
+fn grade(
+    context: &Context<'_>,
+    scratch: &Scratch<'_>,
+    chapter: &Chapter,
+) -> Result<Answer, Failure> {
+    let check = format!("check {}", chapter.number);
+    let file = chapter.file()?;
+    let mut attempts = 0;
+    loop {
+        let (code, said) = context.json(&mut scratch.own(&check))?;
+        let answer = answers::grade(&said, &file)?;
+        attempts += 1;
+        if code != Some(answer.verdict.code()) {
+            return failed(format!("`{check}` is {} with code {code:?}", answer.word));
+        }
+        if answer.verdict != Verdict::Invalid || attempts == ATTEMPTS {
+            return Ok(answer);
+        }
+    }
+}
+
+fn beside_a_busy_core<T>(work: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let worked = work();
+        done.store(true, Ordering::Relaxed);
+        worked
+    })
+}
+
+pub(super) fn cheats(context: &Context<'_>) -> Result<(), Failure> {
+    let scratch = Scratch::copy(context)?;
+    for chapter in &context.chapters {
+        for (cheat, code) in edited(chapter)? {
+            scratch.put(chapter, &code)?;
+            let answer = grade(context, &scratch, chapter)?;
+            let what = format!("chapter {}'s cheat `{}`", chapter.number, cheat.name);
+            context.settle(&what, &answer, judge::of_cheat(&answer, &cheat.reason))?;
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cheats {
+    cheats: Vec<Cheat>,
+}
+
+/// An edit of the problem, and what the grade must say of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cheat {
+    name: String,
+    edits: Vec<Edit>,
+    /// A part of the reason, in lower case.
+    reason: String,
+}
+
+/// What is replaced by what.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    old: String,
+    new: String,
+}
+
+/// The chapter's cheats, each with the problem's code so edited.
+fn edited(chapter: &Chapter) -> Result<Vec<(Cheat, String)>, Failure> {
+    let problem = exercise::read(&chapter.source("problem"))?;
+    let text = exercise::read(&chapter.folder.join("cheats.toml"))?;
+    let Cheats { cheats } = toml::from_str(&text)
+        .or_else(|error| failed(format!("cheats.toml is not understood: {error}")))?;
+    let edit = |cheat: Cheat| {
+        let mut code = problem.clone();
+        for Edit { old, new } in &cheat.edits {
+            if !code.contains(old.as_str()) {
+                return failed(format!("`{}`: problem.rs has no `{old}`", cheat.name));
+            }
+            code = code.replace(old, new);
+        }
+        Ok((cheat, code))
+    };
+    cheats.into_iter().map(edit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chapters::Workshop;
+
+    #[test]
+    fn every_cheat_is_an_edit_of_its_problem_as_it_is() {
+        let chapters = Workshop::find().unwrap().chapters().unwrap();
+        for chapter in chapters {
+            assert!(!edited(&chapter).unwrap().is_empty(), "{chapter:?}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What may fail a push: what noise cannot touch. The rest is told.
+
+use evidence::outcome::MISSED;
+
+/// What `check` or `prove` found, as much of it as decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) verdict: Verdict,
+    /// The verdict's own word.
+    pub(super) word: String,
+    pub(super) reason: String,
+    /// What did not hold.
+    pub(super) broken: Vec<Broken>,
+}
+
+/// The verdict of a grade or a proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Passed or proved.
+    Good,
+    /// Failed, refuted or inconclusive.
+    Bad,
+    /// The run says nothing about the code.
+    Invalid,
+}
+
+impl Verdict {
+    /// The exit code that goes with it.
+    pub(super) fn code(self) -> i32 {
+        match self {
+            Self::Good => 0,
+            Self::Bad => 1,
+            Self::Invalid => 3,
+        }
+    }
+}
+
+/// What did not hold, by what it takes to break it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// A right answer to every request, and the work that it takes.
+    Contract,
+    /// The count that changes with the fault.
+    RootCause,
+    /// Another count: threads, bytes.
+    Count,
+    /// A ratio or a time, which a busy machine changes.
+    Ratio,
+}
+
+/// What a check makes of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judged {
+    Fine,
+    /// Told, counted, and no failure: a busy machine gives such answers of sound code.
+    Told,
+    Fails,
+}
+
+/// The shipped exercise has to fail, and for its root cause.
+pub(super) fn of_shipped(answer: &Answer) -> Judged {
+    match answer.verdict {
+        _ if answer.broken.contains(&Broken::Contract) => Judged::Fails,
+        Verdict::Bad if answer.broken.contains(&Broken::RootCause) => Judged::Fine,
+        Verdict::Invalid => Judged::Told,
+        Verdict::Good | Verdict::Bad => Judged::Fails,
+    }
+}
+
+/// The solution has to pass, and the claim to be proved.
+pub(super) fn of_solution(answer: &Answer) -> Judged {
+    match answer.verdict {
+        _ if answer.broken.contains(&Broken::Contract) => Judged::Fails,
+        Verdict::Good => Judged::Fine,
+        Verdict::Invalid => Judged::Told,
+        Verdict::Bad => unless_by_noise(answer),
+    }
+}
+
+/// An edit that fixes nothing has to fail, with this word in the reason.
+pub(super) fn of_cheat(answer: &Answer, word: &str) -> Judged {
+    match answer.verdict {
+        Verdict::Bad if answer.reason.to_lowercase().contains(word) => Judged::Fine,
+        Verdict::Bad => unless_by_noise(answer),
+        Verdict::Invalid => Judged::Told,
+        Verdict::Good => Judged::Fails,
+    }
+}
+
+/// A generator's script has to end with `wanted`, having seen no wrong answer.
+pub(super) fn of_script(wanted: i32, ended: Option<i32>, wrong_answers: u64) -> Judged {
+    match ended {
+        _ if wrong_answers > 0 => Judged::Fails,
+        Some(code) if code == wanted => Judged::Fine,
+        // Thresholds are times, which noise makes longer but never shorter.
+        Some(MISSED) => Judged::Told,
+        _ => Judged::Fails,
+    }
+}
+
+fn unless_by_noise(answer: &Answer) -> Judged {
+    let only_ratios = answer.broken.iter().all(|what| *what == Broken::Ratio);
+    if only_ratios && !answer.broken.is_empty() {
+        Judged::Told
+    } else {
+        Judged::Fails
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(verdict: Verdict, broken: &[Broken]) -> Answer {
+        Answer {
+            verdict,
+            word: String::new(),
+            reason: "Peak memory of the process: 9, but at most 3 is needed.".to_owned(),
+            broken: broken.to_vec(),
+        }
+    }
+
+    const NOISE: [(Verdict, &[Broken]); 4] = [
+        (Verdict::Invalid, &[]),
+        (Verdict::Invalid, &[Broken::RootCause]),
+        (Verdict::Invalid, &[Broken::Ratio]),
+        (Verdict::Bad, &[Broken::Ratio, Broken::Ratio]),
+    ];
+
+    #[test]
+    fn noise_never_fails_a_solution() {
+        for (verdict, broken) in NOISE {
+            let answer = answer(verdict, broken);
+            assert_eq!(of_solution(&answer), Judged::Told, "{answer:?}");
+            assert_eq!(of_cheat(&answer, "panic"), Judged::Told, "{answer:?}");
+        }
+        assert_eq!(of_solution(&answer(Verdict::Good, &[])), Judged::Fine);
+    }
+
+    #[test]
+    fn a_wrong_count_or_answer_always_fails_a_solution() {
+        for broken in [Broken::Contract, Broken::RootCause, Broken::Count] {
+            for more in [&[broken][..], &[broken, Broken::Ratio]] {
+                let answer = answer(Verdict::Bad, more);
+                assert_eq!(of_solution(&answer), Judged::Fails, "{answer:?}");
+            }
+        }
+        let wrong = answer(Verdict::Invalid, &[Broken::Contract]);
+        assert_eq!(of_solution(&wrong), Judged::Fails);
+        // Why it did not hold is not known.
+        assert_eq!(of_solution(&answer(Verdict::Bad, &[])), Judged::Fails);
+    }
+
+    #[test]
+    fn a_shipped_exercise_fails_for_its_root_cause_and_nothing_else() {
+        let both = answer(Verdict::Bad, &[Broken::RootCause, Broken::Ratio]);
+        assert_eq!(of_shipped(&both), Judged::Fine);
+        assert_eq!(of_shipped(&answer(Verdict::Invalid, &[])), Judged::Told);
+        for (verdict, broken) in [
+            (Verdict::Good, &[][..]),
+            (Verdict::Bad, &[Broken::Ratio]),
+            (Verdict::Bad, &[Broken::Count]),
+            (Verdict::Bad, &[Broken::Contract, Broken::RootCause]),
+            (Verdict::Invalid, &[Broken::Contract]),
+        ] {
+            let answer = answer(verdict, broken);
+            assert_eq!(of_shipped(&answer), Judged::Fails, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn a_cheat_fails_with_its_reason() {
+        let memory = answer(Verdict::Bad, &[Broken::Count]);
+        assert_eq!(of_cheat(&memory, "peak memory"), Judged::Fine);
+        assert_eq!(of_cheat(&memory, "threads"), Judged::Fails);
+        let passed = answer(Verdict::Good, &[]);
+        assert_eq!(of_cheat(&passed, "peak memory"), Judged::Fails);
+    }
+
+    #[test]
+    fn a_script_may_be_slow_but_not_wrong() {
+        assert_eq!(of_script(0, Some(0), 0), Judged::Fine);
+        assert_eq!(of_script(0, Some(MISSED), 0), Judged::Told);
+        assert_eq!(of_script(0, Some(MISSED), 1), Judged::Fails);
+        assert_eq!(of_script(0, None, 0), Judged::Fails);
+        assert_eq!(of_script(MISSED, Some(MISSED), 0), Judged::Fine);
+        assert_eq!(of_script(MISSED, Some(0), 0), Judged::Fails);
+    }
+}
