@@ -70,7 +70,7 @@ pub(crate) async fn answer<S: WebService>(stream: TcpStream, service: S, counter
         let counters = Arc::clone(&of_connection);
         let response = hyper::service::Service::call(&service, request);
         #[cfg(feature = "allocations")]
-        let response = crate::allocations::Counted::new(response);
+        let response = crate::allocations::counted(response);
         async move {
             let _request = counters.enter_request();
             response.await

@@ -124,7 +124,7 @@ impl OnRequest {
             #[cfg(feature = "allocations")]
             Metric::ratio(
                 "allocations_per_request",
-                "Heap allocations while a request was handled, on average since the start",
+                "Heap allocations of the process for each answered request, since the first one",
                 crate::allocations::per_request(),
             ),
         ]
