@@ -21,6 +21,9 @@ struct Counted {
     scans: Counter,
     threads: Mutex<HashSet<ThreadId>>,
     cpus: Mutex<HashSet<usize>>,
+    /// CPUs on which those threads may run. Other programs decide where a thread runs, but not where
+    /// it may.
+    allowed: Mutex<HashSet<usize>>,
 }
 
 /// The counts of one moment.
@@ -34,6 +37,8 @@ pub(crate) struct Seen {
     threads: usize,
     /// CPUs on which a scan ended.
     cpus: usize,
+    /// CPUs on which threads that scanned may run.
+    allowed: usize,
 }
 
 impl Default for Scans {
@@ -44,6 +49,7 @@ impl Default for Scans {
             scans: Counter::default(),
             threads: Mutex::default(),
             cpus: Mutex::default(),
+            allowed: Mutex::default(),
         }))
     }
 }
@@ -52,9 +58,13 @@ impl Scans {
     /// A scan has ended on the calling thread.
     pub fn note(&self) {
         self.0.scans.inc();
-        let threads = insert(&self.0.threads, thread::current().id());
+        let (is_new, threads) = insert(&self.0.threads, thread::current().id());
         // A system that does not tell where a thread runs lets it run anywhere.
-        insert(&self.0.cpus, current_cpu().unwrap_or(threads));
+        let cpu = current_cpu().unwrap_or(threads);
+        insert(&self.0.cpus, cpu);
+        if is_new {
+            lock(&self.0.allowed).extend(allowed_cpus(cpu));
+        }
     }
 
     pub(crate) fn seen(&self) -> Seen {
@@ -63,15 +73,16 @@ impl Scans {
             scans: self.0.scans.get(),
             threads: lock(&self.0.threads).len(),
             cpus: lock(&self.0.cpus).len(),
+            allowed: lock(&self.0.allowed).len(),
         }
     }
 }
 
 impl Seen {
-    /// How well workers and CPUs match, from 0 to 1. It is 1 when every usable CPU has scanned, and
-    /// exactly as many threads. Too few workers lower it, and so do too many.
+    /// How well workers and CPUs match, from 0 to 1. It is 1 when the threads that scanned may run on
+    /// every usable CPU, and are exactly as many. Too few workers lower it, and so do too many.
     fn match_of_workers(self) -> f64 {
-        let working = self.threads.min(self.cpus);
+        let working = self.threads.min(self.allowed);
         working as f64 / self.threads.max(self.usable).max(1) as f64
     }
 
@@ -89,24 +100,28 @@ impl Seen {
                 self.cpus as u64,
             ),
             Metric::count(
+                "scan_cpus_allowed",
+                "CPUs on which threads that have scanned may run",
+                self.allowed as u64,
+            ),
+            Metric::count(
                 "cpus_usable",
                 "CPUs that the process might use when it started",
                 self.usable as u64,
             ),
             Metric::ratio(
                 "workers_match_cpus",
-                "min(scan_workers, scan_cpus) / max(scan_workers, cpus_usable)",
+                "min(scan_workers, scan_cpus_allowed) / max(scan_workers, cpus_usable)",
                 self.match_of_workers(),
             ),
         ]
     }
 }
 
-/// Adds to a set and returns how many there are.
-fn insert<T: Eq + Hash>(set: &Mutex<HashSet<T>>, item: T) -> usize {
+/// Adds to a set; whether it was not there, and how many there are.
+fn insert<T: Eq + Hash>(set: &Mutex<HashSet<T>>, item: T) -> (bool, usize) {
     let mut set = lock(set);
-    set.insert(item);
-    set.len()
+    (set.insert(item), set.len())
 }
 
 fn lock<T>(set: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -123,6 +138,24 @@ fn usable() -> usize {
 #[allow(clippy::unnecessary_wraps)] // Elsewhere there may be none.
 fn current_cpu() -> Option<usize> {
     Some(rustix::thread::sched_getcpu())
+}
+
+/// Where the calling thread may run.
+#[cfg(target_os = "linux")]
+fn allowed_cpus(current: usize) -> Vec<usize> {
+    use rustix::thread::{CpuSet, sched_getaffinity};
+
+    sched_getaffinity(None).map_or(vec![current], |set| {
+        (0..CpuSet::MAX_CPU)
+            .filter(|cpu| set.is_set(*cpu))
+            .collect()
+    })
+}
+
+/// Elsewhere where it runs: Windows' affinity is one of a processor group.
+#[cfg(not(target_os = "linux"))]
+fn allowed_cpus(current: usize) -> Vec<usize> {
+    vec![current]
 }
 
 #[cfg(windows)]
@@ -167,12 +200,13 @@ mod tests {
 
     #[test]
     fn too_few_workers_and_too_many_do_not_match_the_cpus() {
-        let share = |threads, cpus| {
+        let share = |threads, allowed| {
             let seen = Seen {
                 usable: 4,
                 scans: 100,
                 threads,
-                cpus,
+                cpus: 1,
+                allowed,
             };
             seen.match_of_workers()
         };
