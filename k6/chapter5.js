@@ -6,7 +6,7 @@
 // The same script ends with exit code 99 on the problem and 0 on the solution. Users of /data
 // cannot tell the two apart. What does is the ping, which is sent on a schedule beside them.
 
-import { ask, askProbe, load } from './common.js';
+import { ask, askBystander, load } from './common.js';
 
 const chapter = {
   path: '/data',
@@ -17,7 +17,7 @@ const chapter = {
   // room for a CPU that others use, too: what is told apart here are the pings.
   callSeconds: 0.512,
   // Who asks for nothing that takes work must not wait for the others: a quarter of their 256 ms.
-  probe: { path: '/ping', answer: 'pong', perSecond: 100, p99Ms: 64 },
+  bystander: { path: '/ping', answer: 'pong', perSecond: 100, p99Ms: 64 },
 };
 
 export const options = load(chapter);
@@ -26,6 +26,6 @@ export default function () {
   ask(chapter);
 }
 
-export function probe() {
-  askProbe(chapter);
+export function bystander() {
+  askBystander(chapter);
 }

@@ -6,7 +6,7 @@
 // The same script ends with exit code 99 on the problem and 0 on the solution. Users of /summarize
 // cannot tell the two apart. What does is the ping, which is sent on a schedule beside them.
 
-import { ask, askProbe, load } from './common.js';
+import { ask, askBystander, load } from './common.js';
 
 const chapter = {
   path: '/summarize',
@@ -16,7 +16,7 @@ const chapter = {
   // A body may take 40 ms of the CPU: 64 users then get theirs every 2.56 s.
   callSeconds: 2.56,
   // Who has no body must not wait for those of others.
-  probe: { path: '/ping', answer: 'pong', perSecond: 100, p99Ms: 25 },
+  bystander: { path: '/ping', answer: 'pong', perSecond: 100, p99Ms: 25 },
 };
 
 export const options = load(chapter);
@@ -25,6 +25,6 @@ export default function () {
   ask(chapter);
 }
 
-export function probe() {
-  askProbe(chapter);
+export function bystander() {
+  askBystander(chapter);
 }

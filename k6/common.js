@@ -4,7 +4,7 @@
 // All options come from the outside, in seconds where they are times:
 //   -e HOST=http://127.0.0.1:8080 -e USERS=200 -e THINK=0.5 -e WARM_UP=2 -e DURATION=28 -e TIME_OUT=60
 // and, in chapters that write, -e WRITE_SHARE=0.05, and in those with a second, paced request,
-// -e PROBE_PER_SECOND=100, where 0 leaves it out. Users, think time and share of writes are the
+// -e BYSTANDERS_PER_SECOND=100, where 0 leaves it out. Users, think time and share of writes are the
 // chapter's unless they are given. Chapters that have so many users for each CPU take
 // -e PROCESSORS=2, because k6 cannot count them.
 
@@ -23,7 +23,7 @@ const ALONE_MS = number('ALONE_MS', 0);
 const rightAnswers = new Counter('right_answers');
 const answerLatency = new Trend('answer_latency', true);
 // Of bystanders: the second, paced request of chapters that have one.
-const probeLatency = new Trend('probe_latency', true);
+const bystanderLatency = new Trend('bystander_latency', true);
 // Latency of a right answer, divided by what it takes with nobody else there.
 const timesAlone = new Trend('times_alone');
 // Faults count from the first request on.
@@ -58,14 +58,14 @@ function scenarioOf(chapter) {
     ramp,
     steadyMs,
     endMs: steadyMs + DURATION * 1000,
-    probePerSecond: chapter.probe ? number('PROBE_PER_SECOND', chapter.probe.perSecond) : 0,
+    bystandersPerSecond: chapter.bystander ? number('BYSTANDERS_PER_SECOND', chapter.bystander.perSecond) : 0,
     writeShare: chapter.write ? number('WRITE_SHARE', chapter.writeShare || 0) : 0,
   };
 }
 
 // The options of a chapter: its load, and what a fixed service keeps to.
 export function load(chapter) {
-  const { users, think, endMs, probePerSecond } = scenarioOf(chapter);
+  const { users, think, endMs, bystandersPerSecond } = scenarioOf(chapter);
   // Four fifths of what Little's law lets so many users ask for.
   const answers = Math.floor((0.8 * users * DURATION) / (think + chapter.callSeconds));
   // Four times the unavoidable: no queue, but room for a busy laptop. Chapters that do not know it
@@ -83,12 +83,12 @@ export function load(chapter) {
       gracefulStop: '0s',
     },
   };
-  if (probePerSecond > 0) {
+  if (bystandersPerSecond > 0) {
     // An open loop: it keeps its pace whatever the answers do.
-    scenarios.probe = {
+    scenarios.bystander = {
       executor: 'constant-arrival-rate',
-      exec: 'probe',
-      rate: probePerSecond,
+      exec: 'bystander',
+      rate: bystandersPerSecond,
       timeUnit: '1s',
       duration: `${endMs}ms`,
       preAllocatedVUs: 64,
@@ -100,7 +100,7 @@ export function load(chapter) {
     thresholds: {
       right_answers: [`count>=${chapter.answersAtLeast === undefined ? answers : chapter.answersAtLeast}`],
       ...latency,
-      ...(probePerSecond > 0 ? { probe_latency: [`p(99)<${chapter.probe.p99Ms}`] } : {}),
+      ...(bystandersPerSecond > 0 ? { bystander_latency: [`p(99)<${chapter.bystander.p99Ms}`] } : {}),
       wrong_answers: ['count==0'],
       failed_connection: ['count==0'],
       failed_time_out: ['count==0'],
@@ -156,12 +156,12 @@ export function ask(chapter, aloneMs) {
 }
 
 // One request of a bystander.
-export function askProbe(chapter) {
+export function askBystander(chapter) {
   const { steadyMs, endMs } = scenarioOf(chapter);
-  const response = send(chapter.probe);
+  const response = send(chapter.bystander);
   const elapsed = Date.now() - exec.scenario.startTime;
-  if (isRight(response, chapter.probe.answer) && elapsed >= steadyMs && elapsed < endMs) {
-    probeLatency.add(response.timings.duration);
+  if (isRight(response, chapter.bystander.answer) && elapsed >= steadyMs && elapsed < endMs) {
+    bystanderLatency.add(response.timings.duration);
   }
 }
 

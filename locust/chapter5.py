@@ -7,7 +7,7 @@ The same script ends with exit code 99 on the problem and 0 on the solution. Use
 tell the two apart. What does is the ping, which is sent on a schedule beside them.
 """
 
-from common import ChapterUser, Limits, Probe
+from common import ChapterUser, Limits, Bystander
 
 
 class Worker(ChapterUser):
@@ -19,4 +19,4 @@ class Worker(ChapterUser):
     # room for a CPU that others use, too: what is told apart here are the pings.
     limits = Limits(call_s=0.512)
     # Who asks for nothing that takes work must not wait for the others: a quarter of their 256 ms.
-    probe = Probe(path="/ping", answer="pong", per_second=100, within_ms=64)
+    bystander = Bystander(path="/ping", answer="pong", per_second=100, within_ms=64)

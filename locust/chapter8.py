@@ -7,7 +7,7 @@ The same script ends with exit code 99 on the problem and 0 on the solution. Use
 cannot tell the two apart. What does is the ping, which is sent on a schedule beside them.
 """
 
-from common import ChapterUser, Limits, Probe
+from common import ChapterUser, Limits, Bystander
 
 
 class Reader(ChapterUser):
@@ -18,4 +18,4 @@ class Reader(ChapterUser):
     # A body may take 40 ms of the CPU: 64 users then get theirs every 2.56 s.
     limits = Limits(call_s=2.56)
     # Who has no body must not wait for those of others.
-    probe = Probe(path="/ping", answer="pong", per_second=100, within_ms=25)
+    bystander = Bystander(path="/ping", answer="pong", per_second=100, within_ms=25)

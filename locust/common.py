@@ -30,7 +30,7 @@ log = logging.getLogger("workshop")
 # The same as k6's, so that one rule holds for both: 99 is a missed threshold.
 THRESHOLD_MISSED = 99
 # The names under which Locust keeps the kinds of requests apart.
-READS, WRITES, PROBES = "reads", "writes", "probes"
+READS, WRITES, BYSTANDERS = "reads", "writes", "bystanders"
 QUANTILES = (0.0, 0.5, 0.66, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.0)
 
 
@@ -62,7 +62,7 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Probe:
+class Bystander:
     """A `GET` of a bystander, paced in an open loop beside the users, and what it keeps to."""
 
     path: str
@@ -84,7 +84,7 @@ class ChapterUser(FastHttpUser):
     # The other request, and its share of all.
     write: ClassVar[Exchange | None] = None
     write_share: ClassVar[float] = 0.0
-    probe: ClassVar[Probe | None] = None
+    bystander: ClassVar[Bystander | None] = None
     # The load unless it is given from the outside. Some chapters have so many users for each
     # CPU of this machine.
     users: ClassVar[int]
@@ -164,7 +164,7 @@ def add_options(parser) -> None:
         "--write-share", type=float, default=None, help="Share of the requests that write (default: the chapter's)"
     )
     parser.add_argument(
-        "--probe-per-second",
+        "--bystanders-per-second",
         type=float,
         default=None,
         help="Requests of bystanders per second, 0 for none (default: the chapter's)",
@@ -253,16 +253,16 @@ def alone_ms(host: str, chapter: type[ChapterUser]) -> float | None:
     return sorted(taken)[len(taken) // 4] if taken else None
 
 
-def probe_of(environment) -> Probe | None:
-    """The chapter's probe, unless it has none or is to send none."""
-    probe = environment.user_classes[0].probe
-    given = environment.parsed_options.probe_per_second
-    if probe is None or given is None:
-        return probe
-    return dataclasses.replace(probe, per_second=given) if given > 0 else None
+def bystander_of(environment) -> Bystander | None:
+    """The chapter's bystander, unless it has none or is to send none."""
+    bystander = environment.user_classes[0].bystander
+    given = environment.parsed_options.bystanders_per_second
+    if bystander is None or given is None:
+        return bystander
+    return dataclasses.replace(bystander, per_second=given) if given > 0 else None
 
 
-def send_probes(environment, probe: Probe) -> None:
+def send_bystanders(environment, bystander: Bystander) -> None:
     """Sends on a schedule, whatever the answers do. A latency counts from the scheduled moment."""
     client = HTTPClient.from_url(URL(environment.host), concurrency=64)
     begin = time.perf_counter()
@@ -270,17 +270,17 @@ def send_probes(environment, probe: Probe) -> None:
     def ask(due: float) -> None:
         fault = None
         try:
-            response = client.get(probe.path)
+            response = client.get(bystander.path)
             text = response.read().decode()
             if response.status_code != 200:
                 fault = CatchResponseError(f"status {response.status_code}")
-            elif text != probe.answer:
+            elif text != bystander.answer:
                 fault = CatchResponseError(f"wrong answer: {text[:200]}")
         except Exception as error:  # noqa: BLE001, whatever it is, it is no answer
             fault = CatchResponseError(f"connection: {type(error).__name__}")
         environment.events.request.fire(
             request_type="GET",
-            name=PROBES,
+            name=BYSTANDERS,
             response_time=(time.perf_counter() - due) * 1000,
             response_length=0,
             exception=fault,
@@ -289,7 +289,7 @@ def send_probes(environment, probe: Probe) -> None:
 
     number = 0
     while True:
-        due = begin + number / probe.per_second
+        due = begin + number / bystander.per_second
         gevent.sleep(max(0.0, due - time.perf_counter()))
         gevent.spawn(ask, due)
         number += 1
@@ -298,9 +298,9 @@ def send_probes(environment, probe: Probe) -> None:
 @events.init.add_listener
 def prepare(environment, **_kwargs) -> None:
     # A master sends nothing itself.
-    if (probe := probe_of(environment)) and not isinstance(environment.runner, MasterRunner):
+    if (bystander := bystander_of(environment)) and not isinstance(environment.runner, MasterRunner):
         sender = []
-        start = lambda **_: sender.append(gevent.spawn(send_probes, environment, probe))  # noqa: E731
+        start = lambda **_: sender.append(gevent.spawn(send_bystanders, environment, bystander))  # noqa: E731
         environment.events.test_start.add_listener(start)
         environment.events.test_stopping.add_listener(lambda **_: gevent.killall(sender))
     measurement = Measurement(environment)
@@ -330,11 +330,11 @@ def judge(environment, measurement: Measurement) -> None:
 def summarise(environment, measurement: Measurement) -> dict:
     total = environment.stats.total
     reads = reads_of(environment)
-    probes = environment.stats.get(PROBES, "GET")
+    bystanders = environment.stats.get(BYSTANDERS, "GET")
     return {
         "version": locust_version,
         "seconds": measurement.seconds,
-        "completed": total.num_requests - total.num_failures - probes.num_requests + probes.num_failures,
+        "completed": total.num_requests - total.num_failures - bystanders.num_requests + bystanders.num_failures,
         "mean_ms": reads.avg_response_time,
         "min_ms": reads.min_response_time or 0.0,
         "max_ms": reads.max_response_time,
@@ -377,10 +377,10 @@ def misses(environment, measurement: Measurement, summary: dict):
         yield "no right answer came"
     if not summary["completed"]:
         return
-    if probe := probe_of(environment):
-        p99 = environment.stats.get(PROBES, "GET").get_response_time_percentile(0.99)
-        if p99 > probe.within_ms:
-            yield f"99 % of bystanders' answers within {p99:.0f} ms, not {probe.within_ms:.0f} ms"
+    if bystander := bystander_of(environment):
+        p99 = environment.stats.get(BYSTANDERS, "GET").get_response_time_percentile(0.99)
+        if p99 > bystander.within_ms:
+            yield f"99 % of bystanders' answers within {p99:.0f} ms, not {bystander.within_ms:.0f} ms"
     users = environment.runner.target_user_count or environment.parsed_options.num_users
     for most in {user.times_alone for user in environment.user_classes} - {None}:
         p50 = reads_of(environment).get_response_time_percentile(0.5)

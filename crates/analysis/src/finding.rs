@@ -51,6 +51,19 @@ pub struct Measured<'r> {
     pub seed: u64,
 }
 
+impl Measured<'_> {
+    /// Whether no round of the fix has a reading of the claim's quantity, not even one that is not
+    /// a number.
+    fn is_silent_of(&self, claim: &Claim) -> bool {
+        let mut own = self
+            .rounds
+            .iter()
+            .filter(|round| round.variant == self.variant);
+        let quantity = claim.quantity.as_ref();
+        own.all(|round| quantity.is_none_or(|quantity| round.value(quantity).is_none()))
+    }
+}
+
 impl Finding {
     /// Every claim that a proof judges, in the chapter's order.
     pub fn all(record: &Record) -> Vec<Self> {
@@ -91,7 +104,8 @@ impl Finding {
         } else {
             Self::of_readings(claim, measured)
         };
-        finding.holds = Some(finding.keeps_its_bounds());
+        let left_out = claim.where_reported && measured.is_silent_of(claim);
+        finding.holds = Some(left_out || finding.keeps_its_bounds());
         finding
     }
 
@@ -209,7 +223,7 @@ impl Finding {
 
     fn keeps_its_bounds(&self) -> bool {
         if self.is_incomplete() {
-            return self.claim.where_reported && self.fix.is_none();
+            return false;
         }
         let ratio = |bound: Bound| {
             let (low, high) = self.interval.or(self.ratio.map(|ratio| (ratio, ratio)))?;

@@ -5,7 +5,7 @@ mod contract;
 use measurement::{
     attempt::{Attempt, Observed, Trial},
     chapter_file::ChapterFile,
-    claim::{Bound, Claim, Direction, EXERCISE, Role},
+    claim::{Bound, Claim, Direction, Role},
     figures,
     outcome::Outcome,
 };
@@ -98,28 +98,27 @@ fn findings(chapter: &ChapterFile, trial: &Trial) -> Vec<Finding> {
         let own: Vec<_> = trial
             .counted
             .iter()
-            .filter(|round| round.scenario == claim.scenario())
+            .filter(|round| claim.role == Role::RootCause && round.scenario == claim.scenario())
             .collect();
-        let apart = claim.role == Role::RootCause && !own.is_empty();
+        let (rounds, scenario): (&[_], _) = if own.is_empty() {
+            (&both, chapter.check.scenario.as_str())
+        } else {
+            (&own, claim.scenario())
+        };
         let measured = Measured {
-            rounds: if apart { &own } else { &both },
+            rounds,
             pairs: &pairs,
-            variant: EXERCISE,
-            users: if apart {
-                chapter.users(claim.scenario())
-            } else {
-                chapter.users(&chapter.check.scenario)
-            },
+            variant: &trial.exercise.round.variant,
+            users: chapter.users(scenario),
             seed: 0,
         };
-        // The problem's bound is the chapter's own affair: it was proved, and is not graded.
-        Finding::of(
-            &Claim {
-                problem: None,
-                ..claim.clone()
-            },
-            &measured,
-        )
+        let claim = Claim {
+            scenario: Some(scenario.to_owned()),
+            // The problem's bound is the chapter's own affair: it was proved, and is not graded.
+            problem: None,
+            ..claim.clone()
+        };
+        Finding::of(&claim, &measured)
     };
     let no_worse = Claim {
         ratio: Some(Bound::at_least(chapter.check.no_worse_than)),
@@ -161,7 +160,7 @@ impl Grade {
             .collect();
         if let Some(silent) = ordered
             .iter()
-            .find(|finding| finding.is_incomplete() && !finding.claim.where_reported)
+            .find(|finding| finding.is_incomplete() && finding.holds == Some(false))
         {
             let key = silent
                 .claim

@@ -240,7 +240,7 @@ fn unpredicted(prediction: Option<&Prediction>) -> Option<String> {
 /// A claim of which a round told nothing.
 fn unmeasured(finding: &Finding) -> Option<String> {
     let claim = &finding.claim;
-    if !finding.is_incomplete() || claim.where_reported {
+    if !finding.is_incomplete() || finding.holds != Some(false) {
         return None;
     }
     let silent = if claim.problem.is_some() && finding.problem.is_none() {

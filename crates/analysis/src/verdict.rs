@@ -169,8 +169,14 @@ fn judge(record: &Record, analysis: &Analysis, effect: &Finding, root_cause: &Fi
     let reason = format!(
         "{measured}, where at least {claimed} was claimed; {}: {} against {}.",
         root_cause.claim.label(),
-        figures::count(root_cause.problem.unwrap_or(f64::NAN)),
-        figures::count(root_cause.fix.unwrap_or(f64::NAN)),
+        root_cause
+            .claim
+            .unit
+            .text(root_cause.problem.unwrap_or(f64::NAN)),
+        root_cause
+            .claim
+            .unit
+            .text(root_cause.fix.unwrap_or(f64::NAN)),
     );
     verdict(VerdictKind::Proved, reason)
 }
@@ -228,8 +234,13 @@ fn shortfall(finding: &Finding) -> Option<String> {
     let (low, high) = finding
         .interval
         .or(finding.ratio.map(|ratio| (ratio, ratio)))?;
+    // A further effect has too few pairs for an interval: it is judged by their span.
+    let spread = match claim.role {
+        Role::Effect => "pairs from",
+        _ => "95 % interval",
+    };
     Some(format!(
-        "{} in the scenario `{}`: {} of the problem's (95 % interval {} to {}); {} was claimed.",
+        "{} in the scenario `{}`: {} of the problem's ({spread} {} to {}); {} was claimed.",
         claim.label(),
         claim.scenario(),
         known(finding.ratio, share_or_times),
@@ -275,7 +286,7 @@ fn contradiction(finding: &Finding) -> Option<String> {
     Some(format!(
         "the root cause contradicts the claim: {} was {} in the {side}, {} was claimed.",
         finding.claim.label(),
-        figures::count(reading),
-        bound.in_words(finding.users)
+        finding.claim.unit.text(reading),
+        claim_bound(finding, bound)
     ))
 }

@@ -263,7 +263,7 @@ mod tests {
                 profile: Profile {
                     variant: "problem".to_owned(),
                     kind,
-                    setting: "saturated".to_owned(),
+                    scenario: "saturated".to_owned(),
                     seconds: 1.0,
                     samples,
                     capacity,

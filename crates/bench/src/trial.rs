@@ -14,7 +14,7 @@ use crate::server::{self, Server, ServerError};
 /// How long the problem may take for the one answer that tells what is right.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
-/// Runs problem and exercise, and grades what was seen. An exercise that is slower than it may be is
+/// Runs the problem and `variant`, which is the exercise as a rule, and grades what was seen. An exercise that is slower than it may be is
 /// measured once more, before the problem instead of after it: whatever else the machine did, it did
 /// to one of the two.
 ///
@@ -25,7 +25,7 @@ const FIRST_ANSWER: Duration = Duration::from_secs(10);
 ///
 /// When the problem's server or the generator fails, or on Ctrl-C. A failure
 /// of the exercise is not an error: it is what the grade tells.
-pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Grade, RunError> {
+pub fn run(bench: &Bench<'_>, variant: &str, data_seed: u64) -> Result<Grade, RunError> {
     let chapter = bench.chapter;
     let scenario = bench.scenario(&chapter.check.scenario)?;
     let mut load = chapter.load_of(scenario);
@@ -43,19 +43,21 @@ pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Grade, RunError> {
         let observed = observe(bench, 1, PROBLEM, &mut server, &load)?;
         (observed, server.is_optimised())
     };
-    let mut server = match bench.start(EXERCISE, scenario, data_seed) {
+    let mut server = match bench.start(variant, scenario, data_seed) {
         Ok(server) => server,
-        Err(ServerError::Ended { stderr, .. } | ServerError::Hangs { stderr, .. }) => {
+        Err(ServerError::Ended { stderr, .. } | ServerError::Hangs { stderr, .. })
+            if variant == EXERCISE =>
+        {
             return Ok(grade(chapter, &Attempt::DoesNotStart { stderr }));
         }
         Err(other) => return Err(other.into()),
     };
-    let exercise = observe(bench, 2, EXERCISE, &mut server, &load)?;
+    let exercise = observe(bench, 2, variant, &mut server, &load)?;
     drop(server);
     let counted = if exercise.ended {
         Vec::new()
     } else {
-        counted(bench, &load, data_seed)?
+        counted(bench, variant, &load, data_seed)?
     };
     let trial = Trial {
         exercise,
@@ -71,7 +73,7 @@ pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Grade, RunError> {
         let mut server = bench.start(variant, scenario, data_seed)?;
         observe(bench, number, variant, &mut server, &load)
     };
-    let exercise = again(1, EXERCISE)?;
+    let exercise = again(1, variant)?;
     let problem = again(2, PROBLEM)?;
     let reversed = Trial {
         exercise,
@@ -82,7 +84,12 @@ pub fn run(bench: &Bench<'_>, data_seed: u64) -> Result<Grade, RunError> {
 }
 
 /// The exercise's rounds for root causes that are counted in rounds of their own.
-fn counted(bench: &Bench<'_>, load: &Load, data_seed: u64) -> Result<Vec<Round>, RunError> {
+fn counted(
+    bench: &Bench<'_>,
+    variant: &str,
+    load: &Load,
+    data_seed: u64,
+) -> Result<Vec<Round>, RunError> {
     let chapter = bench.chapter;
     let mut rounds = Vec::new();
     for claim in chapter.claims.of(Role::RootCause) {
@@ -98,14 +105,14 @@ fn counted(bench: &Bench<'_>, load: &Load, data_seed: u64) -> Result<Vec<Round>,
         let scenario = bench.scenario(name)?;
         let mut own = chapter.load_of(scenario);
         own.exchange.answer.clone_from(&load.exchange.answer);
-        let server = bench.start_counted(EXERCISE, scenario, data_seed)?;
+        let server = bench.start_counted(variant, scenario, data_seed)?;
         let watch = Watch::begin(&server);
         let outcome = bench.drive(&server, &own)?;
         let metrics = server.metrics().unwrap_or_default();
         rounds.push(watch.end(
             chapter,
             Purpose::RootCause,
-            (EXERCISE, name),
+            (variant, name),
             outcome,
             &metrics,
         ));

@@ -209,7 +209,7 @@ fn outcome(load: &Load, reports: Vec<Report>) -> Result<Outcome, GeneratorError>
     };
     let cpu_share = busiest(|report| report.cost.used);
     let waited_share = busiest(|report| report.cost.waited);
-    let (users, probes): (Vec<Seen>, Vec<Option<Seen>>) = reports
+    let (users, bystanders): (Vec<Seen>, Vec<Option<Seen>>) = reports
         .into_iter()
         .map(|report| (report.users, report.bystander))
         .unzip();
@@ -237,7 +237,7 @@ fn outcome(load: &Load, reports: Vec<Report>) -> Result<Outcome, GeneratorError>
         service_latency: record.service_latency(),
         per_second: record.per_second.clone(),
         first_wrong_answer: record.first_wrong_answer.clone(),
-        bystander: merged(probes.into_iter().flatten()).map(|seen| probed(&seen)),
+        bystander: merged(bystanders.into_iter().flatten()).map(|seen| bystander_outcome(&seen)),
     })
 }
 
@@ -248,7 +248,7 @@ fn merged(parts: impl IntoIterator<Item = Seen>) -> Option<Seen> {
     })
 }
 
-fn probed(seen: &Seen) -> BystanderOutcome {
+fn bystander_outcome(seen: &Seen) -> BystanderOutcome {
     let record = &seen.record;
     BystanderOutcome {
         completed: record.completions.count,

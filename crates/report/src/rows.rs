@@ -6,7 +6,7 @@ use analysis::{
     verdict::{Analysis, claim_bound},
 };
 use measurement::{
-    chapter_file::{Scenario, Secondary},
+    chapter_file::Secondary,
     claim::{Bound, Metric, PROBLEM, Quantity, Role},
     figures,
     record::{Record, Round},
@@ -82,7 +82,7 @@ fn row(record: &Record, finding: &Finding) -> Row {
             };
             let scenario = record.chapter.scenario(claim.scenario());
             let load = scenario.map_or_else(String::new, |scenario| {
-                format!(" ({})", users_and_pause(scenario))
+                format!(" ({})", scenario.in_words())
             });
             let most = if finding.problem.is_some() {
                 ": at most, requests per second"
@@ -185,15 +185,6 @@ pub(crate) fn median_reading<'a>(
         readings[last / 2],
         readings[last.div_ceil(2)],
     ))
-}
-
-fn users_and_pause(scenario: &Scenario) -> String {
-    let users = figures::things(scenario.users.into(), "user");
-    if scenario.think_s > 0.0 {
-        format!("{users}, {} s pause", figures::count(scenario.think_s))
-    } else {
-        format!("{users}, no pause")
-    }
 }
 
 /// What the law predicts, and how far the measured gain is from it.

@@ -44,6 +44,9 @@ pub(crate) enum Command {
         /// The chapter's number
         #[arg(value_parser = chapter)]
         chapter: u32,
+        /// Grade another variant instead, such as solution
+        #[arg(long, default_value = "exercise", conflicts_with = "regions")]
+        variant: String,
         /// Chapter 7 in a small emulated machine with so many NUMA nodes
         #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = whole(2..=8, "4"))]
         regions: Option<u32>,

@@ -130,7 +130,7 @@ mod tests {
         let ended = |words: &str| ServerError::Ended {
             variant: "probelm".to_owned(),
             status: "exit status: 2".to_owned(),
-            words: words.to_owned(),
+            stderr: words.to_owned(),
         };
         let error = CliError::of_run(&ended(refusal).into(), &Interrupt::new());
         assert_eq!(error.exit, Exit::Usage);

@@ -3,9 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use crate::exit::Problem;
+use crate::exit::CliError;
 
 /// Variables by which a caller (a hook, `git rebase --exec`) points git at a
 /// repository or an index of its own: ours are found from the folder.
@@ -27,18 +27,18 @@ pub(crate) struct Git {
 
 impl Git {
     /// The repository whose root `folder` is.
-    pub(crate) fn at(folder: &Path) -> Result<Self, Problem> {
+    pub(crate) fn at(folder: &Path) -> Result<Self, CliError> {
         let git = Self {
             folder: folder.to_owned(),
             variables: Vec::new(),
         };
         match git.run(["rev-parse", "--show-prefix"], "") {
             Ok(prefix) if prefix.trim().is_empty() => Ok(git),
-            Ok(_) => Err(Problem::usage(format!(
+            Ok(_) => Err(CliError::usage(format!(
                 "{} lies inside another git repository: clone the workshop with git, outside of it",
                 folder.display()
             ))),
-            Err(problem) => Err(problem),
+            Err(error) => Err(error),
         }
     }
 
@@ -57,7 +57,7 @@ impl Git {
     pub(crate) fn say<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
-    ) -> Result<String, Problem> {
+    ) -> Result<String, CliError> {
         self.run(arguments, "")
             .map(|said| said.trim_end_matches('\n').to_owned())
     }
@@ -76,7 +76,7 @@ impl Git {
         &self,
         arguments: impl IntoIterator<Item = S>,
         input: &str,
-    ) -> Result<String, Problem> {
+    ) -> Result<String, CliError> {
         let mut command = Command::new("git");
         for name in INHERITED {
             command.env_remove(name);
@@ -93,49 +93,46 @@ impl Git {
             ])
             .args(arguments)
             .current_dir(&self.folder);
-        let (done, said, words) = exchange(&mut command, input)?;
-        if done {
-            return String::from_utf8(said)
-                .map_err(|_| Problem::bad("git printed something that is no text"));
-        }
-        let words = words.trim();
-        Err(if words.contains("not a git repository") {
-            Problem::usage(format!(
-                "{} is no git repository: clone the workshop with git instead of downloading it",
-                self.folder.display()
-            ))
-        } else {
-            Problem::bad(format!(
-                "git could not do its work in {}: {}",
-                self.folder.display(),
-                words.replace('\n', "; ")
-            ))
-        })
-    }
-}
-
-/// Runs a command to its end: success, standard output, standard error.
-fn exchange(command: &mut Command, input: &str) -> Result<(bool, Vec<u8>, String), Problem> {
-    let lost = |error: std::io::Error| Problem::bad(format!("git was lost: {error}"));
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| {
-            Problem::bad(if error.kind() == std::io::ErrorKind::NotFound {
+        let output = output(&mut command, input).map_err(|error| {
+            CliError::bad(if error.kind() == std::io::ErrorKind::NotFound {
                 "git is not installed, or not on the PATH: install it from https://git-scm.com"
                     .to_owned()
             } else {
                 format!("git cannot be run: {error}")
             })
         })?;
+        if output.status.success() {
+            return String::from_utf8(output.stdout)
+                .map_err(|_| CliError::bad("git printed something that is no text"));
+        }
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let stderr = stderr.trim();
+        Err(if stderr.contains("not a git repository") {
+            CliError::usage(format!(
+                "{} is no git repository: clone the workshop with git instead of downloading it",
+                self.folder.display()
+            ))
+        } else {
+            CliError::bad(format!(
+                "git could not do its work in {}: {}",
+                self.folder.display(),
+                stderr.replace('\n', "; ")
+            ))
+        })
+    }
+}
+
+/// Runs a command to its end.
+fn output(command: &mut Command, input: &str) -> std::io::Result<Output> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
     // Inputs are a commit's message at most, far below what a pipe holds. A git
     // that ends without reading says why on standard error.
     if let Some(mut stdin) = child.stdin.take() {
         let _ = stdin.write_all(input.as_bytes());
     }
-    let output = child.wait_with_output().map_err(lost)?;
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    Ok((output.status.success(), output.stdout, words))
+    child.wait_with_output()
 }

@@ -18,7 +18,7 @@ use bench::provenance;
 use bench::rounds::Bench;
 use loadgen::interrupt::Interrupt;
 use measurement::chapter_file::ChapterFile;
-use measurement::record::Record;
+use measurement::record::{Record, Round};
 use measurement::reference;
 use report::capture::Capture;
 
@@ -123,23 +123,14 @@ pub(crate) fn measure(
         mut profiles,
         optimised,
     } = proof::run(&bench, &order.variant).map_err(|error| CliError::of_run(&error, interrupt))?;
-    if order.matrix {
-        let cells = proof::matrix(&bench).map_err(|error| CliError::of_run(&error, interrupt))?;
-        rounds.extend(cells);
-    }
-    if order.all_generators {
-        let generators = Generators::of(workshop, chapter);
-        let seconds = Duration::from_secs_f64(file.load.duration_s);
-        let measured = agreement::measure(&bench, &generators.external(), seconds);
-        rounds.extend(measured.map_err(|error| CliError::of_generators(error, interrupt))?);
-    }
-    if let Some(nginx) = &nginx {
-        if tools::go().is_some() {
-            rounds.extend(baselines::before(nginx, chapter, &bench)?);
-        } else {
-            terminal.say("Go is not installed (https://go.dev/dl): without it no baselines");
-        }
-    }
+    rounds.extend(further_rounds(
+        workshop,
+        chapter,
+        order,
+        &bench,
+        nginx.as_ref(),
+        &terminal,
+    )?);
     let mut instructions = Vec::new();
     if order.counts {
         profiles.extend(counts::heap_profiles(workshop, chapter, &bench)?);
@@ -173,6 +164,36 @@ pub(crate) fn measure(
                 .collect(),
         },
     })
+}
+
+/// What was asked for beside the proof: the table of variants, other generators, baselines.
+fn further_rounds(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    order: &Order,
+    bench: &Bench<'_>,
+    nginx: Option<&Nginx>,
+    terminal: &Terminal,
+) -> Result<Vec<Round>, CliError> {
+    let failed = |error| CliError::of_run(&error, bench.interrupt);
+    let mut rounds = Vec::new();
+    if order.matrix {
+        rounds.extend(proof::matrix(bench).map_err(failed)?);
+    }
+    if order.all_generators {
+        let generators = Generators::of(workshop, chapter);
+        let seconds = Duration::from_secs_f64(bench.chapter.load.duration_s);
+        let measured = agreement::measure(bench, &generators.external(), seconds);
+        rounds.extend(measured.map_err(|error| CliError::of_generators(error, bench.interrupt))?);
+    }
+    if let Some(nginx) = nginx {
+        if tools::go().is_some() {
+            rounds.extend(baselines::before(nginx, chapter, bench)?);
+        } else {
+            terminal.say("Go is not installed (https://go.dev/dl): without it no baselines");
+        }
+    }
+    Ok(rounds)
 }
 
 fn viewer_file(data: &ProfileData) -> Option<(String, Vec<u8>)> {

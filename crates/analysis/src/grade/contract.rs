@@ -19,7 +19,21 @@ pub struct Contract {
     pub broken: Vec<String>,
 }
 
-/// The first part that was broken, for people.
+/// What was found of one part.
+enum Part {
+    /// The chapter does not ask for it, or the server does not tell.
+    Unasked,
+    Kept,
+    Broken(Broken),
+}
+
+impl From<Option<Broken>> for Part {
+    fn from(broken: Option<Broken>) -> Self {
+        broken.map_or(Self::Kept, Self::Broken)
+    }
+}
+
+/// A part that was broken, for people.
 pub(super) struct Broken {
     pub(super) reason: String,
     pub(super) detail: Option<String>,
@@ -50,18 +64,21 @@ impl Contract {
 
     /// Every part, and the first that is broken.
     pub(super) fn of(chapter: &ChapterFile, trial: &Trial) -> (Self, Option<Broken>) {
-        let parts: [(&str, Option<Option<Broken>>); 7] = [
-            ("no panic", Some(panic(trial))),
-            ("the server stays up", Some(ended(trial))),
+        let parts: [(&str, Part); 7] = [
+            ("no panic", panic(trial).into()),
+            ("the server stays up", ended(trial).into()),
             (
                 "right answers to all requests",
-                Some(misbehaviour(&trial.exercise.round.outcome)),
+                misbehaviour(&trial.exercise.round.outcome).into(),
             ),
             (
                 "the work is done for every answer",
                 uncalled(chapter, trial),
             ),
-            ("every write reaches the database", unrecorded(trial)),
+            (
+                "every write reaches the database",
+                unrecorded(chapter, trial),
+            ),
             ("no write is lost", lost(chapter, trial)),
             ("every answer waits for its call", hasty(chapter, trial)),
         ];
@@ -72,9 +89,9 @@ impl Contract {
         let mut first = None;
         for (name, looked_at) in parts {
             match looked_at {
-                None => {}
-                Some(None) => contract.held.push(name.to_owned()),
-                Some(Some(broken)) => {
+                Part::Unasked => {}
+                Part::Kept => contract.held.push(name.to_owned()),
+                Part::Broken(broken) => {
                     contract.broken.push(name.to_owned());
                     first = first.or(Some(broken));
                 }
@@ -108,60 +125,70 @@ fn misbehaviour(outcome: &Outcome) -> Option<Broken> {
 }
 
 /// Answers that were got by leaving out the work.
-fn uncalled(chapter: &ChapterFile, trial: &Trial) -> Option<Option<Broken>> {
-    let (metric, calls) = (chapter.calls_metric()?, trial.exercise.calls?);
+fn uncalled(chapter: &ChapterFile, trial: &Trial) -> Part {
+    let (Some(metric), Some(calls)) = (chapter.calls_metric(), trial.exercise.calls) else {
+        return Part::Unasked;
+    };
     let outcome = &trial.exercise.round.outcome;
     let reads = outcome.completed.saturating_sub(outcome.writes);
-    Some((calls < reads).then(|| {
-        let (who, what) = match metric {
-            DATABASE_CALLS => ("the database saw", figures::things(calls, "call")),
-            other => (other, format!("is {}", figures::count(calls as f64))),
-        };
-        Broken::because(format!(
-            "the exercise gave {}, but {who} {what}; every answer needs a call of its own.",
-            figures::things(reads, "answer"),
-        ))
-    }))
+    (calls < reads)
+        .then(|| {
+            let (who, what) = match metric {
+                DATABASE_CALLS => ("the database saw", figures::things(calls, "call")),
+                other => (other, format!("is {}", figures::count(calls as f64))),
+            };
+            Broken::because(format!(
+                "the exercise gave {}, but {who} {what}; every answer needs a call of its own.",
+                figures::things(reads, "answer"),
+            ))
+        })
+        .into()
 }
 
-fn unrecorded(trial: &Trial) -> Option<Option<Broken>> {
-    let records = trial.exercise.database_records?;
+fn unrecorded(chapter: &ChapterFile, trial: &Trial) -> Part {
+    let (Some(_), Some(records)) = (&chapter.write, trial.exercise.database_records) else {
+        return Part::Unasked;
+    };
     let writes = trial.exercise.round.outcome.writes;
-    Some((records < writes).then(|| {
+    (records < writes).then(|| {
         Broken::because(format!(
             "the exercise accepted {}, but the database recorded {}; every write needs a record.",
             figures::things(writes, "write"),
             figures::count(records as f64)
         ))
-    }))
+    }).into()
 }
 
-fn lost(chapter: &ChapterFile, trial: &Trial) -> Option<Option<Broken>> {
-    let question = chapter.afterwards.as_ref()?;
-    let (left, right) = (
-        trial.exercise.afterwards.as_ref()?,
-        trial.problem.afterwards.as_ref()?,
-    );
-    Some((left != right).then(|| {
+fn lost(chapter: &ChapterFile, trial: &Trial) -> Part {
+    let (Some(question), Some(left), Some(right)) = (
+        &chapter.afterwards,
+        &trial.exercise.afterwards,
+        &trial.problem.afterwards,
+    ) else {
+        return Part::Unasked;
+    };
+    (left != right).then(|| {
         Broken::because(format!(
             "after the load the exercise answers {left:?} to {}, where the problem answers {right:?}; \
              writes must not get lost.",
             question.path
         ))
-    }))
+    }).into()
 }
 
 /// Answers that came sooner than the call that they need can take.
-fn hasty(chapter: &ChapterFile, trial: &Trial) -> Option<Option<Broken>> {
-    let call = chapter.law.shortest_answer_ms()?;
+fn hasty(chapter: &ChapterFile, trial: &Trial) -> Part {
+    let Some(call) = chapter.law.shortest_answer_ms() else {
+        return Part::Unasked;
+    };
     let fastest = trial.exercise.round.outcome.latency.min_ms;
     // Histograms round, and a timer may fire a tick early.
     let too_fast = fastest < 0.96 * call || fastest.is_nan();
-    Some(too_fast.then(|| {
+    too_fast.then(|| {
         Broken::because(format!(
             "the exercise answered within {}, faster than its database call of {} allows; wait for the call.",
             figures::milliseconds(fastest),
             figures::milliseconds(call)
         ))
-    }))
+    }).into()
 }

@@ -29,7 +29,6 @@ mod tests {
         let law = Amdahl {
             frames: vec!["malloc".to_owned()],
             removes: "allocating".to_owned(),
-            within: None,
         };
         let predicted = super::predicted(&law, 0.8);
         assert!((predicted.ratio - 5.0).abs() < 1e-9);

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_setting_is_bounded_by_5454_a_second() {
+    fn the_published_scenario_is_bounded_by_5454_a_second() {
         let predicted = super::predicted(&HELD_LOCK, 3_000, Duration::from_millis(500));
         close(predicted.solution, 3_000.0 / 0.55);
         close(predicted.problem, 20.0);

@@ -11,7 +11,7 @@
 //! groups of both versions where it may (as root, mostly). What it could not set, it says.
 
 mod cgroup;
-mod bystander;
+mod probe;
 mod throttling;
 
 use std::error::Error;
@@ -20,12 +20,12 @@ use bench::counters::{Judged, Usable};
 use loadgen::cpus;
 
 use crate::cgroup::Version;
-use crate::bystander::{Order, Said, Under};
+use crate::probe::{Order, Said, Under};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     match (arguments.next().as_deref(), arguments.next()) {
-        (Some(bystander::COUNT), Some(order)) => bystander::count(&order),
+        (Some(probe::COUNT), Some(order)) => probe::count(&order),
         (Some(throttling::WORK), Some(workers)) => throttling::work(workers.parse()?),
         (Some("throttling"), None) => throttling::table(),
         (None | Some("counters"), None) => {
@@ -43,24 +43,24 @@ fn counters() {
     let first: Vec<usize> = cpus::available().into_iter().take(1).collect();
     let (before, after) = (Order::AskThenPin, Order::PinThenAsk);
     let mut rows: Vec<Row> = vec![
-        ("none".to_owned(), bystander::run(Order::Ask, Under::Nothing)),
+        ("none".to_owned(), probe::run(Order::Ask, Under::Nothing)),
         (
             "the process is started on one CPU".to_owned(),
-            bystander::run(Order::Ask, Under::Affinity(&first)),
+            probe::run(Order::Ask, Under::Affinity(&first)),
         ),
         (
             "a thread pins itself to one, then it counts".to_owned(),
-            bystander::run(after, Under::Nothing),
+            probe::run(after, Under::Nothing),
         ),
         (
             "it counts, pins itself to one, and counts again".to_owned(),
-            bystander::run(before, Under::Nothing),
+            probe::run(before, Under::Nothing),
         ),
     ];
     for version in [Version::One, Version::Two] {
         for (words, limit) in cgroup::LIMITS {
             let said = cgroup::Group::limited(version, *limit)
-                .and_then(|group| bystander::run(Order::Ask, Under::Group(&group)));
+                .and_then(|group| probe::run(Order::Ask, Under::Group(&group)));
             rows.push((format!("{words}, cgroup {version}"), said));
         }
     }

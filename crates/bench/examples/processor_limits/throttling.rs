@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::{Group, Limit, Version};
-use crate::bystander::{Under, answer, wait_for_limit};
+use crate::probe::{Under, answer, wait_for_limit};
 
 /// The argument that makes this program the process that works.
 pub(crate) const WORK: &str = "work";

@@ -46,7 +46,7 @@ pub fn run(
             ("USERS", load.users.to_string()),
             ("THINK", seconds(think)),
             ("WRITE_SHARE", super::write_share(load)),
-            ("PROBE_PER_SECOND", super::bystanders_per_second(load)),
+            ("BYSTANDERS_PER_SECOND", super::bystanders_per_second(load)),
             ("WARM_UP", seconds(load.warm_up)),
             ("DURATION", seconds(load.duration)),
             ("TIME_OUT", seconds(load.time_out)),

@@ -59,7 +59,7 @@ pub fn run(
             .args(["--think", &think.as_secs_f64().to_string()])
             .args(["--write-share", &super::write_share(load)])
             .args([
-                "--bystander-per-second",
+                "--bystanders-per-second",
                 &super::bystanders_per_second(load),
             ])
             .args(["--warm-up", &warm_up.as_secs_f64().to_string()])

@@ -76,7 +76,7 @@ fn scripts_default_to_the_chapters_load() {
         let (number, load) = (chapter.chapter, &chapter.load);
         let mut settings = vec![("think", "think", load.think_s.to_string())];
         settings.push(match load.users_per_cpu {
-            Some(each) => ("usersPerProcessor", "users_per_cpu", each.to_string()),
+            Some(each) => ("usersPerCpu", "users_per_cpu", each.to_string()),
             None => ("users", "users", load.users.to_string()),
         });
         if load.write_share > 0.0 {
@@ -102,7 +102,7 @@ fn scripts_default_to_the_chapters_load() {
 }
 
 #[test]
-fn scripts_probe_what_the_chapter_probes() {
+fn scripts_send_the_bystanders_of_the_chapter() {
     for chapter in chapters() {
         let Some(bystander) = &chapter.bystander else {
             continue;

@@ -243,7 +243,7 @@ fn writes_have_their_share_and_leave_the_latencies_alone() {
 }
 
 #[test]
-fn a_probe_keeps_its_pace_beside_a_slow_load() {
+fn bystanders_keep_their_pace_beside_a_slow_load() {
     let server = Server::start(|_, text| {
         if text.starts_with("GET /ping ") {
             ok("pong")

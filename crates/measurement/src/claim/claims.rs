@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Claim, Role};
+use super::{Bound, Claim, Direction, Of, Role};
 
 /// `[[claims]]`: at least one root cause and one effect. The first of each is the chapter's own.
 ///
@@ -87,7 +87,8 @@ impl TryFrom<Vec<Claim>> for Claims {
             first(Role::RootCause, "root_cause")?,
         );
         let own = list[effect].clone();
-        let (Some(scenario), Some(quantity), Some(_)) = (own.scenario, own.quantity, own.ratio)
+        let (Some(scenario), Some(quantity), Some(_)) =
+            (own.scenario, own.quantity, own.ratio.filter(is_gain))
         else {
             return Err(
                 "the first effect needs a `scenario`, a `quantity` and a `ratio` such as `>= 2`"
@@ -112,6 +113,18 @@ impl TryFrom<Vec<Claim>> for Claims {
                     quantity.key()
                 ));
             }
+            if claim.role == Role::Effect && !claim.ratio.as_ref().is_some_and(is_gain) {
+                return Err(format!(
+                    "the effect `{}` needs a `ratio` such as `>= 2`",
+                    quantity.key()
+                ));
+            }
+            if claim.role == Role::Guardrail && claim.solution.is_none() && claim.ratio.is_none() {
+                return Err(format!(
+                    "the guardrail `{}` needs a bound: a `solution` or a `ratio`",
+                    quantity.key()
+                ));
+            }
             if claim
                 .within
                 .is_some_and(|within| !(within > 0.0 && within <= 1.0))
@@ -125,6 +138,11 @@ impl TryFrom<Vec<Claim>> for Claims {
             root_cause,
         })
     }
+}
+
+/// Whether a bound on a ratio asks for something: at least so many times.
+fn is_gain(bound: &Bound) -> bool {
+    bound.direction == Direction::AtLeast && bound.of == Of::Itself && bound.number > 0.0
 }
 
 impl From<Claims> for Vec<Claim> {

@@ -103,8 +103,11 @@ impl Values {
             self.add("prediction-off", figures::percent(off.abs()));
         }
         if let Some(root_cause) = analysis.root_cause() {
-            self.add("root-cause-problem", count(root_cause.problem));
-            self.add("root-cause-solution", count(root_cause.fix));
+            let text = |value: Option<f64>| {
+                value.map_or_else(unknown, |value| root_cause.claim.unit.text(value))
+            };
+            self.add("root-cause-problem", text(root_cause.problem));
+            self.add("root-cause-solution", text(root_cause.fix));
         }
         let Some(effect) = analysis.effect() else {
             return;

@@ -2,9 +2,13 @@
 
 use std::{fs, path::Path};
 
-use crate::support::{capture, outcome, round};
+use crate::{
+    captured::capture,
+    support::{claiming, outcome, round},
+};
 use measurement::{
-    chapter_file::{Beside, Matrix, Unit},
+    chapter_file::{Matrix, Secondary},
+    claim::{Bound, Metric, Quantity, Role, Unit},
     outcome::GeneratorKind,
     record::{ConnectionsAt, Purpose},
 };
@@ -124,7 +128,7 @@ fn a_record_of_another_version_or_none_is_refused() {
     let folder = written();
     let path = folder.path().join("capture.json");
     let record = text(folder.path(), "capture.json");
-    fs::write(&path, record.replacen("\"format\": 1", "\"format\": 9", 1)).unwrap();
+    fs::write(&path, record.replacen("\"format\": 2", "\"format\": 9", 1)).unwrap();
     let error = capture::verify(folder.path()).unwrap_err().to_string();
     assert!(error.contains("format is 9"), "{error}");
     fs::write(&path, "{").unwrap();
@@ -205,21 +209,71 @@ fn the_table_holds_prediction_root_cause_effect_and_verdict() {
     let table = text(folder.path(), "table.md");
     println!("{table}");
     for part in [
-        "| 20 | 20,000 | predicts 1,000 times |",
-        "| peak calls in flight inside the database | 1 | 1,000 |",
-        "| requests per second | 20.0 | 17,8",
+        "| Prediction | Little's law: at most, requests per second (1,000 users) | 20 | 20,000 | predicts 1,000 times; 893 was measured, 11 % apart (told, not claimed) |",
+        "(3,000 users, 0.5 s pause) | 20 | 5,455 | predicts 273 times; 265 was measured, 2.8 % apart (claimed: at most 5.0 %) |",
+        "| Root cause | peak calls in flight inside the database | 1 | 1,000 | claimed: at most 1, at least 900 |",
+        "| Effect | requests per second | 20.0 | 17,8",
         "| median latency | over 1.06 s | 53.7 ms |",
         "95 % interval",
         "noise floor",
-        "97 % of the law's 5,455",
+        "; claimed: at least 300 |",
         "Verdict: **proved**.",
     ] {
         assert!(table.contains(part), "{part} is not in:\n{table}");
     }
     let columns = |line: &str| line.matches('|').count();
     for line in table.lines().filter(|line| line.starts_with('|')) {
-        assert_eq!(columns(line), 5, "{line}");
+        assert_eq!(columns(line), 6, "{line}");
     }
+}
+
+#[test]
+fn further_effects_and_guardrails_have_rows_that_say_where() {
+    let mut capture = capture();
+    claiming(&mut capture.record, |claims| {
+        let mut effect = claims[1].clone();
+        effect.scenario = Some("published".to_owned());
+        effect.ratio = Some(Bound::at_least(200.0));
+        let mut guardrail = claims[1].clone();
+        guardrail.role = Role::Guardrail;
+        guardrail.quantity = Some(Quantity::Metric(Metric::P50Ms));
+        guardrail.ratio = Some(Bound::at_least(0.9));
+        claims.extend([effect, guardrail]);
+    });
+    let mut again: Vec<_> = capture.record.rounds[14..].to_vec();
+    again.reverse();
+    capture.record.rounds.extend(again);
+    let files = capture.derived().unwrap();
+    let table = &files["table.md"];
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with('|')).collect();
+    let labels: Vec<&str> = rows
+        .iter()
+        .map(|row| row.split(" | ").next().unwrap())
+        .collect();
+    let expected = [
+        "| Prediction",
+        "| Prediction",
+        "| Root cause",
+        "| Effect",
+        "| ",
+        "| ",
+        "| Effect",
+        "| Guardrail",
+    ];
+    assert_eq!(labels[2..], expected, "{table}");
+    let further = "| Effect | requests per second in the scenario \"published\" | 20.0 | 5,300 | \
+                   265 times better (pairs from 265 to 265); claimed: at least 200 |";
+    assert!(table.contains(further), "{table}");
+    let kept = "of the problem's (95 % interval";
+    let guardrail = rows.last().unwrap();
+    assert!(guardrail.contains("| median latency |"), "{guardrail}");
+    assert!(
+        guardrail.contains(kept) && guardrail.contains("claimed: at least 90 %"),
+        "{guardrail}"
+    );
+    assert!(table.contains("Verdict: **proved**."), "{table}");
+    let values = &files["values.md"];
+    assert!(values.contains("<!-- ANCHOR: kept-p50-ms -->"), "{values}");
 }
 
 #[test]
@@ -237,10 +291,11 @@ fn sentences_can_include_single_figures() {
         lines[at + 1].to_owned()
     };
     assert_eq!(value("predicted-ratio"), "1,000");
-    assert_eq!(value("root_cause-solution"), "1,000");
+    assert_eq!(value("root-cause-solution"), "1,000");
     assert_eq!(value("effect"), "893");
     assert_eq!(value("problem-requests-per-second"), "20.0");
-    assert_eq!(value("bound-share"), "97 %");
+    assert_eq!(value("in-published"), "265");
+    assert_eq!(value("in-published-share"), "97 %");
     assert_eq!(value("problem-cpu-busy"), "1.2 %");
     assert_eq!(value("problem-await-top"), "`tokio::sync::Mutex::lock`");
     assert_eq!(value("problem-await-top-share"), "99.9 %");
@@ -320,10 +375,10 @@ fn baselines_stand_beside_the_solution_of_the_same_rounds() {
 fn what_stands_beside_the_root_cause_is_in_every_table() {
     let mut capture = capture();
     let metric = "threads".to_owned();
-    capture.record.chapter.beside = vec![Beside {
+    capture.record.chapter.secondary = vec![Secondary {
         name: "threads of the process".to_owned(),
-        metric: metric.clone(),
-        unit: Unit::One,
+        quantity: metric.clone(),
+        unit: Unit::Count,
     }];
     capture.record.chapter.matrix = Some(Matrix {
         title: "Requests per second".to_owned(),

@@ -1,16 +1,13 @@
-//! What is made of runs: verdicts, grades, captures, plots and reports. Nothing is started here, so it
-//! is one program: each takes some seconds to link.
+//! What people and scripts read of runs, from records of runs that never ran. Nothing is started
+//! here, so it is one program: each takes some seconds to link.
 
 mod capture;
-mod chapter_file;
+mod captured;
 mod flamegraph;
-mod grade;
+mod plan;
 mod plots;
-mod reference;
 mod regions;
 mod report;
-mod statistics;
 mod summary;
+#[path = "../../../analysis/tests/offline/support.rs"]
 mod support;
-mod verdict;
-mod workers;

@@ -1,13 +1,17 @@
 //! Plots say what they show in words too, and are the same for the same figures.
 
-use crate::support::{keep, record};
-use measurement::record::{Purpose, Round};
+use crate::{captured::keep, support::record};
+use measurement::record::Round;
 use report::plots::{PlotError, Series, latency_by_percentile, throughput_of_rounds, time_series};
 
 fn percentiles() -> Result<String, PlotError> {
     let record = record();
-    let rounds: Vec<&Round> = record.rounds_for(Purpose::Effect).collect();
+    let rounds = record.effect_rounds();
     latency_by_percentile("Latency by percentile, 1,000 users", &rounds)
+}
+
+fn throughput(rounds: &[Round]) -> Result<String, PlotError> {
+    throughput_of_rounds("Throughput of every round", rounds, "saturated")
 }
 
 fn connections() -> Vec<Series> {
@@ -40,7 +44,7 @@ fn latency_is_labelled_with_units_and_percentiles() {
 
 #[test]
 fn throughput_tells_equal_servers_from_the_compared() {
-    let svg = throughput_of_rounds("Throughput of every round", &record().rounds).unwrap();
+    let svg = throughput(&record().rounds).unwrap();
     keep("throughput.svg", &svg);
     for part in [
         "requests per second (log scale)",
@@ -58,6 +62,15 @@ fn throughput_tells_equal_servers_from_the_compared() {
 }
 
 #[test]
+fn rounds_of_other_scenarios_are_not_in_the_plot() {
+    // The last two rounds ran the published load.
+    let rounds = record().rounds;
+    let own = throughput(&rounds[..14]).unwrap();
+    assert_eq!(throughput(&rounds).unwrap(), own);
+    assert!(own.contains("Requests per second of 14 rounds"));
+}
+
+#[test]
 fn anything_can_be_shown_over_time() {
     let svg = time_series("Connections of the server", "connections", &connections()).unwrap();
     keep("time_series.svg", &svg);
@@ -69,8 +82,7 @@ fn anything_can_be_shown_over_time() {
 #[test]
 fn the_same_figures_give_the_same_bytes() {
     assert_eq!(percentiles(), percentiles());
-    let throughput = || throughput_of_rounds("t", &record().rounds).unwrap();
-    assert_eq!(throughput(), throughput());
+    assert_eq!(throughput(&record().rounds), throughput(&record().rounds));
     let series = || time_series("t", "v", &connections()).unwrap();
     assert_eq!(series(), series());
 }
@@ -82,8 +94,8 @@ fn nothing_to_show_is_said() {
         Err(PlotError::Empty("t".into()))
     );
     assert_eq!(
-        throughput_of_rounds("t", &[]),
-        Err(PlotError::Empty("t".into()))
+        throughput(&[]),
+        Err(PlotError::Empty("Throughput of every round".into()))
     );
     let nonsense = Series {
         name: "n".into(),
@@ -108,12 +120,12 @@ fn odd_figures_draw_or_are_left_out_but_never_panic() {
     }
     let rounds: Vec<&Round> = record.rounds.iter().collect();
     let _ = latency_by_percentile("odd", &rounds);
-    let _ = throughput_of_rounds("odd", &record.rounds);
+    let _ = throughput(&record.rounds);
     let one = Series {
         name: "one".into(),
         points: vec![(0.0, 0.0)],
     };
     time_series("one point", "v", &[one]).unwrap();
     let single = [record.rounds[10].clone()];
-    throughput_of_rounds("one round", &single).unwrap();
+    throughput(&single).unwrap();
 }

@@ -168,7 +168,7 @@ fn every_way_to_fall_short_has_its_sentence() {
 }
 
 #[test]
-fn one_copy_that_pinned_workers_share_is_no_cure() {
+fn one_copy_that_pinned_workers_share_is_no_fix() {
     let mut shared = fixed();
     shared.placement.copies.truncate(2);
     for reader in &mut shared.placement.readers {

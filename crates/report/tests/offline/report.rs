@@ -1,6 +1,6 @@
 //! The report stands alone and says the verdict first.
 
-use crate::support::{capture, keep};
+use crate::captured::{capture, keep};
 use report::capture::Capture;
 
 fn html(capture: &Capture, name: &str) -> String {

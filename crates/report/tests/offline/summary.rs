@@ -1,54 +1,211 @@
 //! What scripts and people read after a proof.
 
-use crate::support::record;
+use std::collections::BTreeSet;
+
+use crate::support::{claiming, record};
 use analysis::verdict::analyse;
-use measurement::record::{Purpose, Record};
+use measurement::{
+    claim::{Bound, Quantity, Role, Unit},
+    record::{Purpose, Record},
+};
 use report::summary::Summary;
+use serde_json::{Value, json};
 
 fn summary(record: &Record) -> Summary {
     Summary::new(
         record,
         &analyse(record),
+        52.5,
         Some("target/workshop/chapter1/report.html".into()),
     )
+}
+
+fn json(record: &Record) -> Value {
+    serde_json::to_value(summary(record)).unwrap()
+}
+
+fn keys(object: &Value) -> BTreeSet<&str> {
+    object
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect()
+}
+
+/// The claim of a role in a scenario.
+#[track_caller]
+fn claim<'a>(json: &'a Value, role: &str, scenario: &str) -> &'a Value {
+    let mut claims = json["claims"].as_array().unwrap().iter();
+    claims
+        .find(|claim| claim["role"] == role && claim["scenario"] == scenario)
+        .unwrap_or_else(|| panic!("no {role} in {scenario}: {json:#}"))
 }
 
 /// Scripts depend on these names and kinds.
 #[test]
 fn the_object_has_the_keys_that_scripts_rely_on() {
-    let json = serde_json::to_value(summary(&record())).unwrap();
+    let json = json(&record());
+    let expected = [
+        "chapter",
+        "title",
+        "variant",
+        "verdict",
+        "reason",
+        "seconds",
+        "claims",
+        "prediction",
+        "generator",
+        "environment",
+        "reference",
+        "report",
+    ];
+    assert_eq!(keys(&json), BTreeSet::from(expected));
     assert_eq!(json["chapter"], 1);
+    assert_eq!(json["variant"], "solution");
     assert_eq!(json["verdict"], "proved");
     assert!(json["reason"].as_str().unwrap().contains("300"));
-    assert_eq!(json["law"]["name"], "Little's law");
-    assert!((json["law"]["predicted_ratio"].as_f64().unwrap() - 1_000.0).abs() < 1e-6);
-    assert!(json["root_cause"]["name"].is_string());
-    assert_eq!(json["root_cause"]["problem"].as_f64(), Some(1.0));
-    assert_eq!(json["root_cause"]["solution"].as_f64(), Some(1_000.0));
-    assert_eq!(json["effect"]["metric"], "requests_per_second");
-    let ratio = json["effect"]["ratio"].as_f64().unwrap();
-    let interval = json["effect"]["interval"].as_array().unwrap();
-    assert_eq!(interval.len(), 2);
-    assert!(interval[0].as_f64().unwrap() <= ratio && ratio <= interval[1].as_f64().unwrap());
-    assert!(json["effect"]["noise_floor"].as_f64().unwrap() >= 0.0);
+    assert_eq!(json["seconds"], 52.5);
+    assert!(json["prediction"].as_str().unwrap().contains("1,000 times"));
     assert_eq!(json["generator"]["name"], "embedded");
     assert_eq!(json["generator"]["cpu_share"].as_f64(), Some(0.31));
     assert_eq!(json["generator"]["users"], 1_000);
     assert_eq!(json["environment"]["cpus_usable"], 2);
     assert_eq!(json["reference"][0]["value"], "19.5");
+    assert_eq!(json["report"], "target/workshop/chapter1/report.html");
+}
+
+#[test]
+fn every_claim_has_the_same_keys_and_plain_numbers() {
+    let json = json(&record());
+    let roles: Vec<&str> = json["claims"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|claim| claim["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["root_cause", "effect", "prediction", "prediction"]);
+    let expected = BTreeSet::from([
+        "role",
+        "name",
+        "quantity",
+        "scenario",
+        "unit",
+        "problem",
+        "fix",
+        "ratio",
+        "interval",
+        "noise_floor",
+        "bound",
+        "holds",
+    ]);
+    for claim in json["claims"].as_array().unwrap() {
+        let mut keys = keys(claim);
+        if claim["role"] == "prediction" {
+            assert!(keys.remove("measured"), "{claim:#}");
+        }
+        assert_eq!(keys, expected, "{claim:#}");
+    }
+    let effect = claim(&json, "effect", "saturated");
+    assert_eq!(effect["name"], "requests per second");
+    assert_eq!(effect["quantity"], "requests_per_second");
+    assert_eq!(effect["unit"], "1/s");
+    assert_eq!(effect["problem"], 20.0);
+    let fix = effect["fix"].as_f64().unwrap();
+    assert!((17_800.0..17_950.0).contains(&fix), "{fix}");
+    let ratio = effect["ratio"].as_f64().unwrap();
+    assert!((880.0..900.0).contains(&ratio), "{ratio}");
+    let interval = effect["interval"].as_array().unwrap();
+    assert_eq!(interval.len(), 2);
+    assert!(interval[0].as_f64().unwrap() <= ratio && ratio <= interval[1].as_f64().unwrap());
+    assert!((0.0..0.05).contains(&effect["noise_floor"].as_f64().unwrap()));
+    assert_eq!(effect["bound"], "ratio >= 300");
+    assert_eq!(effect["holds"], true);
+}
+
+#[test]
+fn a_root_cause_is_two_counts_and_their_bounds() {
+    let json = json(&record());
+    let root_cause = claim(&json, "root_cause", "saturated");
+    let expected = json!({
+        "role": "root_cause",
+        "name": "peak calls in flight inside the database",
+        "quantity": "database_calls_in_flight_peak",
+        "scenario": "saturated",
+        "unit": "",
+        "problem": 1.0,
+        "fix": 1000.0,
+        "ratio": null,
+        "interval": null,
+        "noise_floor": null,
+        "bound": "problem <= 1, fix >= 0.9 users",
+        "holds": true,
+    });
+    assert_eq!(*root_cause, expected);
+}
+
+#[test]
+fn a_prediction_is_beside_what_was_measured() {
+    let json = json(&record());
+    let told = claim(&json, "prediction", "saturated");
+    assert!((told["ratio"].as_f64().unwrap() - 1_000.0).abs() < 1e-6);
+    assert!((told["problem"].as_f64().unwrap() - 20.0).abs() < 1e-6);
+    assert!((told["fix"].as_f64().unwrap() - 20_000.0).abs() < 1e-6);
+    assert!((880.0..900.0).contains(&told["measured"].as_f64().unwrap()));
+    assert!(told["bound"].is_null() && told["holds"].is_null());
+    let judged = claim(&json, "prediction", "published");
+    assert_eq!(judged["bound"], "within 0.05");
+    assert_eq!(judged["holds"], true);
+    assert_eq!(judged["measured"], 265.0);
+}
+
+#[test]
+fn a_guardrail_has_its_unit_and_no_rounded_number() {
+    let mut record = record();
+    claiming(&mut record, |claims| {
+        let mut guardrail = claims[0].clone();
+        guardrail.role = Role::Guardrail;
+        guardrail.name = Some("peak memory of the process".to_owned());
+        guardrail.quantity = Some(Quantity::Counter("process_memory_peak_bytes".to_owned()));
+        guardrail.unit = Unit::Bytes;
+        (guardrail.problem, guardrail.solution) = (None, Some(Bound::at_most(268_435_456.0)));
+        claims.push(guardrail);
+    });
+    for round in &mut record.rounds {
+        let name = "process_memory_peak_bytes".to_owned();
+        round.readings.insert(name, 123_456_789.0);
+    }
+    let json = json(&record);
+    let guardrail = claim(&json, "guardrail", "saturated");
+    assert_eq!(guardrail["fix"], 123_456_789.0);
+    assert_eq!(guardrail["unit"], "bytes");
+    assert_eq!(guardrail["bound"], "fix <= 268435456");
+    assert_eq!(guardrail["holds"], true);
+    let table = summary(&record).table();
+    let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = "Guardrail peak memory of the process: 118 MiB in the problem, 118 MiB in the \
+                solution; claimed: at most 256 MiB.";
+    assert!(words.contains(line), "{table}");
 }
 
 #[test]
 fn a_run_without_figures_keeps_its_keys() {
+    let whole = json(&record());
     let mut record = record();
     record
         .rounds
         .retain(|round| round.purpose == Purpose::Equal);
-    let json = serde_json::to_value(summary(&record)).unwrap();
+    let json = json(&record);
     assert_eq!(json["verdict"], "invalid");
-    assert!(json["effect"]["ratio"].is_null());
-    assert!(json["effect"]["interval"].is_null());
-    assert!(json["root_cause"]["problem"].is_null());
+    assert_eq!(keys(&json), keys(&whole));
+    let effect = claim(&json, "effect", "saturated");
+    assert_eq!(keys(effect), keys(claim(&whole, "effect", "saturated")));
+    assert!(effect["ratio"].is_null());
+    assert!(effect["interval"].is_null());
+    assert!(effect["problem"].is_null() && effect["fix"].is_null());
+    assert_eq!(effect["holds"], false);
+    assert!(claim(&json, "root_cause", "saturated")["problem"].is_null());
+    assert!(claim(&json, "prediction", "published")["measured"].is_null());
     assert!(summary(&record).table().contains("INVALID: too few rounds"));
 }
 
@@ -63,11 +220,13 @@ fn the_table_fits_a_terminal_and_says_all() {
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "Chapter 1: A mutex held across an await",
-        "Little's law predicts 1,000 times.",
-        "peak calls in flight inside the database: 1 in the problem, 1,000 in the solution.",
-        "times better, 95 % interval",
-        "Noise floor",
-        "97 % of the 5,455 a second",
+        "Prediction Little's law",
+        "predicts 1,000 times",
+        "Root cause peak calls in flight inside the database: 1 in the problem, 1,000 in the solution; claimed: at most 1, at least 900.",
+        "Effect requests per second: 20.0 in the problem, 17,8",
+        "times better (95 % interval",
+        "noise floor",
+        "predicts 273 times; 265 was measured, 2.8 % apart (claimed: at most 5.0 %).",
         "embedded, 1,000 users, at most 31 %",
         "Published elsewhere: 19.5 (lock held across the call, requests per second);",
         "Verdict PROVED: requests per second",

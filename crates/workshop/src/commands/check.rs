@@ -7,6 +7,7 @@ use bench::placement::Placement;
 use bench::rounds::Bench;
 use bench::trial;
 use measurement::attempt::Attempt;
+use measurement::claim::EXERCISE;
 use report::claims::ClaimSummary;
 use serde::Serialize;
 
@@ -21,6 +22,7 @@ use crate::{ctrl_c, json, progress_file};
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     chapter: u32,
+    variant: &'a str,
     verdict: GradeKind,
     reason: &'a str,
     /// Words of the compiler or the server that belong to it.
@@ -32,8 +34,8 @@ struct Report<'a> {
     seconds: f64,
 }
 
-/// Compiles, runs and grades the exercise.
-pub(crate) fn run(number: u32, format: Format) -> Result<Exit, CliError> {
+/// Compiles, runs and grades a variant: the exercise, unless another is named.
+pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;
     let file = chapter.file()?;
@@ -53,7 +55,7 @@ pub(crate) fn run(number: u32, format: Format) -> Result<Exit, CliError> {
                 interrupt: &interrupt,
                 observer: &|event| terminal.show(event),
             };
-            trial::run(&bench, unforeseen())
+            trial::run(&bench, variant, unforeseen())
                 .map_err(|error| CliError::of_run(&error, &interrupt))?
         }
         Err(CompileError::Refused(compiler)) => {
@@ -62,10 +64,13 @@ pub(crate) fn run(number: u32, format: Format) -> Result<Exit, CliError> {
         }
         Err(CompileError::Cargo(error)) => return Err(error),
     };
-    progress_file::remember_check(&workshop, &chapter, &grade);
+    if variant == EXERCISE {
+        progress_file::remember_check(&workshop, &chapter, &grade);
+    }
     match format {
         Format::Json => json::print(&Report {
             chapter: number,
+            variant,
             verdict: grade.kind,
             reason: &grade.reason,
             detail: grade.detail.as_deref(),
@@ -73,7 +78,7 @@ pub(crate) fn run(number: u32, format: Format) -> Result<Exit, CliError> {
             claims: grade.findings.iter().map(ClaimSummary::from).collect(),
             seconds: began.elapsed().as_secs_f64(),
         })?,
-        Format::Human => print(number, &grade),
+        Format::Human => print(number, variant, &grade),
     }
     Ok(match grade.kind {
         GradeKind::Passed => Exit::Good,
@@ -82,21 +87,27 @@ pub(crate) fn run(number: u32, format: Format) -> Result<Exit, CliError> {
     })
 }
 
-fn print(number: u32, grade: &Grade) {
+fn print(number: u32, variant: &str, grade: &Grade) {
+    let what = match variant {
+        EXERCISE => format!("chapter {number}"),
+        other => format!("chapter {number}, {other}"),
+    };
     if let Some(detail) = &grade.detail {
         println!("{}\n", detail.trim_end());
     }
     match grade.kind {
         GradeKind::Passed => {
-            println!("chapter {number}: PASSED. {}", grade.reason);
-            println!("Now prove it: cargo workshop prove {number}");
+            println!("{what}: PASSED. {}", grade.reason);
+            println!("Now prove it: cargo workshop prove {number} --variant {variant}");
         }
         GradeKind::Failed => {
-            println!("chapter {number}: FAILED. {}", grade.reason);
-            println!("The next hint: cargo workshop hint {number}");
+            println!("{what}: FAILED. {}", grade.reason);
+            if variant == EXERCISE {
+                println!("The next hint: cargo workshop hint {number}");
+            }
         }
         GradeKind::Invalid => {
-            println!("chapter {number}: INVALID RUN. {}", grade.reason);
+            println!("{what}: INVALID RUN. {}", grade.reason);
             println!("This says nothing about your edit: try again, or cargo workshop doctor");
         }
     }

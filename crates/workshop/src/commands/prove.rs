@@ -160,7 +160,7 @@ fn elsewhere(record: &Record) -> String {
     if has_one && matches!(record.chapter.law, Law::Locality(_)) {
         let number = record.chapter.chapter;
         format!(
-            "an emulated machine has several regions: cargo workshop prove {number} --numa-nodes 4\n"
+            "an emulated machine has several NUMA nodes: cargo workshop prove {number} --numa-nodes 4\n"
         )
     } else {
         String::new()

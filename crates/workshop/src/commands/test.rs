@@ -24,7 +24,7 @@ use self::counts::Counts;
 use self::failure::Failure;
 use crate::chapters::Workshop;
 use crate::ctrl_c;
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 
 /// What `cargo workshop setup` installs, where a check needs some of it.
 const TOOLS: Check = Check::new("tools", "`setup` finds or installs all", |context| {
@@ -60,7 +60,7 @@ const CHECKS: &[Check] = &[
     Check::new("pprof", "`go tool pprof` reads a profile", profile::pprof).needs(&[Need::Go]),
     Check::new("unoptimised", "such a build warns", profile::unoptimised).deep(),
     Check::new("scripts", "of k6 and Locust tell faults", |context| {
-        let tests = "test --package evidence --test generator_tools";
+        let tests = "test --package bench --test generator_tools";
         // They wait more than they work.
         let mut tests = context.cargo(&format!("{tests} -- --ignored --test-threads 4"));
         tests.env("K6", context.tools.k6());
@@ -96,7 +96,7 @@ pub(crate) fn run(
     chapters: &[u32],
     deep: bool,
     list: bool,
-) -> Result<Exit, Problem> {
+) -> Result<Exit, CliError> {
     let is_chosen = |check: &&Check| match names {
         [] => list || deep || !check.deep,
         names => names.iter().any(|name| check.goes_by(name)),
@@ -104,7 +104,7 @@ pub(crate) fn run(
     let chosen: Vec<&Check> = CHECKS.iter().filter(is_chosen).collect();
     let unknown = |name: &&String| !CHECKS.iter().any(|check| check.goes_by(name));
     if let Some(name) = names.iter().find(unknown) {
-        return Err(Problem::usage(format!(
+        return Err(CliError::usage(format!(
             "there is no check `{name}`; `cargo workshop test --list` lists them"
         )));
     }
@@ -124,7 +124,7 @@ pub(crate) fn run(
     for check in tools.then_some(&TOOLS).into_iter().chain(chosen) {
         report(check, &context, &mut counts);
         if interrupt.is_set() {
-            return Err(Problem::new(
+            return Err(CliError::new(
                 Exit::Interrupted,
                 format!("interrupted in `{}`; what ran is not counted", check.name),
             ));

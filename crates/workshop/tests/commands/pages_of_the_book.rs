@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// What a measured figure is followed by.
 const UNITS: [&str; 9] = [
-    "requests a second",
+    "requests per second",
     "requests per second",
     "requests/s",
     "rps",
@@ -127,11 +127,11 @@ fn wrong_include(inner: &str, page: &Path) -> Option<String> {
 #[test]
 fn precise_figures_with_a_unit_look_measured() {
     let found = |line| measured(line).collect::<Vec<_>>();
-    assert_eq!(found("It gave 18,532 requests a second."), ["18,532"]);
+    assert_eq!(found("It gave 18,532 requests per second."), ["18,532"]);
     assert_eq!(found("a median of 51.3 ms (p99 888 ms)"), ["51.3", "888"]);
     assert!(found("1,000 users, a call of 50 ms, 200 ms, 20,000 rps").is_empty());
     assert!(found("in 1953 Little").is_empty());
-    let text = "3,000 / 0.55 s = 5,454 requests a second";
+    let text = "3,000 / 0.55 s = 5,454 requests per second";
     assert_eq!(derived(text).collect::<Vec<_>>(), ["5,454"]);
 }
 

@@ -1,6 +1,5 @@
 //! What commands print with `--format json`: the one place that reads their keys.
 
-use evidence::chapter_file::ChapterFile;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -8,51 +7,48 @@ use super::failure::{Failure, failed};
 use super::judge::{Answer, Broken, Verdict};
 
 /// What `check N` says.
-pub(super) fn grade(said: &Value, chapter: &ChapterFile) -> Result<Answer, Failure> {
-    let mut answer = verdict(said, "kind")?;
-    if answer.verdict == Verdict::Bad {
-        // The reason begins with the name of what did not hold.
-        let is = |name: &str| answer.reason.starts_with(name);
-        let kept = "the exercise kept ";
-        answer.broken = vec![if is(&chapter.mechanism.name) {
-            Broken::RootCause
-        } else if chapter.check.limits.iter().any(|limit| is(&limit.name)) {
-            Broken::Count
-        } else if is(chapter.effect.metric.label()) || is(kept) {
-            Broken::Ratio
-        } else {
-            Broken::Contract
-        }];
-    }
-    Ok(answer)
+pub(super) fn grade(said: &Value) -> Result<Answer, Failure> {
+    judged(said)
 }
 
 /// What `prove N` says.
-pub(super) fn proof(said: &Value, chapter: &ChapterFile) -> Result<Answer, Failure> {
-    let mut answer = verdict(said, "verdict")?;
-    let claim = &chapter.mechanism;
-    let users = chapter.mechanism_users();
-    let breaks = |side: &str, limit: evidence::claim::Bound| {
-        let reading = said["mechanism"][side].as_f64();
-        reading.is_some_and(|reading| !limit.holds(reading, users))
-    };
-    if breaks("problem", claim.problem) || breaks("solution", claim.solution) {
-        answer.broken.push(Broken::RootCause);
+pub(super) fn proof(said: &Value) -> Result<Answer, Failure> {
+    judged(said)
+}
+
+/// A verdict with the claims that do not hold.
+fn judged(said: &Value) -> Result<Answer, Failure> {
+    let mut answer = verdict(said)?;
+    if said.is_null() {
+        return Ok(answer);
     }
-    let limits = said["price"]["limits"].as_array();
-    let exceeds = |found: &Value| found["solution"].as_f64() > found["limit"]["at_most"].as_f64();
-    if limits.is_some_and(|limits| limits.iter().any(exceeds)) {
-        answer.broken.push(Broken::Count);
+    let claims: Vec<Value> = part(said, "claims")?;
+    let broken = claims.iter().filter(|claim| claim["holds"] == false);
+    answer.broken = broken.map(kind).collect();
+    let contract = said["contract"]["broken"].as_array();
+    if contract.is_some_and(|parts| !parts.is_empty()) {
+        answer.broken.push(Broken::Contract);
     }
     if answer.verdict == Verdict::Bad && answer.broken.is_empty() {
+        // An interval that straddles its bound, or a machine that cannot show the claim.
         answer.broken.push(Broken::Ratio);
     }
     Ok(answer)
 }
 
+/// What it takes to break a claim.
+fn kind(claim: &Value) -> Broken {
+    let ratio = !claim["ratio"].is_null();
+    match claim["role"].as_str() {
+        Some("root_cause") => Broken::RootCause,
+        Some("guardrail") if !ratio => Broken::Count,
+        _ => Broken::Ratio,
+    }
+}
+
 /// What `prove` and `check` say of an emulated machine, where only counts are taken.
 pub(super) fn counted(said: &Value) -> Result<Answer, Failure> {
-    let mut answer = verdict(said, "verdict")?;
+    let mut answer = verdict(said)?;
     if answer.verdict == Verdict::Bad {
         answer.broken.push(Broken::RootCause);
     }
@@ -82,7 +78,7 @@ pub(super) fn steps(said: &Value) -> Result<Vec<(u32, Vec<String>)>, Failure> {
     branches.iter().map(of_branch).collect()
 }
 
-fn verdict(said: &Value, key: &str) -> Result<Answer, Failure> {
+fn verdict(said: &Value) -> Result<Answer, Failure> {
     if said.is_null() {
         return Ok(Answer {
             verdict: Verdict::Invalid,
@@ -91,10 +87,10 @@ fn verdict(said: &Value, key: &str) -> Result<Answer, Failure> {
             broken: Vec::new(),
         });
     }
-    let word: String = part(said, key)?;
+    let word: String = part(said, "verdict")?;
     let verdict = match &*word {
         "passed" | "proved" => Verdict::Good,
-        "failed" | "refuted" | "inconclusive" | "not shown" => Verdict::Bad,
+        "failed" | "refuted" | "inconclusive" => Verdict::Bad,
         "invalid" => Verdict::Invalid,
         _ => return failed(format!("`{word}` is no verdict")),
     };
@@ -116,56 +112,57 @@ fn parsed<T: DeserializeOwned>(said: &Value) -> Result<T, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::chapters::Workshop;
+    use serde_json::json;
 
-    fn chapter(number: u32) -> ChapterFile {
-        let chapter = Workshop::find().unwrap().chapter(number).unwrap();
-        chapter.file().unwrap()
+    use super::*;
+
+    /// An answer with one claim that does not hold, beside one that does.
+    fn said(verdict: &str, role: &str, ratio: Option<f64>) -> Value {
+        let missed = json!({ "role": role, "ratio": ratio, "holds": false });
+        let kept = json!({ "role": "root_cause", "ratio": null, "holds": true });
+        json!({ "verdict": verdict, "reason": "", "claims": [kept, missed] })
     }
 
     #[test]
-    fn a_failed_grade_says_what_broke() {
-        let eighth = chapter(8);
-        let root_cause = format!("{}: 9, but", eighth.mechanism.name);
-        let count = format!("{}: 9, but", eighth.check.limits[0].name);
-        let ratio = format!("{}: 0.8", eighth.effect.metric.label());
-        for (reason, broken) in [
-            (&*root_cause, Broken::RootCause),
-            (&count, Broken::Count),
-            (&ratio, Broken::Ratio),
-            ("the exercise kept 80 % of the", Broken::Ratio),
-            ("the exercise: 3 answers were wrong", Broken::Contract),
+    fn a_claim_is_broken_by_what_it_is_made_of() {
+        for (role, ratio, broken) in [
+            ("root_cause", None, Broken::RootCause),
+            ("guardrail", None, Broken::Count),
+            ("guardrail", Some(0.8), Broken::Ratio),
+            ("effect", Some(2.0), Broken::Ratio),
+            ("prediction", Some(64.0), Broken::Ratio),
         ] {
-            let said = serde_json::json!({ "kind": "failed", "reason": reason });
-            let answer = grade(&said, &eighth).unwrap();
-            assert_eq!(answer.broken, [broken], "{reason}");
+            let answer = grade(&said("failed", role, ratio)).unwrap();
+            assert_eq!(answer.broken, [broken], "{role}");
+            let answer = proof(&said("refuted", role, ratio)).unwrap();
+            assert_eq!(answer.broken, [broken], "{role}");
         }
     }
 
     #[test]
-    fn a_proof_is_broken_by_its_counts_before_its_ratios() {
-        let first = chapter(1);
-        let users = f64::from(first.mechanism_users());
-        let broken = |verdict: &str, problem: f64, solution: f64| {
-            let counts = serde_json::json!({ "problem": problem, "solution": solution });
-            let said = serde_json::json!({ "verdict": verdict, "reason": "", "mechanism": counts });
-            proof(&said, &first).unwrap().broken
-        };
-        assert_eq!(broken("proved", 1.0, users), []);
-        assert_eq!(broken("refuted", 1.0, users), [Broken::Ratio]);
-        assert_eq!(broken("invalid", 1.0, users), []);
-        assert_eq!(broken("refuted", 2.0, users), [Broken::RootCause]);
-        assert_eq!(broken("refuted", 1.0, 1.0), [Broken::RootCause]);
+    fn a_broken_contract_is_no_matter_of_noise() {
+        let mut said = said("failed", "effect", Some(0.5));
+        said["contract"] = json!({ "held": ["it compiles"], "broken": ["no write is lost"] });
+        let answer = grade(&said).unwrap();
+        assert_eq!(answer.broken, [Broken::Ratio, Broken::Contract]);
+    }
+
+    #[test]
+    fn what_holds_and_is_bad_all_the_same_is_an_effect() {
+        let all_hold = json!({ "verdict": "inconclusive", "reason": "", "claims": [] });
+        assert_eq!(proof(&all_hold).unwrap().broken, [Broken::Ratio]);
+        let proved = json!({ "verdict": "proved", "reason": "", "claims": [] });
+        assert_eq!(proof(&proved).unwrap().broken, []);
     }
 
     #[test]
     fn a_key_that_is_gone_or_another_verdict_is_a_failure() {
         for said in [
-            serde_json::json!({ "verdict": "proved" }),
-            serde_json::json!({ "verdict": "fine", "reason": "" }),
+            json!({ "verdict": "proved" }),
+            json!({ "verdict": "proved", "reason": "" }),
+            json!({ "verdict": "fine", "reason": "", "claims": [] }),
         ] {
-            assert!(counted(&said).is_err(), "{said}");
+            assert!(proof(&said).is_err(), "{said}");
         }
     }
 }

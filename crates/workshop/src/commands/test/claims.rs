@@ -1,6 +1,6 @@
 //! What chapters claim of their problem and solution, by commands that load servers.
 
-use bench::environment::memory_regions;
+use bench::environment::numa_nodes;
 use measurement::law::Law;
 use measurement::outcome::MISSED;
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub(super) fn proof(context: &Context<'_>) -> Result<(), Failure> {
 
 pub(super) fn upstream(context: &Context<'_>) -> Result<(), Failure> {
     for chapter in &context.chapters {
-        if chapter.file()?.yardsticks.is_some() {
+        if chapter.file()?.baselines.is_some() {
             prove(context, chapter, "--upstream nginx")?;
         }
     }
@@ -30,7 +30,7 @@ pub(super) fn upstream(context: &Context<'_>) -> Result<(), Failure> {
 fn prove(context: &Context<'_>, chapter: &Chapter, options: &str) -> Result<Value, Failure> {
     let number = chapter.number;
     let (_, said) = context.json(&mut context.own(&format!("prove {number} {options}")))?;
-    let answer = answers::proof(&said, &chapter.file()?)?;
+    let answer = answers::proof(&said)?;
     let what = format!("chapter {number}'s proof");
     context.settle(&what, &answer, judge::of_solution(&answer))?;
     Ok(said)
@@ -43,7 +43,8 @@ pub(super) fn numa(context: &Context<'_>) -> Result<(), Failure> {
             continue;
         }
         let number = chapter.number;
-        let (_, said) = context.json(&mut context.own(&format!("prove {number} --regions 4")))?;
+        let (_, said) =
+            context.json(&mut context.own(&format!("prove {number} --numa-nodes 4")))?;
         let answer = answers::counted(&said)?;
         let what = format!("chapter {number} in four nodes");
         context.settle(&what, &answer, judge::of_solution(&answer))?;
@@ -63,7 +64,7 @@ pub(super) fn generators(context: &Context<'_>) -> Result<(), Failure> {
             context.tell(format!("chapter {number}: {generator} saw something else"));
         }
         // On one NUMA node both variants are equally fast: users see no difference.
-        let shows = memory_regions() >= chapter.file()?.conditions.memory_regions_at_least;
+        let shows = numa_nodes() >= chapter.file()?.conditions.numa_nodes_at_least;
         let of_problem = if shows { MISSED } else { 0 };
         for (variant, code) in [("problem", of_problem), ("solution", 0)] {
             for tool in ["k6", "locust"] {

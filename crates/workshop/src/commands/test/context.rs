@@ -15,7 +15,7 @@ use super::failure::{Failure, failed};
 use super::judge::{Answer, Judged};
 use super::running::Running;
 use crate::chapters::{Chapter, Workshop};
-use crate::exit::Problem;
+use crate::exit::CliError;
 use crate::tools::Tools;
 
 /// One run of `cargo workshop test`.
@@ -38,18 +38,18 @@ impl<'a> Context<'a> {
         workshop: &'a Workshop,
         interrupt: &'a Interrupt,
         chapters: Vec<Chapter>,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, CliError> {
         let folder = workshop.state().join("test");
         let lock = fs::create_dir_all(&folder).and_then(|()| File::create(folder.join("lock")));
         let lock = lock.map_err(|error| {
-            Problem::bad(format!(
+            CliError::bad(format!(
                 "logs cannot be written to {} ({error}): free some space or mend the folder's \
                  permissions",
                 folder.display()
             ))
         })?;
         if lock.try_lock().is_err() {
-            return Err(Problem::bad(
+            return Err(CliError::bad(
                 "another `cargo workshop test` is at work here: wait for it, as two would measure \
                  each other",
             ));
@@ -61,7 +61,7 @@ impl<'a> Context<'a> {
             chapters,
             // Found now: a check may replace the file by building it again.
             program: std::env::current_exe()
-                .map_err(|e| Problem::bad(format!("this program cannot find itself: {e}")))?,
+                .map_err(|e| CliError::bad(format!("this program cannot find itself: {e}")))?,
             log: RefCell::new(folder.join("log")),
             told: RefCell::default(),
             folder,
@@ -161,7 +161,9 @@ impl<'a> Context<'a> {
         let code = self.wait(command, out)?;
         let bytes = fs::read(&file).or_else(|e| cannot_write(&file, &e))?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        self.note(&text)?;
+        // JSON in one line, which `excerpt` leaves out.
+        let value: Result<Value, _> = serde_json::from_str(&text);
+        self.note(&value.map_or_else(|_| text.clone(), |value| value.to_string()))?;
         Ok((code, text))
     }
 
@@ -217,7 +219,8 @@ fn excerpt(log: &str) -> String {
     });
     let mut lines: Vec<&str> = of_tests.take(SHOWN).collect();
     if lines.is_empty() {
-        lines = log.lines().collect();
+        let for_people = |line: &&str| !line.starts_with(['{', '[']);
+        lines = log.lines().filter(for_people).collect();
         lines.drain(..lines.len().saturating_sub(SHOWN));
     }
     lines.join("\n")
@@ -234,5 +237,6 @@ mod tests {
         assert_eq!(excerpt(log), failed);
         let many: Vec<String> = (1..=62).map(|n| n.to_string()).collect();
         assert!(excerpt(&many.join("\n")).starts_with("3\n"));
+        assert_eq!(excerpt("a\n{\"kind\":\"failed\"}\nb"), "a\nb");
     }
 }

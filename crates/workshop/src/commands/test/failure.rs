@@ -1,6 +1,6 @@
 //! Why a check did not pass.
 
-use crate::exit::{Exit, Problem};
+use crate::exit::{CliError, Exit};
 
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -10,8 +10,8 @@ pub(super) enum Failure {
     Interrupted,
 }
 
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
+impl From<CliError> for Failure {
+    fn from(problem: CliError) -> Self {
         match problem.exit {
             Exit::Interrupted => Self::Interrupted,
             _ => Self::Because(problem.to_string()),

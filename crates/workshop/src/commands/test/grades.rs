@@ -1,7 +1,9 @@
 //! Grades: of the shipped exercise, of the solution in its place, and of edits that fix nothing.
 
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
 use serde::Deserialize;
 
 use super::answers;
@@ -26,20 +28,20 @@ pub(super) fn many(context: &Context<'_>) -> Result<(), Failure> {
 }
 
 fn grades(context: &Context<'_>, times: u32) -> Result<(), Failure> {
-    let scratch = Scratch::copy(context)?;
     for chapter in &context.chapters {
-        // Whatever a reader has made of it, the shipped one is what must fail.
-        let shipped = Exercise::read(chapter)?.shipped;
-        let solution = exercise::read(&chapter.source("solution"))?;
+        // Whatever a reader has made of it, the shipped one is what must fail: it has the problem's code,
+        // as a test sees to.
+        let edited = Exercise::read(chapter)?.is_edited();
+        let shipped = if edited { PROBLEM } else { EXERCISE };
         let both = [
-            ("exercise", shipped, judge::of_shipped as fn(&_) -> _),
-            ("solution", solution, judge::of_solution),
+            (shipped, judge::of_shipped as fn(&_) -> _),
+            (SOLUTION, judge::of_solution),
         ];
-        for (name, code, judge) in both {
-            scratch.put(chapter, &code)?;
+        for (variant, judge) in both {
+            let check = format!("check {} --variant {variant}", chapter.number);
             for _ in 0..times {
-                let answer = grade(context, &scratch, chapter)?;
-                let what = format!("chapter {}'s {name}", chapter.number);
+                let answer = grade(context, &check, || context.own(&check))?;
+                let what = format!("chapter {}'s {variant}", chapter.number);
                 context.settle(&what, &answer, judge(&answer))?;
             }
         }
@@ -47,18 +49,16 @@ fn grades(context: &Context<'_>, times: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What `check` says of the chapter's exercise in the copy, the third time if need be.
+/// What a check says, the third time if need be.
 fn grade(
     context: &Context<'_>,
-    scratch: &Scratch<'_>,
-    chapter: &Chapter,
+    check: &str,
+    command: impl Fn() -> Command,
 ) -> Result<Answer, Failure> {
-    let check = format!("check {}", chapter.number);
-    let file = chapter.file()?;
     let mut attempts = 0;
     loop {
-        let (code, said) = context.json(&mut scratch.own(&check))?;
-        let answer = answers::grade(&said, &file)?;
+        let (code, said) = context.json(&mut command())?;
+        let answer = answers::grade(&said)?;
         attempts += 1;
         if code != Some(answer.verdict.code()) {
             return failed(format!("`{check}` is {} with code {code:?}", answer.word));
@@ -88,7 +88,8 @@ pub(super) fn cheats(context: &Context<'_>) -> Result<(), Failure> {
     for chapter in &context.chapters {
         for (cheat, code) in edited(chapter)? {
             scratch.put(chapter, &code)?;
-            let answer = grade(context, &scratch, chapter)?;
+            let check = format!("check {}", chapter.number);
+            let answer = grade(context, &check, || scratch.own(&check))?;
             let what = format!("chapter {}'s cheat `{}`", chapter.number, cheat.name);
             context.settle(&what, &answer, judge::of_cheat(&answer, &cheat.reason))?;
         }

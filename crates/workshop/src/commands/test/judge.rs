@@ -1,6 +1,6 @@
 //! What may fail a push: what noise cannot touch. The rest is told.
 
-use evidence::outcome::MISSED;
+use measurement::outcome::MISSED;
 
 /// What `check` or `prove` found, as much of it as decides.
 #[derive(Debug, Clone, PartialEq, Eq)]

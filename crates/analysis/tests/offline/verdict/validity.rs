@@ -31,12 +31,12 @@ fn one_error_is_enough() {
 #[test]
 fn silence_is_no_infinite_gain() {
     let mut record = record();
-    change(&mut record, Purpose::Effect, PROBLEM, |round| {
+    change(&mut record, SATURATED, PROBLEM, |round| {
         completes(round, 0);
     });
     let analysis = judged(&record, Invalid, &["nothing was answered"]);
-    assert_eq!(analysis.effect.ratio, None);
-    assert_eq!(analysis.effect.interval, None);
+    assert_eq!(analysis.effect().unwrap().ratio, None);
+    assert_eq!(analysis.effect().unwrap().interval, None);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_quota_that_held_the_run_back_is_named() {
 
 #[test]
 fn noise_as_large_as_the_claim_is_invalid() {
-    let mut record = claiming(1.2);
+    let mut record = claims_at_least(1.2);
     record.rounds[0].outcome.completed = 20_000;
     record.rounds[0].outcome.requests_per_second = 12_500.0;
     judged(&record, Invalid, &["too noisy", "45 %", "1.20"]);
@@ -101,17 +101,15 @@ fn too_few_pairs_are_invalid() {
         .rounds
         .retain(|round| round.purpose == Purpose::Equal);
     let analysis = judged(&record, Invalid, &["0 pairs"]);
-    assert_eq!(analysis.effect.ratio, None);
+    assert_eq!(analysis.effect().unwrap().ratio, None);
     record.rounds.clear();
     judged(&record, Invalid, &[]);
 }
 
 #[test]
-fn a_claim_about_the_bound_needs_a_round() {
+fn a_claim_in_another_scenario_needs_a_round() {
     let mut record = record();
-    record
-        .rounds
-        .retain(|round| round.purpose != Purpose::Bound);
+    record.rounds.retain(|round| round.scenario != PUBLISHED);
     judged(&record, Invalid, &["`published`"]);
 }
 
@@ -139,7 +137,7 @@ fn a_missing_count_is_no_count() {
         &["did not report", "database_calls_in_flight_peak"],
     );
     let mut nonsense = record();
-    change(&mut nonsense, Purpose::Effect, PROBLEM, |round| {
+    change(&mut nonsense, SATURATED, PROBLEM, |round| {
         round
             .readings
             .insert("database_calls_in_flight_peak".into(), f64::NAN);
@@ -150,7 +148,7 @@ fn a_missing_count_is_no_count() {
 #[test]
 fn more_than_the_law_allows_is_not_believed() {
     let mut record = record();
-    change(&mut record, Purpose::Effect, SOLUTION, |round| {
+    change(&mut record, SATURATED, SOLUTION, |round| {
         completes(round, 60_000);
     });
     judged(&record, Invalid, &["37,500", "20,000", "Little"]);
@@ -187,8 +185,16 @@ fn another_load_than_the_claims_is_not_believed() {
 }
 
 #[test]
-fn a_setting_that_the_chapter_lost_is_not_a_crash() {
+fn a_scenario_that_the_chapter_lost_is_not_a_crash() {
     let mut record = record();
     record.chapter.scenarios.clear();
     assert_eq!(analyse(&record).verdict.kind, Invalid);
+}
+
+#[test]
+fn a_chapter_that_claims_no_gain_says_nothing() {
+    for none in [1.0, 0.5] {
+        let words = ["which is none", "chapter.toml"];
+        judged(&claims_at_least(none), Invalid, &words);
+    }
 }

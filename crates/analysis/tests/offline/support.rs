@@ -1,32 +1,24 @@
-//! Records and outcomes of runs that never ran, for the tests of what is made of them.
+//! Records and outcomes of runs that never ran, for the tests of what is made of them: here, and in
+//! the reports' tests.
 
 use std::collections::BTreeMap;
 
 use analysis::statistics::{Side, abba};
 use measurement::{
     chapter_file::ChapterFile,
-    claim::{PROBLEM, SOLUTION},
+    claim::{Claim, Claims, PROBLEM, SOLUTION},
     environment::Environment,
     outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome},
     profile::{Profile, ProfileKind},
     record::{Commit, Purpose, Record, Round},
     reference,
 };
-use report::capture::Capture;
 
-pub(crate) const CHAPTER_1: &str =
-    include_str!("../../../../chapters/1-mutex-held-across-await/chapter.toml");
-pub(crate) const FIGURES: &str = include_str!("../../../../reference/seed-figures.toml");
+const CHAPTER_1: &str = include_str!("../../../../chapters/1-mutex-held-across-await/chapter.toml");
+const FIGURES: &str = include_str!("../../../../reference/seed-figures.toml");
 
 pub(crate) fn chapter() -> ChapterFile {
     ChapterFile::parse(CHAPTER_1, "chapter.toml", 2).unwrap()
-}
-
-/// Writes `text` into the folder that `EVIDENCE_PLOTS` names, if it does, for a person to look at.
-pub(crate) fn keep(name: &str, text: &str) {
-    if let Some(folder) = std::env::var_os("EVIDENCE_PLOTS") {
-        std::fs::write(std::path::Path::new(&folder).join(name), text).unwrap();
-    }
 }
 
 /// `completed` right answers in `seconds`, each after about `ms`.
@@ -110,14 +102,14 @@ pub(crate) fn record() -> Record {
         let answers = 28_500 + [0, 140, 20, 90, 60, 210, 30, 150, 80, 40, 120, 90][index];
         rounds.push(match side {
             Side::Problem => round(
-                Purpose::Effect,
+                Purpose::Claim,
                 PROBLEM,
                 "saturated",
                 1.0,
                 outcome(1_000, 32, 1.6, 1_050.0),
             ),
             Side::Solution => round(
-                Purpose::Effect,
+                Purpose::Claim,
                 SOLUTION,
                 "saturated",
                 1_000.0,
@@ -126,14 +118,14 @@ pub(crate) fn record() -> Record {
         });
     }
     rounds.push(round(
-        Purpose::Bound,
+        Purpose::Claim,
         PROBLEM,
         "published",
         1.0,
         outcome(3_000, 80, 4.0, 2_700.0),
     ));
     rounds.push(round(
-        Purpose::Bound,
+        Purpose::Claim,
         SOLUTION,
         "published",
         330.0,
@@ -147,6 +139,7 @@ pub(crate) fn record() -> Record {
             hash: "60047d4c1f1f1b1c7a3d1a8f0c2b9d6e5f4a3b2c".to_owned(),
             dirty: false,
         },
+        variant: SOLUTION.to_owned(),
         environment: Environment {
             cpu_model: "Example CPU 9000 @ 2.40GHz".to_owned(),
             cpus_usable: 2,
@@ -176,12 +169,7 @@ pub(crate) fn record() -> Record {
     }
 }
 
-pub(crate) fn profile(
-    variant: &str,
-    kind: ProfileKind,
-    samples: u64,
-    capacity: Option<u64>,
-) -> Profile {
+fn profile(variant: &str, kind: ProfileKind, samples: u64, capacity: Option<u64>) -> Profile {
     Profile {
         variant: variant.to_owned(),
         kind,
@@ -199,44 +187,10 @@ pub(crate) fn profile(
     }
 }
 
-/// That run with the stacks of its profiles.
-pub(crate) fn capture() -> Capture {
-    let waiting =
-        "request;read;tokio::sync::Mutex::lock 19970\nrequest;read;tokio::time::sleep 30\n";
-    let calling = "request;read;tokio::time::sleep 20000\n";
-    let serving = "runtime;poll;hyper::dispatch;read 410\nruntime;park;epoll_wait 300\n";
-    let folded = [
-        ("problem.cpu.folded", "runtime;park;epoll_wait 9\n"),
-        ("problem.await.folded", waiting),
-        ("solution.cpu.folded", serving),
-        ("solution.await.folded", calling),
-    ];
-    Capture {
-        record: record(),
-        folded: folded
-            .map(|(name, text)| (name.to_owned(), text.to_owned()))
-            .into(),
-    }
-}
-
-/// Changes every round of the purpose and variant.
-pub(crate) fn change(
-    record: &mut Record,
-    purpose: Purpose,
-    variant: &str,
-    mut edit: impl FnMut(&mut Round),
-) {
-    let chosen = record
-        .rounds
-        .iter_mut()
-        .filter(|round| round.purpose == purpose && round.variant == variant);
-    for round in chosen {
-        edit(round);
-    }
-}
-
-/// Makes a round answer so many times.
-pub(crate) fn completes(round: &mut Round, completed: u64) {
-    round.outcome.completed = completed;
-    round.outcome.requests_per_second = completed as f64 / round.outcome.seconds;
+/// Changes the claims of a record; the list must still be one that can be judged.
+#[track_caller]
+pub(crate) fn claiming(record: &mut Record, edit: impl FnOnce(&mut Vec<Claim>)) {
+    let mut claims: Vec<Claim> = record.chapter.claims.clone().into();
+    edit(&mut claims);
+    record.chapter.claims = Claims::try_from(claims).unwrap();
 }

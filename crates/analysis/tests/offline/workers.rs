@@ -1,5 +1,5 @@
-//! A claim about how many CPUs a service uses: users that follow from the machine, a
-//! prediction from what was counted, and machines on which there is nothing to see.
+//! A claim about how many CPUs a service uses: a prediction from what was counted, and machines on
+//! which there is nothing to see.
 
 use crate::support::{outcome, record, round};
 use analysis::{
@@ -7,16 +7,15 @@ use analysis::{
     statistics::{Side, abba},
     verdict::{VerdictKind, analyse},
 };
-use bench::placement::Placement;
 use measurement::{
     attempt::{Attempt, Observed, Trial},
     chapter_file::ChapterFile,
-    claim::{PROBLEM, SOLUTION},
+    claim::{EXERCISE, PROBLEM, Role, SOLUTION},
     outcome::Outcome,
     record::{Purpose, Record, Round},
 };
 
-const CHAPTER_6: &str = include_str!("../../../../chapters/6-cpu-group-limit/chapter.toml");
+const CHAPTER_6: &str = include_str!("../../../../chapters/6-processor-group-limit/chapter.toml");
 
 fn chapter() -> ChapterFile {
     ChapterFile::parse(CHAPTER_6, "chapter.toml", 2).unwrap()
@@ -55,8 +54,8 @@ fn run(few: u32, few_per_second: f64, many_per_second: f64) -> Record {
     record.rounds = (0..2 * record.chapter.rounds.equal_pairs)
         .map(|_| solution(Purpose::Equal))
         .chain(abba(6).map(|side| match side {
-            Side::Problem => worked(Purpose::Effect, PROBLEM, few, 2, few_per_second),
-            Side::Solution => solution(Purpose::Effect),
+            Side::Problem => worked(Purpose::Claim, PROBLEM, few, 2, few_per_second),
+            Side::Solution => solution(Purpose::Claim),
         }))
         .collect();
     record
@@ -69,39 +68,6 @@ fn judged(record: &Record, kind: VerdictKind, words: &str) {
     println!("{}: {reason}", analysis.verdict.kind);
     assert_eq!(analysis.verdict.kind, kind, "{reason}");
     assert!(reason.contains(words), "{words:?} is not in: {reason}");
-}
-
-#[test]
-fn users_follow_from_the_cpus() {
-    let file = chapter();
-    let users = 3 * 2;
-    assert_eq!(file.load.users, users);
-    assert!(
-        file.scenarios
-            .values()
-            .all(|scenario| scenario.users == users)
-    );
-    // What was recorded on another machine stays as it was.
-    let mut elsewhere = file.clone();
-    elsewhere.load.users = 528;
-    let json = serde_json::to_string(&elsewhere).unwrap();
-    let again: ChapterFile = serde_json::from_str(&json).unwrap();
-    assert_eq!(again.load.users, 528);
-}
-
-#[test]
-fn a_setting_without_users_of_either_kind_is_refused() {
-    let none = CHAPTER_6.replacen("users_per_processor = 3\n", "", 1);
-    let said = ChapterFile::parse(&none, "chapter.toml", 2).unwrap_err();
-    assert!(said.to_string().contains("users_per_cpu"), "{said}");
-}
-
-#[test]
-fn server_and_generator_share_all_cpus() {
-    let placement = Placement::of_chapter(&chapter());
-    assert!(placement.server.is_empty() && placement.generator.is_empty());
-    let apart = Placement::of_chapter(&crate::support::chapter());
-    assert_eq!(apart, Placement::apart());
 }
 
 #[test]
@@ -121,9 +87,10 @@ fn cpus_that_gain_too_little_do_not() {
 #[test]
 fn dearer_requests_explain_a_smaller_gain() {
     let record = run(1, 100.0, 185.0);
-    let law = analyse(&record).law.unwrap();
+    let analysis = analyse(&record);
+    let law = analysis.of(Role::Prediction).next().unwrap();
     // 2 CPUs of 3 s each for 555 answers, against 1 for 300: 1.081 times as dear.
-    assert!((law.predicted - 1.85).abs() < 1e-9, "{law:?}");
+    assert!((law.ratio.unwrap() - 1.85).abs() < 1e-9, "{law:?}");
     judged(&record, VerdictKind::Proved, "1.85");
 }
 
@@ -139,24 +106,27 @@ fn a_machine_on_which_the_problem_sees_all_cannot_show_it() {
 #[test]
 fn an_exercise_cannot_be_graded_where_the_problem_has_no_fault() {
     let users = chapter().scenario("check").unwrap().users;
-    let observed = |outcome: Outcome, share| Observed {
-        database_records: None,
-        afterwards: None,
-        calls: Some(outcome.completed),
-        outcome,
-        root_cause: Some(share),
-        limited: std::collections::BTreeMap::new(),
-        panics: Vec::new(),
-        ended: false,
-        throttled_s: None,
+    let observed = |variant: &str, outcome: Outcome, share: f64| {
+        let calls = Some(outcome.completed);
+        let mut round = round(Purpose::Claim, variant, "check", 0.0, outcome);
+        round.readings = [("workers_match_cpus".to_owned(), share)].into();
+        Observed {
+            round,
+            calls,
+            database_records: None,
+            afterwards: None,
+            panics: Vec::new(),
+            ended: false,
+        }
     };
     for (problem, kind, words) in [
         (0.5, GradeKind::Passed, "1.9"),
         (1.0, GradeKind::Invalid, "cannot show the fault"),
     ] {
         let trial = Trial {
-            exercise: observed(outcome(users, 380, 2.0, 30.0), 1.0),
-            problem: observed(outcome(users, 200, 2.0, 60.0), problem),
+            exercise: observed(EXERCISE, outcome(users, 380, 2.0, 30.0), 1.0),
+            problem: observed(PROBLEM, outcome(users, 200, 2.0, 60.0), problem),
+            counted: Vec::new(),
             optimised: true,
         };
         let grade = grade(&chapter(), &Attempt::Ran(Box::new(trial)));

@@ -1,10 +1,12 @@
 //! Somebody else's figures stay theirs, and a wrong pointer to them is named.
 
-use crate::support::{FIGURES, chapter};
+use crate::chapter_file::{CHAPTER_1, parse};
 use measurement::{
     chapter_file::Reference,
     reference::{ReferenceError, look_up},
 };
+
+const FIGURES: &str = include_str!("../../../../reference/seed-figures.toml");
 
 fn pointing_to(source: &str, figure: &str) -> Vec<Reference> {
     vec![Reference {
@@ -17,7 +19,8 @@ fn pointing_to(source: &str, figure: &str) -> Vec<Reference> {
 
 #[test]
 fn chapter_1_points_to_figures_that_exist() {
-    let published = look_up(FIGURES, "seed-figures.toml", &chapter().reference).unwrap();
+    let chapter = parse(CHAPTER_1).unwrap();
+    let published = look_up(FIGURES, "seed-figures.toml", &chapter.reference).unwrap();
     let values: Vec<_> = published
         .iter()
         .map(|figure| figure.value.as_str())

@@ -1,0 +1,9 @@
+//! What runs show, from records of runs that never ran. Nothing is started here, so it is one
+//! program.
+
+mod grade;
+mod prediction;
+mod statistics;
+mod support;
+mod verdict;
+mod workers;

@@ -1,0 +1,575 @@
+//! Every way in which a run can end, and some by which one might fool it.
+
+mod validity;
+
+use crate::support::{claiming, outcome, record, round};
+use analysis::{
+    finding::{Finding, ratios},
+    verdict::{Analysis, VerdictKind, analyse},
+};
+use measurement::{
+    claim::{Bound, Claim, Claims, Metric, PROBLEM, Quantity, Role, SOLUTION},
+    law::{Amdahl, Law},
+    outcome::GeneratorKind,
+    record::{Purpose, Record, Round},
+};
+use rand::Rng as _;
+use rand_pcg::Pcg32;
+
+use self::VerdictKind::{Inconclusive, Invalid, Proved, Refuted};
+
+#[track_caller]
+fn judged(record: &Record, kind: VerdictKind, words: &[&str]) -> Analysis {
+    let analysis = analyse(record);
+    let reason = &analysis.verdict.reason;
+    println!("{}: {reason}", analysis.verdict.kind);
+    assert_eq!(analysis.verdict.kind, kind, "{reason}");
+    for word in words {
+        assert!(reason.contains(word), "{word:?} is not in: {reason}");
+    }
+    assert_eq!(reason.lines().count(), 1, "{reason}");
+    assert!(reason.ends_with('.'), "{reason}");
+    assert!(
+        !reason.contains("NaN") && !reason.contains("inf "),
+        "{reason}"
+    );
+    analysis
+}
+
+/// The scenario of the effect, and the other one in which something is claimed.
+const SATURATED: &str = "saturated";
+const PUBLISHED: &str = "published";
+
+/// Changes every round of the variant that a claim in the scenario is judged by.
+fn change(record: &mut Record, scenario: &str, variant: &str, mut edit: impl FnMut(&mut Round)) {
+    let chosen = record.rounds.iter_mut().filter(|round| {
+        round.purpose == Purpose::Claim && round.scenario == scenario && round.variant == variant
+    });
+    for round in chosen {
+        edit(round);
+    }
+}
+
+/// Makes a round answer so many times.
+fn completes(round: &mut Round, completed: u64) {
+    round.outcome.completed = completed;
+    round.outcome.requests_per_second = completed as f64 / round.outcome.seconds;
+}
+
+/// Gives the solution's rounds so many answers, in turn.
+fn solution_completes(record: &mut Record, counts: &[u64]) {
+    let mut counts = counts.iter().cycle();
+    change(record, SATURATED, SOLUTION, |round| {
+        completes(round, *counts.next().unwrap());
+    });
+}
+
+/// Changes the chapter's effect.
+fn effect(record: &mut Record, edit: impl FnOnce(&mut Claim)) {
+    claiming(record, |claims| {
+        let mut effects = claims.iter_mut().filter(|claim| claim.role == Role::Effect);
+        edit(effects.next().unwrap());
+    });
+}
+
+/// The claim's ratio, so that a test can come near it with whole answers.
+fn claims_at_least(at_least: f64) -> Record {
+    let mut record = record();
+    effect(&mut record, |effect| {
+        effect.ratio = Some(Bound::at_least(at_least));
+    });
+    record
+}
+
+/// What was found of the prediction in a scenario.
+fn predicted<'a>(analysis: &'a Analysis, scenario: &str) -> &'a Finding {
+    let mut predictions = analysis.of(Role::Prediction);
+    predictions
+        .find(|finding| finding.claim.scenario() == scenario)
+        .unwrap()
+}
+
+#[test]
+fn a_run_as_it_should_go_is_proved() {
+    let analysis = judged(
+        &record(),
+        Proved,
+        &["1 against 1,000", "300", "95 % interval"],
+    );
+    let effect = analysis.effect().unwrap();
+    let (low, high) = effect.interval.unwrap();
+    assert!(low <= effect.ratio.unwrap() && effect.ratio.unwrap() <= high);
+    assert!(
+        (880.0..900.0).contains(&effect.ratio.unwrap()),
+        "{effect:?}"
+    );
+    assert!(
+        (0.0..0.05).contains(&effect.noise_floor.unwrap()),
+        "{effect:?}"
+    );
+    assert!((analysis.prediction.as_ref().unwrap().ratio - 1_000.0).abs() < 1e-6);
+    let published = predicted(&analysis, PUBLISHED);
+    let share = published.measured.unwrap() / published.ratio.unwrap();
+    assert!((0.95..1.0).contains(&share), "{published:?}");
+    assert!(
+        analysis
+            .findings
+            .iter()
+            .all(|finding| finding.holds != Some(false))
+    );
+}
+
+#[test]
+fn the_same_record_is_always_judged_alike() {
+    assert_eq!(analyse(&record()), analyse(&record()));
+}
+
+#[test]
+fn an_interval_that_touches_the_claim_from_above_is_proved() {
+    let mut record = claims_at_least(875.0);
+    solution_completes(&mut record, &[28_000]);
+    judged(&record, Proved, &["875"]);
+}
+
+/// A run whose law is Amdahl's, from a profile that predicts so much; 890 times are measured.
+fn predicting(ratio: f64) -> Record {
+    let mut record = record();
+    claiming(&mut record, |claims| {
+        claims.retain(|claim| claim.scenario() == SATURATED);
+        let predictions = claims.iter_mut();
+        for claim in predictions.filter(|claim| claim.role == Role::Prediction) {
+            claim.within = Some(0.15);
+        }
+    });
+    record.chapter.law = Law::Amdahl(Amdahl {
+        frames: vec!["malloc".to_owned()],
+        removes: "allocating".to_owned(),
+    });
+    record.profiles[0].frames_share = Some(1.0 - 1.0 / ratio);
+    record
+}
+
+#[test]
+fn a_gain_near_the_law_or_beyond_its_lower_bound_is_proved() {
+    let found = |ratio| {
+        let analysis = judged(&predicting(ratio), Proved, &[]);
+        predicted(&analysis, SATURATED).clone()
+    };
+    let (near, beyond) = (found(1_000.0), found(500.0));
+    assert_eq!(near.holds, Some(true), "{near:?}");
+    assert!(near.off().unwrap().abs() < 0.15, "{near:?}");
+    assert_eq!(beyond.holds, Some(true), "{beyond:?}");
+    assert!(beyond.off().unwrap() > 0.15, "{beyond:?}");
+}
+
+#[test]
+fn a_gain_that_falls_short_of_the_law_is_inconclusive() {
+    let words = ["the law predicts 1,200 times", "26 % apart", "at most 15 %"];
+    judged(&predicting(1_200.0), Inconclusive, &words);
+}
+
+#[test]
+fn a_law_that_is_no_lower_bound_is_not_exceeded_either() {
+    // A problem that is slower than the law has it makes the gain larger than the law has it.
+    let mut record = record();
+    claiming(&mut record, |claims| {
+        claims.retain(|claim| claim.role != Role::Prediction || claim.scenario() == PUBLISHED);
+    });
+    change(&mut record, PUBLISHED, PROBLEM, |round| {
+        completes(round, 70);
+    });
+    let words = ["in the scenario `published`", "at most 5.0 %"];
+    let analysis = judged(&record, Inconclusive, &words);
+    let found = predicted(&analysis, PUBLISHED);
+    assert!(found.off().unwrap() > 0.05, "{found:?}");
+    assert_eq!(found.holds, Some(false));
+}
+
+#[test]
+fn a_prediction_that_is_only_told_changes_no_verdict() {
+    // Half of what was measured, twice of it, and nothing at all.
+    for ratio in [400.0, 1_800.0, 1.0] {
+        let mut record = predicting(ratio);
+        claiming(&mut record, |claims| {
+            for claim in &mut *claims {
+                claim.within = None;
+            }
+        });
+        let analysis = judged(&record, Proved, &[]);
+        let told = predicted(&analysis, SATURATED);
+        assert_eq!(told.holds, None);
+        assert!((told.ratio.unwrap() - ratio).abs() < 1e-6, "{told:?}");
+        assert!((880.0..900.0).contains(&told.measured.unwrap()), "{told:?}");
+    }
+}
+
+#[test]
+fn a_missed_prediction_of_a_restless_machine_says_nothing() {
+    let mut record = predicting(1_200.0);
+    // Equal servers that lie 9 % apart: more than half of the 15 % that are allowed.
+    completes(&mut record.rounds[0], 26_500);
+    judged(&record, Invalid, &["9.1 %", "1,200 times", "within 15 %"]);
+    // What the prediction holds in spite of is no reason.
+    let mut near = predicting(1_000.0);
+    completes(&mut near.rounds[0], 26_500);
+    judged(&near, Proved, &[]);
+}
+
+// Guardrails, and further effects.
+
+/// What a fix may not cost, judged in a proof.
+fn guardrail(edit: impl FnOnce(&mut Claim)) -> Record {
+    let mut record = record();
+    claiming(&mut record, |claims| {
+        let mut guardrail = claims[0].clone();
+        guardrail.role = Role::Guardrail;
+        guardrail.name = Some("threads of the process".to_owned());
+        guardrail.quantity = Some(Quantity::Counter("process_threads".to_owned()));
+        (guardrail.problem, guardrail.solution) = (None, Some(Bound::at_most(48.0)));
+        edit(&mut guardrail);
+        claims.push(guardrail);
+    });
+    for round in &mut record.rounds {
+        round.readings.insert("process_threads".to_owned(), 20.0);
+    }
+    record
+}
+
+fn threads(record: &mut Record, number: f64) {
+    change(record, SATURATED, SOLUTION, |round| {
+        round.readings.insert("process_threads".to_owned(), number);
+    });
+}
+
+#[test]
+fn a_guardrail_that_is_broken_is_inconclusive() {
+    let mut record = guardrail(|_| ());
+    judged(&record, Proved, &[]);
+    threads(&mut record, 517.0);
+    let words = ["threads of the process: 517 in the fix", "at most 48"];
+    judged(&record, Inconclusive, &words);
+}
+
+#[test]
+fn a_guardrail_of_checks_alone_is_not_proved() {
+    use measurement::claim::JudgedBy::{Check, Prove};
+    let mut of_checks = guardrail(|claim| claim.only = Some(Check));
+    threads(&mut of_checks, 517.0);
+    let analysis = judged(&of_checks, Proved, &[]);
+    assert_eq!(analysis.of(Role::Guardrail).count(), 0);
+    let mut of_proofs = guardrail(|claim| claim.only = Some(Prove));
+    threads(&mut of_proofs, 517.0);
+    judged(&of_proofs, Inconclusive, &["517"]);
+}
+
+#[test]
+fn a_guardrail_is_left_out_only_where_it_is_not_reported_and_may_be() {
+    let silence = |record: &mut Record| {
+        for round in &mut record.rounds {
+            round.readings.remove("process_threads");
+        }
+    };
+    let mut optional = guardrail(|claim| claim.where_reported = true);
+    threads(&mut optional, 517.0);
+    judged(&optional, Inconclusive, &["517"]);
+    silence(&mut optional);
+    judged(&optional, Proved, &[]);
+    // Where some rounds report it, the others have to.
+    let mut partly = guardrail(|claim| claim.where_reported = true);
+    threads(&mut partly, 517.0);
+    partly.rounds[4].readings.remove("process_threads");
+    judged(&partly, Invalid, &["did not report `process_threads`"]);
+    let mut needed = guardrail(|_| ());
+    silence(&mut needed);
+    judged(&needed, Invalid, &["did not report `process_threads`"]);
+}
+
+#[test]
+fn a_guardrail_may_be_about_what_a_fix_keeps() {
+    let keeps = |at_least: f64| {
+        guardrail(|claim| {
+            claim.quantity = Some(Quantity::Metric(Metric::RequestsPerSecond));
+            claim.name = None;
+            (claim.solution, claim.ratio) = (None, Some(Bound::at_least(at_least)));
+        })
+    };
+    judged(&keeps(0.9), Proved, &[]);
+    judged(
+        &keeps(1_000.0),
+        Inconclusive,
+        &["requests per second", "1,000 times"],
+    );
+}
+
+#[test]
+fn a_further_effect_is_judged_by_its_worst_pair() {
+    let further = |at_least: f64| {
+        let mut record = record();
+        claiming(&mut record, |claims| {
+            let mut other = claims[1].clone();
+            other.scenario = Some(PUBLISHED.to_owned());
+            other.ratio = Some(Bound::at_least(at_least));
+            claims.push(other);
+        });
+        // A second pair, which gains less: 262.5 times beside 265.
+        let mut pair: Vec<Round> = record.rounds[14..].to_vec();
+        completes(&mut pair[1], 21_000);
+        record.rounds.extend(pair.into_iter().rev());
+        record
+    };
+    judged(&further(262.0), Proved, &[]);
+    // Two pairs make no interval.
+    let words = [
+        "in the scenario `published`",
+        "pairs from 262",
+        "at least 263 times",
+    ];
+    judged(&further(263.0), Inconclusive, &words);
+}
+
+// Inconclusive.
+
+#[test]
+fn no_gain_is_inconclusive() {
+    let mut record = record();
+    solution_completes(&mut record, &[31, 32, 33]);
+    judged(&record, Inconclusive, &["no gain", "equal servers differ"]);
+}
+
+#[test]
+fn a_gain_within_the_noise_is_no_gain() {
+    let mut record = record();
+    record.rounds[0].outcome.completed = 20_000;
+    record.rounds[0].outcome.requests_per_second = 12_500.0;
+    solution_completes(&mut record, &[40, 41, 42]);
+    judged(&record, Inconclusive, &["no gain"]);
+}
+
+#[test]
+fn an_interval_that_straddles_the_claim_says_so() {
+    let mut record = claims_at_least(900.0);
+    solution_completes(&mut record, &[28_000, 28_900, 29_700]);
+    judged(&record, Inconclusive, &["straddles", "900", "--pairs 12"]);
+}
+
+#[test]
+fn a_solution_far_from_the_law_is_inconclusive() {
+    let mut record = record();
+    change(&mut record, PUBLISHED, SOLUTION, |round| {
+        completes(round, 18_000);
+    });
+    let words = [
+        "`published`",
+        "predicts 273 times",
+        "225 was measured",
+        "17 % apart",
+        "5.0 %",
+    ];
+    judged(&record, Inconclusive, &words);
+}
+
+#[test]
+fn a_machine_that_cannot_show_it_is_told_so() {
+    let mut regions = record();
+    regions.chapter.conditions.numa_nodes_at_least = 2;
+    judged(&regions, Inconclusive, &["this machine", "NUMA nodes"]);
+    let mut cpus = record();
+    cpus.chapter.conditions.cpus_at_least = 4;
+    judged(&cpus, Inconclusive, &["this machine", "4 CPUs"]);
+}
+
+// Refuted.
+
+#[test]
+fn a_root_cause_that_contradicts_refutes() {
+    let mut problem = record();
+    change(&mut problem, SATURATED, PROBLEM, |round| {
+        round
+            .readings
+            .insert("database_calls_in_flight_peak".into(), 2.0);
+    });
+    judged(&problem, Refuted, &["was 2 in the problem", "at most 1"]);
+    let mut solution = record();
+    change(&mut solution, SATURATED, SOLUTION, |round| {
+        round
+            .readings
+            .insert("database_calls_in_flight_peak".into(), 899.0);
+    });
+    judged(&solution, Refuted, &["was 899 in the fix", "at least 900"]);
+}
+
+#[test]
+fn any_root_cause_that_contradicts_refutes() {
+    let mut record = guardrail(|claim| {
+        claim.role = Role::RootCause;
+        claim.problem = Some(Bound::at_least(10.0));
+    });
+    judged(&record, Proved, &[]);
+    threads(&mut record, 517.0);
+    judged(
+        &record,
+        Refuted,
+        &["threads of the process was 517 in the fix"],
+    );
+}
+
+#[test]
+fn a_root_cause_counted_apart_is_read_off_its_own_rounds() {
+    let mut record = record();
+    claiming(&mut record, |claims| {
+        claims[0].scenario = Some("check".to_owned());
+    });
+    for (variant, peak) in [(PROBLEM, 1.0), (SOLUTION, 180.0)] {
+        let outcome = outcome(200, 40, 2.0, 51.0);
+        let own = round(Purpose::RootCause, variant, "check", peak, outcome);
+        record.rounds.push(own);
+    }
+    // What the effect's rounds count says nothing of it.
+    change(&mut record, SATURATED, SOLUTION, |round| {
+        round.readings.clear();
+    });
+    let analysis = judged(&record, Proved, &["1 against 180"]);
+    assert_eq!(analysis.root_cause().unwrap().users, 200);
+    let own = record.rounds.last_mut().unwrap();
+    own.readings
+        .insert("database_calls_in_flight_peak".into(), 179.0);
+    judged(&record, Refuted, &["was 179 in the fix", "at least 180"]);
+}
+
+#[test]
+fn one_round_that_breaks_the_limit_is_enough() {
+    let mut record = record();
+    let last = record.rounds.iter_mut().rev();
+    let round = last
+        .filter(|round| round.scenario == SATURATED && round.variant == PROBLEM)
+        .last()
+        .unwrap();
+    round
+        .readings
+        .insert("database_calls_in_flight_peak".into(), 3.0);
+    judged(&record, Refuted, &["was 3"]);
+}
+
+#[test]
+fn a_gain_surely_below_the_claim_refutes() {
+    let mut record = record();
+    solution_completes(&mut record, &[320, 330, 340]);
+    judged(&record, Refuted, &["300"]);
+}
+
+#[test]
+fn a_loss_refutes() {
+    let mut record = record();
+    change(&mut record, SATURATED, SOLUTION, |round| {
+        completes(round, 3);
+    });
+    judged(&record, Refuted, &["10.7 times worse"]);
+}
+
+// Order.
+
+#[test]
+fn a_wrong_answer_comes_before_what_the_figures_say() {
+    let mut record = record();
+    change(&mut record, SATURATED, SOLUTION, |round| {
+        completes(round, 60_000);
+        round.outcome.wrong_answers = 60_000;
+        round.readings.clear();
+        round.outcome.generator.cpu_share = Some(1.0);
+    });
+    judged(&record, Invalid, &["wrong answers"]);
+}
+
+#[test]
+fn an_invalid_run_refutes_nothing() {
+    let mut record = record();
+    change(&mut record, SATURATED, PROBLEM, |round| {
+        round
+            .readings
+            .insert("database_calls_in_flight_peak".into(), 500.0);
+    });
+    record.environment.optimised = false;
+    judged(&record, Invalid, &["optimised"]);
+}
+
+// Effects on latency.
+
+#[test]
+fn a_smaller_latency_is_a_larger_ratio() {
+    let mut record = claims_at_least(10.0);
+    effect(&mut record, |effect| {
+        effect.quantity = Some(Quantity::Metric(Metric::P99Ms));
+    });
+    let analysis = judged(&record, Proved, &["99th percentile"]);
+    assert!(analysis.effect().unwrap().ratio.unwrap() > 15.0);
+    change(&mut record, SATURATED, SOLUTION, |round| {
+        round.outcome.latency.quantiles.clear();
+    });
+    judged(&record, Invalid, &["pair 1"]);
+}
+
+// Anything at all.
+
+/// Claims so much, if that is a claim at all.
+fn claim_at_least(record: &mut Record, at_least: f64) {
+    let mut claims: Vec<Claim> = record.chapter.claims.clone().into();
+    claims[1].ratio = Some(Bound::at_least(at_least));
+    if let Ok(claims) = Claims::try_from(claims) {
+        record.chapter.claims = claims;
+    }
+}
+
+/// Puts nonsense into places chosen at random: whatever comes of it, only a
+/// sound record is ever proved, and nothing panics or prints nonsense.
+#[test]
+fn no_nonsense_is_ever_proved() {
+    const NONSENSE: [f64; 8] = [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e-300, 1e300, 1e9, 0.5];
+    let mut random = Pcg32::new(11, 1);
+    let mut below = move |n: usize| random.next_u32() as usize % n;
+    for _ in 0..400 {
+        let mut record = record();
+        for _ in 0..=below(3) {
+            let value = NONSENSE[below(NONSENSE.len())];
+            let index = below(record.rounds.len());
+            let kinds = below(11);
+            let round = &mut record.rounds[index];
+            match kinds {
+                0 => round.outcome.requests_per_second = value,
+                1 => round.outcome.seconds = value,
+                2 => round.outcome.completed = below(3) as u64,
+                3 => round.outcome.generator.cpu_share = Some(value),
+                4 => round.throttled_s = Some(value),
+                5 => round
+                    .readings
+                    .values_mut()
+                    .for_each(|reading| *reading = value),
+                6 => round.readings.clear(),
+                7 => round.outcome.errors = [("closed".to_owned(), 1)].into(),
+                8 => round.variant = "exercise".into(),
+                9 => drop(record.rounds.remove(index)),
+                _ => claim_at_least(&mut record, value),
+            }
+        }
+        let analysis = analyse(&record);
+        let reason = &analysis.verdict.reason;
+        assert!(
+            !reason.contains("NaN") && !reason.contains("inf"),
+            "{reason}"
+        );
+        if analysis.verdict.kind == Proved {
+            let effect = analysis.effect().unwrap();
+            let (low, high) = effect.interval.unwrap();
+            let claimed = effect.claim.ratio.unwrap().number;
+            assert!(low >= claimed && high.is_finite(), "{reason}");
+            let pairs = ratios(&effect.claim, &record.pairs(&record.effect_rounds()));
+            assert!(pairs.iter().all(Option::is_some) && pairs.len() >= 6);
+            assert_eq!(analysis.root_cause().unwrap().holds, Some(true));
+            assert!(
+                record
+                    .rounds
+                    .iter()
+                    .all(|round| round.outcome.errors.is_empty())
+            );
+        }
+    }
+}

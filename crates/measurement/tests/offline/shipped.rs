@@ -1,0 +1,74 @@
+//! The chapters of this repository, and what was recorded of each.
+
+use std::{fs, path::PathBuf};
+
+use measurement::{chapter_file::ChapterFile, record::Record};
+
+fn root() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "..", ".."].iter().collect()
+}
+
+fn chapters() -> Vec<ChapterFile> {
+    let folders = fs::read_dir(root().join("chapters")).unwrap();
+    let files = folders
+        .map(|entry| entry.unwrap().path().join("chapter.toml"))
+        .filter(|path| path.is_file());
+    let mut chapters: Vec<ChapterFile> = files
+        .map(|path| {
+            let read = ChapterFile::read(&path, &path.to_string_lossy(), 2);
+            read.unwrap_or_else(|error| panic!("{error}"))
+        })
+        .collect();
+    chapters.sort_by_key(|chapter| chapter.chapter);
+    chapters
+}
+
+fn recorded(chapter: u32) -> Record {
+    let path = root().join(format!("flamegraphs/chapter{chapter}/capture.json"));
+    let text = fs::read_to_string(&path).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("chapter {chapter}: {error}"))
+}
+
+#[test]
+fn every_chapter_can_be_read() {
+    let numbers: Vec<u32> = chapters().iter().map(|chapter| chapter.chapter).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn every_record_is_of_this_layout() {
+    for chapter in chapters() {
+        let record = recorded(chapter.chapter);
+        assert_eq!(record.format, 2, "chapter {}", chapter.chapter);
+        assert_eq!(record.format, Record::FORMAT);
+        assert_eq!(record.chapter.chapter, chapter.chapter);
+        assert!(!record.rounds.is_empty(), "chapter {}", chapter.chapter);
+    }
+}
+
+#[test]
+fn every_record_is_of_the_claims_that_the_chapter_makes() {
+    for chapter in chapters() {
+        let record = recorded(chapter.chapter);
+        let claimed: Vec<_> = chapter.claims.iter().collect();
+        let recorded: Vec<_> = record.chapter.claims.iter().collect();
+        assert_eq!(recorded, claimed, "chapter {}", chapter.chapter);
+    }
+}
+
+#[test]
+fn every_claim_has_rounds_on_record() {
+    for chapter in chapters() {
+        let record = recorded(chapter.chapter);
+        for claim in chapter.claims.iter().filter(|claim| claim.is_proved()) {
+            let rounds = record.rounds_of(claim);
+            for variant in ["problem", "solution"] {
+                assert!(
+                    rounds.iter().any(|round| round.variant == variant),
+                    "chapter {}: no round of the {variant} for {claim:?}",
+                    chapter.chapter
+                );
+            }
+        }
+    }
+}
