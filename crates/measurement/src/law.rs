@@ -122,7 +122,7 @@ pub struct Little {
 /// This bound is for writes that lie evenly, as the embedded generator sends them. Where they fall
 /// at random, a share `w` follows another write directly and shares its barrier, so that 1/(1 - w)
 /// times as many pass. Without a held lock `N` users who think for `Z` get λ ≤ N/(Z + (1 - w)T),
-/// because a write makes no call (the response time law, as for [`super::Little`]).
+/// because a write makes no call (the response time law, as for [`Little`]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Barrier {

@@ -2,7 +2,7 @@
 //!
 //! The machine is emulated, so nothing here is a time. It is all counts: pages by region, loads by
 //! the region of CPU and memory, workers by CPU. No noise touches a count, so one run of
-//! each variant is enough, and [`judge`] needs no statistics.
+//! each variant is enough, and the judgement needs no statistics.
 
 use std::collections::{BTreeMap, BTreeSet};
 
