@@ -2,19 +2,16 @@
 
 use std::io::Read;
 use std::net::TcpListener;
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use bench::server::{Launch, Server, get};
-use loadgen::interrupt::Interrupt;
+use bench::server::{Server, get};
+use bench::testing::{self, TIME_OUT};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter1");
-const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn start(variant: &str) -> Server {
-    let launch = Launch::of(Path::new(PROGRAM), variant);
-    Server::start(&launch, &Interrupt::new()).expect("the server starts")
+    testing::start(PROGRAM, variant, 0, &[])
 }
 
 fn run(arguments: &[&str]) -> Output {
@@ -29,12 +26,7 @@ fn run(arguments: &[&str]) -> Output {
 fn a_taken_port_is_one_sentence_with_the_way_out() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = taken.local_addr().expect("bound").port().to_string();
-    for option in ["--port", "--admin-port"] {
-        let other = if option == "--port" {
-            "--admin-port"
-        } else {
-            "--port"
-        };
+    for (option, other) in [("--port", "--admin-port"), ("--admin-port", "--port")] {
         let output = run(&[option, &port, other, "0"]);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1));
@@ -65,7 +57,7 @@ fn it_ends_when_whoever_started_it_is_gone() {
     drop(child.stdin.take());
     let asked = Instant::now();
     while child.try_wait().expect("a child").is_none() {
-        assert!(asked.elapsed() < TIMEOUT, "it still runs");
+        assert!(asked.elapsed() < TIME_OUT, "it still runs");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -79,7 +71,7 @@ fn a_profile_that_makes_no_sense_is_refused_in_a_sentence() {
         ("/debug/pprof/last", "404"),
         ("/debug/nothing", "404"),
     ] {
-        let refusal = get(server.admin(), path, TIMEOUT).expect_err("refused");
+        let refusal = get(server.admin(), path, TIME_OUT).expect_err("refused");
         assert!(refusal.starts_with(expected), "{path}: {refusal}");
     }
 }
@@ -90,6 +82,7 @@ mod profiles {
 
     use super::*;
     use loadgen::Settings;
+    use loadgen::interrupt::Interrupt;
     use measurement::load::{Exchange, Load};
 
     /// Two hundred users without a pause, until `body` returns.
@@ -110,7 +103,7 @@ mod profiles {
     }
 
     fn ask(admin: SocketAddr, path: &str) -> Vec<u8> {
-        get(admin, path, TIMEOUT).unwrap_or_else(|refusal| panic!("{path}: {refusal}"))
+        get(admin, path, TIME_OUT).unwrap_or_else(|refusal| panic!("{path}: {refusal}"))
     }
 
     #[test]
@@ -161,7 +154,7 @@ mod profiles {
         let admin = server.admin();
         let first = std::thread::spawn(move || ask(admin, "/debug/pprof/profile?seconds=2"));
         std::thread::sleep(Duration::from_millis(500));
-        let refusal = get(admin, "/debug/pprof/profile?seconds=1", TIMEOUT).expect_err("busy");
+        let refusal = get(admin, "/debug/pprof/profile?seconds=1", TIME_OUT).expect_err("busy");
         assert!(refusal.starts_with("409"), "{refusal}");
         first.join().expect("the first profile is not disturbed");
     }
@@ -194,11 +187,7 @@ mod profiles {
                 );
             }
         });
-        assert_eq!(
-            get(server.service(), "/read", TIMEOUT).as_deref(),
-            Ok(&b"6"[..])
-        );
-        let metrics = server.metrics().expect("the admin listener answers");
-        assert_eq!(metrics.count("panics_total"), Some(0));
+        assert_eq!(testing::get(&server, "/read").as_deref(), Ok("6"));
+        assert_eq!(testing::count(&server, "panics_total"), 0);
     }
 }

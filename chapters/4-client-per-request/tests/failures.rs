@@ -2,15 +2,14 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use bench::server::{Launch, Server, get};
-use loadgen::interrupt::Interrupt;
+use bench::server::Server;
+use bench::testing;
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter4");
 const VARIANTS: [&str; 4] = ["problem", "solution", "no-pool", "hyper-shared"];
-const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An upstream that tells its counts once, as the lab asks at the start. Then it only listens,
 /// until the listener that it returns is dropped.
@@ -30,16 +29,12 @@ fn mute_upstream() -> (SocketAddr, JoinHandle<TcpListener>) {
 }
 
 fn start(variant: &str, upstream: SocketAddr) -> Server {
-    let arguments = ["--upstream".to_owned(), format!("http://{upstream}/")];
-    let launch = Launch {
-        arguments: &arguments,
-        ..Launch::of(Path::new(env!("CARGO_BIN_EXE_chapter4")), variant)
-    };
-    Server::start(&launch, &Interrupt::new()).expect("the server starts")
+    let upstream = format!("http://{upstream}/");
+    testing::start(PROGRAM, variant, 0, &["--upstream", &upstream])
 }
 
 fn refusal(server: &Server) -> String {
-    get(server.service(), "/io", TIMEOUT).expect_err("no answer of the upstream")
+    testing::get(server, "/io").expect_err("no answer of the upstream")
 }
 
 #[test]

@@ -1,16 +1,15 @@
 //! What a reader relies on: all variants answer alike and do the work, and they differ in who has
 //! to wait for it.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bench::server::{Launch, Server, get};
-use loadgen::Settings;
-use loadgen::interrupt::Interrupt;
+use bench::server::Server;
+use bench::testing::{assert_answers, load, start, value as read};
 use measurement::load::{Bystander, Exchange, Load};
-use measurement::outcome::{Latency, Outcome};
+use measurement::outcome::Latency;
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter5");
 const VARIANTS: [&str; 6] = [
     "problem",
     "exercise",
@@ -21,48 +20,23 @@ const VARIANTS: [&str; 6] = [
 ];
 const USERS: u32 = 24;
 
-fn start(variant: &str, data_seed: u64) -> Server {
-    let launch = Launch {
-        data_seed,
-        ..Launch::of(Path::new(env!("CARGO_BIN_EXE_chapter5")), variant)
-    };
-    Server::start(&launch, &Interrupt::new()).expect("the server starts")
-}
-
 /// Two seconds of users who never pause.
-fn load(server: &Server, change: impl FnOnce(Load) -> Load) -> Outcome {
-    let load = change(Load {
+fn users() -> Load {
+    Load {
         warm_up: Duration::from_millis(500),
         duration: Duration::from_secs(2),
         ..Load::closed(Exchange::get("/data", "4"), USERS)
-    });
-    let interrupt = Interrupt::new();
-    let settings = Settings::of(&interrupt);
-    let outcome = loadgen::run(server.service(), &load, &settings).expect("it can be sent");
-    assert_eq!(outcome.wrong_answers, 0);
-    assert_eq!(outcome.error_count(), 0);
-    outcome
-}
-
-fn read(server: &Server, metric: &str) -> f64 {
-    let metrics = server.metrics().expect("the admin listener answers");
-    metrics.get(metric).expect("the lab counts it")
+    }
 }
 
 #[test]
 fn all_variants_answer_alike_and_do_the_work() {
-    let timeout = Duration::from_secs(10);
     for (data_seed, answer) in [(0, "4"), (1_000, "1004")] {
         for variant in VARIANTS {
-            let server = start(variant, data_seed);
+            let server = start(PROGRAM, variant, data_seed, &[]);
             for _ in 0..3 {
-                let body = get(server.service(), "/data", timeout);
-                assert_eq!(body.as_deref(), Ok(answer.as_bytes()), "{variant}");
-                let body = get(server.service(), "/ping", timeout);
-                assert_eq!(body.as_deref(), Ok(&b"pong"[..]), "{variant}");
+                assert_answers(&server, variant, &[("/data", answer), ("/ping", "pong")]);
             }
-            let elsewhere = get(server.service(), "/", timeout);
-            assert!(elsewhere.expect_err("no such path").starts_with("404"));
             let runs = read(&server, "work_runs_total");
             assert!((runs - 3.0).abs() < 0.5, "{variant}: {runs} runs");
         }
@@ -71,14 +45,15 @@ fn all_variants_answer_alike_and_do_the_work() {
 
 /// A server under the users with pings beside them, and what the pings waited.
 fn under_load(variant: &str) -> (Server, Latency) {
-    let server = start(variant, 0);
-    let outcome = load(&server, |load| Load {
+    let server = start(PROGRAM, variant, 0, &[]);
+    let with_pings = Load {
         bystander: Some(Bystander {
             exchange: Exchange::get("/ping", "pong"),
             per_second: 100.0,
         }),
-        ..load
-    });
+        ..users()
+    };
+    let outcome = load(&server, &with_pings);
     let bystander = outcome.bystander.expect("it was asked for");
     (server, bystander.latency)
 }
@@ -137,7 +112,7 @@ fn only_a_cure_takes_the_work_from_the_reactors_thread() {
 /// How many connections were begun and not finished, at the median of many looks: where the machine
 /// stops the generator for a moment, some of them are closed late.
 fn open_connections(variant: &str) -> f64 {
-    let server = start(variant, 0);
+    let server = start(PROGRAM, variant, 0, &[]);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
@@ -149,10 +124,11 @@ fn open_connections(variant: &str) -> f64 {
             looks.sort_by(f64::total_cmp);
             looks[looks.len() / 2]
         });
-        load(&server, |load| Load {
+        let strangers = Load {
             keep_alive: false,
-            ..load
-        });
+            ..users()
+        };
+        load(&server, &strangers);
         done.store(true, Ordering::Relaxed);
         watcher.join().expect("the admin listener answers")
     })

@@ -1,17 +1,14 @@
 //! What a reader relies on: all variants answer alike, and each makes the copies and keeps to the
 //! CPUs that it says.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use bench::environment::numa_nodes;
-use bench::server::{Launch, Server, get};
-use loadgen::interrupt::Interrupt;
+use bench::server::Server;
+use bench::testing::{self, TIME_OUT, assert_answers, post};
 use measurement::regions::Placement;
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter7");
 const VARIANTS: [&str; 7] = [
     "problem",
     "exercise",
@@ -21,41 +18,25 @@ const VARIANTS: [&str; 7] = [
     "copies",
     "pinned",
 ];
-const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn start(variant: &str) -> Server {
-    let arguments = ["--texts", "20000"].map(str::to_owned);
-    let launch = Launch {
-        arguments: &arguments,
-        ..Launch::of(Path::new(env!("CARGO_BIN_EXE_chapter7")), variant)
-    };
-    Server::start(&launch, &Interrupt::new()).expect("the server starts")
+    testing::start(PROGRAM, variant, 0, &["--texts", "20000"])
 }
 
 /// What `/check` answers to a body, on a connection of its own.
-fn check(service: SocketAddr, body: &str) -> String {
-    let mut stream = TcpStream::connect(service).expect("it listens");
-    let length = body.len();
-    let request = format!(
-        "POST /check HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
-    );
-    stream.write_all(request.as_bytes()).expect("it reads");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
-    answer.rsplit("\r\n").next().unwrap_or_default().to_owned()
+fn check(server: &Server, body: &str) -> String {
+    testing::ask(server, &post("/check", body, "")).expect("it answers")
 }
 
 /// What a variant says of itself after it was asked on several connections at once.
 fn placement(variant: &str) -> Placement {
     let server = start(variant);
-    let service = server.service();
-    let clients: Vec<_> = (0..8)
-        .map(|_| thread::spawn(move || check(service, "a letter")))
-        .collect();
-    for client in clients {
-        assert_eq!(client.join().expect("it ends"), "false");
-    }
-    let text = get(server.admin(), "/debug/placement", TIMEOUT).expect("it tells");
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| assert_eq!(check(&server, "a letter"), "false"));
+        }
+    });
+    let text = server.ask("/debug/placement", TIME_OUT).expect("it tells");
     serde_json::from_slice(&text).expect("a placement")
 }
 
@@ -75,10 +56,9 @@ fn all_variants_answer_alike() {
             ),
             (String::new(), "false"),
         ] {
-            assert_eq!(check(server.service(), &body), answer, "{variant}: {body}");
+            assert_eq!(check(&server, &body), answer, "{variant}: {body}");
         }
-        let elsewhere = get(server.service(), "/chess", TIMEOUT);
-        assert!(elsewhere.expect_err("no such path").starts_with("404"));
+        assert_answers(&server, variant, &[]);
     }
 }
 

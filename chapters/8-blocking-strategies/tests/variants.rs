@@ -1,14 +1,13 @@
 //! What a reader relies on: all variants answer alike, keep a body in every way by every strategy,
 //! and differ in whether the reactor waits for files.
 
-use std::path::Path;
 use std::time::Duration;
 
-use bench::server::{Launch, Server, get};
-use loadgen::Settings;
-use loadgen::interrupt::Interrupt;
+use bench::server::Server;
+use bench::testing::{assert_answers, get as ask, load, start, value as read};
 use measurement::load::{Exchange, Load};
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter8");
 const VARIANTS: [&str; 7] = [
     "problem",
     "exercise",
@@ -18,26 +17,7 @@ const VARIANTS: [&str; 7] = [
     "dispatch",
     "spawn-blocking",
 ];
-const TIMEOUT: Duration = Duration::from_secs(20);
 const MIB: f64 = 1024.0 * 1024.0;
-
-fn start(variant: &str, data_seed: u64) -> Server {
-    let launch = Launch {
-        data_seed,
-        ..Launch::of(Path::new(env!("CARGO_BIN_EXE_chapter8")), variant)
-    };
-    Server::start(&launch, &Interrupt::new()).expect("the server starts")
-}
-
-fn ask(server: &Server, path: &str) -> Result<String, String> {
-    let body = get(server.service(), path, TIMEOUT)?;
-    Ok(String::from_utf8_lossy(&body).into_owned())
-}
-
-fn read(server: &Server, metric: &str) -> f64 {
-    let metrics = server.metrics().expect("the admin listener answers");
-    metrics.get(metric).expect("the lab tells it")
-}
 
 #[test]
 fn all_variants_answer_alike() {
@@ -46,27 +26,16 @@ fn all_variants_answer_alike() {
         (1_000, "151 is the highest of 8388611 bytes"),
     ] {
         for variant in VARIANTS {
-            let server = start(variant, data_seed);
-            for _ in 0..2 {
-                assert_eq!(
-                    ask(&server, "/summarize").as_deref(),
-                    Ok(answer),
-                    "{variant}"
-                );
-            }
-            assert_eq!(ask(&server, "/ping").as_deref(), Ok("pong"), "{variant}");
-            assert!(
-                ask(&server, "/")
-                    .expect_err("no such path")
-                    .starts_with("404")
-            );
+            let server = start(PROGRAM, variant, data_seed, &[]);
+            let summary = ("/summarize", answer);
+            assert_answers(&server, variant, &[summary, summary, ("/ping", "pong")]);
         }
     }
 }
 
 #[test]
 fn every_strategy_takes_every_way_to_keep_a_body() {
-    let server = start("problem", 0);
+    let server = start(PROGRAM, "problem", 0, &[]);
     for keep in ["", "ram", "ram_gather", "fs", "mmap", "mmap_copy"] {
         for strategy in ["direct", "permit", "dispatch", "spawn_blocking"] {
             for bytes in [1, 300_000, 2_000_000] {
@@ -85,7 +54,7 @@ fn every_strategy_takes_every_way_to_keep_a_body() {
 #[test]
 fn too_large_a_body_is_a_413_and_nobody_else_suffers() {
     for variant in ["problem", "solution"] {
-        let server = start(variant, 0);
+        let server = start(PROGRAM, variant, 0, &[]);
         let refusal = ask(&server, "/summarize?bytes=1000000000").expect_err("too large");
         assert!(refusal.starts_with("413"), "{variant}: {refusal}");
         let answer = ask(&server, "/summarize?bytes=1000000");
@@ -95,18 +64,14 @@ fn too_large_a_body_is_a_413_and_nobody_else_suffers() {
 
 /// A server after 64 bodies at once and again.
 fn under_load(variant: &str) -> Server {
-    let server = start(variant, 0);
+    let server = start(PROGRAM, variant, 0, &[]);
     let answer = "255 is the highest of 8388608 bytes";
-    let load = Load {
+    let users = Load {
         warm_up: Duration::ZERO,
         duration: Duration::from_secs(3),
         ..Load::closed(Exchange::get("/summarize", answer), 64)
     };
-    let interrupt = Interrupt::new();
-    let settings = Settings::of(&interrupt);
-    let outcome = loadgen::run(server.service(), &load, &settings).expect("it can be sent");
-    assert_eq!(outcome.wrong_answers, 0);
-    assert_eq!(outcome.error_count(), 0);
+    load(&server, &users);
     server
 }
 

@@ -11,5 +11,6 @@ pub mod proof;
 pub mod provenance;
 pub mod rounds;
 pub mod server;
+pub mod testing;
 pub mod trial;
 mod watch;

@@ -1,0 +1,99 @@
+//! What the tests of every chapter do: start a variant, ask it, load it, read its counters. Whatever
+//! goes wrong fails the test, with the words of whoever refused.
+#![allow(clippy::missing_panics_doc)] // That is how a test fails.
+
+use std::path::Path;
+use std::time::Duration;
+
+use loadgen::Settings;
+use loadgen::interrupt::Interrupt;
+use measurement::load::{Exchange, Load};
+use measurement::outcome::Outcome;
+
+use crate::server::{Launch, Server, ServerError, send};
+
+/// For one answer, or one profile.
+pub const TIME_OUT: Duration = Duration::from_secs(30);
+
+/// A variant of a chapter's program.
+///
+/// # Errors
+///
+/// When it does not come to listen.
+pub fn launch(
+    program: &str,
+    variant: &str,
+    data_seed: u64,
+    arguments: &[&str],
+) -> Result<Server, ServerError> {
+    let arguments: Vec<String> = arguments.iter().copied().map(str::to_owned).collect();
+    let launch = Launch {
+        data_seed,
+        arguments: &arguments,
+        ..Launch::of(Path::new(program), variant)
+    };
+    Server::start(&launch, &Interrupt::new())
+}
+
+/// As [`launch`], where nothing is wrong with it.
+pub fn start(program: &str, variant: &str, data_seed: u64, arguments: &[&str]) -> Server {
+    launch(program, variant, data_seed, arguments).expect("the server starts")
+}
+
+/// A request whose answer must be `answer`.
+pub fn post(path: &str, body: &str, answer: &str) -> Exchange {
+    Exchange {
+        method: "POST".to_owned(),
+        body: Some(body.to_owned()),
+        ..Exchange::get(path, answer)
+    }
+}
+
+/// What the server answers on a connection of its own, as text.
+///
+/// # Errors
+///
+/// A status that is no success, and what came with it.
+pub fn ask(server: &Server, exchange: &Exchange) -> Result<String, String> {
+    let body = send(server.service(), exchange, TIME_OUT)?;
+    Ok(String::from_utf8(body).expect("text"))
+}
+
+/// What `GET path` answers.
+///
+/// # Errors
+///
+/// As [`ask`].
+pub fn get(server: &Server, path: &str) -> Result<String, String> {
+    ask(server, &Exchange::get(path, ""))
+}
+
+/// Each path has its answer, and no other path has any.
+pub fn assert_answers(server: &Server, variant: &str, answers: &[(&str, &str)]) {
+    for (path, answer) in answers {
+        assert_eq!(get(server, path).as_deref(), Ok(*answer), "{variant}");
+    }
+    let elsewhere = get(server, "/elsewhere").expect_err("no such path");
+    assert!(elsewhere.starts_with("404"), "{variant}: {elsewhere}");
+}
+
+/// Loads the server with users who are all answered, and rightly.
+pub fn load(server: &Server, load: &Load) -> Outcome {
+    let interrupt = Interrupt::new();
+    let settings = Settings::of(&interrupt);
+    let outcome = loadgen::run(server.service(), load, &settings).expect("the load can be sent");
+    assert_eq!((outcome.wrong_answers, outcome.error_count()), (0, 0));
+    outcome
+}
+
+/// The value of a metric.
+pub fn value(server: &Server, metric: &str) -> f64 {
+    let metrics = server.metrics().expect("the admin listener answers");
+    metrics.get(metric).expect("the lab tells it")
+}
+
+/// The value of a metric that counts.
+pub fn count(server: &Server, metric: &str) -> u64 {
+    let metrics = server.metrics().expect("the admin listener answers");
+    metrics.count(metric).expect("the lab counts it")
+}
