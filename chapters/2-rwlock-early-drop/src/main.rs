@@ -3,8 +3,7 @@
 
 mod clients;
 mod exercise;
-mod mutex_dropped;
-mod mutex_held;
+mod mutex;
 mod problem;
 mod service;
 mod snapshot;
@@ -35,8 +34,8 @@ async fn main() -> Result<(), lab::Error> {
         Variant::Problem => service::routes(problem::Directory::new(clients, database)),
         Variant::Exercise => service::routes(exercise::Directory::new(clients, database)),
         Variant::Solution => service::routes(solution::Directory::new(clients, database)),
-        Variant::MutexHeld => service::routes(mutex_held::Directory::new(clients, database)),
-        Variant::MutexDropped => service::routes(mutex_dropped::Directory::new(clients, database)),
+        Variant::MutexHeld => service::routes(mutex::Directory::new(clients, database, true)),
+        Variant::MutexDropped => service::routes(mutex::Directory::new(clients, database, false)),
         Variant::Snapshot => service::routes(snapshot::Directory::new(clients, database)),
     };
     lab.serve(warp::service(routes)).await

@@ -8,13 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
 use lab::Work;
-use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
-
-/// A runtime of one thread, which accepts, reads and writes, and computes nothing.
-pub(crate) fn runtime() -> std::io::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build()
-}
 
 /// `GET /data` answers with the result of the work, `GET /ping` at once.
 pub(crate) fn routes(work: Work) -> Router {

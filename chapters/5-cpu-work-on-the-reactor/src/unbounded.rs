@@ -5,13 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
 use lab::Work;
-use tokio::runtime::{Builder, Runtime};
 use tokio::task::spawn_blocking;
-
-/// A runtime of one thread, which computes nothing.
-pub(crate) fn runtime() -> std::io::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build()
-}
 
 /// `GET /data` answers with the result of the work, `GET /ping` at once.
 pub(crate) fn routes(work: Work) -> Router {

@@ -2,15 +2,10 @@
 
 use std::sync::LazyLock;
 
-use axum::Router;
-use axum::routing::post;
 use lab::{Lab, Options};
 use tokio::runtime::Builder;
 
-use crate::texts::Texts;
-
-/// The texts that no body may begin with, in memory once.
-static TEXTS: LazyLock<Texts> = LazyLock::new(Texts::build);
+use crate::once::{TEXTS, routes};
 
 /// What `#[tokio::main]` and `axum::serve` make.
 ///
@@ -24,13 +19,4 @@ pub fn serve(options: Options) -> Result<(), lab::Error> {
         let lab = Lab::open(options)?;
         lab.serve(routes()).await
     })
-}
-
-/// `POST /check` answers whether the body begins with one of the texts: `true` or `false`.
-fn routes() -> Router {
-    Router::new().route("/check", post(check))
-}
-
-async fn check(body: String) -> String {
-    TEXTS.any_begins(&body).to_string()
 }

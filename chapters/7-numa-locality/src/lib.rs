@@ -6,6 +6,7 @@
 pub mod basic;
 pub mod copies;
 pub mod exercise;
+mod once;
 pub mod pinned;
 pub mod problem;
 pub mod solution;

@@ -2,19 +2,11 @@
 
 use std::sync::LazyLock;
 
-use axum::Router;
-use axum::routing::post;
 use many_cpus::SystemHardware;
 
+use crate::once::{TEXTS, routes};
 use crate::team::Team;
-use crate::texts::Texts;
 
-// ANCHOR: texts
-/// The texts that no body may begin with, in memory once.
-static TEXTS: LazyLock<Texts> = LazyLock::new(Texts::build);
-// ANCHOR_END: texts
-
-// ANCHOR: start
 /// Starts a worker for each CPU, which stays there.
 pub fn start() -> Team {
     LazyLock::force(&TEXTS);
@@ -24,15 +16,3 @@ pub fn start() -> Team {
     processors.spawn_threads(move |_| joining.join(&routes()));
     team
 }
-// ANCHOR_END: start
-
-// ANCHOR: check
-/// `POST /check` answers whether the body begins with one of the texts: `true` or `false`.
-fn routes() -> Router {
-    Router::new().route("/check", post(check))
-}
-
-async fn check(body: String) -> String {
-    TEXTS.any_begins(&body).to_string()
-}
-// ANCHOR_END: check

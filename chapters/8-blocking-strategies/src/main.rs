@@ -9,6 +9,7 @@ mod solution;
 use chapter8::{Service, Strategy, by_query};
 use clap::ValueEnum;
 use lab::Lab;
+use tokio::sync::Semaphore;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Variant {
@@ -25,7 +26,9 @@ enum Variant {
 const EXTRA: usize = 2;
 
 /// Bodies at once in the variant that limits them and does nothing else: as many as in the solution.
+/// The reactor's thread still writes and reads their files.
 const CONCURRENT_BODIES: usize = 4;
+const UNLIMITED: usize = Semaphore::MAX_PERMITS;
 
 // One worker thread: what blocks it blocks every request. Several can all be blocked as easily.
 #[tokio::main(worker_threads = 1)]
@@ -37,10 +40,12 @@ async fn main() -> Result<(), lab::Error> {
         Variant::Problem => problem::routes(service.clone()),
         Variant::Exercise => exercise::routes(service.clone()),
         Variant::Solution => solution::routes(service.clone()),
-        Variant::FewAtOnce => named::few_at_once(service.clone(), CONCURRENT_BODIES),
-        Variant::Permit => named::routes(service.clone(), Strategy::Permit),
-        Variant::Dispatch => named::routes(service.clone(), Strategy::Dispatch),
-        Variant::SpawnBlocking => named::routes(service.clone(), Strategy::SpawnBlocking),
+        Variant::FewAtOnce => named::routes(service.clone(), Strategy::Direct, CONCURRENT_BODIES),
+        Variant::Permit => named::routes(service.clone(), Strategy::Permit, UNLIMITED),
+        Variant::Dispatch => named::routes(service.clone(), Strategy::Dispatch, UNLIMITED),
+        Variant::SpawnBlocking => {
+            named::routes(service.clone(), Strategy::SpawnBlocking, UNLIMITED)
+        }
     };
     lab.serve(by_query::or_else(service, routes)).await
 }

@@ -9,24 +9,12 @@ use chapter8::by_query;
 use chapter8::{Asked, Service, Strategy};
 use tokio::sync::Semaphore;
 
-/// The problem's routes, with `strategy` running what blocks.
-pub(crate) fn routes(service: Service, strategy: Strategy) -> Router {
+/// The problem's routes, with `strategy` running what blocks, for at most so many bodies at once.
+pub(crate) fn routes(service: Service, strategy: Strategy, bodies: usize) -> Router {
+    let bodies = Arc::new(Semaphore::new(bodies));
     let summarize = async move |State(service): State<Service>, Query(asked): Query<Asked>| {
+        let _permit = bodies.acquire().await;
         by_query::summarize(service, asked, strategy).await
-    };
-    Router::new()
-        .route("/summarize", get(summarize))
-        .route("/ping", get(async || "pong"))
-        .with_state(service)
-}
-
-/// The problem's routes with a concurrency limit on bodies. The reactor's thread still writes and reads
-/// their files: one half of the solution, to see what it does alone.
-pub(crate) fn few_at_once(service: Service, limit: usize) -> Router {
-    let limit = Arc::new(Semaphore::new(limit));
-    let summarize = async move |State(service): State<Service>, Query(asked): Query<Asked>| {
-        let _permit = limit.acquire().await;
-        by_query::summarize(service, asked, Strategy::Direct).await
     };
     Router::new()
         .route("/summarize", get(summarize))

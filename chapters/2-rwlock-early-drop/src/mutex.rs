@@ -1,4 +1,5 @@
-//! The problem with a `Mutex` in place of the `RwLock`: chapter 1's fault, for the comparison.
+//! Problem and solution with a `Mutex` in place of the `RwLock`, for the comparison: held during the
+//! call it is chapter 1's fault.
 
 use std::sync::Arc;
 
@@ -14,33 +15,37 @@ use crate::service::Service;
 pub(crate) struct Directory {
     clients: Arc<Mutex<Clients>>,
     database: Database,
+    hold: bool,
 }
 
 impl Directory {
-    /// Starts with these clients.
-    pub(crate) fn new(clients: Clients, database: Database) -> Self {
+    /// Starts with these clients. With `hold`, a read keeps its guard while it calls the database.
+    pub(crate) fn new(clients: Clients, database: Database, hold: bool) -> Self {
         let clients = Arc::new(Mutex::new(clients));
-        Self { clients, database }
+        Self {
+            clients,
+            database,
+            hold,
+        }
     }
 }
 
 impl Service for Directory {
-    // ANCHOR: read
     async fn read(self) -> String {
         let clients = self.clients.lock().await;
         let ids: Vec<String> = clients
             .values()
             .map(|client| client.id.to_string())
             .collect();
+        // Dropped here, unless it is to be held until the end.
+        let _held = self.hold.then_some(clients);
 
         self.database.call().await;
 
         let sum: u64 = ids.iter().filter_map(|id| id.parse::<u64>().ok()).sum();
         sum.to_string()
     }
-    // ANCHOR_END: read
 
-    // ANCHOR: subscribe
     async fn subscribe(self, client: String, topic: String) -> Result<(), StatusCode> {
         let mut clients = self.clients.lock().await;
         let client = clients.get_mut(&client).ok_or(StatusCode::NOT_FOUND)?;
@@ -49,7 +54,6 @@ impl Service for Directory {
         self.database.record();
         Ok(())
     }
-    // ANCHOR_END: subscribe
 
     async fn topics(self, client: String) -> Result<String, StatusCode> {
         let clients = self.clients.lock().await;
