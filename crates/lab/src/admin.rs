@@ -22,7 +22,7 @@ use crate::connection::accept;
 use crate::cpu_profile::CpuProfile;
 use crate::cpu_profiler::CpuProfiler;
 use crate::heap_profile;
-use crate::locality::{self, Placement};
+use crate::locality;
 use crate::metrics::Metrics;
 use crate::waits::Waits;
 
@@ -102,12 +102,11 @@ fn routes(shared: Arc<Shared>) -> Router {
         .route("/debug/await", get(await_profile))
         .route("/debug/await/last", get(last_await_profile))
         .route("/debug/heap", get(heap_profile))
-        .route("/debug/placement", get(placement))
+        .route(
+            "/debug/placement",
+            get(async || Json(locality::placement())),
+        )
         .with_state(shared)
-}
-
-async fn placement() -> Json<Placement> {
-    Json(locality::placement())
 }
 
 /// How a profile is to be taken and written.
@@ -115,21 +114,26 @@ async fn placement() -> Json<Placement> {
 struct Request {
     #[serde(default = "ten")]
     seconds: f64,
+    /// Samples a second, of a CPU profile.
     #[serde(default = "default_frequency")]
     frequency: u16,
-    #[serde(default)]
-    format: Format,
+    /// Captures a second, of an await profile.
+    captures: Option<u32>,
+    format: Option<Format>,
     #[serde(default)]
     idle: bool,
+    /// Frames of frameworks too.
+    #[serde(default)]
+    all: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Format {
-    #[default]
     Pprof,
     Folded,
     Svg,
+    Json,
 }
 
 fn ten() -> f64 {
@@ -173,7 +177,7 @@ async fn cpu_flamegraph(
     state: State<Arc<Shared>>,
     Query(mut request): Query<Request>,
 ) -> Result<Response, AdminError> {
-    request.format = Format::Svg;
+    request.format = Some(Format::Svg);
     cpu_profile(state, Query(request)).await
 }
 
@@ -187,77 +191,57 @@ async fn last_cpu_profile(
 
 fn cpu_response(profile: &CpuProfile, request: &Request) -> Result<Response, AdminError> {
     let samples = [("x-samples", profile.samples().to_string())];
-    Ok(match request.format {
+    Ok(match request.format.unwrap_or(Format::Pprof) {
         Format::Pprof => (samples, attachment("profile.pb.gz"), profile.pprof()).into_response(),
         Format::Folded => (samples, profile.folded(request.idle)).into_response(),
-        Format::Svg => {
-            let kind = [(header::CONTENT_TYPE, "image/svg+xml")];
-            (samples, kind, profile.flamegraph(request.idle)?).into_response()
+        Format::Svg => (samples, svg(profile.flamegraph(request.idle)?)).into_response(),
+        Format::Json => {
+            let reason = "a CPU profile has the formats pprof, folded and svg";
+            return Err(AdminError::BadRequest(reason.to_owned()));
         }
     })
-}
-
-/// The formats of an await profile.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum WaitsFormat {
-    #[default]
-    Folded,
-    Svg,
-    Pprof,
-    Json,
-}
-
-/// How an await profile is to be taken and written.
-#[derive(Debug, Clone, Deserialize)]
-struct WaitsRequest {
-    #[serde(default = "ten")]
-    seconds: f64,
-    captures: Option<u32>,
-    #[serde(default)]
-    format: WaitsFormat,
-    /// Frames of frameworks too.
-    #[serde(default)]
-    all: bool,
 }
 
 async fn await_profile(
     State(shared): State<Arc<Shared>>,
-    Query(request): Query<WaitsRequest>,
+    Query(request): Query<Request>,
 ) -> Result<Response, AdminError> {
     let duration = sensible(request.seconds)?;
     let profile = shared.waits.record(duration, request.captures).await?;
-    waits_response(&profile, request.format, request.all)
+    waits_response(&profile, &request)
 }
 
 async fn last_await_profile(
     State(shared): State<Arc<Shared>>,
-    Query(request): Query<WaitsRequest>,
+    Query(request): Query<Request>,
 ) -> Result<Response, AdminError> {
     let profile = shared.waits.last().ok_or(AdminError::NothingYet)?;
-    waits_response(&profile, request.format, request.all)
+    waits_response(&profile, &request)
 }
 
-/// An await profile in one format; `all` keeps the frames of frameworks.
-fn waits_response(
-    profile: &Profile,
-    format: WaitsFormat,
-    all: bool,
-) -> Result<Response, AdminError> {
-    let frames = if all { Frames::All } else { Frames::Own };
-    Ok(match format {
-        WaitsFormat::Folded => profile.folded(frames).into_response(),
-        WaitsFormat::Json => Json(profile.summary()).into_response(),
-        WaitsFormat::Pprof => (attachment("await.pb.gz"), profile.pprof(frames)).into_response(),
-        WaitsFormat::Svg => {
+fn waits_response(profile: &Profile, request: &Request) -> Result<Response, AdminError> {
+    let frames = if request.all {
+        Frames::All
+    } else {
+        Frames::Own
+    };
+    Ok(match request.format.unwrap_or(Format::Folded) {
+        Format::Folded => profile.folded(frames).into_response(),
+        Format::Json => Json(profile.summary()).into_response(),
+        Format::Pprof => (attachment("await.pb.gz"), profile.pprof(frames)).into_response(),
+        Format::Svg => {
             let options = FlamegraphOptions::default().frames(frames);
-            let svg = profile.flamegraph(&options).map_err(|error| match error {
+            let drawn = profile.flamegraph(&options).map_err(|error| match error {
                 FlamegraphError::Empty => AdminError::NoRequests,
                 other => AdminError::Failed(other.to_string()),
             })?;
-            ([(header::CONTENT_TYPE, "image/svg+xml")], svg).into_response()
+            svg(drawn).into_response()
         }
     })
+}
+
+fn svg(drawn: String) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "image/svg+xml")], drawn)
 }
 
 async fn heap_profile(Query(request): Query<Request>) -> Result<Response, AdminError> {

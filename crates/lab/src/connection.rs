@@ -80,5 +80,5 @@ pub(crate) async fn answer<S: WebService>(stream: TcpStream, service: S, counter
     let _ = http1::Builder::new()
         .serve_connection(TokioIo::new(stream), counted)
         .await;
-    counters.finish_connection();
+    counters.connections_finished.inc();
 }

@@ -7,8 +7,6 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::upstream::counts::Counts;
-
 /// Counters that the hot path adds to: each is one relaxed atomic.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
@@ -16,19 +14,19 @@ pub(crate) struct Counters {
     requests_in_flight: Gauge,
     connections: Counter,
     connections_open: Gauge,
-    panics: Counter,
+    pub(crate) panics: Counter,
     database_calls: Counter,
     database_calls_in_flight: Gauge,
     database_calls_in_flight_peak: Gauge,
     database_records: Counter,
     database_calls_in_flight_at_record_peak: Gauge,
-    upstream_connections: Counter,
-    upstream_requests: Counter,
+    pub(crate) upstream_connections: Counter,
+    pub(crate) upstream_requests: Counter,
     work_runs: Counter,
     work_running: Gauge,
-    work_running_peak: Gauge,
+    pub(crate) work_running_peak: Gauge,
     work_cpu: Counter<f64, AtomicU64>,
-    connections_finished: Counter,
+    pub(crate) connections_finished: Counter,
 }
 
 /// Lowers a gauge when what it counts ends, however it ends.
@@ -36,9 +34,16 @@ pub(crate) struct Counters {
 pub(crate) struct InFlight(Gauge);
 
 impl InFlight {
-    fn enter(gauge: &Gauge) -> (Self, i64) {
+    fn enter(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+
+    /// Raises the gauge, and its peak with it.
+    fn enter_with_peak(gauge: &Gauge, peak: &Gauge) -> Self {
         let before = gauge.inc();
-        (Self(gauge.clone()), before + 1)
+        peak.inner().fetch_max(before + 1, Ordering::Relaxed);
+        Self(gauge.clone())
     }
 }
 
@@ -51,21 +56,20 @@ impl Drop for InFlight {
 impl Counters {
     pub(crate) fn enter_request(&self) -> InFlight {
         self.requests.inc();
-        InFlight::enter(&self.requests_in_flight).0
+        InFlight::enter(&self.requests_in_flight)
     }
 
     pub(crate) fn enter_connection(&self) -> InFlight {
         self.connections.inc();
-        InFlight::enter(&self.connections_open).0
+        InFlight::enter(&self.connections_open)
     }
 
     pub(crate) fn enter_database(&self) -> InFlight {
         self.database_calls.inc();
-        let (call, now) = InFlight::enter(&self.database_calls_in_flight);
-        self.database_calls_in_flight_peak
-            .inner()
-            .fetch_max(now, Ordering::Relaxed);
-        call
+        InFlight::enter_with_peak(
+            &self.database_calls_in_flight,
+            &self.database_calls_in_flight_peak,
+        )
     }
 
     /// A change was queued for the database.
@@ -77,48 +81,15 @@ impl Counters {
             .fetch_max(now, Ordering::Relaxed);
     }
 
-    pub(crate) fn finish_connection(&self) {
-        self.connections_finished.inc();
-    }
-
-    pub(crate) fn note_upstream_connection(&self) {
-        self.upstream_connections.inc();
-    }
-
-    /// Which request it is, from 1.
-    pub(crate) fn note_upstream_request(&self) -> u64 {
-        self.upstream_requests.inc() + 1
-    }
-
-    pub(crate) fn upstream_counts(&self) -> Counts {
-        Counts {
-            connections: self.upstream_connections.get(),
-            requests: self.upstream_requests.get(),
-        }
-    }
-
     /// A piece of work begins on the calling thread.
     pub(crate) fn enter_work(&self) -> InFlight {
-        let (piece, now) = InFlight::enter(&self.work_running);
-        self.work_running_peak
-            .inner()
-            .fetch_max(now, Ordering::Relaxed);
-        piece
-    }
-
-    /// Most pieces of work at once so far.
-    pub(crate) fn work_running_peak(&self) -> i64 {
-        self.work_running_peak.get()
+        InFlight::enter_with_peak(&self.work_running, &self.work_running_peak)
     }
 
     /// A piece of work took so much CPU time.
     pub(crate) fn note_work(&self, cpu_time: Duration) {
         self.work_runs.inc();
         self.work_cpu.inc_by(cpu_time.as_secs_f64());
-    }
-
-    pub(crate) fn count_panic(&self) {
-        self.panics.inc();
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {

@@ -243,7 +243,7 @@ fn raise_open_file_limit() {
 fn count_panics(counters: Arc<Counters>) {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        counters.count_panic();
+        counters.panics.inc();
         report(panic);
     }));
 }

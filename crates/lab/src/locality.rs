@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 pub(crate) use self::here::Here;
 use crate::metric::Metric;
@@ -105,54 +105,57 @@ impl Drop for Reading<'_> {
 
 #[derive(Debug, Default)]
 struct Reader {
+    /// The only CPU that the system lets it run on, if there is but one.
     pinned_to: Option<usize>,
     reads: u64,
     at_home: u64,
+    /// Reads that ended on another CPU than they began on.
     moved: u64,
     /// Reads by CPU and copy.
     from: BTreeMap<(usize, usize), u64>,
 }
 
-/// What `/metrics` tells.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Counts {
-    reads: u64,
-    at_home_share: f64,
-    copies: u64,
+/// What `/metrics` tells; all zero while no chapter has noted any copy.
+pub(crate) fn metrics() -> Vec<Metric> {
+    let Counts {
+        reads,
+        at_home,
+        copies,
+    } = counts();
+    vec![
+        Metric::count(
+            "data_copies",
+            "Copies of the data set in memory",
+            copies as u64,
+        ),
+        Metric::count("data_reads_total", "Reads of a copy", reads),
+        Metric::ratio(
+            "data_reads_at_home_share",
+            "Reads by a thread pinned to one CPU, of a copy that a pinned thread of the same NUMA node wrote",
+            at_home as f64 / reads.max(1) as f64,
+        ),
+    ]
 }
 
-/// All zero while no chapter has noted any copy.
-pub(crate) fn counts() -> Counts {
+struct Counts {
+    reads: u64,
+    at_home: u64,
+    copies: usize,
+}
+
+fn counts() -> Counts {
     let copies = locked(&COPIES);
-    let (mut reads, mut at_home) = (0, 0);
+    let mut counts = Counts {
+        reads: 0,
+        at_home: 0,
+        copies: copies.iter().filter(|copy| copy.is_there()).count(),
+    };
     for reader in locked(&READERS).iter() {
         let reader = locked(reader);
-        reads += reader.reads;
-        at_home += reader.at_home;
+        counts.reads += reader.reads;
+        counts.at_home += reader.at_home;
     }
-    Counts {
-        reads,
-        at_home_share: at_home as f64 / reads.max(1) as f64,
-        copies: copies.iter().filter(|copy| copy.is_there()).count() as u64,
-    }
-}
-
-impl Counts {
-    pub(crate) fn metrics(self) -> Vec<Metric> {
-        vec![
-            Metric::count(
-                "data_copies",
-                "Copies of the data set in memory",
-                self.copies,
-            ),
-            Metric::count("data_reads_total", "Reads of a copy", self.reads),
-            Metric::ratio(
-                "data_reads_at_home_share",
-                "Reads by a thread pinned to one CPU, of a copy that a pinned thread of the same NUMA node wrote",
-                self.at_home_share,
-            ),
-        ]
-    }
+    counts
 }
 
 impl Notes {
@@ -161,79 +164,42 @@ impl Notes {
     }
 }
 
-/// What `/debug/placement` tells.
-#[derive(Debug, Serialize)]
-pub(crate) struct Placement {
-    /// The node of each CPU.
-    regions: Vec<u32>,
-    copies: Vec<CopySeen>,
-    readers: Vec<ReaderSeen>,
-}
-
-#[derive(Debug, Serialize)]
-struct CopySeen {
-    number: usize,
-    address: usize,
-    bytes: usize,
-    built_in_region: u32,
-    /// Whether the thread that built it was bound to one CPU.
-    built_by_pinned: bool,
-    /// Pages by node, from a sample; nothing where the system does not tell.
-    pages: Option<BTreeMap<u32, usize>>,
-}
-
-#[derive(Debug, Serialize)]
-struct ReaderSeen {
-    /// The only CPU that the system lets it run on, if there is but one.
-    pinned_to: Option<usize>,
-    reads: u64,
-    at_home: u64,
-    /// Reads that ended on another CPU than they began on.
-    moved: u64,
-    from: Vec<From>,
-}
-
-#[derive(Debug, Serialize)]
-struct From {
-    cpu: usize,
-    copy: usize,
-    reads: u64,
-}
-
-/// Looks at everything that was noted.
-pub(crate) fn placement() -> Placement {
-    Placement {
-        regions: here::cpu_nodes().to_vec(),
-        copies: locked(&COPIES)
-            .iter()
-            .filter(|copy| copy.is_there())
-            .map(|copy| CopySeen {
-                number: copy.number,
-                address: copy.address,
-                bytes: copy.bytes,
-                built_in_region: copy.built.node,
-                built_by_pinned: copy.built.pinned,
-                pages: page_regions::regions_at(copy.address, copy.bytes, SAMPLE),
+/// What `/debug/placement` tells: everything that was noted.
+pub(crate) fn placement() -> Value {
+    let copies: Vec<Value> = locked(&COPIES)
+        .iter()
+        .filter(|copy| copy.is_there())
+        .map(|copy| {
+            json!({
+                "number": copy.number,
+                "address": copy.address,
+                "bytes": copy.bytes,
+                "built_in_region": copy.built.node,
+                "built_by_pinned": copy.built.pinned,
+                // From a sample; nothing where the system does not tell.
+                "pages": page_regions::regions_at(copy.address, copy.bytes, SAMPLE),
             })
-            .collect(),
-        readers: locked(&READERS)
-            .iter()
-            .map(|reader| {
-                let reader = locked(reader);
-                ReaderSeen {
-                    pinned_to: reader.pinned_to,
-                    reads: reader.reads,
-                    at_home: reader.at_home,
-                    moved: reader.moved,
-                    from: reader
-                        .from
-                        .iter()
-                        .map(|(&(cpu, copy), &reads)| From { cpu, copy, reads })
-                        .collect(),
-                }
+        })
+        .collect();
+    let readers: Vec<Value> = locked(&READERS)
+        .iter()
+        .map(|reader| {
+            let reader = locked(reader);
+            let from: Vec<Value> = reader
+                .from
+                .iter()
+                .map(|((cpu, copy), reads)| json!({ "cpu": cpu, "copy": copy, "reads": reads }))
+                .collect();
+            json!({
+                "pinned_to": reader.pinned_to,
+                "reads": reader.reads,
+                "at_home": reader.at_home,
+                "moved": reader.moved,
+                "from": from,
             })
-            .collect(),
-    }
+        })
+        .collect();
+    json!({ "regions": here::cpu_nodes(), "copies": copies, "readers": readers })
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -252,7 +218,7 @@ mod tests {
         drop(loose.0.read());
         if !Here::now().pinned {
             let seen = counts();
-            assert_eq!((seen.reads, seen.at_home_share), (1, 0.0));
+            assert_eq!((seen.reads, seen.at_home), (1, 0));
         }
         let bound = std::thread::spawn(|| {
             let is_bound = here::pin_to_this_cpu();
@@ -270,7 +236,6 @@ mod tests {
         // The thread's copy is gone by now.
         let seen = counts();
         assert_eq!((seen.reads, seen.copies), (2, 1));
-        let seen = serde_json::to_string(&placement()).expect("plain data");
-        assert!(seen.contains("\"copies\":[{\"number\":0"), "{seen}");
+        assert_eq!(placement()["copies"][0]["number"], 0);
     }
 }

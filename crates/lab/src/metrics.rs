@@ -105,7 +105,7 @@ impl Collector for OnRequest {
             stall.map(Stall::metrics).unwrap_or_default(),
             upstream.map(Counted::metrics).unwrap_or_default(),
             self.sources.scans.seen().metrics(),
-            locality::counts().metrics(),
+            locality::metrics(),
         ];
         all.iter()
             .flatten()
@@ -119,7 +119,7 @@ impl OnRequest {
             Metric::ratio(
                 "work_running_peak_per_cpu",
                 "Most pieces of work at once, for each CPU that the process may use",
-                self.counters.work_running_peak() as f64 / self.cpus,
+                self.counters.work_running_peak.get() as f64 / self.cpus,
             ),
             #[cfg(feature = "allocations")]
             Metric::ratio(

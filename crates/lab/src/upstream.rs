@@ -1,14 +1,12 @@
 //! The service that a service calls: embedded, or another one of the reader's.
 
 mod bodies;
-pub(crate) mod counts;
 mod embedded;
 mod outside;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use self::counts::Counts;
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::metric::Metric;
@@ -70,6 +68,13 @@ impl Upstream {
     }
 }
 
+/// Connections and requests that an upstream has counted since the server started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    connections: u64,
+    requests: u64,
+}
+
 /// Where an upstream's connections and requests are counted.
 #[derive(Debug)]
 pub(crate) enum Counted {
@@ -81,9 +86,12 @@ pub(crate) enum Counted {
 }
 
 impl Counted {
-    pub(crate) fn now(&self) -> Counts {
+    fn now(&self) -> Counts {
         match self {
-            Self::Embedded { counters, .. } => counters.upstream_counts(),
+            Self::Embedded { counters, .. } => Counts {
+                connections: counters.upstream_connections.get(),
+                requests: counters.upstream_requests.get(),
+            },
             Self::Outside(outside) => outside.now(),
         }
     }

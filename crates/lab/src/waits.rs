@@ -8,17 +8,10 @@ use await_profile::{AwaitProfiler, Profile, ProfileError, ProfileOptions};
 use crate::admin_error::AdminError;
 
 /// The service's profiler and the last profile that it took.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Waits {
     profiler: AwaitProfiler,
     last: Arc<Mutex<Option<Arc<Profile>>>>,
-}
-
-// Neither a profiler nor a profile has anything to tell in a message.
-impl std::fmt::Debug for Waits {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Waits").finish_non_exhaustive()
-    }
 }
 
 impl Waits {

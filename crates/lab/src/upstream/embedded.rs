@@ -73,7 +73,7 @@ struct Answers {
 impl Answers {
     /// Counts a request for `path`, and answers it.
     fn to(&self, path: &str) -> Response<Either<Full<Bytes>, Chunks>> {
-        let number = self.counters.note_upstream_request();
+        let number = self.counters.upstream_requests.inc() + 1;
         let length = path.strip_prefix("/bodies/").map(str::parse);
         if let Some(Ok(length)) = length {
             return Response::new(Either::Right(self.bodies.make(number, length)));
@@ -101,7 +101,7 @@ async fn accept(
 ) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
-        answers.counters.note_upstream_connection();
+        answers.counters.upstream_connections.inc();
         let _ = stream.set_nodelay(true);
         let (tls, answers) = (tls.clone(), answers.clone());
         tokio::spawn(async move {

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use super::counts::Counts;
+use super::Counts;
 use crate::error::Error;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ impl Outside {
         self.address.port()
     }
 
-    pub(crate) fn now(&self) -> Counts {
+    pub(super) fn now(&self) -> Counts {
         let now = counts(self.address).unwrap_or(self.before);
         let before = self.before;
         Counts {
