@@ -1,7 +1,6 @@
 //! The same service with hyper's own client: no TLS, no proxies, no redirects, so that what is
 //! left of a client per request is a pool, a resolver and a connection.
 
-use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
 use bytes::Bytes;
@@ -20,21 +19,24 @@ fn new_client() -> HttpClient {
 
 /// Every request builds a client of its own.
 pub(crate) fn per_request(upstream: Upstream) -> Router {
-    let io = async |State(upstream): State<Upstream>| ask(&new_client(), &upstream).await;
-    Router::new()
-        .route("/io", get(io))
-        .route("/static", get(answers::at_once))
-        .with_state(upstream)
+    routes(upstream, new_client)
 }
 
 /// One client for all requests.
 pub(crate) fn shared(upstream: Upstream) -> Router {
-    type Service = (HttpClient, Upstream);
-    let io = async |State((client, upstream)): State<Service>| ask(&client, &upstream).await;
+    let client = new_client();
+    routes(upstream, move || client.clone())
+}
+
+/// A service that asks with whatever `client` gives it.
+fn routes<F>(upstream: Upstream, client: F) -> Router
+where
+    F: Fn() -> HttpClient + Clone + Send + Sync + 'static,
+{
+    let io = async move || ask(&client(), &upstream).await;
     Router::new()
         .route("/io", get(io))
         .route("/static", get(answers::at_once))
-        .with_state((new_client(), upstream))
 }
 
 async fn ask(client: &HttpClient, upstream: &Upstream) -> Result<Json<Message>, BadGateway> {
