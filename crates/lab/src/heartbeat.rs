@@ -25,45 +25,35 @@ pub(crate) struct Heartbeat(Arc<Mutex<Option<Ticks>>>);
 
 #[derive(Debug)]
 struct Ticks {
-    lateness: Histogram<u64>,
-    most_pieces: u64,
-    most_file_bytes: u64,
-    cpu_time: Histogram<u64>,
-}
-
-/// What was measured so far. Times are in seconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Stall {
-    worst: f64,
     /// Of all moments, not of all ticks: one tick that is a second late stands for the thousand that
     /// were due in that second.
-    p99: f64,
+    lateness: Histogram<u64>,
+    /// CPU time of a ticking thread between two ticks, also of all moments. Unlike lateness it does
+    /// not grow when the kernel gives the CPU to other processes.
+    cpu_time: Histogram<u64>,
     /// Most pieces of work that a ticking thread did itself between two ticks.
     most_pieces: u64,
     /// Most bytes of files that a ticking thread wrote and read itself between two ticks.
     most_file_bytes: u64,
-    /// CPU time of a ticking thread between two ticks, also of all moments. Unlike lateness it does
-    /// not grow when the kernel gives the CPU to other processes.
-    tick_cpu_p99: f64,
 }
 
-impl Stall {
-    pub(crate) fn metrics(self) -> Vec<Metric> {
+impl Ticks {
+    fn metrics(&self) -> Vec<Metric> {
         vec![
             Metric::seconds(
                 "reactor_stall_worst",
                 "Longest lateness of a task that ticks every millisecond",
-                self.worst,
+                seconds(self.lateness.max()),
             ),
             Metric::seconds(
                 "reactor_stall_p99",
                 "What that lateness is below in 99 of 100 moments",
-                self.p99,
+                p99(&self.lateness),
             ),
             Metric::seconds(
                 "reactor_tick_cpu_p99",
                 "CPU time of the reactor's own thread between two of those ticks, in 99 of 100 moments",
-                self.tick_cpu_p99,
+                p99(&self.cpu_time),
             ),
             Metric::count(
                 "reactor_work_between_ticks_peak",
@@ -77,6 +67,14 @@ impl Stall {
             ),
         ]
     }
+}
+
+fn p99(times: &Histogram<u64>) -> f64 {
+    seconds(times.value_at_quantile(0.99))
+}
+
+fn seconds(micros: u64) -> f64 {
+    micros as f64 / 1e6
 }
 
 /// What a thread has used and done so far.
@@ -163,23 +161,14 @@ impl Heartbeat {
         }
     }
 
-    /// `None` if it was never started.
-    pub(crate) fn stall(&self) -> Option<Stall> {
+    /// Nothing if it was never started.
+    pub(crate) fn metrics(&self) -> Vec<Metric> {
+        self.look(Ticks::metrics).unwrap_or_default()
+    }
+
+    fn look<T>(&self, at: impl FnOnce(&Ticks) -> T) -> Option<T> {
         let slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Ticks {
-            lateness,
-            most_pieces,
-            most_file_bytes,
-            cpu_time,
-        } = slot.as_ref()?;
-        let seconds = |micros: u64| micros as f64 / 1e6;
-        Some(Stall {
-            worst: seconds(lateness.max()),
-            p99: seconds(lateness.value_at_quantile(0.99)),
-            most_pieces: *most_pieces,
-            most_file_bytes: *most_file_bytes,
-            tick_cpu_p99: seconds(cpu_time.value_at_quantile(0.99)),
-        })
+        slot.as_ref().map(at)
     }
 }
 
@@ -208,13 +197,13 @@ mod tests {
     #[tokio::test]
     async fn a_blocked_runtime_is_late() {
         let heartbeat = Heartbeat::default();
-        assert_eq!(heartbeat.stall(), None);
+        assert!(heartbeat.metrics().is_empty());
         heartbeat.start();
         tokio::time::sleep(Duration::from_millis(5)).await;
         std::thread::sleep(Duration::from_millis(50));
         tokio::time::sleep(Duration::from_millis(5)).await;
-        let stall = heartbeat.stall().expect("it ticks");
-        assert!(stall.worst > 0.045, "{stall:?}");
+        let worst = heartbeat.look(|ticks| seconds(ticks.lateness.max()));
+        assert!(worst > Some(0.045), "{worst:?}");
     }
 
     #[test]
@@ -229,9 +218,9 @@ mod tests {
         (0..2_000)
             .for_each(|_| heartbeat.record(Duration::from_micros(50), 0, Interval::default()));
         heartbeat.record(Duration::from_secs(1), 0, Interval::default());
-        let stall = heartbeat.stall().expect("it was started");
+        let late = heartbeat.look(|ticks| p99(&ticks.lateness));
         // A third of the time was stalled, and the longest waits are the first of that.
-        assert!(stall.p99 > 0.9, "{stall:?}");
+        assert!(late > Some(0.9), "{late:?}");
     }
 
     #[tokio::test]
@@ -246,13 +235,13 @@ mod tests {
             .await
             .expect("it works");
         tick().await;
-        let pieces = || heartbeat.stall().expect("it ticks").most_pieces;
-        assert_eq!(pieces(), 0);
+        let pieces = || heartbeat.look(|ticks| ticks.most_pieces);
+        assert_eq!(pieces(), Some(0));
         (0..3).for_each(|_| {
             work.run();
         });
         tick().await;
-        assert_eq!(pieces(), 3);
+        assert_eq!(pieces(), Some(3));
     }
 
     #[tokio::test]
@@ -268,21 +257,24 @@ mod tests {
             .expect("it ends")
             .expect("room on the disk");
         tick().await;
-        let bytes = || heartbeat.stall().expect("it ticks").most_file_bytes;
-        assert_eq!(bytes(), 0);
+        let bytes = || heartbeat.look(|ticks| ticks.most_file_bytes);
+        assert_eq!(bytes(), Some(0));
         let mut here = file();
         here.write_all(&[0; 4096]).expect("room on the disk");
         here.rewind().expect("a place to read from");
         here.read_exact(&mut [0; 100]).expect("it was written");
         tick().await;
-        assert_eq!(bytes(), 4196);
+        assert_eq!(bytes(), Some(4196));
     }
 
     #[tokio::test]
     async fn cpu_time_between_ticks_leaves_out_what_the_thread_sleeps() {
         let heartbeat = Heartbeat::default();
         heartbeat.start();
-        let cpu_time = || heartbeat.stall().expect("it ticks").tick_cpu_p99;
+        let cpu_time = || {
+            let seen = heartbeat.look(|ticks| p99(&ticks.cpu_time));
+            seen.expect("it ticks")
+        };
         let tick = || tokio::time::sleep(Duration::from_millis(5));
         tick().await;
         std::thread::sleep(Duration::from_millis(50));

@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 
 use crate::Scans;
 use crate::counters::Counters;
-use crate::heartbeat::{Heartbeat, Stall};
+use crate::heartbeat::Heartbeat;
 use crate::locality;
 use crate::metric::Metric;
 use crate::upstream::Counted;
@@ -96,13 +96,12 @@ struct OnRequest {
 
 impl Collector for OnRequest {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let stall = self.sources.heartbeat.stall();
         let upstream = self.sources.upstream.get();
         let all = [
             of_runtime(&self.runtime),
             of_process(),
             self.of_work(),
-            stall.map(Stall::metrics).unwrap_or_default(),
+            self.sources.heartbeat.metrics(),
             upstream.map(Counted::metrics).unwrap_or_default(),
             self.sources.scans.seen().metrics(),
             locality::metrics(),
