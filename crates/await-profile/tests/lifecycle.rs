@@ -52,6 +52,38 @@ async fn shapes<F: Future<Output = ()> + Send + 'static>(request: F) -> Vec<Stri
     shapes
 }
 
+/// One test for each handler, whose requests have these stacks beneath their route.
+macro_rules! shapes {
+    ($($test:ident: $handler:ident => [$($shape:literal),*])*) => {
+        $(
+            #[tokio::test]
+            async fn $test() {
+                assert_eq!(shapes($handler()).await, [$(concat!("GET / > lifecycle::", $shape)),*]);
+            }
+        )*
+    };
+}
+
+shapes! {
+    joined_futures_share_a_sample: joins => [
+        "joins > (one of 2 waits at once) > lifecycle::nap > tokio::time::Sleep",
+        "joins > (one of 2 waits at once) > lifecycle::waits_for > tokio::sync::Semaphore::acquire"
+    ]
+    selected_futures_share_a_sample: selects => [
+        "selects > (one of 2 waits at once) > lifecycle::nap > tokio::time::Sleep",
+        "selects > (one of 2 waits at once) > lifecycle::waits_for > tokio::sync::Semaphore::acquire"
+    ]
+    the_timer_of_a_timeout_is_no_wait: in_time => [
+        "in_time > lifecycle::waits_for > tokio::sync::Semaphore::acquire"
+    ]
+    members_of_futures_unordered_are_seen_if_they_inherit: gathers => [
+        "gathers > futures_util::stream::FuturesUnordered::poll_next > (child) > lifecycle::nap > tokio::time::Sleep"
+    ]
+    members_of_a_join_set_are_seen_if_they_inherit: joins_set => [
+        "joins_set > tokio::task::JoinSet::join_next > (child) > lifecycle::nap > tokio::time::Sleep"
+    ]
+}
+
 async fn nap() {
     sleep(LONG).await;
 }
@@ -64,17 +96,6 @@ async fn joins() {
     tokio::join!(nap(), waits_for(Arc::new(Semaphore::new(0))));
 }
 
-#[tokio::test]
-async fn joined_futures_share_a_sample() {
-    assert_eq!(
-        shapes(joins()).await,
-        [
-            "GET / > lifecycle::joins > (one of 2 waits at once) > lifecycle::nap > tokio::time::Sleep",
-            "GET / > lifecycle::joins > (one of 2 waits at once) > lifecycle::waits_for > tokio::sync::Semaphore::acquire",
-        ]
-    );
-}
-
 async fn selects() {
     tokio::select! {
         () = nap() => {}
@@ -82,30 +103,10 @@ async fn selects() {
     }
 }
 
-#[tokio::test]
-async fn selected_futures_share_a_sample() {
-    let shapes = shapes(selects()).await;
-    assert!(
-        shapes
-            .iter()
-            .all(|shape| shape.contains("lifecycle::selects > (one of 2 waits at once)")),
-        "{shapes:?}"
-    );
-    assert_eq!(shapes.len(), 2);
-}
-
 async fn in_time() {
     timeout(LONG, waits_for(Arc::new(Semaphore::new(0))))
         .await
         .ok();
-}
-
-#[tokio::test]
-async fn the_timer_of_a_timeout_is_no_wait() {
-    assert_eq!(
-        shapes(in_time()).await,
-        ["GET / > lifecycle::in_time > lifecycle::waits_for > tokio::sync::Semaphore::acquire"]
-    );
 }
 
 async fn spawns() {
@@ -127,32 +128,12 @@ async fn gathers() {
     while set.next().await.is_some() {}
 }
 
-#[tokio::test]
-async fn members_of_futures_unordered_are_seen_if_they_inherit() {
-    assert_eq!(
-        shapes(gathers()).await,
-        [
-            "GET / > lifecycle::gathers > futures_util::stream::FuturesUnordered::poll_next > (child) > lifecycle::nap > tokio::time::Sleep"
-        ]
-    );
-}
-
 async fn joins_set() {
     let mut set = JoinSet::new();
     for _ in 0..3 {
         set.spawn(inherit(nap()));
     }
     set.join_next().await;
-}
-
-#[tokio::test]
-async fn members_of_a_join_set_are_seen_if_they_inherit() {
-    assert_eq!(
-        shapes(joins_set()).await,
-        [
-            "GET / > lifecycle::joins_set > tokio::task::JoinSet::join_next > (child) > lifecycle::nap > tokio::time::Sleep"
-        ]
-    );
 }
 
 #[tokio::test]
