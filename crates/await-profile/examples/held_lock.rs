@@ -76,22 +76,15 @@ fn write(
     profile: &Profile,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let options = FlamegraphOptions::default().title(title);
-    std::fs::write(
-        folder.join(name).with_extension("svg"),
-        profile.flamegraph(&options)?,
-    )?;
-    std::fs::write(
-        folder.join(name).with_extension("folded"),
-        profile.folded(Frames::Own),
-    )?;
-    std::fs::write(
-        folder.join(name).with_extension("json"),
-        serde_json::to_string_pretty(&profile.summary())? + "\n",
-    )?;
-    std::fs::write(
-        folder.join(name).with_extension("pb.gz"),
-        profile.pprof(Frames::Own),
-    )?;
+    let summary = serde_json::to_string_pretty(&profile.summary())? + "\n";
+    for (extension, content) in [
+        ("svg", profile.flamegraph(&options)?.into_bytes()),
+        ("folded", profile.folded(Frames::Own).into_bytes()),
+        ("json", summary.into_bytes()),
+        ("pb.gz", profile.pprof(Frames::Own)),
+    ] {
+        std::fs::write(folder.join(name).with_extension(extension), content)?;
+    }
     println!("{title}");
     for share in profile.shares(Frames::Own) {
         let millis = share.ms_per_request.unwrap_or(f64::NAN);

@@ -1,7 +1,8 @@
 //! A finished CPU profile, and the formats in which it is given out.
 
+use inferno::flamegraph::{Options, from_lines};
+
 use crate::admin_error::AdminError;
-use crate::flamegraph;
 
 /// One finished CPU profile, symbols resolved.
 #[derive(Debug, Clone, Default)]
@@ -39,8 +40,19 @@ impl CpuProfile {
         self.pprof.clone()
     }
 
-    /// An SVG that zooms and searches.
+    /// An SVG that zooms and searches; an empty profile gives a picture that says so.
     pub(crate) fn flamegraph(&self, idle: bool) -> Result<String, AdminError> {
-        flamegraph::draw(&self.folded(idle)).map_err(|e| AdminError::Failed(e.to_string()))
+        let mut options = Options::default();
+        "CPU: where CPU time was spent".clone_into(&mut options.title);
+        "samples".clone_into(&mut options.count_name);
+        options.deterministic = true;
+        let mut folded = self.folded(idle);
+        if folded.is_empty() {
+            "[no samples: nothing ran] 1".clone_into(&mut folded);
+        }
+        let mut svg = Vec::new();
+        from_lines(&mut options, folded.lines(), &mut svg)
+            .map_err(|error| AdminError::Failed(error.to_string()))?;
+        Ok(String::from_utf8_lossy(&svg).into_owned())
     }
 }

@@ -35,7 +35,6 @@ mod cpu_sampler;
 mod database;
 mod dispatcher;
 mod error;
-mod flamegraph;
 mod heap_profile;
 mod heartbeat;
 mod listener;

@@ -134,12 +134,6 @@ fn usable() -> usize {
     rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count() as usize)
 }
 
-#[cfg(target_os = "linux")]
-#[allow(clippy::unnecessary_wraps)] // Elsewhere there may be none.
-fn current_cpu() -> Option<usize> {
-    Some(rustix::thread::sched_getcpu())
-}
-
 /// Where the calling thread may run.
 #[cfg(target_os = "linux")]
 fn allowed_cpus(current: usize) -> Vec<usize> {
@@ -174,9 +168,9 @@ fn usable() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-#[cfg(not(any(target_os = "linux", windows)))]
+#[cfg(not(windows))]
 fn current_cpu() -> Option<usize> {
-    None
+    page_regions::processor()
 }
 
 #[cfg(test)]
