@@ -3,11 +3,14 @@
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use plotters::{
-    coord::{Shift, cartesian::Cartesian2d, ranged1d::Ranged},
+    coord::{
+        Shift,
+        ranged1d::{AsRangedCoord, Ranged, ValueFormatter},
+    },
     drawing::{DrawingArea, IntoDrawingArea},
     element::{Circle, PathElement, Rectangle, Text},
-    prelude::SVGBackend,
-    style::{Color as _, IntoFont as _, IntoTextStyle as _, RGBColor, ShapeStyle, TextStyle},
+    prelude::{ChartBuilder, LineSeries, SVGBackend},
+    style::{Color as _, IntoFont as _, IntoTextStyle as _, RGBColor, ShapeStyle},
 };
 
 use super::PlotError;
@@ -18,7 +21,7 @@ use measurement::record::Round;
 const SIZE: (u32, u32) = (480, 370);
 
 /// Letters of labels, in px.
-pub(super) const LETTERS: u32 = 18;
+const LETTERS: u32 = 18;
 
 /// Letters of the heading, in px.
 const HEADING: u32 = 21;
@@ -26,9 +29,9 @@ const HEADING: u32 = 21;
 /// The light colours stand in the file; the style sheet below turns them dark
 /// where the reader's page is. The two for data are Okabe and Ito's, which
 /// people who see fewer colours can tell apart; marks differ as well.
-pub(super) const PAPER: RGBColor = RGBColor(0xfd, 0xfd, 0xfb);
-pub(super) const INK: RGBColor = RGBColor(0x22, 0x26, 0x2a);
-pub(super) const FAINT: RGBColor = RGBColor(0xd9, 0xdc, 0xde);
+const PAPER: RGBColor = RGBColor(0xfd, 0xfd, 0xfb);
+const INK: RGBColor = RGBColor(0x22, 0x26, 0x2a);
+const FAINT: RGBColor = RGBColor(0xd9, 0xdc, 0xde);
 
 const DARK: [(RGBColor, &str); 7] = [
     (PAPER, "#1f2328"),
@@ -71,7 +74,7 @@ impl Look {
         }
     }
 
-    pub(super) const fn colour(self) -> RGBColor {
+    const fn colour(self) -> RGBColor {
         match self {
             Self::A => RGBColor(0xd5, 0x5e, 0x00),
             Self::B => RGBColor(0x00, 0x72, 0xb2),
@@ -84,7 +87,7 @@ impl Look {
         matches!(self, Self::A | Self::C)
     }
 
-    pub(super) fn line(self) -> ShapeStyle {
+    fn line(self) -> ShapeStyle {
         self.colour().stroke_width(2)
     }
 }
@@ -94,26 +97,102 @@ pub(super) fn variants<'a>(rounds: impl Iterator<Item = &'a Round>) -> BTreeSet<
     rounds.map(|round| round.variant.as_str()).collect()
 }
 
-/// Where a mark goes, how it looks, and whether it is hollow: hollow ones are
-/// the same thing, measured for comparison.
-pub(super) type Mark = ((f64, f64), Look, bool);
+/// What is drawn in one colour.
+pub(super) struct Drawn {
+    pub(super) look: Look,
+    /// Joined by a line, unless there are none.
+    pub(super) line: Vec<(f64, f64)>,
+    pub(super) marks: Vec<(f64, f64)>,
+    /// Whether the marks are hollow: the same thing, measured for comparison.
+    pub(super) hollow: bool,
+}
 
-/// Sets marks into a chart's plotting area.
-pub(super) fn set_marks<X, Y>(
-    area: &DrawingArea<SVGBackend<'_>, Cartesian2d<X, Y>>,
-    marks: impl IntoIterator<Item = Mark>,
-) -> Result<(), String>
+/// One direction of a plot.
+pub(super) struct Axis<'a, R> {
+    pub(super) range: R,
+    pub(super) name: &'a str,
+    /// What stands at a value.
+    pub(super) label: &'a dyn Fn(&f64) -> String,
+    /// How many labels at most.
+    pub(super) labels: usize,
+}
+
+/// A plot, whatever it is of.
+pub(super) struct Plot<'a, X, Y> {
+    pub(super) title: &'a str,
+    /// What it shows, for those who do not see it.
+    pub(super) description: String,
+    pub(super) key: Vec<KeyEntry>,
+    pub(super) across: Axis<'a, X>,
+    /// Whether lines stand on the labels of the axis across.
+    pub(super) has_columns: bool,
+    pub(super) up: Axis<'a, Y>,
+    pub(super) drawn: Vec<Drawn>,
+}
+
+impl<X, Y> Plot<'_, X, Y>
 where
-    X: Ranged<ValueType = f64>,
-    Y: Ranged<ValueType = f64>,
+    X: AsRangedCoord<Value = f64, CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>>,
+    Y: AsRangedCoord<Value = f64, CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>>,
 {
-    let (across, down) = area.get_pixel_range();
-    let plain = area.strip_coord_spec();
-    for (at, look, hollow) in marks {
-        let (x, y) = area.map_coordinate(&at);
-        set_mark(&plain, (x - across.start, y - down.start), look, hollow)?;
+    /// The plot as SVG: a heading, a key below it, axes, and what is drawn between them.
+    pub(super) fn svg(self) -> Result<String, PlotError> {
+        let (title, description) = (self.title, self.description.clone());
+        let mut svg = String::new();
+        self.draw(&mut svg).map_err(|cause| PlotError::Refused {
+            title: title.to_owned(),
+            cause,
+        })?;
+        Ok(themed(&svg, title, &description))
     }
-    Ok(())
+
+    fn draw(self, svg: &mut String) -> Result<(), String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+        area.fill(&PAPER).map_err(|error| text(&error))?;
+        let has_lines = self.drawn.iter().any(|drawn| !drawn.line.is_empty());
+        let top = heading(&area, self.title, &self.key, has_lines)?;
+        let mut chart = ChartBuilder::on(&area.margin(top, 6, 4, 14))
+            .x_label_area_size(54)
+            .y_label_area_size(86)
+            .margin_right(20)
+            .build_cartesian_2d(self.across.range, self.up.range)
+            .map_err(|error| text(&error))?;
+        let mut mesh = chart.configure_mesh();
+        if !self.has_columns {
+            mesh.disable_x_mesh();
+        }
+        let letters = || ("sans-serif", LETTERS).into_font().color(&INK);
+        mesh.x_desc(self.across.name)
+            .y_desc(self.up.name)
+            .x_label_formatter(&self.across.label)
+            .y_label_formatter(&self.up.label)
+            .x_labels(self.across.labels)
+            .y_labels(self.up.labels)
+            .label_style(letters())
+            .axis_desc_style(letters())
+            .axis_style(INK)
+            .bold_line_style(FAINT)
+            .light_line_style(PAPER)
+            .draw()
+            .map_err(|error| text(&error))?;
+        for drawn in self.drawn {
+            if !drawn.line.is_empty() {
+                chart
+                    .draw_series(LineSeries::new(drawn.line, drawn.look.line()))
+                    .map_err(|error| text(&error))?;
+            }
+            let inside = chart.plotting_area();
+            let (left, above) = inside.get_pixel_range();
+            let plain = inside.strip_coord_spec();
+            for at in drawn.marks {
+                let (x, y) = inside.map_coordinate(&at);
+                let at = (x - left.start, y - above.start);
+                set_mark(&plain, at, drawn.look, drawn.hollow)?;
+            }
+        }
+        area.present().map_err(|error| text(&error))
+    }
 }
 
 fn set_mark(
@@ -140,35 +219,6 @@ pub(super) struct KeyEntry {
     pub(super) text: String,
     pub(super) look: Look,
     pub(super) hollow: bool,
-    pub(super) line: bool,
-}
-
-pub(super) fn label_style(size: u32) -> TextStyle<'static> {
-    ("sans-serif", size).into_font().color(&INK)
-}
-
-/// Draws a heading, a key below it, and what `draw` puts into the rest.
-pub(super) fn plot(
-    title: &str,
-    description: &str,
-    key: &[KeyEntry],
-    draw: impl FnOnce(&DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), String>,
-) -> Result<String, PlotError> {
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        let drawn = area
-            .fill(&PAPER)
-            .map_err(|error| error.to_string())
-            .and_then(|()| heading(&area, title, key))
-            .and_then(|top| draw(&area.margin(top, 6, 4, 14)))
-            .and_then(|()| area.present().map_err(|error| error.to_string()));
-        drawn.map_err(|cause| PlotError::Refused {
-            title: title.to_owned(),
-            cause,
-        })?;
-    }
-    Ok(themed(&svg, title, description))
 }
 
 /// Heading and key; returns the height that they take, in px.
@@ -176,6 +226,7 @@ fn heading(
     area: &DrawingArea<SVGBackend<'_>, Shift>,
     title: &str,
     key: &[KeyEntry],
+    has_lines: bool,
 ) -> Result<u32, String> {
     let say = |text: &str, at: (i32, i32), size: u32| {
         area.draw(&Text::new(
@@ -194,7 +245,7 @@ fn heading(
             x = 14;
             y += 22;
         }
-        if entry.line {
+        if has_lines {
             let path = PathElement::new(vec![(x, y + 7), (x + 22, y + 7)], entry.look.line());
             area.draw(&path).map_err(|error| error.to_string())?;
         }

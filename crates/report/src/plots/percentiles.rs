@@ -1,10 +1,10 @@
 //! Latency by percentile, every round a line.
 
-use plotters::prelude::{ChartBuilder, IntoLogRange as _, LineSeries};
+use plotters::prelude::IntoLogRange as _;
 
 use super::{
     PlotError,
-    canvas::{self, FAINT, INK, KeyEntry, LETTERS, Look},
+    canvas::{self, Axis, Drawn, KeyEntry, Look, Plot},
 };
 use measurement::{figures, record::Round};
 
@@ -28,45 +28,36 @@ pub fn latency_by_percentile(title: &str, rounds: &[&Round]) -> Result<String, P
         return Err(PlotError::Empty(title.to_owned()));
     };
     let rarest = points().map(|(x, _)| x).fold(10.0, f64::max);
-    let description = format!(
-        "Latency from {} to {} over percentiles, one line a round.",
-        figures::milliseconds(low),
-        figures::milliseconds(high)
-    );
-    canvas::plot(title, &description, &key(rounds), |area| {
-        let mut chart = ChartBuilder::on(area)
-            .x_label_area_size(54)
-            .y_label_area_size(86)
-            .margin_right(20)
-            .build_cartesian_2d(
-                (1.0..rarest * 1.2).log_scale(),
-                (low / 1.5..high * 1.5).log_scale(),
-            )
-            .map_err(|error| error.to_string())?;
-        chart
-            .configure_mesh()
-            .x_desc("percentile of the answers")
-            .y_desc("latency (log scale)")
-            .x_label_formatter(&|x| percentile(*x))
-            .y_label_formatter(&|ms| figures::milliseconds(*ms))
-            .x_labels(6)
-            .y_labels(6)
-            .label_style(canvas::label_style(LETTERS))
-            .axis_desc_style(canvas::label_style(LETTERS))
-            .axis_style(INK)
-            .bold_line_style(FAINT)
-            .light_line_style(canvas::PAPER)
-            .draw()
-            .map_err(|error| error.to_string())?;
-        for (look, line) in &lines {
-            chart
-                .draw_series(LineSeries::new(line.iter().copied(), look.line()))
-                .map_err(|error| error.to_string())?;
-            let end = line.last().map(|end| (*end, *look, false));
-            canvas::set_marks(chart.plotting_area(), end)?;
-        }
-        Ok(())
-    })
+    let drawn = lines.into_iter().map(|(look, line)| Drawn {
+        look,
+        marks: line.last().copied().into_iter().collect(),
+        line,
+        hollow: false,
+    });
+    let plot = Plot {
+        title,
+        description: format!(
+            "Latency from {} to {} over percentiles, one line a round.",
+            figures::milliseconds(low),
+            figures::milliseconds(high)
+        ),
+        key: key(rounds),
+        across: Axis {
+            range: (1.0..rarest * 1.2).log_scale(),
+            name: "percentile of the answers",
+            label: &|x| percentile(*x),
+            labels: 6,
+        },
+        has_columns: true,
+        up: Axis {
+            range: (low / 1.5..high * 1.5).log_scale(),
+            name: "latency (log scale)",
+            label: &|ms| figures::milliseconds(*ms),
+            labels: 6,
+        },
+        drawn: drawn.collect(),
+    };
+    plot.svg()
 }
 
 /// `(1/(1-q), ms)` as far as the round's answers carry.
@@ -123,7 +114,6 @@ fn key(rounds: &[&Round]) -> Vec<KeyEntry> {
             text: variant.to_owned(),
             look: Look::of_variant(variant),
             hollow: false,
-            line: true,
         })
         .collect()
 }

@@ -1,10 +1,10 @@
 //! Throughput of every round, in the order in which they ran.
 
-use plotters::prelude::{ChartBuilder, IntoLogRange as _};
+use plotters::prelude::IntoLogRange as _;
 
 use super::{
     PlotError,
-    canvas::{self, FAINT, INK, KeyEntry, LETTERS, Look},
+    canvas::{self, Axis, Drawn, KeyEntry, Look, Plot},
 };
 use measurement::{
     figures,
@@ -41,42 +41,37 @@ pub fn throughput_of_rounds(
     let Some((last, _)) = shown.last() else {
         return Err(PlotError::Empty(title.to_owned()));
     };
-    let description = format!(
-        "Requests per second of {} rounds, from {} to {}.",
-        shown.len(),
-        figures::ratio(low),
-        figures::ratio(high)
-    );
-    canvas::plot(title, &description, &key(&shown), |area| {
-        let mut chart = ChartBuilder::on(area)
-            .x_label_area_size(54)
-            .y_label_area_size(86)
-            .margin_right(20)
-            .build_cartesian_2d(0.5..last + 0.5, (low / 2.0..high * 2.0).log_scale())
-            .map_err(|error| error.to_string())?;
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .x_desc("round, in the order in which they ran")
-            .y_desc("requests per second (log scale)")
-            .x_label_formatter(&|x| whole(*x))
-            .y_label_formatter(&|rate| figures::count(*rate))
-            .x_labels(if *last > 14.0 { 10 } else { 20 })
-            .y_labels(6)
-            .label_style(canvas::label_style(LETTERS))
-            .axis_desc_style(canvas::label_style(LETTERS))
-            .axis_style(INK)
-            .bold_line_style(FAINT)
-            .light_line_style(canvas::PAPER)
-            .draw()
-            .map_err(|error| error.to_string())?;
-        let marks = shown.iter().map(|(number, round)| {
-            let at = (*number, round.outcome.requests_per_second);
-            let hollow = round.purpose == Purpose::Equal;
-            (at, Look::of_variant(&round.variant), hollow)
-        });
-        canvas::set_marks(chart.plotting_area(), marks)
-    })
+    let drawn = shown.iter().map(|(number, round)| Drawn {
+        look: Look::of_variant(&round.variant),
+        line: Vec::new(),
+        marks: vec![(*number, round.outcome.requests_per_second)],
+        hollow: round.purpose == Purpose::Equal,
+    });
+    let plot = Plot {
+        title,
+        description: format!(
+            "Requests per second of {} rounds, from {} to {}.",
+            shown.len(),
+            figures::ratio(low),
+            figures::ratio(high)
+        ),
+        key: key(&shown),
+        across: Axis {
+            range: 0.5..last + 0.5,
+            name: "round, in the order in which they ran",
+            label: &|x| whole(*x),
+            labels: if *last > 14.0 { 10 } else { 20 },
+        },
+        has_columns: false,
+        up: Axis {
+            range: (low / 2.0..high * 2.0).log_scale(),
+            name: "requests per second (log scale)",
+            label: &|rate| figures::count(*rate),
+            labels: 6,
+        },
+        drawn: drawn.collect(),
+    };
+    plot.svg()
 }
 
 fn whole(x: f64) -> String {
@@ -100,7 +95,6 @@ fn key(shown: &[(f64, &Round)]) -> Vec<KeyEntry> {
                 },
                 look: Look::of_variant(variant),
                 hollow,
-                line: false,
             });
         }
     }
