@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use crate::{
-    captured::capture,
+    captured::{capture, has},
     support::{claiming, outcome, round},
 };
 use measurement::{
@@ -23,6 +23,11 @@ fn written() -> tempfile::TempDir {
 #[track_caller]
 fn text(folder: &Path, name: &str) -> String {
     fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[track_caller]
+fn stale(folder: &tempfile::TempDir) -> String {
+    capture::verify(folder.path()).unwrap_err().to_string()
 }
 
 #[test]
@@ -62,10 +67,11 @@ fn a_capture_has_the_files_that_the_book_includes() {
 }
 
 #[test]
-fn deriving_again_changes_nothing() {
+fn deriving_again_changes_nothing_and_other_tools_files_may_stay() {
     let folder = written();
     capture::verify(folder.path()).unwrap();
     capture::derive(folder.path()).unwrap();
+    fs::write(folder.path().join("problem.cpu.pb.gz"), [0x1f, 0x8b]).unwrap();
     capture::verify(folder.path()).unwrap();
 }
 
@@ -79,48 +85,21 @@ fn a_figure_typed_by_hand_is_found() {
         matches!(&error, CaptureError::Stale { path, difference: Difference::Differs } if path.ends_with("table.md")),
         "{error}"
     );
-    assert!(
-        error.to_string().contains("derive the capture again"),
-        "{error}"
-    );
+    has(&error.to_string(), &["derive the capture again"]);
     capture::derive(folder.path()).unwrap();
     capture::verify(folder.path()).unwrap();
 }
 
 #[test]
-fn a_missing_or_left_over_picture_is_found() {
+fn files_that_are_missing_or_left_over_are_named() {
     let folder = written();
-    fs::rename(
-        folder.path().join("diff.cpu.svg"),
-        folder.path().join("old.cpu.svg"),
-    )
-    .unwrap();
-    let error = capture::verify(folder.path()).unwrap_err();
-    assert!(
-        error.to_string().contains("diff.cpu.svg: missing"),
-        "{error}"
-    );
+    let path = |name| folder.path().join(name);
+    fs::rename(path("diff.cpu.svg"), path("old.cpu.svg")).unwrap();
+    has(&stale(&folder), &["diff.cpu.svg: missing"]);
     capture::derive(folder.path()).unwrap();
-    let error = capture::verify(folder.path()).unwrap_err();
-    assert!(
-        error.to_string().contains("old.cpu.svg: left over"),
-        "{error}"
-    );
-}
-
-#[test]
-fn files_of_other_tools_may_stand_beside() {
-    let folder = written();
-    fs::write(folder.path().join("problem.cpu.pb.gz"), [0x1f, 0x8b]).unwrap();
-    capture::verify(folder.path()).unwrap();
-}
-
-#[test]
-fn missing_stacks_are_named() {
-    let folder = written();
-    fs::remove_file(folder.path().join("solution.await.folded")).unwrap();
-    let error = capture::verify(folder.path()).unwrap_err().to_string();
-    assert!(error.contains("solution.await.folded: missing"), "{error}");
+    has(&stale(&folder), &["old.cpu.svg: left over"]);
+    fs::remove_file(path("solution.await.folded")).unwrap();
+    has(&stale(&folder), &["solution.await.folded: missing"]);
 }
 
 #[test]
@@ -129,14 +108,10 @@ fn a_record_of_another_version_or_none_is_refused() {
     let path = folder.path().join("capture.json");
     let record = text(folder.path(), "capture.json");
     fs::write(&path, record.replacen("\"format\": 2", "\"format\": 9", 1)).unwrap();
-    let error = capture::verify(folder.path()).unwrap_err().to_string();
-    assert!(error.contains("format is 9"), "{error}");
+    has(&stale(&folder), &["format is 9"]);
     fs::write(&path, "{").unwrap();
-    let error = capture::verify(folder.path()).unwrap_err().to_string();
-    assert!(
-        error.contains("capture.json") && error.contains("record the capture again"),
-        "{error}"
-    );
+    let error = stale(&folder);
+    has(&error, &["capture.json", "record the capture again"]);
     assert_eq!(error.lines().count(), 1, "{error}");
     fs::remove_file(&path).unwrap();
     assert!(matches!(
@@ -146,29 +121,19 @@ fn a_record_of_another_version_or_none_is_refused() {
 }
 
 #[test]
-fn a_record_with_a_figure_that_is_no_number_is_not_written() {
+fn a_capture_that_cannot_be_derived_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
-    let mut capture = capture();
-    capture.record.rounds[0].wall_s = f64::NAN;
     let target = folder.path().join("chapter1");
-    assert!(matches!(
-        capture.write(&target),
-        Err(CaptureError::NotARecord { .. })
-    ));
-    assert!(!target.exists(), "half a capture is none");
-}
-
-#[test]
-fn stacks_that_cannot_be_drawn_leave_nothing_behind() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut capture = capture();
-    capture
-        .folded
-        .insert("problem.cpu.folded".into(), "main;poll\n".into());
-    let target = folder.path().join("chapter1");
-    let error = capture.write(&target).unwrap_err().to_string();
+    let mut no_number = capture();
+    no_number.record.rounds[0].wall_s = f64::NAN;
+    let error = no_number.write(&target).unwrap_err();
+    assert!(matches!(error, CaptureError::NotARecord { .. }), "{error}");
+    let mut no_count = capture();
+    let stacks = no_count.folded.get_mut("problem.cpu.folded").unwrap();
+    "main;poll\n".clone_into(stacks);
+    let error = no_count.write(&target).unwrap_err().to_string();
     assert!(error.starts_with("problem.cpu.folded: line 1"), "{error}");
-    assert!(!target.exists());
+    assert!(!target.exists(), "half a capture is none");
 }
 
 #[test]
@@ -176,31 +141,8 @@ fn a_folder_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let error = capture()
-        .write(&file.join("chapter1"))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("file") && error.contains("may write"),
-        "{error}"
-    );
-}
-
-#[test]
-fn every_table_says_where_it_comes_from() {
-    let folder = written();
-    for name in ["table.md", "rounds.md"] {
-        let table = text(folder.path(), name);
-        for part in [
-            "`cargo workshop prove 1`",
-            "60047d4c1f1f",
-            "2026-11-20",
-            "Example CPU 9000",
-            "rustc 1.95.0",
-        ] {
-            assert!(table.contains(part), "{part} is not in {name}:\n{table}");
-        }
-    }
+    let error = capture().write(&file.join("chapter1")).unwrap_err();
+    has(&error.to_string(), &["file", "may write"]);
 }
 
 #[test]
@@ -208,22 +150,35 @@ fn the_table_holds_prediction_root_cause_effect_and_verdict() {
     let folder = written();
     let table = text(folder.path(), "table.md");
     println!("{table}");
-    for part in [
-        "| Prediction | Little's law: at most, requests per second (1,000 users) | 20 | 20,000 | predicts 1,000 times; 893 was measured, 11 % apart (told, not claimed) |",
-        "(3,000 users, 0.5 s pause) | 20 | 5,455 | predicts 273 times; 265 was measured, 2.8 % apart (claimed: at most 5.0 %) |",
-        "| Root cause | peak calls in flight inside the database | 1 | 1,000 | claimed: at most 1, at least 900 |",
-        "| Effect | requests per second | 20.0 | 17,8",
-        "| median latency | over 1.06 s | 53.7 ms |",
-        "95 % interval",
-        "noise floor",
-        "; claimed: at least 300 |",
-        "Verdict: **proved**.",
-    ] {
-        assert!(table.contains(part), "{part} is not in:\n{table}");
-    }
+    has(
+        &table,
+        &[
+            "| Prediction | Little's law: at most, requests per second (1,000 users) | 20 | 20,000 | predicts 1,000 times; 893 was measured, 11 % apart (told, not claimed) |",
+            "(3,000 users, 0.5 s pause) | 20 | 5,455 | predicts 273 times; 265 was measured, 2.8 % apart (claimed: at most 5.0 %) |",
+            "| Root cause | peak calls in flight inside the database | 1 | 1,000 | claimed: at most 1, at least 900 |",
+            "| Effect | requests per second | 20.0 | 17,8",
+            "| median latency | over 1.06 s | 53.7 ms |",
+            "95 % interval",
+            "noise floor",
+            "; claimed: at least 300 |",
+            "Verdict: **proved**.",
+        ],
+    );
     let columns = |line: &str| line.matches('|').count();
     for line in table.lines().filter(|line| line.starts_with('|')) {
         assert_eq!(columns(line), 6, "{line}");
+    }
+    for measured in [&table, &text(folder.path(), "rounds.md")] {
+        has(
+            measured,
+            &[
+                "`cargo workshop prove 1`",
+                "60047d4c1f1f",
+                "2026-11-20",
+                "Example CPU 9000",
+                "rustc 1.95.0",
+            ],
+        );
     }
 }
 
@@ -263,17 +218,16 @@ fn further_effects_and_guardrails_have_rows_that_say_where() {
     assert_eq!(labels[2..], expected, "{table}");
     let further = "| Effect | requests per second in the scenario \"published\" | 20.0 | 5,300 | \
                    265 times better (pairs from 265 to 265); claimed: at least 200 |";
-    assert!(table.contains(further), "{table}");
-    let kept = "of the problem's (95 % interval";
-    let guardrail = rows.last().unwrap();
-    assert!(guardrail.contains("| median latency |"), "{guardrail}");
-    assert!(
-        guardrail.contains(kept) && guardrail.contains("claimed: at least 90 %"),
-        "{guardrail}"
+    has(table, &[further, "Verdict: **proved**."]);
+    has(
+        rows.last().unwrap(),
+        &[
+            "| median latency |",
+            "of the problem's (95 % interval",
+            "claimed: at least 90 %",
+        ],
     );
-    assert!(table.contains("Verdict: **proved**."), "{table}");
-    let values = &files["values.md"];
-    assert!(values.contains("<!-- ANCHOR: kept-p50-ms -->"), "{values}");
+    has(&files["values.md"], &["<!-- ANCHOR: kept-p50-ms -->"]);
 }
 
 #[test]
@@ -281,25 +235,25 @@ fn sentences_can_include_single_figures() {
     let folder = written();
     let values = text(folder.path(), "values.md");
     println!("{values}");
-    let value = |name: &str| {
-        let lines: Vec<_> = values.lines().collect();
-        let at = lines
-            .iter()
-            .position(|line| *line == format!("<!-- ANCHOR: {name} -->"))
-            .unwrap_or_else(|| panic!("no {name} in:\n{values}"));
-        assert_eq!(lines[at + 2], format!("<!-- ANCHOR_END: {name} -->"));
-        lines[at + 1].to_owned()
-    };
-    assert_eq!(value("predicted-ratio"), "1,000");
-    assert_eq!(value("root-cause-solution"), "1,000");
-    assert_eq!(value("effect"), "893");
-    assert_eq!(value("problem-requests-per-second"), "20.0");
-    assert_eq!(value("in-published"), "265");
-    assert_eq!(value("in-published-share"), "97 %");
-    assert_eq!(value("problem-cpu-busy"), "1.2 %");
-    assert_eq!(value("problem-await-top"), "`tokio::sync::Mutex::lock`");
-    assert_eq!(value("problem-await-top-share"), "99.9 %");
-    assert_eq!(value("published-read_rps"), "19.5");
+    for (name, value) in [
+        ("predicted-ratio", "1,000"),
+        ("root-cause-solution", "1,000"),
+        ("effect", "893"),
+        ("problem-requests-per-second", "20.0"),
+        ("in-published", "265"),
+        ("in-published-share", "97 %"),
+        ("problem-cpu-busy", "1.2 %"),
+        ("problem-await-top", "`tokio::sync::Mutex::lock`"),
+        ("problem-await-top-share", "99.9 %"),
+        ("published-read_rps", "19.5"),
+    ] {
+        has(&values, &[&anchor(name, value)]);
+    }
+}
+
+/// A figure in `values.md`.
+fn anchor(name: &str, value: &str) -> String {
+    format!("<!-- ANCHOR: {name} -->\n{value}\n<!-- ANCHOR_END: {name} -->\n")
 }
 
 #[test]
@@ -317,9 +271,8 @@ fn generators_are_compared_with_the_embedded_one() {
             .push(round(Purpose::Agreement, "solution", "load", 200.0, seen));
     }
     let files = capture.derived().unwrap();
-    let agreement = &files["agreement.md"];
-    assert!(agreement.contains("| -2.5 % |"), "{agreement}");
-    assert!(agreement.contains("| Locust 0.1.0 | 200 |"), "{agreement}");
+    let expected = ["| -2.5 % |", "| Locust 0.1.0 | 200 |"];
+    has(&files["agreement.md"], &expected);
 }
 
 #[test]
@@ -343,9 +296,9 @@ fn cpu_time_is_shared_out_among_all_answers_of_its_span() {
         round.server_cpu_s = Some(0.9);
         round.server_answers = Some(9_000);
     }
-    let values = &capture.derived().unwrap()["values.md"];
-    let expected = "<!-- ANCHOR: solution-cpu-per-request -->\n100 µs\n";
-    assert!(values.contains(expected), "{values}");
+    let files = capture.derived().unwrap();
+    let expected = anchor("solution-cpu-per-request", "100 µs");
+    has(&files["values.md"], &[&expected]);
 }
 
 #[test]
@@ -357,18 +310,10 @@ fn baselines_stand_beside_the_solution_of_the_same_rounds() {
         capture.record.rounds.push(round);
     }
     let files = capture.derived().unwrap();
-    let table = &files["baselines.md"];
-    let rows: Vec<&str> = table.lines().skip(2).take(2).collect();
-    assert!(
-        rows[0].starts_with("| solution | 12,500 | 100 % |"),
-        "{table}"
-    );
-    assert!(
-        rows[1].starts_with("| Go's net/http | 9,375 | 75 % |"),
-        "{table}"
-    );
-    let values = &files["values.md"];
-    assert!(values.contains("<!-- ANCHOR: baseline-go-share -->\n75 %\n"));
+    let rows = "| solution | 12,500 | 100 % |";
+    let (_, below) = files["baselines.md"].split_once(rows).unwrap();
+    has(below, &["\n| Go's net/http | 9,375 | 75 % |"]);
+    has(&files["values.md"], &[&anchor("baseline-go-share", "75 %")]);
 }
 
 #[test]
@@ -392,38 +337,32 @@ fn what_stands_beside_the_root_cause_is_in_every_table() {
     let cells = [cell("problem", 80), cell("solution", 21_200)];
     capture.record.rounds.extend(cells);
     for round in &mut capture.record.rounds {
-        let threads = if round.variant == "problem" {
-            2.0
-        } else {
-            517.0
-        };
+        let is_problem = round.variant == "problem";
+        let threads = if is_problem { 2.0 } else { 517.0 };
         round.readings.insert(metric.clone(), threads);
     }
     let files = capture.derived().unwrap();
-    assert!(files["table.md"].contains("| threads of the process | 2 | 517 |"));
-    assert!(files["values.md"].contains("<!-- ANCHOR: solution-threads -->\n517\n"));
-    let tables = &files["matrix.md"];
-    assert!(
-        tables.contains("| Requests per second | 3,000 users"),
-        "{tables}"
+    has(
+        &files["table.md"],
+        &["| threads of the process | 2 | 517 |"],
     );
-    assert!(tables.contains("| `solution` | 5,300 (265x) |"), "{tables}");
-    assert!(
-        tables.contains("| threads of the process | 3,000 users"),
-        "{tables}"
+    has(&files["values.md"], &[&anchor("solution-threads", "517")]);
+    has(
+        &files["matrix.md"],
+        &[
+            "| Requests per second | 3,000 users",
+            "| `solution` | 5,300 (265x) |",
+            "| threads of the process | 3,000 users",
+            "| `solution` | 517 |",
+        ],
     );
-    assert!(tables.contains("| `solution` | 517 |"), "{tables}");
 }
 
 #[test]
 fn connections_are_drawn_for_each_variant_where_they_were_watched() {
     let mut capture = capture();
-    assert!(
-        !capture
-            .derived()
-            .unwrap()
-            .contains_key("plots/connections-problem.svg")
-    );
+    let unwatched = capture.derived().unwrap();
+    assert!(!unwatched.contains_key("plots/connections-problem.svg"));
     for variant in ["problem", "solution"] {
         let outcome = outcome(1_000, 80, 4.0, 51.0);
         let mut watched = round(Purpose::Series, variant, "saturated", 1.0, outcome);
@@ -439,8 +378,6 @@ fn connections_are_drawn_for_each_variant_where_they_were_watched() {
     let files = capture.derived().unwrap();
     for variant in ["problem", "solution"] {
         let svg = &files[&format!("plots/connections-{variant}.svg")];
-        for part in [variant, "taken up", "finished"] {
-            assert!(svg.contains(part), "{variant}: {part}");
-        }
+        has(svg, &[variant, "taken up", "finished"]);
     }
 }

@@ -11,6 +11,14 @@ pub(crate) fn keep(name: &str, text: &str) {
     }
 }
 
+/// Every part stands somewhere in `text`.
+#[track_caller]
+pub(crate) fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in:\n{text}");
+    }
+}
+
 /// That run with the stacks of its profiles.
 pub(crate) fn capture() -> Capture {
     let waiting =

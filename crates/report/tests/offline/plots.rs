@@ -1,6 +1,9 @@
 //! Plots say what they show in words too, and are the same for the same figures.
 
-use crate::{captured::keep, support::record};
+use crate::{
+    captured::{has, keep},
+    support::record,
+};
 use measurement::record::Round;
 use report::plots::{PlotError, Series, latency_by_percentile, throughput_of_rounds, time_series};
 
@@ -25,40 +28,49 @@ fn connections() -> Vec<Series> {
 }
 
 #[test]
-fn latency_is_labelled_with_units_and_percentiles() {
-    let svg = percentiles().unwrap();
-    keep("percentiles.svg", &svg);
-    for part in [
-        "Latency by percentile, 1,000 users",
-        "90 %",
-        "99.9 %",
-        "ms",
-        "percentile of the answers",
-        "<title>",
-        "<desc>",
-        "prefers-color-scheme:dark",
-    ] {
-        assert!(svg.contains(part), "{part}");
+fn plots_are_labelled_and_the_same_for_the_same_figures() {
+    type Drawing = fn() -> Result<String, PlotError>;
+    let plots: [(&str, Drawing, &[&str]); 3] = [
+        (
+            "percentiles.svg",
+            percentiles,
+            &[
+                "Latency by percentile, 1,000 users",
+                "90 %",
+                "99.9 %",
+                "ms",
+                "percentile of the answers",
+                "<title>",
+                "<desc>",
+                "prefers-color-scheme:dark",
+            ],
+        ),
+        // Marks differ, not colours alone.
+        (
+            "throughput.svg",
+            || throughput(&record().rounds),
+            &[
+                "requests per second (log scale)",
+                "equal servers (A/A)",
+                "problem",
+                "solution",
+                "14",
+                "<circle",
+                "<rect",
+            ],
+        ),
+        (
+            "time_series.svg",
+            || time_series("Connections of the server", "connections", &connections()),
+            &["time (s)", "connections", "accepted", "finished"],
+        ),
+    ];
+    for (name, draw, parts) in plots {
+        let svg = draw().unwrap();
+        keep(name, &svg);
+        has(&svg, parts);
+        assert_eq!(draw(), Ok(svg), "{name}");
     }
-}
-
-#[test]
-fn throughput_tells_equal_servers_from_the_compared() {
-    let svg = throughput(&record().rounds).unwrap();
-    keep("throughput.svg", &svg);
-    for part in [
-        "requests per second (log scale)",
-        "equal servers (A/A)",
-        "problem",
-        "solution",
-        "14",
-    ] {
-        assert!(svg.contains(part), "{part}");
-    }
-    assert!(
-        svg.contains("<circle") && svg.contains("<rect"),
-        "marks differ, not colours alone"
-    );
 }
 
 #[test]
@@ -71,40 +83,18 @@ fn rounds_of_other_scenarios_are_not_in_the_plot() {
 }
 
 #[test]
-fn anything_can_be_shown_over_time() {
-    let svg = time_series("Connections of the server", "connections", &connections()).unwrap();
-    keep("time_series.svg", &svg);
-    for part in ["time (s)", "connections", "accepted", "finished"] {
-        assert!(svg.contains(part), "{part}");
-    }
-}
-
-#[test]
-fn the_same_figures_give_the_same_bytes() {
-    assert_eq!(percentiles(), percentiles());
-    assert_eq!(throughput(&record().rounds), throughput(&record().rounds));
-    let series = || time_series("t", "v", &connections()).unwrap();
-    assert_eq!(series(), series());
-}
-
-#[test]
 fn nothing_to_show_is_said() {
-    assert_eq!(
-        latency_by_percentile("t", &[]),
-        Err(PlotError::Empty("t".into()))
-    );
-    assert_eq!(
-        throughput(&[]),
-        Err(PlotError::Empty("Throughput of every round".into()))
-    );
     let nonsense = Series {
         name: "n".into(),
         points: vec![(f64::NAN, 1.0), (1.0, f64::INFINITY)],
     };
-    assert_eq!(
-        time_series("t", "v", &[nonsense]),
-        Err(PlotError::Empty("t".into()))
-    );
+    for (drawn, title) in [
+        (latency_by_percentile("t", &[]), "t"),
+        (throughput(&[]), "Throughput of every round"),
+        (time_series("t", "v", &[nonsense]), "t"),
+    ] {
+        assert_eq!(drawn, Err(PlotError::Empty(title.into())));
+    }
 }
 
 #[test]

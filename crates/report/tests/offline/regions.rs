@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::captured::has;
 use analysis::regions::judge;
 use analysis::verdict::VerdictKind;
 use measurement::record::Commit;
@@ -96,9 +97,11 @@ fn record(variants: Vec<Seen>) -> Record {
     }
 }
 
-fn verdict(problem: Seen, fixed: Seen) -> (VerdictKind, String) {
-    let verdict = judge(&record(vec![problem, fixed]), &["solution"]);
-    (verdict.kind, verdict.reason)
+#[track_caller]
+fn verdict(variants: Vec<Seen>, kind: VerdictKind, words: &[&str]) {
+    let verdict = judge(&record(variants), &["solution"]);
+    assert_eq!(verdict.kind, kind, "{}", verdict.reason);
+    has(&verdict.reason, words);
 }
 
 #[test]
@@ -115,27 +118,22 @@ fn a_quarter_before_and_all_afterwards_is_proved() {
         (fixed.pinned_readers(), fixed.regions_with_a_copy()),
         (8, 4)
     );
-    let (kind, reason) = verdict(problem, fixed);
-    assert_eq!(kind, VerdictKind::Proved, "{reason}");
-    assert!(
-        reason.contains("25.0 %") && reason.contains("100.0 %"),
-        "{reason}"
-    );
+    let words = ["25.0 %", "100.0 %"];
+    verdict(vec![problem, fixed], VerdictKind::Proved, &words);
 }
 
 #[test]
 fn a_problem_that_reads_nearby_by_luck_refutes_the_claim() {
     let mut lucky = problem();
     lucky.loads = vec![vec![1000, 0, 0, 0], vec![0; 4], vec![0; 4], vec![0; 4]];
-    let (kind, reason) = verdict(lucky, fixed());
-    assert_eq!(kind, VerdictKind::Refuted);
-    assert!(reason.contains("local already"), "{reason}");
+    let variants = vec![lucky, fixed()];
+    verdict(variants, VerdictKind::Refuted, &["local already"]);
 }
 
 #[test]
 fn every_way_to_fall_short_has_its_sentence() {
     type Change = fn(&mut Seen);
-    let ways: [(Change, &str); 6] = [
+    let refuted: [(Change, &str); 7] = [
         (
             |seen| seen.placement.readers[3].pinned_to = None,
             "7 of 8 workers",
@@ -157,32 +155,19 @@ fn every_way_to_fall_short_has_its_sentence() {
             |seen| seen.loads[0][1] = 2_000,
             "loads from the data set were local",
         ),
+        // One copy that pinned workers share is no fix.
+        (
+            |seen| {
+                seen.placement.copies.truncate(2);
+                for reader in &mut seen.placement.readers {
+                    reader.from[0].copy = 1;
+                }
+            },
+            "0 of 4 regions",
+        ),
     ];
-    for (change, words) in ways {
-        let mut short = fixed();
-        change(&mut short);
-        let (kind, reason) = verdict(problem(), short);
-        assert_eq!(kind, VerdictKind::Refuted, "{reason}");
-        assert!(reason.contains(words), "{reason}");
-    }
-}
-
-#[test]
-fn one_copy_that_pinned_workers_share_is_no_fix() {
-    let mut shared = fixed();
-    shared.placement.copies.truncate(2);
-    for reader in &mut shared.placement.readers {
-        reader.from[0].copy = 1;
-    }
-    let (kind, reason) = verdict(problem(), shared);
-    assert_eq!(kind, VerdictKind::Refuted);
-    assert!(reason.contains("0 of 4 regions"), "{reason}");
-}
-
-#[test]
-fn what_was_not_counted_makes_the_run_invalid() {
-    type Change = fn(&mut Seen);
-    let ways: [(Change, &str); 3] = [
+    // What was not counted tells nothing.
+    let invalid: [(Change, &str); 3] = [
         (|seen| seen.answers = 39, "not all requests"),
         (
             |seen| seen.loads = vec![vec![0; 4]; 4],
@@ -193,34 +178,40 @@ fn what_was_not_counted_makes_the_run_invalid() {
             "the kernel did not tell",
         ),
     ];
-    for (change, words) in ways {
-        let mut blind = fixed();
-        change(&mut blind);
-        let (kind, reason) = verdict(problem(), blind);
-        assert_eq!(kind, VerdictKind::Invalid, "{reason}");
-        assert!(reason.contains(words), "{reason}");
+    for (kind, ways) in [
+        (VerdictKind::Refuted, &refuted[..]),
+        (VerdictKind::Invalid, &invalid[..]),
+    ] {
+        for (change, words) in ways {
+            let mut short = fixed();
+            change(&mut short);
+            verdict(vec![problem(), short], kind, &[words]);
+        }
     }
-    let verdict = judge(&record(vec![problem()]), &["solution"]);
-    assert!(verdict.reason.contains("nothing was seen of the solution"));
+    let words = ["nothing was seen of the solution"];
+    verdict(vec![problem()], VerdictKind::Invalid, &words);
 }
 
 #[test]
 fn nearly_all_is_not_rounded_up_to_all() {
     let mut nearly = fixed();
     nearly.loads[0][1] = 1;
-    let text = table(&record(vec![problem(), nearly.clone()]));
-    assert!(text.contains("| 25.0\u{a0}% | 99.99\u{a0}% |"), "{text}");
-    assert!(
-        text.contains("| 0\u{a0}of\u{a0}8 | 8\u{a0}of\u{a0}8 |"),
-        "{text}"
+    let record = record(vec![problem(), nearly]);
+    has(
+        &table(&record),
+        &[
+            "| 25.0\u{a0}% | 99.99\u{a0}% |",
+            "| 0\u{a0}of\u{a0}8 | 8\u{a0}of\u{a0}8 |",
+            "at commit `0123456789ab`",
+        ],
     );
-    assert!(text.contains("at commit `0123456789ab`"), "{text}");
-    let values = values(&record(vec![problem(), nearly]));
-    assert!(
-        values.contains("ANCHOR: solution-local-loads -->\n99.99 %"),
-        "{values}"
+    has(
+        &values(&record),
+        &[
+            "ANCHOR: solution-local-loads -->\n99.99 %",
+            "ANCHOR: verdict -->\nproved",
+        ],
     );
-    assert!(values.contains("ANCHOR: verdict -->\nproved"), "{values}");
 }
 
 #[test]
