@@ -1,10 +1,8 @@
 //! Counted instructions as a table.
 
-use std::fmt::Write as _;
-
 use measurement::{figures, record::Record};
 
-use crate::provenance::provenance;
+use crate::{provenance::provenance, table::Table};
 
 /// The table in Markdown; empty where nothing was counted.
 pub fn table(record: &Record) -> String {
@@ -12,20 +10,15 @@ pub fn table(record: &Record) -> String {
     else {
         return String::new();
     };
-    let mut text = format!(
-        "| | instructions a {} | of the {}'s |\n| --- | ---: | ---: |\n",
-        counting.unit, first.variant
-    );
-    for count in &record.instructions {
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "| `{}` | {} | {} |",
-            count.variant,
+    let rows = record.instructions.iter().map(|count| {
+        vec![
+            format!("`{}`", count.variant),
             figures::ratio(count.per_round),
-            figures::percent(count.per_round / first.per_round)
-        );
-    }
-    let _ = write!(text, "\n{}", provenance(record));
-    text
+            figures::percent(count.per_round / first.per_round),
+        ]
+    });
+    let each = format!("instructions a {}", counting.unit);
+    let share = format!("of the {}'s", first.variant);
+    let table = Table::new(&[""], &[&each, &share], rows.collect());
+    format!("{}\n{}", table.markdown(), provenance(record))
 }

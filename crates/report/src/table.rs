@@ -9,7 +9,7 @@ mod values;
 use std::fmt::Write as _;
 
 use analysis::verdict::Analysis;
-use measurement::record::Record;
+use measurement::{record::Record, reference::Published};
 
 pub use self::{
     baselines::baselines,
@@ -19,29 +19,68 @@ pub use self::{
     values::values,
 };
 pub(crate) use self::{
-    environment::environment_rows,
-    matrix::{Cells, cells as matrix_cells},
-    rounds::purpose_in_words,
+    environment::environment_rows, matrix::tables as matrix_tables, rounds::rounds_in_full,
 };
-use crate::{provenance::provenance, rows::rows};
+use crate::{
+    provenance::provenance,
+    rows::{Row, rows},
+};
+
+/// A table for the book and for the report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Table {
+    /// What stands above each column, and whether figures stand in it.
+    pub(crate) heads: Vec<(String, bool)>,
+    /// The cells, row by row.
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Columns of text, then columns of figures: as most tables are.
+    pub(crate) fn new(texts: &[&str], figures: &[&str], rows: Vec<Vec<String>>) -> Self {
+        let texts = texts.iter().map(|head| ((*head).to_owned(), false));
+        let figures = figures.iter().map(|head| ((*head).to_owned(), true));
+        Self {
+            heads: texts.chain(figures).collect(),
+            rows,
+        }
+    }
+
+    /// As the book includes it.
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = String::new();
+        for (head, _) in &self.heads {
+            let space = if head.is_empty() { "" } else { " " };
+            // Writing to a String cannot fail.
+            let _ = write!(text, "|{space}{head} ");
+        }
+        let rules = self.heads.iter();
+        let rules = rules.map(|(_, is_figure)| if *is_figure { "| ---: " } else { "| --- " });
+        let _ = writeln!(text, "|\n{}|", rules.collect::<String>());
+        for row in &self.rows {
+            let _ = writeln!(text, "| {} |", row.join(" | "));
+        }
+        text
+    }
+}
 
 /// The chapter's figures: both variants side by side, predictions and verdict.
 pub fn table(record: &Record, analysis: &Analysis) -> String {
-    let mut text = format!(
-        "| | | problem | {} | |\n| --- | --- | ---: | ---: | --- |\n",
-        record.variant
-    );
-    for row in rows(record, analysis) {
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {} | {} |",
-            row.label, row.name, row.problem, row.fix, row.remark
-        );
-    }
-    let _ = writeln!(
-        text,
-        "\nVerdict: **{}**. {}\n\n{}",
+    let row = |row: Row| {
+        vec![
+            row.label.to_owned(),
+            row.name,
+            row.problem,
+            row.fix,
+            row.remark,
+        ]
+    };
+    let rows = rows(record, analysis).into_iter().map(row).collect();
+    let mut table = Table::new(&["", ""], &["problem", &record.variant], rows);
+    table.heads.push((String::new(), false));
+    let text = format!(
+        "{}\nVerdict: **{}**. {}\n\n{}",
+        table.markdown(),
         analysis.verdict.kind,
         sentence_case(&analysis.verdict.reason),
         provenance(record)
@@ -51,18 +90,18 @@ pub fn table(record: &Record, analysis: &Analysis) -> String {
 
 /// Figures published elsewhere, each with what to know about it.
 pub fn published(record: &Record) -> String {
-    let mut text =
-        String::from("| published elsewhere | figure | to know |\n| --- | ---: | --- |\n");
-    for figure in &record.references {
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} |",
-            figure.label,
-            figure.value,
-            figure.caveat.as_deref().unwrap_or("")
-        );
-    }
-    text
+    published_table(record).markdown()
+}
+
+pub(crate) fn published_table(record: &Record) -> Table {
+    let row = |figure: &Published| {
+        let caveat = figure.caveat.clone().unwrap_or_default();
+        vec![figure.label.clone(), figure.value.clone(), caveat]
+    };
+    let rows = record.references.iter().map(row).collect();
+    let mut table = Table::new(&["published elsewhere"], &["figure"], rows);
+    table.heads.push(("to know".to_owned(), false));
+    table
 }
 
 /// A reason begins a sentence of its own in the book.

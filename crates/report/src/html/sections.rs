@@ -2,36 +2,49 @@
 
 use analysis::verdict::Analysis;
 use maud::{Markup, html};
-use measurement::{claim::Metric, figures, outcome::GeneratorKind, record::Record};
+use measurement::record::Record;
 
 use crate::{
-    rows::{rows, unknown},
-    table::{self, purpose_in_words},
+    rows::rows,
+    table::{self, Table},
 };
 
-/// Predictions, root causes, effects and guardrails side by side.
-pub(super) fn claims(record: &Record, analysis: &Analysis) -> Markup {
+/// A table that a narrow page scrolls; the first cell of a row is its heading.
+fn scrolled(table: &Table, label: &str, class: &str) -> Markup {
     html! {
-        section aria-labelledby="claims" {
-            h2 #claims { "Predicted and measured" }
-            @if let Some(prediction) = &analysis.prediction { p { (prediction.sentence) } }
-            div.scroll.claim tabindex="0" role="region" aria-label="Predicted and measured" {
-                table {
-                    thead { tr { th scope="col" {} th.number scope="col" { "problem" } th.number scope="col" { (record.variant) } th scope="col" {} } }
-                    tbody {
-                        @for row in rows(record, analysis) {
-                            tr {
-                                th scope="row" {
-                                    @if row.label.is_empty() { (table::sentence_case(&row.name)) } @else { (row.label) ": " (row.name) }
-                                }
-                                td.number { (row.problem) }
-                                td.number { (row.fix) }
-                                td.remark { (row.remark) }
-                            }
+        div.scroll.(class) tabindex="0" role="region" aria-label=(label) {
+            table {
+                thead { tr { @for (head, number) in &table.heads { th.number[*number] scope="col" { (head) } } } }
+                tbody {
+                    @for row in &table.rows {
+                        tr {
+                            th.number[table.heads[0].1] scope="row" { (row[0]) }
+                            @for (cell, (_, number)) in row.iter().zip(&table.heads).skip(1) { td.number[*number] { (cell) } }
                         }
                     }
                 }
             }
+        }
+    }
+}
+
+/// Predictions, root causes, effects and guardrails side by side.
+pub(super) fn claims(record: &Record, analysis: &Analysis) -> Markup {
+    let rows = rows(record, analysis).into_iter().map(|row| {
+        let name = if row.label.is_empty() {
+            table::sentence_case(&row.name)
+        } else {
+            format!("{}: {}", row.label, row.name)
+        };
+        vec![name, row.problem, row.fix, row.remark]
+    });
+    let mut table = Table::new(&[""], &["problem", &record.variant], rows.collect());
+    table.heads.push((String::new(), false));
+    html! {
+        section aria-labelledby="claims" {
+            h2 #claims { "Predicted and measured" }
+            @if let Some(prediction) = &analysis.prediction { p { (prediction.sentence) } }
+            (scrolled(&table, "Predicted and measured", "claim"))
             (scenarios(record))
         }
     }
@@ -52,33 +65,12 @@ fn scenarios(record: &Record) -> Markup {
 
 /// The chapter's table, where it was measured.
 pub(super) fn matrix(record: &Record) -> Markup {
-    let tables = table::matrix_cells(record);
+    let tables = table::matrix_tables(record);
     html! {
         @if !tables.is_empty() {
             section aria-labelledby="matrix" {
                 h2 #matrix { "All variants" }
-                @for cells in &tables { (matrix_table(cells)) }
-            }
-        }
-    }
-}
-
-fn matrix_table(cells: &table::Cells) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label=(cells.title) {
-            table {
-                thead { tr {
-                    th scope="col" { (cells.title) }
-                    @for column in &cells.columns { th.number scope="col" { (column) } }
-                } }
-                tbody {
-                    @for (variant, figures) in &cells.rows {
-                        tr {
-                            th scope="row" { (variant) }
-                            @for figure in figures { td.number { (figure) } }
-                        }
-                    }
-                }
+                @for table in &tables { (scrolled(table, &table.heads[0].0, "variants")) }
             }
         }
     }
@@ -93,42 +85,7 @@ pub(super) fn rounds(record: &Record) -> Markup {
                 "Unanswered requests were still waiting when the round ended; their latencies are unknown, and "
                 "where they are the most, \"over\" marks those of the others."
             }
-            div.scroll tabindex="0" role="region" aria-label="All rounds" {
-                table.raw {
-                    thead { tr {
-                        @for (heading, number) in [
-                            ("round", true), ("why", false), ("variant", false), ("scenario", false),
-                            ("answers", true), ("a second", true), ("median", true), ("p99", true), ("slowest", true), ("unanswered", true),
-                            ("errors", true), ("generator CPU", true), ("server CPU", true),
-                        ] {
-                            th.number[number] scope="col" { (heading) }
-                        }
-                    } }
-                    tbody {
-                        @for (index, round) in record.rounds.iter().enumerate() {
-                            @let outcome = &round.outcome;
-                            tr {
-                                th.number scope="row" { (index + 1) }
-                                td {
-                                    (purpose_in_words(round.purpose))
-                                    @if outcome.generator.name != GeneratorKind::Embedded { ", " (outcome.generator.name) }
-                                }
-                                td { (round.variant) }
-                                td { (round.scenario) }
-                                td.number { (figures::count(outcome.completed as f64)) }
-                                td.number { (Metric::RequestsPerSecond.text(outcome.requests_per_second)) }
-                                td.number { (Metric::P50Ms.text_of(outcome)) }
-                                td.number { (Metric::P99Ms.text_of(outcome)) }
-                                td.number { (figures::milliseconds(outcome.latency.max_ms)) }
-                                td.number { (figures::count(outcome.unfinished as f64)) }
-                                td.number { (figures::count(outcome.error_count() as f64)) }
-                                td.number { (outcome.generator.cpu_share.map_or_else(unknown, figures::percent)) }
-                                td.number { (round.server_cpu_s.map_or_else(unknown, |s| format!("{s:.2} s"))) }
-                            }
-                        }
-                    }
-                }
-            }
+            (scrolled(&table::rounds_in_full(record), "All rounds", "raw"))
         }
     }
 }
@@ -154,20 +111,7 @@ pub(super) fn published(record: &Record) -> Markup {
             section aria-labelledby="published" {
                 h2 #published { "Published elsewhere" }
                 p { "Measured by others, on other machines: no part of this proof." }
-                div.scroll tabindex="0" role="region" aria-label="Published elsewhere" {
-                    table {
-                        thead { tr { th scope="col" { "what" } th.number scope="col" { "published" } th scope="col" { "to know" } } }
-                        tbody {
-                            @for figure in &record.references {
-                                tr {
-                                    th scope="row" { (figure.label) }
-                                    td.number { (figure.value) }
-                                    td { (figure.caveat.as_deref().unwrap_or("")) }
-                                }
-                            }
-                        }
-                    }
-                }
+                (scrolled(&table::published_table(record), "Published elsewhere", "published"))
             }
         }
     }

@@ -1,7 +1,6 @@
 //! The chapter's table of variants and scenarios.
 
-use std::fmt::Write as _;
-
+use super::Table;
 use crate::{
     provenance::provenance,
     rows::{median_reading, unknown},
@@ -13,21 +12,10 @@ use measurement::{
     record::{Purpose, Record, Round},
 };
 
-/// One of the chapter's tables: headings and cells, as text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cells {
-    /// What the figures are.
-    pub(crate) title: String,
-    /// The scenarios.
-    pub(crate) columns: Vec<String>,
-    /// Each variant with its figures, a column each.
-    pub(crate) rows: Vec<(String, Vec<String>)>,
-}
-
 /// The effect's metric first, then what the chapter shows beside its root cause. Every cell is the
 /// median of its rounds; of the effect's metric also how many times better than the first row it is.
 /// None for a chapter without a table, or where it was not measured.
-pub(crate) fn cells(record: &Record) -> Vec<Cells> {
+pub(crate) fn tables(record: &Record) -> Vec<Table> {
     let chapter = &record.chapter;
     let Some(matrix) = &chapter.matrix else {
         return Vec::new();
@@ -39,19 +27,16 @@ pub(crate) fn cells(record: &Record) -> Vec<Cells> {
         let scenario = chapter.scenario(name);
         scenario.map_or_else(|| name.clone(), Scenario::in_words)
     };
+    let columns: Vec<String> = matrix.scenarios.iter().map(heading).collect();
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let table = |title: &str, cell: &dyn Fn(&str, &str) -> String| {
         let row = |variant: &String| {
             let figures = matrix.scenarios.iter();
-            (
-                variant.clone(),
-                figures.map(|scenario| cell(variant, scenario)).collect(),
-            )
+            let figures = figures.map(|scenario| cell(variant, scenario));
+            std::iter::once(variant.clone()).chain(figures).collect()
         };
-        Cells {
-            title: title.to_owned(),
-            columns: matrix.scenarios.iter().map(heading).collect(),
-            rows: matrix.variants.iter().map(row).collect(),
-        }
+        let rows = matrix.variants.iter().map(row).collect();
+        Table::new(&[title], &columns, rows)
     };
     let effect = table(&matrix.title, &|variant, scenario| {
         effect_cell(record, variant, scenario)
@@ -97,24 +82,13 @@ fn rounds_of<'a>(record: &'a Record, scenario: &'a str) -> impl Iterator<Item = 
 
 /// The tables in Markdown; empty where there are none.
 pub fn matrix(record: &Record) -> String {
-    let tables = cells(record);
+    let mut tables = tables(record);
     if tables.is_empty() {
         return String::new();
     }
-    let mut text = String::new();
-    for cells in tables {
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "| {} | {} |\n| --- |{}",
-            cells.title,
-            cells.columns.join(" | "),
-            " ---: |".repeat(cells.columns.len())
-        );
-        for (variant, figures) in &cells.rows {
-            let _ = writeln!(text, "| `{variant}` | {} |", figures.join(" | "));
-        }
-        text.push('\n');
+    for row in tables.iter_mut().flat_map(|table| &mut table.rows) {
+        row[0] = format!("`{}`", row[0]);
     }
-    text + &provenance(record)
+    let tables = tables.iter().map(|table| table.markdown() + "\n");
+    tables.collect::<String>() + &provenance(record)
 }

@@ -1,45 +1,97 @@
 //! Round by round: raw figures, and what other generators saw.
 
-use std::fmt::Write as _;
-
+use super::Table;
 use crate::{provenance::provenance, rows::unknown};
 use measurement::{
     claim::Metric,
     figures,
-    outcome::GeneratorKind,
+    outcome::{GeneratorKind, Outcome},
     record::{Purpose, Record, Round},
 };
 
+/// A figure of a round: its heading in the book, where there is room for it; its heading in the
+/// report; and how it is read.
+type Column = (Option<&'static str>, &'static str, Figure);
+type Figure = fn(&Round) -> String;
+
+const COLUMNS: [Column; 9] = [
+    (Some("answers"), "answers", |round| {
+        figures::count(round.outcome.completed as f64)
+    }),
+    (Some("requests per second"), "a second", |round| {
+        Metric::RequestsPerSecond.text(round.outcome.requests_per_second)
+    }),
+    (Some("median"), "median", |round| {
+        Metric::P50Ms.text_of(&round.outcome)
+    }),
+    (Some("p99"), "p99", |round| {
+        Metric::P99Ms.text_of(&round.outcome)
+    }),
+    (None, "slowest", |round| {
+        figures::milliseconds(round.outcome.latency.max_ms)
+    }),
+    (None, "unanswered", |round| {
+        figures::count(round.outcome.unfinished as f64)
+    }),
+    (Some("errors"), "errors", |round| {
+        figures::count(round.outcome.error_count() as f64)
+    }),
+    (Some("generator"), "generator CPU", |round| {
+        cpu_share(&round.outcome)
+    }),
+    (Some("server CPU"), "server CPU", |round| {
+        round
+            .server_cpu_s
+            .map_or_else(unknown, |s| format!("{s:.2} s"))
+    }),
+];
+
+fn cpu_share(outcome: &Outcome) -> String {
+    outcome
+        .generator
+        .cpu_share
+        .map_or_else(unknown, figures::percent)
+}
+
 /// Every round's raw figures.
 pub fn rounds(record: &Record) -> String {
-    let mut text = String::from(
-        "| round | why | variant | scenario | answers | requests per second | median | p99 | errors | generator | server CPU |\n\
-         | ---: | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-    );
-    for (round, number) in record.rounds.iter().zip(1..) {
-        let outcome = &round.outcome;
-        let _ = writeln!(
-            text,
-            "| {number} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
-            purpose_in_words(round.purpose),
-            round.variant,
-            round.scenario,
-            figures::count(outcome.completed as f64),
-            Metric::RequestsPerSecond.text(outcome.requests_per_second),
-            Metric::P50Ms.text_of(outcome),
-            Metric::P99Ms.text_of(outcome),
-            figures::count(outcome.error_count() as f64),
-            outcome
-                .generator
-                .cpu_share
-                .map_or_else(unknown, figures::percent),
-            round
-                .server_cpu_s
-                .map_or_else(unknown, |s| format!("{s:.2} s")),
-        );
-    }
-    let _ = write!(text, "\n{}", provenance(record));
-    text
+    let columns = COLUMNS
+        .iter()
+        .filter_map(|(book, _, figure)| Some(((*book)?, *figure)));
+    let why = |round: &Round| purpose_in_words(round.purpose).to_owned();
+    let table = table(record, why, &columns.collect::<Vec<_>>());
+    format!("{}\n{}", table.markdown(), provenance(record))
+}
+
+/// The same and more, for the report.
+pub(crate) fn rounds_in_full(record: &Record) -> Table {
+    let columns = COLUMNS.map(|(_, report, figure)| (report, figure));
+    let why = |round: &Round| {
+        let why = purpose_in_words(round.purpose);
+        match round.outcome.generator.name {
+            GeneratorKind::Embedded => why.to_owned(),
+            other => format!("{why}, {other}"),
+        }
+    };
+    table(record, why, &columns)
+}
+
+fn table(record: &Record, why: fn(&Round) -> String, columns: &[(&str, Figure)]) -> Table {
+    let row = |(round, number): (&Round, u32)| {
+        let names = [
+            number.to_string(),
+            why(round),
+            round.variant.clone(),
+            round.scenario.clone(),
+        ];
+        let figures = columns.iter().map(|(_, figure)| figure(round));
+        names.into_iter().chain(figures).collect()
+    };
+    let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
+    let rows = record.rounds.iter().zip(1..).map(row).collect();
+    let mut table = Table::new(&["why", "variant", "scenario"], &heads, rows);
+    table.heads.insert(0, ("round".to_owned(), true));
+    table
 }
 
 /// What the three generators saw of the same load; empty without such rounds.
@@ -51,43 +103,40 @@ pub fn agreement(record: &Record) -> String {
     else {
         return String::new();
     };
-    let mut text = String::from(
-        "| generator | users | requests per second | against embedded | median | against embedded | its CPU time |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
-    );
-    let off = |metric: Metric, round: &Round| {
-        let both = metric.of(&round.outcome).zip(metric.of(&own.outcome));
+    let off = |metric: Metric, outcome: &Outcome| {
+        let both = metric.of(outcome).zip(metric.of(&own.outcome));
         both.map_or_else(unknown, |(theirs, ours)| {
             format!("{:+.1} %", (theirs / ours - 1.0) * 100.0)
         })
     };
-    for round in &rounds {
+    let row = |round: &&Round| {
         let outcome = &round.outcome;
-        let _ = writeln!(
-            text,
-            "| {} {} | {} | {} | {} | {} | {} | {} |",
-            outcome.generator.name,
-            outcome.generator.version,
-            figures::count(outcome.generator.users.into()),
+        let generator = &outcome.generator;
+        let median = outcome.latency.at(0.5);
+        vec![
+            format!("{} {}", generator.name, generator.version),
+            figures::count(generator.users.into()),
             Metric::RequestsPerSecond.text(outcome.requests_per_second),
-            off(Metric::RequestsPerSecond, round),
-            outcome
-                .latency
-                .at(0.5)
-                .map_or_else(unknown, figures::milliseconds),
-            off(Metric::P50Ms, round),
-            outcome
-                .generator
-                .cpu_share
-                .map_or_else(unknown, figures::percent),
-        );
-    }
-    let _ = write!(text, "\n{}", provenance(record));
-    text
+            off(Metric::RequestsPerSecond, outcome),
+            median.map_or_else(unknown, figures::milliseconds),
+            off(Metric::P50Ms, outcome),
+            cpu_share(outcome),
+        ]
+    };
+    let heads = [
+        "users",
+        "requests per second",
+        "against embedded",
+        "median",
+        "against embedded",
+        "its CPU time",
+    ];
+    let table = Table::new(&["generator"], &heads, rounds.iter().map(row).collect());
+    format!("{}\n{}", table.markdown(), provenance(record))
 }
 
 /// Why a round was run, for a table.
-pub(crate) fn purpose_in_words(purpose: Purpose) -> &'static str {
+fn purpose_in_words(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Equal => "noise (A/A)",
         Purpose::Claim => "claim (ABBA)",
