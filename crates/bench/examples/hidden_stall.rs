@@ -10,16 +10,13 @@
 //! half. Beside them the same server is asked for pings in two ways at once: by one user who waits for
 //! each answer, and on a schedule.
 
-use std::collections::BTreeMap;
+mod shared;
+
 use std::error::Error;
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bench::environment;
 use bench::placement::Placement;
-use bench::provenance;
-use bench::server::{Launch, Server};
 use loadgen::interrupt::Interrupt;
 use loadgen::{GeneratorError, Settings};
 use measurement::figures;
@@ -31,23 +28,10 @@ const DUE_PER_SECOND: f64 = 100.0;
 const PERIOD: Duration = Duration::from_secs(1);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let seconds = std::env::args()
-        .nth(1)
-        .map_or(Ok(20), |text| text.parse())?;
+    let seconds = shared::argument(1, 20)?;
     let interrupt = Interrupt::new();
-    let here = std::env::current_exe()?;
-    let folder = here.parent().and_then(Path::parent).ok_or("no folder")?;
     let placement = Placement::apart();
-    let server = Server::start(
-        &Launch {
-            cpus: &placement.server,
-            ..Launch::of(
-                &folder.join(format!("chapter5{}", std::env::consts::EXE_SUFFIX)),
-                "problem",
-            )
-        },
-        &interrupt,
-    )?;
+    let server = shared::start("chapter5", "problem", &placement.server, &interrupt)?;
     let target = server.service();
     let run = |load: Load| {
         let settings = Settings {
@@ -85,27 +69,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("| --- | ---: | ---: |");
     let answered = |outcome: &Outcome| figures::count(outcome.completed as f64);
     println!("| answered | {} | {} |", answered(&closed), answered(&open));
-    for (name, quantile) in [
-        ("median", 0.5),
-        ("90th percentile", 0.9),
-        ("99th percentile", 0.99),
-    ] {
-        row(name, closed.latency.at(quantile), open.latency.at(quantile));
-    }
-    row(
-        "largest",
-        Some(closed.latency.max_ms),
-        Some(open.latency.max_ms),
-    );
-    let faults = |outcome: &Outcome| outcome.error_count() + outcome.wrong_answers;
-    let machine = environment::observe(server.is_optimised(), "dev", BTreeMap::new());
-    println!(
-        "\n*{USERS} users for half of every second, for {seconds} s; {} errors. Measured by `cargo run \
-         -p bench --example hidden_stall -- {seconds}` at commit `{}` on {} (UTC): {}.*",
-        faults(&closed) + faults(&open),
-        provenance::checked_out(Path::new(".")).in_short(),
-        &provenance::now()[..10],
-        machine.in_a_line(),
+    shared::print_percentiles(&closed.latency, &open.latency);
+    let errors = shared::faults(&closed) + shared::faults(&open);
+    shared::print_provenance(
+        &format!("{USERS} users for half of every second, for {seconds} s; {errors} errors"),
+        &format!("hidden_stall -- {seconds}"),
+        server.is_optimised(),
     );
     Ok(())
 }
@@ -125,9 +94,4 @@ fn come_and_go(
         thread::sleep(next.saturating_duration_since(Instant::now()));
     }
     Ok(())
-}
-
-fn row(name: &str, closed: Option<f64>, open: Option<f64>) {
-    let text = |ms: Option<f64>| ms.map_or_else(|| "unknown".to_owned(), figures::milliseconds);
-    println!("| {name} | {} | {} |", text(closed), text(open));
 }

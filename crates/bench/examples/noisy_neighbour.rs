@@ -11,16 +11,14 @@
 //! keeps the first CPU busy. Each is measured twice, in the order problem, solution, solution,
 //! problem, and the means are shown.
 
-use std::collections::BTreeMap;
+mod shared;
+
 use std::error::Error;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bench::environment;
-use bench::provenance;
-use bench::server::{Launch, Server};
 use loadgen::Settings;
 use loadgen::cpus;
 use loadgen::interrupt::Interrupt;
@@ -45,7 +43,7 @@ struct Seen {
 type Side = fn(&Seen) -> &Outcome;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let seconds = std::env::args().nth(1).map_or(Ok(8), |text| text.parse())?;
+    let seconds = shared::argument(1, 8)?;
     let chapter = ChapterFile::read(Path::new(CHAPTER), CHAPTER, cpus::count())?;
     let load = Load {
         duration: Duration::from_secs(seconds),
@@ -96,23 +94,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             figures::milliseconds,
         );
     }
-    let faults: u64 = seen
-        .iter()
-        .flat_map(|seen| [&seen.alone, &seen.beside])
-        .map(|outcome| outcome.error_count() + outcome.wrong_answers)
-        .sum();
-    let machine = environment::observe(
+    let outcomes = seen.iter().flat_map(|seen| [&seen.alone, &seen.beside]);
+    let faults: u64 = outcomes.map(shared::faults).sum();
+    shared::print_provenance(
+        &format!(
+            "{} users without pause, {seconds} s a run; {faults} errors",
+            load.users
+        ),
+        &format!("noisy_neighbour -- {seconds}"),
         seen.iter().all(|seen| seen.is_optimised),
-        "dev",
-        BTreeMap::new(),
-    );
-    println!(
-        "\n*{} users without pause, {seconds} s a run; {faults} errors. Measured by `cargo run -p bench \
-         --example noisy_neighbour -- {seconds}` at commit `{}` on {} (UTC): {}.*",
-        load.users,
-        provenance::checked_out(Path::new(".")).in_short(),
-        &provenance::now()[..10],
-        machine.in_a_line(),
     );
     Ok(())
 }
@@ -120,16 +110,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Starts the variant and measures it, alone and beside a neighbour.
 fn observe(variant: &'static str, load: &Load) -> Result<Seen, Box<dyn Error>> {
     let interrupt = Interrupt::new();
-    let here = std::env::current_exe()?;
-    let folder = here.parent().and_then(Path::parent).ok_or("no folder")?;
     let began = Instant::now();
-    let server = Server::start(
-        &Launch::of(
-            &folder.join(format!("chapter7{}", std::env::consts::EXE_SUFFIX)),
-            variant,
-        ),
-        &interrupt,
-    )?;
+    let server = shared::start("chapter7", variant, &[], &interrupt)?;
     let start = began.elapsed();
     let settings = Settings::of(&interrupt);
     let run = || loadgen::run(server.service(), load, &settings);

@@ -10,13 +10,14 @@
 //! and without a profile in turn (ABBA), a fresh server each. The ratio is that of throughputs,
 //! with over without. A service that has CPU time to spare loses nothing at all.
 
+mod shared;
+
 use std::error::Error;
-use std::path::Path;
 use std::time::Duration;
 
 use analysis::statistics::{self, Side};
 use bench::placement::Placement;
-use bench::server::{Launch, Server, get};
+use bench::server::get;
 use loadgen::Settings;
 use loadgen::interrupt::Interrupt;
 use measurement::figures;
@@ -26,11 +27,7 @@ use measurement::load::{Exchange, Load};
 const USERS: u32 = 5_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let number = |index, otherwise| -> Result<u32, std::num::ParseIntError> {
-        let given = std::env::args().nth(index);
-        given.map_or(Ok(otherwise), |text| text.parse())
-    };
-    let (pairs, seconds) = (number(1, 8)?, number(2, 3)?);
+    let (pairs, seconds) = (shared::argument(1, 8)?, shared::argument(2, 3)?);
     println!("| profile | throughput, with against without | 95 % interval |");
     println!("| --- | ---: | ---: |");
     for (name, path) in [
@@ -73,16 +70,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Requests per second of a fresh server, profiled for the whole recorded span or not at all.
 fn round(profile: Option<&str>, seconds: u32) -> Result<f64, Box<dyn Error>> {
-    let here = std::env::current_exe()?;
-    let folder = here.parent().and_then(Path::parent).ok_or("no folder")?;
     let placement = Placement::apart();
     let interrupt = Interrupt::new();
-    let program = folder.join(format!("chapter1{}", std::env::consts::EXE_SUFFIX));
-    let launch = Launch {
-        cpus: &placement.server,
-        ..Launch::of(&program, "solution")
-    };
-    let server = Server::start(&launch, &interrupt)?;
+    let server = shared::start("chapter1", "solution", &placement.server, &interrupt)?;
     let warm_up = Duration::from_millis(500);
     let load = Load {
         warm_up,

@@ -75,26 +75,27 @@ impl Fake {
     }
 
     fn run(&self, kind: GeneratorKind) -> Result<Outcome, DriverError> {
-        run_tool(
-            kind,
-            &self.path("tool"),
-            &self.path("script"),
-            &self.interrupt,
-        )
+        self.drive(kind, "tool", "script", &load())
     }
 
-    fn arguments(&self) -> String {
-        fs::read_to_string(self.path("arguments")).unwrap()
+    fn drive(
+        &self,
+        kind: GeneratorKind,
+        program: &str,
+        script: &str,
+        load: &Load,
+    ) -> Result<Outcome, DriverError> {
+        let (program, script) = (self.path(program), self.path(script));
+        drive(kind, NOWHERE, load, &program, &script, &self.interrupt)
     }
-}
 
-fn run_tool(
-    kind: GeneratorKind,
-    program: &Path,
-    script: &Path,
-    interrupt: &Interrupt,
-) -> Result<Outcome, DriverError> {
-    drive(kind, NOWHERE, &load(), program, script, interrupt)
+    #[track_caller]
+    fn was_called_with(&self, parts: &[&str]) {
+        let arguments = fs::read_to_string(self.path("arguments")).unwrap();
+        for part in parts {
+            assert!(arguments.contains(part), "{part} in {arguments}");
+        }
+    }
 }
 
 fn drive(
@@ -118,6 +119,11 @@ fn drive(
     }
 }
 
+/// The workshop's folder.
+fn workshop() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
 const LEAVES_A_SUMMARY: &str = "cp $FOLDER/summary.json $SUMMARY; exit 99";
 
 #[test]
@@ -133,16 +139,13 @@ fn k6s_summary_becomes_an_outcome() {
     assert!(outcome.latency.at(0.99) > outcome.latency.at(0.5));
     assert_eq!((outcome.error_count(), outcome.wrong_answers), (0, 0));
     assert_eq!(outcome.exit_code, Some(MISSED));
-    let arguments = fake.arguments();
-    for part in [
+    fake.was_called_with(&[
         "-e HOST=http://127.0.0.1:9 ",
         "-e USERS=200 ",
         "-e THINK=0.5 ",
         "-e WARM_UP=1 ",
         "-e DURATION=5 ",
-    ] {
-        assert!(arguments.contains(part), "{part} in {arguments}");
-    }
+    ]);
 }
 
 #[test]
@@ -157,16 +160,13 @@ fn locusts_summary_becomes_an_outcome() {
     assert_eq!(outcome.errors["status 500"], 2);
     assert_eq!(outcome.wrong_answers, 3);
     assert_eq!(outcome.first_wrong_answer.as_deref(), Some("7"));
-    let arguments = fake.arguments();
     // A second to start 200 users, half a second until they come back evenly, and the load's six.
-    for part in [
+    fake.was_called_with(&[
         "--users 200 ",
         "--run-time 8s ",
         "--think 0.5 ",
         "--warm-up 1.5 ",
-    ] {
-        assert!(arguments.contains(part), "{part} in {arguments}");
-    }
+    ]);
 }
 
 #[test]
@@ -184,72 +184,68 @@ fn cpu_time_is_measured_over_the_recorded_part() {
 }
 
 #[test]
-fn what_is_missing_is_said_with_the_remedy() {
+fn what_cannot_be_run_is_said_with_the_remedy() {
     let fake = Fake::new(LEAVES_A_SUMMARY, K6_SUMMARY);
-    let interrupt = Interrupt::new();
-    let missing = fake.path("k7");
-    let error = run_tool(
-        GeneratorKind::K6,
-        &missing,
-        &fake.path("script"),
-        &interrupt,
-    )
-    .unwrap_err();
-    assert!(matches!(error, DriverError::Missing { .. }));
-    assert_eq!(
-        error.to_string(),
-        format!(
-            "k6 is not at `{}`; run `cargo workshop setup` to install it",
-            missing.display()
-        )
-    );
-    let name = Path::new("no-such-locust");
-    let error = run_tool(
-        GeneratorKind::Locust,
-        name,
-        &fake.path("script"),
-        &interrupt,
-    )
-    .unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("Locust is not at `no-such-locust`")
-    );
-    let error = run_tool(
-        GeneratorKind::Locust,
-        &fake.path("tool"),
-        &fake.path("gone"),
-        &interrupt,
-    )
-    .unwrap_err();
-    assert!(matches!(error, DriverError::NoScript { .. }), "{error}");
-}
-
-#[test]
-fn a_load_that_the_scripts_cannot_send_is_refused() {
-    let fake = Fake::new(LEAVES_A_SUMMARY, K6_SUMMARY);
-    let settings = Settings {
-        program: &fake.path("tool"),
-        script: &fake.path("script"),
-        cpus: &[],
-        alone: None,
-        interrupt: &fake.interrupt,
-    };
     let open = Load {
         arrivals: Arrivals::Open { per_second: 10.0 },
         ..load()
     };
-    let error = k6::run(NOWHERE, &open, &settings).unwrap_err().to_string();
-    assert!(error.starts_with("k6 cannot send this load"), "{error}");
     let reconnecting = Load {
         keep_alive: false,
         ..load()
     };
-    let error = locust::run(NOWHERE, &reconnecting, &settings)
-        .unwrap_err()
-        .to_string();
-    assert!(error.ends_with("use the embedded generator"), "{error}");
+    let path = |name| fake.path(name).display().to_string();
+    let (k6, locust) = (GeneratorKind::K6, GeneratorKind::Locust);
+    for (kind, program, script, load, expected) in [
+        (
+            k6,
+            "k7",
+            "script",
+            load(),
+            format!(
+                "k6 is not at `{}`; run `cargo workshop setup` to install it",
+                path("k7")
+            ),
+        ),
+        (
+            locust,
+            "tool",
+            "gone",
+            load(),
+            format!(
+                "there is no Locust script at `{}`; run this from the workshop's folder",
+                path("gone")
+            ),
+        ),
+        (
+            k6,
+            "tool",
+            "script",
+            open,
+            "k6 cannot send this load: the workshop's scripts know closed loops only; use the \
+             embedded generator"
+                .to_owned(),
+        ),
+        (
+            locust,
+            "tool",
+            "script",
+            reconnecting,
+            "Locust cannot send this load: its users keep their connections; use the embedded \
+             generator"
+                .to_owned(),
+        ),
+    ] {
+        let error = fake.drive(kind, program, script, &load).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+    // A name without a path is looked for among the reader's programs.
+    let name = Path::new("no-such-locust");
+    let script = fake.path("script");
+    let error = drive(locust, NOWHERE, &load(), name, &script, &fake.interrupt).unwrap_err();
+    assert!(matches!(error, DriverError::Missing { .. }), "{error}");
+    let words = error.to_string();
+    assert!(words.starts_with("Locust is not at `no-such-locust`"));
 }
 
 #[test]
@@ -296,12 +292,9 @@ fn helper_that_runs_a_tool_for_ever() {
         return;
     };
     let folder = Path::new(&folder);
-    let _ = run_tool(
-        GeneratorKind::Locust,
-        &folder.join("tool"),
-        &folder.join("script"),
-        &Interrupt::new(),
-    );
+    let (tool, script) = (folder.join("tool"), folder.join("script"));
+    let (kind, interrupt) = (GeneratorKind::Locust, Interrupt::new());
+    let _ = drive(kind, NOWHERE, &load(), &tool, &script, &interrupt);
 }
 
 #[cfg(target_os = "linux")]

@@ -6,7 +6,7 @@
 //!     cargo test -p bench --test generator_tools -- --ignored --test-threads 1
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use measurement::load::Load;
 use measurement::outcome::GeneratorKind;
 
 use crate::server::{Reaction, Server, answer};
+use crate::workshop;
 
 const MISSED: Option<i32> = Some(99);
 const KEPT: Option<i32> = Some(0);
@@ -29,16 +30,16 @@ fn serial() -> Server {
 
 /// Any number of calls at once.
 fn concurrent() -> Server {
-    Server::start(|_, _| Reaction::Late(Duration::from_millis(50), answer("200 OK", "6")))
+    late("6")
 }
 
 /// As fast as the solution, but wrong.
 fn wrong() -> Server {
-    Server::start(|_, _| Reaction::Late(Duration::from_millis(50), answer("200 OK", "7")))
+    late("7")
 }
 
-fn workshop() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+fn late(body: &'static str) -> Server {
+    Server::start(move |_, _| Reaction::Late(Duration::from_millis(50), answer("200 OK", body)))
 }
 
 /// Where the tool is. A relative path is meant from the workshop's folder.
@@ -78,17 +79,8 @@ fn locust(server: &Server) -> Command {
     locust
         .args(["-f", "locust/chapter1.py", "--only-summary"])
         .args(["--host", &format!("http://{}", server.address)])
-        .args([
-            "-u",
-            "100",
-            "-r",
-            "100",
-            "-t",
-            "7s",
-            "--headless",
-            "--think",
-            "0.5",
-        ]);
+        .args(["-u", "100", "-r", "100", "-t", "7s"])
+        .args(["--headless", "--think", "0.5"]);
     locust
 }
 
@@ -124,19 +116,10 @@ fn locusts_master_judges_what_two_workers_measured() {
             })
             .collect();
         let code = locust(&server)
-            .args([
-                "--master",
-                "--expect-workers",
-                "2",
-                "--expect-workers-max-wait",
-                "30",
-            ])
-            .args([
-                "--master-bind-host",
-                "127.0.0.1",
-                "--master-bind-port",
-                &port,
-            ])
+            .args(["--master", "--expect-workers", "2"])
+            .args(["--expect-workers-max-wait", "30"])
+            .args(["--master-bind-host", "127.0.0.1"])
+            .args(["--master-bind-port", &port])
             .status()
             .unwrap()
             .code();
@@ -161,17 +144,10 @@ fn the_drivers_read_what_the_tools_really_write() {
         (GeneratorKind::Locust, "locust", "locust/chapter1.py"),
     ] {
         let script = workshop().join(script);
+        let (program, interrupt) = (program(tool), Interrupt::new());
         let outcome = |server: &Server| {
-            let interrupt = Interrupt::new();
-            crate::drive(
-                kind,
-                server.address,
-                &load,
-                &program(tool),
-                &script,
-                &interrupt,
-            )
-            .unwrap()
+            let target = server.address;
+            crate::drive(kind, target, &load, &program, &script, &interrupt).unwrap()
         };
         let right = outcome(&concurrent());
         assert!(
@@ -192,15 +168,10 @@ fn the_drivers_read_what_the_tools_really_write() {
         let broken = outcome(&Server::start(|_, _| {
             Reaction::Answer(answer("500 Internal Server Error", "6"))
         }));
+        let mut causes = broken.errors.keys();
+        let all_by_status = causes.all(|cause| cause.starts_with("status"));
         assert!(
-            broken.error_count() > 0 && broken.completed == 0,
-            "{broken:?}"
-        );
-        assert!(
-            broken
-                .errors
-                .keys()
-                .all(|cause| cause.starts_with("status")),
+            broken.error_count() > 0 && broken.completed == 0 && all_by_status,
             "{broken:?}"
         );
     }
