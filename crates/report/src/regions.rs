@@ -2,81 +2,64 @@
 
 use std::fmt::Write as _;
 
+use crate::table::anchors;
 use analysis::regions::judge;
 use measurement::claim::{PROBLEM, SOLUTION};
 use measurement::figures;
 use measurement::regions::{LOCAL_AT_LEAST, Record, Seen};
 
-/// One line of the table: what is counted, what is claimed, and how it is read off a variant.
-struct Line {
-    what: &'static str,
-    claimed: String,
-    of: Box<dyn Fn(&Seen) -> String>,
-}
-
-fn lines(record: &Record) -> Vec<Line> {
-    let cpus = record.cpus as usize;
-    let regions = record.regions as usize;
-    let optional = |value: Option<f64>| value.map_or("unknown".to_owned(), figures::share);
-    let line = |what, claimed, of: Box<dyn Fn(&Seen) -> String>| Line { what, claimed, of };
-    vec![
-        line(
-            "loads answered by the reader's own region",
-            format!(
-                "at most {}, then at least {}",
-                figures::share(record.problem_at_most()),
-                figures::share(LOCAL_AT_LEAST)
-            ),
-            Box::new(move |seen| optional(seen.local_loads())),
-        ),
-        line(
-            "pages in the reader's own region",
-            format!("then at least {}", figures::share(LOCAL_AT_LEAST)),
-            Box::new(move |seen| optional(seen.local_pages())),
-        ),
-        line(
-            "workers that stay on a CPU of their own",
-            format!("then {cpus} of {cpus}"),
-            Box::new(move |seen| format!("{} of {}", seen.pinned_readers(), seen.readers())),
-        ),
-        line(
-            "regions with a copy of their own",
-            format!("then {regions} of {regions}"),
-            Box::new(move |seen| format!("{} of {regions}", seen.regions_with_a_copy())),
-        ),
-        line(
-            "copies in memory",
-            format!("1, then {} = regions + 1", regions + 1),
-            Box::new(|seen| seen.copies().to_string()),
-        ),
-        line(
-            "memory of the service",
-            String::new(),
-            Box::new(|seen| format!("{} MiB", figures::count((seen.resident_kib / 1024) as f64))),
-        ),
-    ]
-}
-
 /// The table, as Markdown.
 pub fn table(record: &Record) -> String {
     let mut text = String::from("|");
     let names = record.variants.iter().map(|seen| seen.variant.as_str());
-    let heads: Vec<&str> = [""].into_iter().chain(names).chain(["claimed"]).collect();
-    for head in &heads {
+    for head in [""].into_iter().chain(names).chain(["claimed"]) {
         // Writing to a String cannot fail.
         let _ = write!(text, " {head} |");
     }
     let figures_in = " ---: |".repeat(record.variants.len());
     let _ = writeln!(text, "\n| --- |{figures_in} --- |");
-    for line in lines(record) {
-        let _ = write!(text, "| {} |", line.what);
+    let mut line = |what: &str, claimed: &str, of: &dyn Fn(&Seen) -> String| {
+        let _ = write!(text, "| {what} |");
         for seen in &record.variants {
             // A figure stays beside its unit.
-            let figure = (line.of)(seen).replace(' ', "\u{a0}");
-            let _ = write!(text, " {figure} |");
+            let _ = write!(text, " {} |", of(seen).replace(' ', "\u{a0}"));
         }
-        let _ = writeln!(text, " {} |", line.claimed);
-    }
+        let _ = writeln!(text, " {claimed} |");
+    };
+    let (cpus, regions) = (record.cpus, record.regions);
+    let (before, after) = (
+        figures::share(record.problem_at_most()),
+        figures::share(LOCAL_AT_LEAST),
+    );
+    let optional = |value: Option<f64>| value.map_or("unknown".to_owned(), figures::share);
+    line(
+        "loads answered by the reader's own region",
+        &format!("at most {before}, then at least {after}"),
+        &|seen| optional(seen.local_loads()),
+    );
+    line(
+        "pages in the reader's own region",
+        &format!("then at least {after}"),
+        &|seen| optional(seen.local_pages()),
+    );
+    line(
+        "workers that stay on a CPU of their own",
+        &format!("then {cpus} of {cpus}"),
+        &|seen| format!("{} of {}", seen.pinned_readers(), seen.readers()),
+    );
+    line(
+        "regions with a copy of their own",
+        &format!("then {regions} of {regions}"),
+        &|seen| format!("{} of {regions}", seen.regions_with_a_copy()),
+    );
+    line(
+        "copies in memory",
+        &format!("1, then {} = regions + 1", regions + 1),
+        &|seen| seen.copies().to_string(),
+    );
+    line("memory of the service", "", &|seen| {
+        format!("{} MiB", figures::count((seen.resident_kib / 1024) as f64))
+    });
     let tools: Vec<String> = record
         .tools
         .iter()
@@ -128,12 +111,5 @@ pub fn values(record: &Record) -> String {
         add("copies", seen.copies().to_string());
         add("memory", format!("{} MiB", seen.resident_kib / 1024));
     }
-    let mut text = String::from("<!-- Generated: include single anchors. -->\n");
-    for (name, value) in named {
-        let _ = writeln!(
-            text,
-            "<!-- ANCHOR: {name} -->\n{value}\n<!-- ANCHOR_END: {name} -->"
-        );
-    }
-    text
+    anchors("<!-- Generated: include single anchors. -->", named)
 }

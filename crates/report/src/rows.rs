@@ -61,92 +61,54 @@ pub fn rows(record: &Record, analysis: &Analysis) -> Vec<Row> {
 
 fn row(record: &Record, finding: &Finding) -> Row {
     let claim = &finding.claim;
-    let own_scenario = record.chapter.claims.effect().scenario();
-    let elsewhere = if claim.scenario() == own_scenario || claim.role == Role::RootCause {
+    let (label, remark) = match claim.role {
+        Role::Prediction => return prediction(record, finding),
+        Role::RootCause => ("Root cause", bounds_in_words(finding)),
+        Role::Effect => ("Effect", effect_in_words(finding)),
+        Role::Guardrail if claim.ratio.is_some() => ("Guardrail", kept_in_words(finding)),
+        Role::Guardrail => ("Guardrail", bounds_in_words(finding)),
+    };
+    let own_scenario = claim.scenario() == record.chapter.claims.effect().scenario();
+    let elsewhere = if own_scenario || claim.role == Role::RootCause {
         String::new()
     } else {
         format!(" in the scenario \"{}\"", claim.scenario())
     };
-    let text = |value: Option<f64>| {
-        let quantity = claim.quantity.as_ref();
-        value
-            .zip(quantity)
-            .map_or_else(unknown, |(value, quantity)| {
-                quantity.text(claim.unit, value)
-            })
-    };
-    let (label, name, problem, fix, remark) = match claim.role {
-        Role::Prediction => {
-            let bound = |value: Option<f64>| {
-                value.map_or_else(String::new, |value| figures::count(value.round()))
-            };
-            let scenario = record.chapter.scenario(claim.scenario());
-            let load = scenario.map_or_else(String::new, |scenario| {
-                format!(" ({})", scenario.in_words())
-            });
-            let most = if finding.problem.is_some() {
-                ": at most, requests per second"
-            } else {
-                ""
-            };
-            let name = format!("{}{most}{load}", record.chapter.law.name());
-            (
-                "Prediction",
-                name,
-                bound(finding.problem),
-                bound(finding.fix),
-                prediction_in_words(record, finding),
-            )
+    let text = |variant: &str, value: Option<f64>| match &claim.quantity {
+        Some(Quantity::Metric(metric)) if claim.role == Role::Effect && own_scenario => {
+            median_text(record, *metric, variant)
         }
-        Role::RootCause => (
-            "Root cause",
-            claim.label().to_owned(),
-            text(finding.problem),
-            text(finding.fix),
-            bounds_in_words(finding),
-        ),
-        Role::Effect if elsewhere.is_empty() => {
-            let metric = |variant: &str, value| match claim.quantity {
-                Some(Quantity::Metric(metric)) => median_text(record, metric, variant),
-                _ => text(value),
-            };
-            let remark = effect_in_words(finding);
-            (
-                "Effect",
-                claim.label().to_owned(),
-                metric(PROBLEM, finding.problem),
-                metric(&record.variant, finding.fix),
-                remark,
-            )
-        }
-        Role::Effect => (
-            "Effect",
-            format!("{}{elsewhere}", claim.label()),
-            text(finding.problem),
-            text(finding.fix),
-            effect_in_words(finding),
-        ),
-        Role::Guardrail => {
-            let remark = if claim.ratio.is_some() {
-                kept_in_words(finding)
-            } else {
-                bounds_in_words(finding)
-            };
-            (
-                "Guardrail",
-                format!("{}{elsewhere}", claim.label()),
-                text(finding.problem),
-                text(finding.fix),
-                remark,
-            )
-        }
+        Some(quantity) => value.map_or_else(unknown, |value| quantity.text(claim.unit, value)),
+        None => unknown(),
     };
     Row {
         label,
-        name,
-        problem,
-        fix,
+        name: format!("{}{elsewhere}", claim.label()),
+        problem: text(PROBLEM, finding.problem),
+        fix: text(&record.variant, finding.fix),
         remark,
+    }
+}
+
+/// What the law says of a scenario.
+fn prediction(record: &Record, finding: &Finding) -> Row {
+    let bound =
+        |value: Option<f64>| value.map_or_else(String::new, |value| figures::count(value.round()));
+    let scenario = record.chapter.scenario(finding.claim.scenario());
+    let load = scenario.map_or_else(String::new, |scenario| {
+        format!(" ({})", scenario.in_words())
+    });
+    let most = if finding.problem.is_some() {
+        ": at most, requests per second"
+    } else {
+        ""
+    };
+    Row {
+        label: "Prediction",
+        name: format!("{}{most}{load}", record.chapter.law.name()),
+        problem: bound(finding.problem),
+        fix: bound(finding.fix),
+        remark: prediction_in_words(record, finding),
     }
 }
 

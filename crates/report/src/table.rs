@@ -20,6 +20,7 @@ pub use self::{
 };
 pub(crate) use self::{
     environment::environment_rows, matrix::tables as matrix_tables, rounds::rounds_in_full,
+    values::anchors,
 };
 use crate::{
     provenance::provenance,

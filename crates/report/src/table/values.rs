@@ -24,22 +24,6 @@ use crate::rows::{median_text, secondary_text, unknown};
 /// All single figures of a capture, as a Markdown file of anchors. `folded`
 /// holds the folded stacks by file name.
 pub fn values(record: &Record, analysis: &Analysis, folded: &BTreeMap<String, String>) -> String {
-    let mut text = String::from("<!-- Generated from capture.json: include single anchors. -->\n");
-    for (name, value) in named(record, analysis, folded) {
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "<!-- ANCHOR: {name} -->\n{value}\n<!-- ANCHOR_END: {name} -->"
-        );
-    }
-    text
-}
-
-fn named(
-    record: &Record,
-    analysis: &Analysis,
-    folded: &BTreeMap<String, String>,
-) -> Vec<(String, String)> {
     let mut values = Values(Vec::new());
     values.run(record, analysis);
     values.claims(analysis);
@@ -66,7 +50,23 @@ fn named(
         let name = format!("published-{}", published.figure);
         values.add(&name, published.value.clone());
     }
-    values.0
+    anchors(
+        "<!-- Generated from capture.json: include single anchors. -->",
+        values.0,
+    )
+}
+
+/// A Markdown file of figures between anchors, below a line that says what made it.
+pub(crate) fn anchors(made_by: &str, named: Vec<(String, String)>) -> String {
+    let mut text = format!("{made_by}\n");
+    for (name, value) in named {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "<!-- ANCHOR: {name} -->\n{value}\n<!-- ANCHOR_END: {name} -->"
+        );
+    }
+    text
 }
 
 /// Names and figures, in the order of the file.
