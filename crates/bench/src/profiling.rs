@@ -186,9 +186,7 @@ impl Bench<'_> {
             formats,
         })
     }
-}
 
-impl Bench<'_> {
     /// What the chapter's law wants to know of a CPU profile.
     fn frames_share(&self, kind: ProfileKind, folded: &str) -> Option<f64> {
         let frames = self.chapter.law.frames();

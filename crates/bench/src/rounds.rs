@@ -96,39 +96,22 @@ impl Bench<'_> {
         scenario: &Scenario,
         data_seed: u64,
     ) -> Result<Server, ServerError> {
-        self.start_program(self.program, variant, scenario, data_seed)
-    }
-
-    /// Starts a server of the build that counts root causes.
-    ///
-    /// # Errors
-    ///
-    /// When it does not come up.
-    pub fn start_counted(
-        &self,
-        variant: &str,
-        scenario: &Scenario,
-        data_seed: u64,
-    ) -> Result<Server, ServerError> {
-        let program = self.counted.unwrap_or(self.program);
-        self.start_program(program, variant, scenario, data_seed)
-    }
-
-    fn start_program(
-        &self,
-        program: &Path,
-        variant: &str,
-        scenario: &Scenario,
-        data_seed: u64,
-    ) -> Result<Server, ServerError> {
         let launch = Launch {
-            program,
+            program: self.program,
             variant,
             data_seed,
             arguments: &[self.arguments, &scenario.arguments].concat(),
             cpus: &self.placement.server,
         };
         Server::start(&launch, self.interrupt)
+    }
+
+    /// The same with the build that counts root causes, where there is one.
+    pub(crate) fn counting(&self) -> Self {
+        Self {
+            program: self.counted.unwrap_or(self.program),
+            ..self.clone()
+        }
     }
 
     /// Puts `load` on a server.
@@ -199,7 +182,7 @@ impl Bench<'_> {
             .scenario(scenario)
             .unwrap_or(&self.chapter.load);
         let server = match purpose {
-            Purpose::RootCause => self.start_counted(variant, asked, 0),
+            Purpose::RootCause => self.counting().start(variant, asked, 0),
             _ => self.start(variant, asked, 0),
         }
         .map_err(failed)?;

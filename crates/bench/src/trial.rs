@@ -14,9 +14,9 @@ use crate::server::{self, Server, ServerError};
 /// How long the problem may take for the one answer that tells what is right.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
-/// Runs the problem and `variant`, which is the exercise as a rule, and grades what was seen. An exercise that is slower than it may be is
-/// measured once more, before the problem instead of after it: whatever else the machine did, it did
-/// to one of the two.
+/// Runs the problem and `variant`, which is the exercise as a rule, and grades what was seen. An
+/// exercise that is slower than it may be is measured once more, before the problem instead of after
+/// it: whatever else the machine did, it did to one of the two.
 ///
 /// `data_seed` varies the data and with it the right answer, which is the problem's: a typed-in
 /// answer is then a wrong one.
@@ -105,7 +105,7 @@ fn counted(
         let scenario = bench.scenario(name)?;
         let mut own = chapter.load_of(scenario);
         own.exchange.answer.clone_from(&load.exchange.answer);
-        let server = bench.start_counted(variant, scenario, data_seed)?;
+        let server = bench.counting().start(variant, scenario, data_seed)?;
         let watch = Watch::begin(&server);
         let outcome = bench.drive(&server, &own)?;
         let metrics = server.metrics().unwrap_or_default();

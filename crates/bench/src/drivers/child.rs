@@ -121,11 +121,12 @@ impl<'s> Task<'s> {
                 words: stderr_tail(&said),
             });
         };
+        let (cpu_share, waited_share) = cpu.shares(self.recorded, self.cpus_usable()).unzip();
         Ok(Ended {
             summary,
             exit_code: status.code(),
-            cpu_share: cpu.share(self.recorded, self.cpus_usable()),
-            waited_share: cpu.waited(self.recorded, self.cpus_usable()),
+            cpu_share,
+            waited_share: waited_share.flatten(),
         })
     }
 
@@ -221,7 +222,6 @@ struct CpuTime {
     samples: Vec<Sample>,
 }
 
-#[derive(Clone, Copy)]
 struct Sample {
     at: Instant,
     used: Duration,
@@ -258,28 +258,19 @@ impl CpuTime {
         }
     }
 
-    /// Used over the last `span` of the child's life, which is when its load was recorded.
-    fn share(&self, span: Duration, cpus: usize) -> Option<f64> {
-        let (start, end) = self.ends(span)?;
-        let used = end.used.saturating_sub(start.used).as_secs_f64();
-        Some(used / (end.at - start.at).as_secs_f64() / cpus as f64)
-    }
-
-    /// Waited over the same time.
-    fn waited(&self, span: Duration, cpus: usize) -> Option<f64> {
-        let (start, end) = self.ends(span)?;
-        let waited = end.waited?.saturating_sub(start.waited?).as_secs_f64();
-        Some(waited / (end.at - start.at).as_secs_f64() / cpus as f64)
-    }
-
-    fn ends(&self, span: Duration) -> Option<(Sample, Sample)> {
-        let end = *self.samples.last()?;
-        let start = *self
-            .samples
-            .iter()
-            .rev()
-            .find(|sample| sample.at + span <= end.at)?;
-        Some((start, end))
+    /// Used and waited over the last `span` of the child's life, which is when its load was recorded,
+    /// as shares of what `cpus` have.
+    fn shares(&self, span: Duration, cpus: usize) -> Option<(f64, Option<f64>)> {
+        let end = self.samples.last()?;
+        let mut before = self.samples.iter().rev();
+        let start = before.find(|sample| sample.at + span <= end.at)?;
+        let all = (end.at - start.at).as_secs_f64() * cpus as f64;
+        let share = |from, to: Duration| to.saturating_sub(from).as_secs_f64() / all;
+        let waited = start.waited.zip(end.waited);
+        Some((
+            share(start.used, end.used),
+            waited.map(|(from, to)| share(from, to)),
+        ))
     }
 }
 
@@ -287,10 +278,8 @@ impl CpuTime {
 fn stderr_tail(log: &Path) -> String {
     const LINES: usize = 5;
     let text = fs::read_to_string(log).unwrap_or_default();
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let lines: Vec<&str> = lines.collect();
     if lines.is_empty() {
         return "nothing".to_owned();
     }
