@@ -1,5 +1,6 @@
 //! A load tool as a child process: pinned, watched, bounded in time, and never left behind.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use tempfile::TempDir;
 
 use super::{DriverError, Settings};
 use loadgen::cpus;
+use measurement::outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome};
 
 /// How often the child is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -37,12 +39,52 @@ pub(super) struct Ended {
     /// What the tool wrote to [`Task::summary_path`].
     pub(super) summary: String,
     /// `None` after a signal.
-    pub(super) exit_code: Option<i32>,
+    exit_code: Option<i32>,
     /// CPU time over the recorded part, as a share of what the tool could use.
-    pub(super) cpu_share: Option<f64>,
+    cpu_share: Option<f64>,
     /// Time that its threads were ready to run but did not, as a share of the same. They wait
     /// for each other, too, but neither Go nor Python has more of them ready than CPUs.
-    pub(super) waited_share: Option<f64>,
+    waited_share: Option<f64>,
+}
+
+impl Ended {
+    /// What is said alike of both tools: `completed` right answers in so many `seconds`.
+    pub(super) fn outcome(
+        &self,
+        (name, version): (GeneratorKind, String),
+        users: u32,
+        completed: u64,
+        seconds: f64,
+    ) -> Outcome {
+        let requests_per_second = if seconds > 0.0 {
+            completed as f64 / seconds
+        } else {
+            0.0
+        };
+        Outcome {
+            exit_code: self.exit_code,
+            generator: GeneratorFacts {
+                name,
+                version,
+                cpu_share: self.cpu_share,
+                waited_share: self.waited_share,
+                users,
+                open_loop: false,
+            },
+            seconds,
+            completed,
+            requests_per_second,
+            errors: BTreeMap::new(),
+            wrong_answers: 0,
+            first_wrong_answer: None,
+            unfinished: 0,
+            writes: 0,
+            bystander: None,
+            latency: Latency::default(),
+            service_latency: None,
+            per_second: Vec::new(),
+        }
+    }
 }
 
 impl<'s> Task<'s> {

@@ -11,7 +11,7 @@ use super::child::{Ended, Task};
 use super::{DriverError, Settings};
 use loadgen::cpus::allow_open_files;
 use measurement::load::Load;
-use measurement::outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome};
+use measurement::outcome::{GeneratorKind, Latency, Outcome};
 
 const TOOL: &str = "k6";
 
@@ -40,31 +40,18 @@ pub fn run(
         if !load.keep_alive {
             command.arg("--no-connection-reuse");
         }
-        let seconds = |time: Duration| time.as_secs_f64().to_string();
-        for (name, value) in [
-            ("HOST", format!("http://{target}")),
-            ("USERS", load.users.to_string()),
-            ("THINK", seconds(think)),
-            ("WRITE_SHARE", super::write_share(load)),
-            ("BYSTANDERS_PER_SECOND", super::bystanders_per_second(load)),
-            ("WARM_UP", seconds(load.warm_up)),
-            ("DURATION", seconds(load.duration)),
-            ("TIME_OUT", seconds(load.time_out)),
-            ("ALONE_MS", super::alone_ms(settings)),
-        ] {
+        let mut tell = |name: &str, value: String| {
             command.arg("-e").arg(format!("{name}={value}"));
+        };
+        tell("HOST", format!("http://{target}"));
+        tell("USERS", load.users.to_string());
+        tell("DURATION", load.duration.as_secs_f64().to_string());
+        for (name, value) in super::told(load, settings, think, load.warm_up) {
+            tell(&name.to_uppercase().replace('-', "_"), value.to_string());
         }
         command.arg(settings.script);
     })?;
-    let facts = GeneratorFacts {
-        name: GeneratorKind::K6,
-        version,
-        cpu_share: ended.cpu_share,
-        waited_share: ended.waited_share,
-        users: load.users,
-        open_loop: false,
-    };
-    read(&ended, facts, load.duration)
+    read(&ended, version, load)
 }
 
 /// As in `k6 v1.8.1 (go1.26.8, linux/amd64)`.
@@ -115,11 +102,7 @@ const QUANTILES: [(f64, &str); 9] = [
     (1.0, "max"),
 ];
 
-fn read(
-    ended: &Ended,
-    generator: GeneratorFacts,
-    recorded: Duration,
-) -> Result<Outcome, DriverError> {
+fn read(ended: &Ended, version: String, load: &Load) -> Result<Outcome, DriverError> {
     let damaged = |reason: String| DriverError::Summary { tool: TOOL, reason };
     let summary: Summary =
         serde_json::from_str(&ended.summary).map_err(|error| damaged(error.to_string()))?;
@@ -160,21 +143,11 @@ fn read(
                 .collect::<Result<_, DriverError>>()?,
         }
     };
-    let seconds = recorded.as_secs_f64();
+    let (k6, seconds) = ((GeneratorKind::K6, version), load.duration.as_secs_f64());
     Ok(Outcome {
-        exit_code: ended.exit_code,
-        generator,
-        seconds,
-        completed,
-        requests_per_second: completed as f64 / seconds,
         errors,
         wrong_answers: metric("wrong_answers")?.count,
-        first_wrong_answer: None,
-        unfinished: 0,
-        writes: 0,
-        bystander: None,
         latency,
-        service_latency: None,
-        per_second: Vec::new(),
+        ..ended.outcome(k6, load.users, completed, seconds)
     })
 }

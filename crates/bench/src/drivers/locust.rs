@@ -10,7 +10,7 @@ use super::child::{Ended, Task};
 use super::{DriverError, Settings};
 use loadgen::cpus::allow_open_files;
 use measurement::load::Load;
-use measurement::outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome};
+use measurement::outcome::{GeneratorKind, Latency, Outcome};
 
 const TOOL: &str = "Locust";
 /// How Locust's scripts name a wrong body among the failures.
@@ -56,17 +56,11 @@ pub fn run(
             .args(["--users", &load.users.to_string()])
             .args(["--spawn-rate", &spawn_rate.to_string()])
             .args(["--run-time", &format!("{}s", whole.as_secs())])
-            .args(["--think", &think.as_secs_f64().to_string()])
-            .args(["--write-share", &super::write_share(load)])
-            .args([
-                "--bystanders-per-second",
-                &super::bystanders_per_second(load),
-            ])
-            .args(["--warm-up", &warm_up.as_secs_f64().to_string()])
-            .args(["--time-out", &load.time_out.as_secs_f64().to_string()])
-            .args(["--alone-ms", &super::alone_ms(settings)])
             .arg("--summary")
             .arg(task.summary_path());
+        for (name, value) in super::told(load, settings, think, warm_up) {
+            command.arg(format!("--{name}")).arg(value.to_string());
+        }
     })?;
     read(load.users, &ended)
 }
@@ -95,40 +89,19 @@ fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
         .errors
         .into_iter()
         .partition(|(cause, _)| cause.starts_with(WRONG));
-    let requests_per_second = if summary.seconds > 0.0 {
-        summary.completed as f64 / summary.seconds
-    } else {
-        0.0
-    };
+    let first_wrong = wrong.keys().next();
+    let locust = (GeneratorKind::Locust, summary.version);
     Ok(Outcome {
-        exit_code: ended.exit_code,
-        generator: GeneratorFacts {
-            name: GeneratorKind::Locust,
-            version: summary.version,
-            cpu_share: ended.cpu_share,
-            waited_share: ended.waited_share,
-            users,
-            open_loop: false,
-        },
-        seconds: summary.seconds,
-        completed: summary.completed,
-        requests_per_second,
         errors,
         wrong_answers: wrong.values().sum(),
-        first_wrong_answer: wrong
-            .into_keys()
-            .next()
-            .map(|cause| cause[WRONG.len()..].to_owned()),
-        unfinished: 0,
-        writes: 0,
-        bystander: None,
+        first_wrong_answer: first_wrong.map(|cause| cause[WRONG.len()..].to_owned()),
         latency: Latency {
             mean_ms: summary.mean_ms,
             min_ms: summary.min_ms,
             max_ms: summary.max_ms,
             quantiles: summary.quantiles,
         },
-        service_latency: None,
         per_second: summary.per_second,
+        ..ended.outcome(locust, users, summary.completed, summary.seconds)
     })
 }

@@ -105,26 +105,28 @@ pub enum DriverError {
     Interrupted,
 }
 
-/// The share of writes of a load, as both tools' scripts take it.
-fn write_share(load: &Load) -> String {
-    let share = load.writes.as_ref().map_or(0.0, |writes| writes.share);
-    share.to_string()
-}
-
-/// The bystanders a second of a load, as both tools' scripts take them. What they saw of them stays in
-/// their thresholds.
-fn bystanders_per_second(load: &Load) -> String {
-    let rate = load
-        .bystander
-        .as_ref()
-        .map_or(0.0, |bystander| bystander.per_second);
-    rate.to_string()
-}
-
-/// Milliseconds, as both tools' scripts take them; 0 has them find out.
-fn alone_ms(settings: &Settings<'_>) -> String {
+/// What both tools' scripts are told: k6's by these names in capitals, Locust's by options. What they
+/// saw of bystanders stays in their thresholds; without a time alone they find it out by themselves.
+fn told(
+    load: &Load,
+    settings: &Settings<'_>,
+    think: Duration,
+    warm_up: Duration,
+) -> [(&'static str, f64); 6] {
+    let writes = load.writes.as_ref().map_or(0.0, |writes| writes.share);
+    let bystander = load.bystander.as_ref();
     let alone = settings.alone.unwrap_or_default();
-    (alone.as_secs_f64() * 1000.0).to_string()
+    [
+        ("think", think.as_secs_f64()),
+        ("write-share", writes),
+        (
+            "bystanders-per-second",
+            bystander.map_or(0.0, |bystander| bystander.per_second),
+        ),
+        ("warm-up", warm_up.as_secs_f64()),
+        ("time-out", load.time_out.as_secs_f64()),
+        ("alone-ms", alone.as_secs_f64() * 1000.0),
+    ]
 }
 
 /// The think time of a load, if `tool` can send it.
