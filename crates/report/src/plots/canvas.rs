@@ -14,7 +14,10 @@ use plotters::{
 };
 
 use super::PlotError;
-use measurement::record::Round;
+use measurement::{
+    claim::{EXERCISE, PROBLEM, SOLUTION},
+    record::Round,
+};
 
 /// Width and height in px. Small, so that a phone that shows it at 360 px
 /// still shows letters of 10 px.
@@ -27,69 +30,57 @@ const LETTERS: u32 = 18;
 const HEADING: u32 = 21;
 
 /// The light colours stand in the file; the style sheet below turns them dark
-/// where the reader's page is. The two for data are Okabe and Ito's, which
-/// people who see fewer colours can tell apart; marks differ as well.
+/// where the reader's page is.
 const PAPER: RGBColor = RGBColor(0xfd, 0xfd, 0xfb);
 const INK: RGBColor = RGBColor(0x22, 0x26, 0x2a);
 const FAINT: RGBColor = RGBColor(0xd9, 0xdc, 0xde);
 
-const DARK: [(RGBColor, &str); 7] = [
-    (PAPER, "#1f2328"),
-    (INK, "#e3e6e8"),
-    (FAINT, "#42484e"),
-    (Look::A.colour(), "#ff9a52"),
-    (Look::B.colour(), "#63b8ec"),
-    (Look::C.colour(), "#3cc79a"),
-    (Look::D.colour(), "#e39cc4"),
-];
-
-/// Whether a value can stand on an axis. plotters searches for round labels
-/// and does not come back from a range without end.
-pub(super) fn is_drawable(value: f64) -> bool {
-    value == 0.0 || (1e-9..=1e15).contains(&value.abs())
+/// How a series looks. The colours are Okabe and Ito's, which people who see fewer colours can tell
+/// apart; marks differ as well.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look {
+    colour: RGBColor,
+    dark: &'static str,
+    is_round: bool,
 }
 
-/// How a series looks: colour and mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
-    A,
-    B,
-    C,
-    D,
+const LOOKS: [Look; 4] = [
+    look(0xd5_5e_00, "#ff9a52", true),
+    look(0x00_72_b2, "#63b8ec", false),
+    look(0x00_9e_73, "#3cc79a", true),
+    look(0xcc_79_a7, "#e39cc4", false),
+];
+
+const fn look(colour: u32, dark: &'static str, is_round: bool) -> Look {
+    let [_, red, green, blue] = colour.to_be_bytes();
+    Look {
+        colour: RGBColor(red, green, blue),
+        dark,
+        is_round,
+    }
 }
 
 impl Look {
     /// Looks in turn, for any number of series.
     pub(super) fn nth(index: usize) -> Self {
-        [Self::A, Self::B, Self::C, Self::D][index % 4]
+        LOOKS[index % LOOKS.len()]
     }
 
     /// The problem is always orange round marks, the solution blue square ones.
     pub(super) fn of_variant(variant: &str) -> Self {
-        match variant {
-            measurement::claim::PROBLEM => Self::A,
-            measurement::claim::SOLUTION => Self::B,
-            measurement::claim::EXERCISE => Self::C,
-            _ => Self::D,
-        }
-    }
-
-    const fn colour(self) -> RGBColor {
-        match self {
-            Self::A => RGBColor(0xd5, 0x5e, 0x00),
-            Self::B => RGBColor(0x00, 0x72, 0xb2),
-            Self::C => RGBColor(0x00, 0x9e, 0x73),
-            Self::D => RGBColor(0xcc, 0x79, 0xa7),
-        }
-    }
-
-    fn is_round(self) -> bool {
-        matches!(self, Self::A | Self::C)
+        let own = [PROBLEM, SOLUTION, EXERCISE];
+        Self::nth(own.iter().position(|name| *name == variant).unwrap_or(3))
     }
 
     fn line(self) -> ShapeStyle {
-        self.colour().stroke_width(2)
+        self.colour.stroke_width(2)
     }
+}
+
+/// Whether a value can stand on an axis. plotters searches for round labels
+/// and does not come back from a range without end.
+pub(super) fn is_drawable(value: f64) -> bool {
+    value == 0.0 || (1e-9..=1e15).contains(&value.abs())
 }
 
 /// The variants among `rounds`, in alphabetical order: problem before solution.
@@ -204,9 +195,9 @@ fn set_mark(
     let style = if hollow {
         look.line()
     } else {
-        look.colour().filled()
+        look.colour.filled()
     };
-    if look.is_round() {
+    if look.is_round {
         area.draw(&Circle::new((x, y), 5, style))
     } else {
         area.draw(&Rectangle::new([(x - 5, y - 5), (x + 5, y + 5)], style))
@@ -260,7 +251,9 @@ fn heading(
 fn themed(svg: &str, title: &str, description: &str) -> String {
     let hex = |RGBColor(r, g, b): RGBColor| format!("#{r:02X}{g:02X}{b:02X}");
     let mut rules = String::new();
-    for (light, dark) in DARK {
+    let page = [(PAPER, "#1f2328"), (INK, "#e3e6e8"), (FAINT, "#42484e")];
+    let looks = LOOKS.map(|look| (look.colour, look.dark));
+    for (light, dark) in page.into_iter().chain(looks) {
         let light = hex(light);
         // Writing to a String cannot fail.
         let _ = write!(

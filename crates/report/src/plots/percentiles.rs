@@ -85,25 +85,15 @@ fn span(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// 1, 10, 100, … as `0`, `90`, `99`, …; what lies between has no label.
+/// 1, 10, 100, … as `fastest`, `90 %`, `99 %`, …; what lies between has no label.
 fn percentile(x: f64) -> String {
-    let power = x.log10();
-    if (power - power.round()).abs() > 1e-6 {
-        return String::new();
-    }
-    match power.round() {
-        p if p < 0.5 => "fastest".to_owned(),
-        p if p < 1.5 => "90 %".to_owned(),
-        p if p < 2.5 => "99 %".to_owned(),
-        p => {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "3 to 20"
-            )]
-            let nines = (p as usize).min(20) - 2;
-            format!("99.{} %", "9".repeat(nines))
-        }
+    let power = (0..=20_u32).find(|power| (x.log10() - f64::from(*power)).abs() <= 1e-6);
+    match power {
+        None => String::new(),
+        Some(0) => "fastest".to_owned(),
+        Some(1) => "90 %".to_owned(),
+        Some(2) => "99 %".to_owned(),
+        Some(power) => format!("99.{} %", "9".repeat(power as usize - 2)),
     }
 }
 
