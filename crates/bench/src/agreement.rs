@@ -49,7 +49,7 @@ pub fn measure(
     external: &External<'_>,
     duration: Duration,
 ) -> Result<Vec<Round>, AgreementError> {
-    together(bench, external, SOLUTION, Beside::Embedded, duration)
+    together(bench, external, SOLUTION, true, duration)
 }
 
 /// Puts half of the chapter's load on `variant` by k6 and half by Locust, whose exit codes say
@@ -64,27 +64,21 @@ pub fn scripts(
     variant: &str,
     duration: Duration,
 ) -> Result<Vec<Round>, AgreementError> {
-    together(bench, external, variant, Beside::Nothing, duration)
-}
-
-/// What runs beside k6 and Locust.
-#[derive(Clone, Copy, PartialEq)]
-enum Beside {
-    Embedded,
-    Nothing,
+    together(bench, external, variant, false, duration)
 }
 
 fn together(
     bench: &Bench<'_>,
     external: &External<'_>,
     variant: &str,
-    beside: Beside,
+    with_embedded: bool,
     duration: Duration,
 ) -> Result<Vec<Round>, AgreementError> {
     let whole = bench.chapter.load_of(&bench.chapter.load);
-    let (generators, label) = match beside {
-        Beside::Embedded => (3, "all three generators"),
-        Beside::Nothing => (2, "k6 and Locust"),
+    let (generators, label) = if with_embedded {
+        (3, "all three generators")
+    } else {
+        (2, "k6 and Locust")
     };
     let mut load = Load {
         users: (whole.users / generators).max(1),
@@ -101,7 +95,7 @@ fn together(
     (bench.observer)(Event::Begins(1, 1, &label));
     let mut outcomes = Vec::new();
     let (round, _) = bench.round_by(Purpose::Agreement, variant, "load", |server| {
-        outcomes = side_by_side(bench, external, server, &load, beside)?;
+        outcomes = side_by_side(bench, external, server, &load, with_embedded)?;
         Ok::<_, AgreementError>(outcomes[0].clone())
     })?;
     let sum = outcomes.iter().map(|outcome| outcome.requests_per_second);
@@ -126,7 +120,7 @@ fn side_by_side(
     external: &External<'_>,
     server: &Server,
     load: &Load,
-    beside: Beside,
+    with_embedded: bool,
 ) -> Result<Vec<Outcome>, AgreementError> {
     let (cpus, interrupt) = (&bench.placement.generator, bench.interrupt);
     let alone = alone(bench, server)?;
@@ -149,7 +143,7 @@ fn side_by_side(
             scope.spawn(move || locust::run(target, load, &locust)),
         ];
         let mut outcomes = Vec::new();
-        if beside == Beside::Embedded {
+        if with_embedded {
             std::thread::sleep(LOCUST_IS_LATER);
             outcomes.push(bench.drive(server, load).map_err(RunError::from)?);
         }

@@ -6,7 +6,7 @@ mod stderr_tail;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -179,21 +179,24 @@ impl Server {
 
     fn ended(&mut self) -> ServerError {
         // Its output is closed; give the exit itself, and the end of its stderr, a moment.
-        let deadline = Instant::now() + Duration::from_secs(2);
-        let status = loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => break status.to_string(),
-                Ok(None) if Instant::now() < deadline => {
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-                _ => break "its output is closed".to_owned(),
-            }
-        };
+        let status = self.exit_within(Duration::from_secs(2));
         std::thread::sleep(Duration::from_millis(20));
         ServerError::Ended {
             variant: self.variant.clone(),
-            status,
+            status: status.map_or("its output is closed".to_owned(), |s| s.to_string()),
             stderr: self.errors.text(),
+        }
+    }
+
+    fn exit_within(&mut self, time: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + time;
+        loop {
+            match self.child.try_wait() {
+                Ok(None) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                ended => return ended.ok().flatten(),
+            }
         }
     }
 
@@ -259,12 +262,8 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.stdin.take());
-        let deadline = Instant::now() + Duration::from_secs(2);
-        while Instant::now() < deadline {
-            match self.child.try_wait() {
-                Ok(None) => std::thread::sleep(Duration::from_millis(5)),
-                _ => return,
-            }
+        if self.exit_within(Duration::from_secs(2)).is_some() {
+            return;
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -287,15 +286,15 @@ fn spawn(launch: &Launch<'_>) -> std::io::Result<Child> {
         .stderr(Stdio::piped());
     let cpus = launch.cpus.to_vec();
     // A child inherits the CPUs of the thread that starts it: pin one for this.
-    std::thread::spawn(move || {
+    let pinned = std::thread::spawn(move || {
         if cfg!(target_os = "linux") {
-            cpus::pin_current_thread(&cpus)
-                .map_err(|error| std::io::Error::other(error.to_string()))?;
+            cpus::pin_current_thread(&cpus).map_err(std::io::Error::other)?;
         }
         command.spawn()
-    })
-    .join()
-    .unwrap_or_else(|_| Err(std::io::Error::other("the starting thread panicked")))
+    });
+    pinned
+        .join()
+        .unwrap_or_else(|_| Err(std::io::Error::other("the starting thread panicked")))
 }
 
 fn addresses(line: &str) -> Vec<SocketAddr> {
@@ -313,13 +312,20 @@ fn addresses(line: &str) -> Vec<SocketAddr> {
 /// Reads on until the pipe closes, so that the server never blocks on it.
 fn lines_of(output: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (sender, receiver) = channel();
+    each_line(output, move |line| drop(sender.send(line)));
+    receiver
+}
+
+fn each_line(
+    output: Option<impl Read + Send + 'static>,
+    mut then: impl FnMut(String) + Send + 'static,
+) {
     std::thread::spawn(move || {
         for line in output.into_iter().flat_map(|o| BufReader::new(o).lines()) {
             let Ok(line) = line else { break };
-            let _ = sender.send(line);
+            then(line);
         }
     });
-    receiver
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use bench::counters::{Judged, Usable};
 use loadgen::cpus;
 
 use crate::cgroup::Version;
-use crate::probe::{Order, Said, Under};
+use crate::probe::{ASK, ASK_THEN_PIN, PIN_THEN_ASK, Said, Under};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -41,26 +41,30 @@ type Row = (String, Result<Said, String>);
 
 fn counters() {
     let first: Vec<usize> = cpus::available().into_iter().take(1).collect();
-    let (before, after) = (Order::AskThenPin, Order::PinThenAsk);
-    let mut rows: Vec<Row> = vec![
-        ("none".to_owned(), probe::run(Order::Ask, Under::Nothing)),
+    let processes = [
+        ("none", ASK, Under::Nothing),
         (
-            "the process is started on one CPU".to_owned(),
-            probe::run(Order::Ask, Under::Affinity(&first)),
+            "the process is started on one CPU",
+            ASK,
+            Under::Affinity(&first),
         ),
         (
-            "a thread pins itself to one, then it counts".to_owned(),
-            probe::run(after, Under::Nothing),
+            "a thread pins itself to one, then it counts",
+            PIN_THEN_ASK,
+            Under::Nothing,
         ),
         (
-            "it counts, pins itself to one, and counts again".to_owned(),
-            probe::run(before, Under::Nothing),
+            "it counts, pins itself to one, and counts again",
+            ASK_THEN_PIN,
+            Under::Nothing,
         ),
     ];
+    let run = |(words, order, under): (&str, _, _)| (words.to_owned(), probe::run(order, under));
+    let mut rows: Vec<Row> = processes.map(run).into();
     for version in [Version::One, Version::Two] {
         for (words, limit) in cgroup::LIMITS {
             let said = cgroup::Group::limited(version, *limit)
-                .and_then(|group| probe::run(Order::Ask, Under::Group(&group)));
+                .and_then(|group| probe::run(ASK, Under::Group(&group)));
             rows.push((format!("{words}, cgroup {version}"), said));
         }
     }

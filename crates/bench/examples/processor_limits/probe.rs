@@ -21,25 +21,12 @@ pub(crate) struct Said {
     pub(crate) counts: Counts,
 }
 
-/// When its main thread pins itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// Never.
-    Ask,
-    PinThenAsk,
-    /// Asks, pins itself, and asks again.
-    AskThenPin,
-}
-
-impl Order {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Ask => "ask",
-            Self::PinThenAsk => "pin-then-ask",
-            Self::AskThenPin => "ask-then-pin",
-        }
-    }
-}
+/// What the process does: it asks for the counts,
+pub(crate) const ASK: &str = "ask";
+/// pins its main thread before that,
+pub(crate) const PIN_THEN_ASK: &str = "pin-then-ask";
+/// or asks, pins itself, and asks again.
+pub(crate) const ASK_THEN_PIN: &str = "ask-then-pin";
 
 /// What limits it from outside.
 #[derive(Debug, Clone, Copy)]
@@ -52,8 +39,8 @@ pub(crate) enum Under<'a> {
 }
 
 /// Starts a process under a limit and returns what it counts.
-pub(crate) fn run(order: Order, under: Under<'_>) -> Result<Said, String> {
-    let answer = answer(&[COUNT, order.word()], under)?;
+pub(crate) fn run(order: &str, under: Under<'_>) -> Result<Said, String> {
+    let answer = answer(&[COUNT, order], under)?;
     serde_json::from_str(&answer).map_err(|error| format!("it counted nothing: {error}"))
 }
 
@@ -110,17 +97,13 @@ pub(crate) fn wait_for_limit() -> std::io::Result<()> {
 pub(crate) fn count(order: &str) -> Result<(), Box<dyn Error>> {
     wait_for_limit()?;
     let usable = Usable::here();
-    let pin = || cpus::pin_current_thread(&cpus::available()[..1]);
-    let counts = if order == Order::PinThenAsk.word() {
-        pin()?;
-        Counts::now()
-    } else if order == Order::AskThenPin.word() {
+    if order == ASK_THEN_PIN {
         Counts::now();
-        pin()?;
-        Counts::now()
-    } else {
-        Counts::now()
-    };
+    }
+    if order != ASK {
+        cpus::pin_current_thread(&cpus::available()[..1])?;
+    }
+    let counts = Counts::now();
     println!("{}", serde_json::to_string(&Said { usable, counts })?);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The end of what a server wrote to its standard error, and the panics in it.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Lines that are kept for messages.
@@ -15,15 +15,12 @@ impl StderrTail {
     pub(super) fn of(output: Option<impl Read + Send + 'static>) -> Self {
         let words = Self(Arc::default());
         let kept = words.clone();
-        std::thread::spawn(move || {
-            for line in output.into_iter().flat_map(|o| BufReader::new(o).lines()) {
-                let Ok(line) = line else { break };
-                let mut lines = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
-                if lines.len() == LAST_WORDS {
-                    lines.pop_front();
-                }
-                lines.push_back(line);
+        super::each_line(output, move |line| {
+            let mut lines = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if lines.len() == LAST_WORDS {
+                lines.pop_front();
             }
+            lines.push_back(line);
         });
         words
     }
