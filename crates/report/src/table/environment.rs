@@ -14,52 +14,37 @@ pub fn environment(record: &Record) -> String {
 }
 
 /// The machine and the tools, name by name.
-pub(crate) fn environment_rows(record: &Record) -> Vec<(String, String)> {
+pub(crate) fn environment_rows(record: &Record) -> Vec<(&str, String)> {
     let here = &record.environment;
-    let mut rows = vec![
-        ("cpu".to_owned(), here.cpu_model.clone()),
+    let quota = here.quota.map(|quota| format!("{quota} CPUs"));
+    let optimised = if here.optimised {
+        "optimised"
+    } else {
+        "not optimised"
+    };
+    let cpus = format!("{} usable of {} online", here.cpus_usable, here.cpus_online);
+    let memory = format!("{} MiB", figures::count(here.memory_mib as f64));
+    let governor = here.governor.clone();
+    let machine = [
+        ("cpu", here.cpu_model.clone()),
+        ("cpus", cpus),
+        ("memory", memory),
+        ("NUMA nodes", here.numa_nodes.to_string()),
+        ("system", here.system.clone()),
+        ("kernel", here.kernel.clone()),
+        ("CPU quota", quota.unwrap_or("none".to_owned())),
         (
-            "cpus".to_owned(),
-            format!("{} usable of {} online", here.cpus_usable, here.cpus_online),
+            "frequency governor",
+            governor.unwrap_or("not known".to_owned()),
         ),
-        (
-            "memory".to_owned(),
-            format!("{} MiB", figures::count(here.memory_mib as f64)),
-        ),
-        ("NUMA nodes".to_owned(), here.numa_nodes.to_string()),
-        ("system".to_owned(), here.system.clone()),
-        ("kernel".to_owned(), here.kernel.clone()),
-        (
-            "CPU quota".to_owned(),
-            here.quota
-                .map_or_else(|| "none".to_owned(), |quota| format!("{quota} CPUs")),
-        ),
-        (
-            "frequency governor".to_owned(),
-            here.governor
-                .clone()
-                .unwrap_or_else(|| "not known".to_owned()),
-        ),
-        (
-            "build".to_owned(),
-            format!(
-                "{} ({})",
-                here.build_profile,
-                if here.optimised {
-                    "optimised"
-                } else {
-                    "not optimised"
-                }
-            ),
-        ),
+        ("build", format!("{} ({optimised})", here.build_profile)),
     ];
-    rows.extend(
-        here.tools
-            .iter()
-            .map(|(tool, version)| (tool.clone(), version.clone())),
-    );
-    rows.push(("commit".to_owned(), record.commit.in_short()));
-    rows.push(("date".to_owned(), format!("{} (UTC)", record.started)));
-    rows.push(("seed".to_owned(), record.seed.to_string()));
-    rows
+    let tools = here.tools.iter();
+    let tools = tools.map(|(tool, version)| (tool.as_str(), version.clone()));
+    let run = [
+        ("commit", record.commit.in_short()),
+        ("date", format!("{} (UTC)", record.started)),
+        ("seed", record.seed.to_string()),
+    ];
+    machine.into_iter().chain(tools).chain(run).collect()
 }

@@ -38,8 +38,8 @@ pub fn values(record: &Record, analysis: &Analysis, folded: &BTreeMap<String, St
     values.elsewhere(record, analysis);
     values.guardrails(record, analysis);
     for one in baseline::baselines(record) {
-        let share = one.of_the_solutions.map_or_else(unknown, figures::percent);
-        values.add(&format!("baseline-{}-share", one.key()), share);
+        let name = format!("baseline-{}-share", one.key());
+        values.add(&name, share(one.of_the_solutions));
     }
     values.profiles(record, folded);
     for count in &record.instructions {
@@ -117,8 +117,7 @@ impl Values {
         self.add("effect-high", ratio(effect.interval.map(|(_, high)| high)));
         let claimed = effect.claim.ratio.map(|bound| bound.number);
         self.add("claimed", ratio(claimed));
-        let floor = effect.noise_floor.map_or_else(unknown, figures::percent);
-        self.add("noise-floor", floor);
+        self.add("noise-floor", share(effect.noise_floor));
     }
 
     /// Medians of both variants in the effect's scenario.
@@ -142,13 +141,7 @@ impl Values {
     /// What the law counts, as it was in most rounds.
     fn counted(&mut self, record: &Record, variant: &str) {
         for &metric in record.chapter.law.metrics() {
-            let readings: Option<Vec<f64>> = record
-                .effect_rounds()
-                .into_iter()
-                .filter(|round| round.variant == variant)
-                .map(|round| round.readings.get(metric).copied())
-                .collect();
-            let median = readings.and_then(|readings| statistics::median_ratio(&readings));
+            let median = median(record, variant, |round| round.readings.get(metric).copied());
             let name = format!("{variant}-{}", metric.replace('_', "-"));
             self.add(&name, count(median));
         }
@@ -180,23 +173,18 @@ impl Values {
 
     /// What bystanders waited, from the schedule and as a closed loop would have had it.
     fn bystander(&mut self, record: &Record, variant: &str) {
-        let median = |of: fn(&BystanderOutcome) -> Option<f64>| {
-            let values: Option<Vec<f64>> = record
-                .effect_rounds()
-                .into_iter()
-                .filter(|round| round.variant == variant)
-                .map(|round| of(round.outcome.bystander.as_ref()?))
-                .collect();
-            statistics::median_ratio(&values?)
-        };
-        for (name, ms) in [
-            ("p50", median(|bystander| bystander.latency.at(0.5))),
-            ("p99", median(|bystander| bystander.latency.at(0.99))),
-            (
-                "service-p99",
-                median(|bystander| bystander.service_latency.at(0.99)),
-            ),
-        ] {
+        type Waited = fn(&BystanderOutcome) -> Option<f64>;
+        let waited: [(&str, Waited); 3] = [
+            ("p50", |bystander| bystander.latency.at(0.5)),
+            ("p99", |bystander| bystander.latency.at(0.99)),
+            ("service-p99", |bystander| {
+                bystander.service_latency.at(0.99)
+            }),
+        ];
+        for (name, of) in waited {
+            let ms = median(record, variant, |round| {
+                of(round.outcome.bystander.as_ref()?)
+            });
             if let Some(ms) = ms {
                 let name = format!("{variant}-bystander-{name}");
                 self.add(&name, figures::milliseconds(ms));
@@ -216,17 +204,13 @@ impl Values {
             let prediction = of(Role::Prediction);
             let rounds = record.claimed_in(name);
             let quantity = record.chapter.claims.effect().quantity.clone();
-            let value = |variant: &str| {
-                quantity
-                    .as_ref()
-                    .and_then(|quantity| median_of(quantity, &rounds, variant))
-            };
+            let quantity = quantity.as_ref();
+            let value = |variant: &str| median_of(quantity?, &rounds, variant);
             let text = |value: Option<f64>| {
-                value
-                    .zip(quantity.as_ref())
-                    .map_or_else(unknown, |(value, quantity)| {
-                        quantity.text(Unit::Count, value)
-                    })
+                let text = value.zip(quantity);
+                text.map_or_else(unknown, |(value, quantity)| {
+                    quantity.text(Unit::Count, value)
+                })
             };
             let (problem, fix) = (value(PROBLEM), value(&record.variant));
             let measured = of(Role::Effect)
@@ -241,17 +225,13 @@ impl Values {
                     &format!("{stem}-predicted-solution"),
                     count(most.map(f64::round)),
                 );
-                let share = fix.zip(most).map(|(fix, most)| fix / most);
-                self.add(
-                    &format!("{stem}-share"),
-                    share.map_or_else(unknown, figures::percent),
-                );
+                let of_most = fix.zip(most).map(|(fix, most)| fix / most);
+                self.add(&format!("{stem}-share"), share(of_most));
             }
         }
     }
 
     fn guardrails(&mut self, record: &Record, analysis: &Analysis) {
-        let share = |value: Option<f64>| value.map_or_else(unknown, figures::percent);
         for finding in analysis.of(Role::Guardrail) {
             let Some(quantity) = &finding.claim.quantity else {
                 continue;
@@ -301,6 +281,18 @@ impl Values {
             }
         }
     }
+}
+
+/// The median over a variant's rounds of the effect's scenario, where all of them tell.
+fn median(record: &Record, variant: &str, of: impl Fn(&Round) -> Option<f64>) -> Option<f64> {
+    let rounds = record.effect_rounds().into_iter();
+    let own = rounds.filter(|round| round.variant == variant);
+    let values: Option<Vec<f64>> = own.map(of).collect();
+    statistics::median_ratio(&values?)
+}
+
+fn share(value: Option<f64>) -> String {
+    value.map_or_else(unknown, figures::percent)
 }
 
 fn ratio(value: Option<f64>) -> String {
