@@ -62,19 +62,3 @@ fn within<T: FromStr + PartialOrd + Display + Clone>(
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_is_taken_within_its_bounds_only() {
-        let seconds = number(0.1..=600.0, "10");
-        assert_eq!(seconds("0.1"), Ok(0.1));
-        for wrong in ["0", "-3", "nan", "inf", "ten", "10s", ""] {
-            let said = seconds(wrong).expect_err(wrong);
-            assert_eq!(said, "not a number from 0.1 to 600, such as 10");
-        }
-        assert!(whole(1..=1000, "20")("2.5").is_err());
-    }
-}

@@ -183,15 +183,4 @@ mod tests {
         assert_eq!(split("fn main() {}"), ("", "fn main() {}"));
         assert_eq!(split("//! All."), ("//! All.", ""));
     }
-
-    #[test]
-    fn what_is_kept_is_never_overwritten() {
-        let folder = tempfile::tempdir().unwrap();
-        let files: Vec<_> = (0..3)
-            .map(|n| keep(folder.path(), 1, format!("text {n}").as_bytes()).unwrap())
-            .collect();
-        for (n, file) in files.iter().enumerate() {
-            assert_eq!(std::fs::read_to_string(file).unwrap(), format!("text {n}"));
-        }
-    }
 }

@@ -65,18 +65,11 @@ mod tests {
     #[test]
     fn a_hint_is_a_heading_and_what_follows() {
         let hints = parse(
-            "# Hints\n\nNot one.\n\n## First?\n\nLook.\n\n```sh\n## a comment\n```\n\n## Second?\n<!-- ANCHOR: second -->\nAct.\n",
+            "# Hints\n\nNot one.\n\n## First?\n\nLook.\n\n```sh\n## a comment\n```\n\n## Second?\n<!-- ANCHOR: second -->\nAct.\n<!-- ANCHOR_END: second -->\n",
         );
         let titles: Vec<_> = hints.iter().map(|h| (h.number, h.title.as_str())).collect();
         assert_eq!(titles, [(1, "First?"), (2, "Second?")]);
         assert_eq!(hints[0].text, "Look.\n\n```sh\n## a comment\n```");
         assert_eq!(hints[1].text, "Act.");
-    }
-
-    #[test]
-    fn marks_for_the_book_are_no_part_of_a_hint() {
-        let hints =
-            parse("## First?\n\n<!-- ANCHOR: first -->\nLook.\n<!-- ANCHOR_END: first -->\n");
-        assert_eq!(hints[0].text, "Look.");
     }
 }

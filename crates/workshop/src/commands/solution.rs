@@ -64,22 +64,3 @@ fn print(out: &mut impl Write, file: &str, mine: &str, target: &str) -> std::io:
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_opening_comments_are_no_part_of_the_diff() {
-        let mine = "//! Exercise.\n//!\n\nfn a() {}\nfn b() {}\n";
-        let target = with_comment_of(mine, "//! The solution.\n\nfn a() {}\nfn c() {}\n");
-        let mut out = Vec::new();
-        print(&mut out, "src/exercise.rs", mine, &target).unwrap();
-        let said = anstream::adapter::strip_bytes(&out).into_vec();
-        assert_eq!(
-            String::from_utf8(said).unwrap(),
-            "--- a/src/exercise.rs\n+++ b/src/exercise.rs\n@@ -2,4 +2,4 @@\n //!\n \n fn a() \
-             {}\n-fn b() {}\n+fn c() {}\n"
-        );
-    }
-}

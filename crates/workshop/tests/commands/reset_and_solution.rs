@@ -7,10 +7,10 @@ use crate::workshop::{CHAPTER, SHIPPED, SOLUTION, Workshop, names};
 #[test]
 fn reset_keeps_the_learners_file_and_says_where() {
     let workshop = Workshop::new();
-    for attempt in 1..=2 {
+    for attempt in 1..=3 {
         let mine = format!("//! Mine.\n\nfn attempt_{attempt}() {{}}\n");
         std::fs::write(workshop.exercise(), &mine).unwrap();
-        let said = workshop.run(&["reset", "1"]).good();
+        let said = workshop.run("reset 1").good();
         let kept = said
             .split_whitespace()
             .last()
@@ -28,11 +28,11 @@ fn reset_keeps_the_learners_file_and_says_where() {
 #[test]
 fn reset_does_nothing_to_a_shipped_exercise() {
     let workshop = Workshop::new();
-    let said = workshop.run(&["reset", "1"]).good();
+    let said = workshop.run("reset 1").good();
     assert!(said.contains("nothing to do"), "{said}");
     // As git checks it out on Windows.
     std::fs::write(workshop.exercise(), SHIPPED.replace('\n', "\r\n")).unwrap();
-    let said = workshop.run(&["reset", "1"]).good();
+    let said = workshop.run("reset 1").good();
     assert!(said.contains("nothing to do"), "{said}");
     assert!(names(&workshop.path(".workshop")).is_empty());
 }
@@ -41,7 +41,7 @@ fn reset_does_nothing_to_a_shipped_exercise() {
 fn reset_brings_a_deleted_exercise_back() {
     let workshop = Workshop::new();
     std::fs::remove_file(workshop.exercise()).unwrap();
-    let said = workshop.run(&["reset", "1"]).good();
+    let said = workshop.run("reset 1").good();
     assert!(said.contains("is back as it was shipped"), "{said}");
     assert_eq!(
         std::fs::read_to_string(workshop.exercise()).unwrap(),
@@ -54,7 +54,7 @@ fn reset_keeps_bytes_that_are_no_text() {
     let workshop = Workshop::new();
     let mine = b"fn \xff\xfe() {}\r\n".to_vec();
     std::fs::write(workshop.exercise(), &mine).unwrap();
-    workshop.run(&["reset", "1"]).good();
+    workshop.run("reset 1").good();
     let kept = names(&workshop.path(".workshop/kept"));
     let kept = workshop.path(".workshop/kept").join(&kept[0]);
     assert_eq!(std::fs::read(kept).unwrap(), mine);
@@ -65,7 +65,7 @@ fn reset_changes_nothing_when_it_cannot_keep_the_file() {
     let workshop = Workshop::new();
     std::fs::write(workshop.exercise(), "mine").unwrap();
     workshop.write(".workshop/kept", "a file where the folder should be");
-    let said = workshop.run(&["reset", "1"]).refused(1);
+    let said = workshop.run("reset 1").refused(1);
     assert!(said.contains("so nothing was changed"), "{said}");
     assert_eq!(
         std::fs::read_to_string(workshop.exercise()).unwrap(),
@@ -81,13 +81,11 @@ fn reset_changes_nothing_on_a_full_disk() {
     let workshop = Workshop::new();
     let mine = "//! Mine.\n".repeat(400);
     std::fs::write(workshop.exercise(), &mine).unwrap();
-    let said = std::process::Command::new("sh")
+    let mut limited = std::process::Command::new("sh");
+    limited
         .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" reset 1"])
-        .arg(env!("CARGO_BIN_EXE_workshop"))
-        .current_dir(workshop.path(""))
-        .output()
-        .unwrap();
-    let said = Said::from(said).refused(1);
+        .arg(env!("CARGO_BIN_EXE_workshop"));
+    let said = Said::of(limited.current_dir(workshop.path(""))).refused(1);
     assert!(said.contains("so nothing was changed"), "{said}");
     assert_eq!(std::fs::read_to_string(workshop.exercise()).unwrap(), mine);
     assert!(names(&workshop.path(".workshop/kept")).is_empty());
@@ -96,7 +94,12 @@ fn reset_changes_nothing_on_a_full_disk() {
 #[test]
 fn the_solution_is_a_diff_that_git_can_apply() {
     let workshop = Workshop::new();
-    let diff = workshop.run(&["solution", "1"]).good();
+    let diff = workshop.run("solution 1").good();
+    assert!(
+        diff.starts_with("--- a/chapters/1-small/src/exercise.rs\n+++ b/"),
+        "{diff}"
+    );
+    assert!(diff.contains("\n@@ -3,5 +3,5 @@\n"), "{diff}");
     assert!(diff.contains("-    1 + 1\n+    2\n"), "{diff}");
     assert!(!diff.contains("Exercise"), "{diff}");
     assert!(
@@ -112,7 +115,7 @@ fn the_solution_is_a_diff_that_git_can_apply() {
     assert!(applied.status.success(), "{applied:?}");
     let exercise = std::fs::read_to_string(workshop.exercise()).unwrap();
     assert_eq!(exercise.lines().last(), SOLUTION.lines().last());
-    let said = workshop.run(&["solution", "1"]).good();
+    let said = workshop.run("solution 1").good();
     assert!(said.contains("is the solution's already"), "{said}");
 }
 
@@ -120,6 +123,6 @@ fn the_solution_is_a_diff_that_git_can_apply() {
 fn a_missing_solution_is_a_sentence() {
     let workshop = Workshop::new();
     std::fs::remove_file(workshop.path(CHAPTER).join("src/solution.rs")).unwrap();
-    let said = workshop.run(&["solution", "1"]).refused(2);
+    let said = workshop.run("solution 1").refused(2);
     assert!(said.contains("git restore"), "{said}");
 }

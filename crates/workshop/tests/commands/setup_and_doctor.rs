@@ -3,63 +3,35 @@
 use crate::workshop::{Said, Workshop};
 
 #[test]
-fn without_go_one_is_told_where_to_get_it() {
-    let workshop = Workshop::new();
-    let nothing = tempfile::tempdir().unwrap();
-    let said = workshop
-        .command(&["setup", "k6"])
-        .env("PATH", nothing.path())
-        .output()
-        .unwrap();
-    let said = Said::from(said);
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(
-        said.out.contains("MISSING: k6 is built with Go"),
-        "{said:?}"
-    );
-    assert!(said.out.contains("https://go.dev/dl"), "{said:?}");
-}
-
-#[test]
-fn without_python_one_is_told_where_to_get_it() {
+fn without_go_or_python_one_is_told_where_to_get_it() {
     let workshop = Workshop::new();
     workshop.write("locust/requirements.txt", "locust==2.47.0\n");
     let nothing = tempfile::tempdir().unwrap();
-    let said = workshop
-        .command(&["setup", "locust"])
-        .env("PATH", nothing.path())
-        .output()
-        .unwrap();
-    let said = Said::from(said);
-    assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.out.contains("Locust 2.47.0"), "{said:?}");
-    assert!(said.out.contains("needs Python 3"), "{said:?}");
+    for (tool, words) in [
+        ("k6", ["MISSING: k6 is built with Go", "https://go.dev/dl"]),
+        ("locust", ["Locust 2.47.0", "needs Python 3"]),
+    ] {
+        let mut setup = workshop.command(&format!("setup {tool}"));
+        let said = Said::of(setup.env("PATH", nothing.path()));
+        assert_eq!(said.code, Some(1), "{said:?}");
+        for word in words {
+            assert!(said.out.contains(word), "no `{word}` in {said:?}");
+        }
+    }
 }
 
 #[test]
 fn a_folder_that_cannot_be_written_is_named() {
     let workshop = Workshop::new();
     workshop.write(".tools", "a file where the folder should be");
-    let said = workshop.run(&["setup", "k6"]).refused(1);
+    let said = workshop.run("setup k6").refused(1);
     assert!(said.contains(".tools"), "{said}");
-}
-
-#[test]
-fn the_doctor_tells_how_to_get_a_browser() {
-    let workshop = Workshop::new();
-    let said = workshop
-        .command(&["doctor"])
-        .env("CHROMIUM", workshop.path("no-such-browser"))
-        .output()
-        .unwrap();
-    let said = Said::from(said);
-    assert!(said.out.contains("apt-get install chromium"), "{said:?}");
 }
 
 #[test]
 fn the_doctor_names_rust_and_what_is_missing() {
     let workshop = Workshop::new();
-    let said = workshop.run(&["doctor", "--format", "json"]).json();
+    let said = workshop.run("doctor --format json").json();
     let finding = |name: &str| {
         let findings = said.as_array().unwrap().iter();
         findings
@@ -77,45 +49,37 @@ fn the_doctor_names_rust_and_what_is_missing() {
 }
 
 #[test]
-fn the_doctor_minds_a_rust_that_is_not_there() {
+fn the_doctor_minds_what_is_not_there() {
     let workshop = Workshop::new();
-    let said = workshop
-        .command(&["doctor"])
-        .env("RUSTC", workshop.path("no-such-rustc"))
-        .output()
-        .unwrap();
-    let said = Said::from(said);
+    let none = workshop.path("none");
+    let mut doctor = workshop.command("doctor");
+    let said = Said::of(doctor.env("RUSTC", &none).env("CHROMIUM", &none));
     assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.out.contains("WRONG   rustc"), "{said:?}");
+    for word in ["WRONG   rustc", "apt-get install chromium"] {
+        assert!(said.out.contains(word), "no `{word}` in {said:?}");
+    }
 }
 
 #[test]
 fn the_doctor_sees_a_port_that_is_taken() {
     // Taken by this test, or by somebody else: either way it is not free.
     let _taken = std::net::TcpListener::bind("127.0.0.1:8080");
-    let said = Workshop::new().run(&["doctor"]).good();
+    let said = Workshop::new().run("doctor").good();
     assert!(said.contains("note    port 8080"), "{said}");
 }
 
 #[cfg(unix)]
 mod with_stand_ins {
     use std::os::unix::fs::PermissionsExt;
-    use std::process::Command;
 
     use super::{Said, Workshop};
     use crate::workshop::names;
 
-    fn setup(workshop: &Workshop, tool: &str) -> Command {
-        let mut command = workshop.command(&["setup", tool]);
-        let path = format!("{}:/usr/bin:/bin", workshop.path("path").display());
-        command
-            .env("PATH", path)
-            .env("CARGO", workshop.path("path/cargo"));
-        command
-    }
-
     fn run(workshop: &Workshop, tool: &str) -> Said {
-        Said::from(setup(workshop, tool).output().unwrap())
+        let mut command = workshop.command(&format!("setup {tool}"));
+        let path = format!("{}:/usr/bin:/bin", workshop.path("path").display());
+        let cargo = workshop.path("path/cargo");
+        Said::of(command.env("PATH", path).env("CARGO", cargo))
     }
 
     /// What a `go` does that installs a k6 and counts how often it was called.
@@ -169,8 +133,7 @@ mod with_stand_ins {
         workshop.stand_in("go",
             "[ \"$1\" = version ] && echo go1.26.8 && exit\necho half > \"$GOBIN/k6\"; kill -KILL $PPID",
         );
-        let said = setup(&workshop, "k6").output().unwrap();
-        assert!(!said.status.success());
+        assert_ne!(run(&workshop, "k6").code, Some(0));
         let left = names(&workshop.path(".tools"));
         assert!(left[0].starts_with("partial-"), "{left:?}");
         assert!(!workshop.path(".tools/bin/k6").exists());

@@ -8,18 +8,19 @@ use crate::workshop::{PROBLEM, SHIPPED, SOLUTION, Said, Workshop};
 const BRANCH: &str = "steps/chapter1";
 const EXERCISE: &str = "chapters/1-small/src/exercise.rs";
 
-/// `git ARGUMENTS` as a reader called Ann would run it, on a day of hers.
+/// `git WORDS` as a reader called Ann would run it, on a day of hers.
 #[track_caller]
-fn git(folder: &Path, arguments: &[&str]) -> String {
+fn git(folder: &Path, words: &str) -> String {
+    git_as(["Ann", "ann@example.org"], folder, words)
+}
+
+#[track_caller]
+fn git_as([name, mail]: [&str; 2], folder: &Path, words: &str) -> String {
     let done = Command::new("git")
-        .args(["-c", "user.name=Ann", "-c", "user.email=ann@example.org"])
-        .args([
-            "-c",
-            "init.defaultBranch=main",
-            "-c",
-            "commit.gpgSign=false",
-        ])
-        .args(arguments)
+        .args(["-c", &format!("user.name={name}")])
+        .args(["-c", &format!("user.email={mail}")])
+        .args("-c init.defaultBranch=main -c commit.gpgSign=false".split(' '))
+        .args(words.split(' '))
         .envs([
             ("GIT_AUTHOR_DATE", "@1700000000 +0200"),
             ("GIT_COMMITTER_DATE", "@1700000000 +0200"),
@@ -27,7 +28,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
         .current_dir(folder)
         .output()
         .unwrap();
-    assert!(done.status.success(), "git {arguments:?}: {done:?}");
+    assert!(done.status.success(), "git {words}: {done:?}");
     String::from_utf8(done.stdout).unwrap().trim().to_owned()
 }
 
@@ -35,30 +36,27 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 fn committed() -> Workshop {
     let workshop = Workshop::new();
     let root = workshop.path("");
-    git(&root, &["init", "--quiet"]);
-    git(&root, &["add", "."]);
-    git(&root, &["commit", "--quiet", "--message", "Begin"]);
+    git(&root, "init --quiet");
+    git(&root, "add .");
+    git(&root, "commit --quiet --message Begin");
     workshop
 }
 
 fn tip(workshop: &Workshop) -> String {
-    git(&workshop.path(""), &["rev-parse", BRANCH])
+    git(&workshop.path(""), &format!("rev-parse {BRANCH}"))
 }
 
 fn commit_something(workshop: &Workshop) {
     workshop.write("more.txt", "more");
-    git(&workshop.path(""), &["add", "more.txt"]);
-    git(
-        &workshop.path(""),
-        &["commit", "--quiet", "--message", "More"],
-    );
+    git(&workshop.path(""), "add more.txt");
+    git(&workshop.path(""), "commit --quiet --message More");
 }
 
 /// The refusal that names the branch, and the branch as it was.
 #[track_caller]
 fn is_left_alone(workshop: &Workshop) -> String {
     let before = tip(workshop);
-    let said = workshop.run(&["steps"]).refused(1);
+    let said = workshop.run("steps").refused(1);
     assert!(said.contains("`steps/chapter1`"), "{said}");
     assert_eq!(tip(workshop), before);
     said
@@ -68,18 +66,15 @@ fn is_left_alone(workshop: &Workshop) -> String {
 fn every_step_is_a_commit_that_says_why_and_changes_the_exercise_alone() {
     let workshop = committed();
     let root = workshop.path("");
-    let said = workshop.run(&["steps"]).good();
+    let said = workshop.run("steps").good();
     assert!(said.contains("steps/chapter1 (created)"), "{said}");
-    assert_eq!(
-        git(&root, &["rev-list", "--count", "main..steps/chapter1"]),
-        "2"
-    );
+    assert_eq!(git(&root, "rev-list --count main..steps/chapter1"), "2");
     for (step, code) in [("steps/chapter1~1", PROBLEM), (BRANCH, SOLUTION)] {
-        let shown = git(&root, &["show", &format!("{step}:{EXERCISE}")]);
+        let shown = git(&root, &format!("show {step}:{EXERCISE}"));
         assert_eq!(shown, code.trim_end());
-        let changed = git(&root, &["diff", "--name-only", "main", step]);
+        let changed = git(&root, &format!("diff --name-only main {step}"));
         assert_eq!(changed, EXERCISE);
-        let message = git(&root, &["show", "--no-patch", "--format=%B", step]);
+        let message = git(&root, &format!("show --no-patch --format=%B {step}"));
         assert!(message.starts_with("Chapter 1, "), "{message}");
         assert!(
             message.contains("\n\nWorkshop-Step: chapter1 "),
@@ -92,33 +87,27 @@ fn every_step_is_a_commit_that_says_why_and_changes_the_exercise_alone() {
 #[test]
 fn the_same_input_gives_the_same_commits_everywhere() {
     let workshop = committed();
-    let first = workshop.run(&["steps", "--format", "json"]).json();
+    let first = workshop.run("steps --format json").json();
     assert_eq!(first[0]["change"], "created");
     assert_eq!(first[0]["steps"][1]["commit"], tip(&workshop));
-    let again = workshop.run(&["steps", "--format", "json"]).json();
+    let again = workshop.run("steps --format json").json();
     assert_eq!(again[0]["change"], "unchanged");
     assert_eq!(again[0]["steps"], first[0]["steps"]);
 
     // Another person's clone, shallow, in another time zone.
     commit_something(&workshop);
-    workshop.run(&["steps"]).good();
-    let clone = tempfile::tempdir().unwrap();
-    let path = workshop.path("").display().to_string().replace('\\', "/");
-    let from = format!("file:///{}", path.trim_start_matches('/'));
-    git(
-        clone.path(),
-        &["clone", "--quiet", "--depth", "1", &from, "shallow"],
+    workshop.run("steps").good();
+    let root = workshop.path("");
+    git(&root, "clone --quiet --no-local --depth 1 . shallow");
+    let shallow = workshop.path("shallow");
+    assert_eq!(git(&shallow, "rev-list --count HEAD"), "1");
+    let mut steps = workshop.command("steps");
+    steps.envs([("TZ", "Asia/Tokyo"), ("GIT_AUTHOR_NAME", "Bob")]);
+    Said::of(steps.current_dir(&shallow)).good();
+    assert_eq!(
+        git(&shallow, &format!("rev-parse {BRANCH}")),
+        tip(&workshop)
     );
-    let shallow = clone.path().join("shallow");
-    assert_eq!(git(&shallow, &["rev-list", "--count", "HEAD"]), "1");
-    let said = workshop
-        .command(&["steps"])
-        .current_dir(&shallow)
-        .envs([("TZ", "Asia/Tokyo"), ("GIT_AUTHOR_NAME", "Bob")])
-        .output()
-        .unwrap();
-    Said::from(said).good();
-    assert_eq!(git(&shallow, &["rev-parse", BRANCH]), tip(&workshop));
 }
 
 #[test]
@@ -127,45 +116,42 @@ fn uncommitted_work_and_the_index_stay_as_they_are() {
     let root = workshop.path("");
     std::fs::write(workshop.exercise(), "//! Mine.\n").unwrap();
     workshop.write("staged.txt", "staged");
-    git(&root, &["add", "staged.txt"]);
-    let status = git(&root, &["status", "--porcelain"]);
+    git(&root, "add staged.txt");
+    let status = git(&root, "status --porcelain");
     let index = std::fs::read(workshop.path(".git/index")).unwrap();
-    workshop.run(&["steps"]).good();
+    workshop.run("steps").good();
     assert_eq!(std::fs::read(workshop.path(".git/index")).unwrap(), index);
-    assert_eq!(git(&root, &["status", "--porcelain"]), status);
-    assert_eq!(git(&root, &["branch", "--show-current"]), "main");
+    assert_eq!(git(&root, "status --porcelain"), status);
+    assert_eq!(git(&root, "branch --show-current"), "main");
     assert_eq!(workshop.read(EXERCISE), "//! Mine.\n");
     // The steps come from what is committed.
-    let shown = git(&root, &["show", &format!("main:{EXERCISE}")]);
+    let shown = git(&root, &format!("show main:{EXERCISE}"));
     assert_eq!(shown, SHIPPED.trim_end());
 }
 
 #[test]
 fn the_branch_follows_head() {
     let workshop = committed();
-    workshop.run(&["steps"]).good();
+    workshop.run("steps").good();
     let before = tip(&workshop);
     commit_something(&workshop);
-    let said = workshop.run(&["steps"]).good();
+    let said = workshop.run("steps").good();
     assert!(said.contains("(updated)"), "{said}");
     assert_ne!(tip(&workshop), before);
     let root = workshop.path("");
     assert_eq!(
-        git(&root, &["merge-base", "main", BRANCH]),
-        git(&root, &["rev-parse", "main"])
+        git(&root, &format!("merge-base main {BRANCH}")),
+        git(&root, "rev-parse main")
     );
 }
 
 #[test]
 fn a_reader_who_looks_at_a_step_gets_the_same_steps() {
     let workshop = committed();
-    workshop.run(&["steps"]).good();
+    workshop.run("steps").good();
     let before = tip(&workshop);
-    git(
-        &workshop.path(""),
-        &["checkout", "--quiet", "steps/chapter1~1"],
-    );
-    workshop.run(&["steps"]).good();
+    git(&workshop.path(""), "checkout --quiet steps/chapter1~1");
+    workshop.run("steps").good();
     assert_eq!(tip(&workshop), before);
 }
 
@@ -173,10 +159,10 @@ fn a_reader_who_looks_at_a_step_gets_the_same_steps() {
 fn a_commit_of_the_readers_on_top_is_left_alone() {
     let workshop = committed();
     let root = workshop.path("");
-    workshop.run(&["steps"]).good();
-    git(&root, &["switch", "--quiet", BRANCH]);
+    workshop.run("steps").good();
+    git(&root, &format!("switch --quiet {BRANCH}"));
     commit_something(&workshop);
-    git(&root, &["switch", "--quiet", "main"]);
+    git(&root, "switch --quiet main");
     let said = is_left_alone(&workshop);
     assert!(
         said.contains("git branch -m steps/chapter1 my-steps-chapter1"),
@@ -187,41 +173,24 @@ fn a_commit_of_the_readers_on_top_is_left_alone() {
 #[test]
 fn a_branch_of_the_readers_with_this_name_is_left_alone() {
     let workshop = committed();
-    git(&workshop.path(""), &["branch", BRANCH]);
+    git(&workshop.path(""), &format!("branch {BRANCH}"));
     is_left_alone(&workshop);
 }
 
 #[test]
 fn a_step_that_the_reader_amended_is_left_alone() {
     for identity in [
-        ["user.name=Ann", "user.email=ann@example.org"],
+        ["Ann", "ann@example.org"],
         // Even by somebody who carries the generator's name.
-        [
-            "user.name=Profiling workshop",
-            "user.email=steps@workshop.invalid",
-        ],
+        ["Profiling workshop", "steps@workshop.invalid"],
     ] {
         let workshop = committed();
         let root = workshop.path("");
-        workshop.run(&["steps"]).good();
-        git(&root, &["switch", "--quiet", BRANCH]);
+        workshop.run("steps").good();
+        git(&root, &format!("switch --quiet {BRANCH}"));
         std::fs::write(workshop.exercise(), "//! Mine.\n").unwrap();
-        let [name, mail] = identity;
-        git(
-            &root,
-            &[
-                "-c",
-                name,
-                "-c",
-                mail,
-                "commit",
-                "--quiet",
-                "--all",
-                "--amend",
-                "--no-edit",
-            ],
-        );
-        git(&root, &["switch", "--quiet", "main"]);
+        git_as(identity, &root, "commit --quiet --all --amend --no-edit");
+        git(&root, "switch --quiet main");
         is_left_alone(&workshop);
     }
 }
@@ -231,8 +200,8 @@ fn steps_on_commits_that_only_they_hold_are_left_alone() {
     let workshop = committed();
     let root = workshop.path("");
     commit_something(&workshop);
-    workshop.run(&["steps"]).good();
-    git(&root, &["reset", "--quiet", "--hard", "HEAD~1"]);
+    workshop.run("steps").good();
+    git(&root, "reset --quiet --hard HEAD~1");
     is_left_alone(&workshop);
 }
 
@@ -240,21 +209,10 @@ fn steps_on_commits_that_only_they_hold_are_left_alone() {
 fn a_branch_that_is_checked_out_is_left_alone() {
     let workshop = committed();
     let root = workshop.path("");
-    workshop.run(&["steps"]).good();
-    let elsewhere = tempfile::tempdir().unwrap();
-    let folder = elsewhere.path().join("tree");
-    git(
-        &root,
-        &[
-            "worktree",
-            "add",
-            "--quiet",
-            folder.to_str().unwrap(),
-            BRANCH,
-        ],
-    );
+    workshop.run("steps").good();
+    git(&root, &format!("worktree add --quiet tree {BRANCH}"));
     // Nothing to move: no reason to refuse.
-    workshop.run(&["steps"]).good();
+    workshop.run("steps").good();
     commit_something(&workshop);
     let said = is_left_alone(&workshop);
     assert!(said.contains("is checked out in"), "{said}");
@@ -263,8 +221,8 @@ fn a_branch_that_is_checked_out_is_left_alone() {
 #[test]
 fn a_branch_called_steps_is_named() {
     let workshop = committed();
-    git(&workshop.path(""), &["branch", "steps"]);
-    let said = workshop.run(&["steps"]).refused(1);
+    git(&workshop.path(""), "branch steps");
+    let said = workshop.run("steps").refused(1);
     assert!(said.contains("git branch -m steps my-steps"), "{said}");
 }
 
@@ -274,15 +232,10 @@ fn a_step_whose_variant_is_not_committed_is_named() {
     let root = workshop.path("");
     git(
         &root,
-        &[
-            "rm",
-            "--quiet",
-            "--cached",
-            "chapters/1-small/src/solution.rs",
-        ],
+        "rm --quiet --cached chapters/1-small/src/solution.rs",
     );
-    git(&root, &["commit", "--quiet", "--message", "Forget"]);
-    let said = workshop.run(&["steps"]).refused(2);
+    git(&root, "commit --quiet --message Forget");
+    let said = workshop.run("steps").refused(2);
     assert!(
         said.contains("chapters/1-small/src/solution.rs is not committed"),
         "{said}"
@@ -292,34 +245,24 @@ fn a_step_whose_variant_is_not_committed_is_named() {
 #[test]
 fn without_git_or_a_repository_or_a_commit_one_is_told() {
     let workshop = Workshop::new();
-    let said = workshop.run(&["steps"]).refused(2);
+    let said = workshop.run("steps").refused(2);
     assert!(said.contains("clone the workshop with git"), "{said}");
-    git(&workshop.path(""), &["init", "--quiet"]);
-    let said = workshop.run(&["steps"]).refused(2);
+    git(&workshop.path(""), "init --quiet");
+    let said = workshop.run("steps").refused(2);
     assert!(said.contains("no commit yet"), "{said}");
     let nothing = tempfile::tempdir().unwrap();
-    let said = workshop
-        .command(&["steps"])
-        .env("PATH", nothing.path())
-        .output()
-        .unwrap();
-    let said = Said::from(said).refused(1);
+    let said = Said::of(workshop.command("steps").env("PATH", nothing.path())).refused(1);
     assert!(said.contains("git is not installed"), "{said}");
 }
 
 #[test]
 fn a_workshop_within_another_repository_is_told_to_move_out() {
     let outer = tempfile::tempdir().unwrap();
-    git(outer.path(), &["init", "--quiet"]);
+    git(outer.path(), "init --quiet");
     let workshop = Workshop::new();
     let inner = outer.path().join("inner");
     std::fs::create_dir_all(inner.join("chapters")).unwrap();
     std::fs::write(inner.join("Cargo.toml"), "").unwrap();
-    let said = workshop
-        .command(&["steps"])
-        .current_dir(&inner)
-        .output()
-        .unwrap();
-    let said = Said::from(said).refused(2);
+    let said = Said::of(workshop.command("steps").current_dir(&inner)).refused(2);
     assert!(said.contains("inside another git repository"), "{said}");
 }

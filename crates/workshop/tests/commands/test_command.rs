@@ -4,7 +4,7 @@ use crate::workshop::Workshop;
 
 #[test]
 fn the_checks_can_be_listed() {
-    let said = Workshop::new().run(&["test", "--list"]).good();
+    let said = Workshop::new().run("test --list").good();
     for name in ["format", "lints", "tests", "steps", "proof", "grades"] {
         assert!(said.contains(&format!("{name} ")), "{name}: {said}");
     }
@@ -12,7 +12,7 @@ fn the_checks_can_be_listed() {
 
 #[test]
 fn a_name_that_no_check_has_is_refused() {
-    let said = Workshop::new().run(&["test", "nonsense"]).refused(2);
+    let said = Workshop::new().run("test nonsense").refused(2);
     assert!(said.contains("--list"), "{said}");
 }
 
@@ -20,7 +20,7 @@ fn a_name_that_no_check_has_is_refused() {
 fn a_log_that_cannot_be_written_is_said_first() {
     let workshop = Workshop::new();
     workshop.write(".workshop", "a file where the folder should be");
-    let said = workshop.run(&["test", "format"]).refused(1);
+    let said = workshop.run("test format").refused(1);
     assert!(said.contains("logs cannot be written"), "{said}");
 }
 
@@ -32,11 +32,11 @@ mod with_a_stand_in {
     use super::Workshop;
     use crate::workshop::Said;
 
-    /// `cargo workshop ARGUMENTS`, with a cargo made of shell commands and no
+    /// `cargo workshop WORDS`, with a cargo made of shell commands and no
     /// other program than the system's own.
-    fn with_cargo(workshop: &Workshop, script: &str, arguments: &[&str]) -> Command {
+    fn with_cargo(workshop: &Workshop, script: &str, words: &str) -> Command {
         let cargo = workshop.stand_in("cargo", script);
-        let mut command = workshop.command(arguments);
+        let mut command = workshop.command(words);
         command.env("CARGO", cargo);
         command
     }
@@ -44,8 +44,8 @@ mod with_a_stand_in {
     #[test]
     fn a_check_that_passes_is_a_line_and_counts() {
         let workshop = Workshop::new();
-        let mut test = with_cargo(&workshop, "echo fine", &["test", "format"]);
-        let said = Said::from(test.output().unwrap()).good();
+        let mut test = with_cargo(&workshop, "echo fine", "test format");
+        let said = Said::of(&mut test).good();
         assert!(said.starts_with("ok    format  "), "{said}");
         assert!(!said.contains("fine"), "{said}");
         assert_eq!(said.lines().last(), Some("1 passed, 0 failed"));
@@ -57,8 +57,8 @@ mod with_a_stand_in {
     fn what_a_failed_check_printed_is_shown_in_full() {
         let workshop = Workshop::new();
         let script = "echo to out; echo to err >&2; exit 3";
-        let mut test = with_cargo(&workshop, script, &["test", "format"]);
-        let said = Said::from(test.output().unwrap());
+        let mut test = with_cargo(&workshop, script, "test format");
+        let said = Said::of(&mut test);
         assert_eq!(said.code, Some(1), "{said:?}");
         for part in ["FAIL  format", "to out", "to err", "ended with code 3"] {
             assert!(said.out.contains(part), "{part}: {said:?}");
@@ -71,8 +71,8 @@ mod with_a_stand_in {
         let workshop = Workshop::new();
         let failed = r"failures:\n    a::closes\ntest result: FAILED.\n";
         let script = format!("printf '{failed}'; yes 'test b ... ok' | head -n 99; exit 101");
-        let mut test = with_cargo(&workshop, &script, &["test", "tests"]);
-        let said = Said::from(test.output().unwrap());
+        let mut test = with_cargo(&workshop, &script, "test tests");
+        let said = Said::of(&mut test);
         assert_eq!(said.code, Some(1), "{said:?}");
         assert!(said.out.contains("    a::closes"), "{said:?}");
     }
@@ -81,15 +81,15 @@ mod with_a_stand_in {
     fn a_missing_tool_is_skipped_by_a_reader_and_failed_in_ci() {
         let workshop = Workshop::new();
         // `setup` is at it as well, and comes to nothing.
-        let mut test = with_cargo(&workshop, "exit 1", &["test", "book"]);
+        let mut test = with_cargo(&workshop, "exit 1", "test book");
         let empty = tempfile::tempdir().unwrap();
-        let said = Said::from(test.env("PATH", empty.path()).output().unwrap()).good();
+        let said = Said::of(test.env("PATH", empty.path())).good();
         assert!(
             said.contains("needs mdbook: cargo workshop setup mdbook"),
             "{said}"
         );
         assert_eq!(said.lines().last(), Some("0 passed, 0 failed, 2 skipped"));
-        let said = Said::from(test.env("CI", "true").output().unwrap());
+        let said = Said::of(test.env("CI", "true"));
         assert_eq!(said.code, Some(1), "{said:?}");
         assert_eq!(said.out.lines().last(), Some("0 passed, 2 failed"));
     }
@@ -97,12 +97,12 @@ mod with_a_stand_in {
     #[test]
     fn two_at_a_time_would_measure_each_other() {
         let workshop = Workshop::new();
-        let mut first = with_cargo(&workshop, "echo up; sleep 60", &["test", "format"])
+        let mut first = with_cargo(&workshop, "echo up; sleep 60", "test format")
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
         await_log(&workshop, "up");
-        let said = workshop.run(&["test", "format"]).refused(1);
+        let said = workshop.run("test format").refused(1);
         assert!(said.contains("another `cargo workshop test`"), "{said}");
         signal(&first.id().to_string(), "INT");
         first.wait().unwrap();
@@ -113,7 +113,7 @@ mod with_a_stand_in {
         for name in ["INT", "TERM"] {
             let workshop = Workshop::new();
             let script = "sleep 60 & echo sleeps $!; wait";
-            let test = with_cargo(&workshop, script, &["test", "format"])
+            let test = with_cargo(&workshop, script, "test format")
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
                 .spawn()

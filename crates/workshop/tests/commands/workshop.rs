@@ -74,20 +74,19 @@ impl Workshop {
         file
     }
 
-    /// `cargo workshop ARGUMENTS`, ready to be changed before it runs.
-    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+    /// `cargo workshop WORDS`, ready to be changed before it runs.
+    pub(crate) fn command(&self, words: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_workshop"));
         command
-            .args(arguments)
+            .args(words.split_whitespace())
             .current_dir(self.folder.path())
             .env_remove("CI")
             .env_remove("NO_COLOR");
         command
     }
 
-    /// Runs `cargo workshop ARGUMENTS`.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
-        Said::from(self.command(arguments).output().unwrap())
+    pub(crate) fn run(&self, words: &str) -> Said {
+        Said::of(&mut self.command(words))
     }
 }
 
@@ -110,6 +109,11 @@ impl From<Output> for Said {
 }
 
 impl Said {
+    /// Runs a command to its end.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        Self::from(command.output().unwrap())
+    }
+
     /// Asserts the exit code and returns what standard output held.
     #[track_caller]
     pub(crate) fn good(self) -> String {

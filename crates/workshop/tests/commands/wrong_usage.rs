@@ -2,10 +2,10 @@
 
 use crate::workshop::Workshop;
 
-/// Asserts that `arguments` are refused as wrong usage, with these words.
+/// Asserts that `line` is refused as wrong usage, with these words.
 #[track_caller]
-fn refused(arguments: &[&str], words: &[&str]) {
-    let said = Workshop::new().run(arguments);
+fn refused(line: &str, words: &[&str]) {
+    let said = Workshop::new().run(line);
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(said.out.is_empty(), "{said:?}");
     assert!(said.err.starts_with("error: "), "{said:?}");
@@ -21,29 +21,26 @@ fn a_chapter_that_is_none_is_answered_with_those_there_are() {
     ] {
         for wrong in ["foo", "-1", "1.5"] {
             let words = [wrong, "not a chapter's number; the only chapter is 1"];
-            refused(&[command, wrong], &words);
+            refused(&format!("{command} {wrong}"), &words);
         }
         let words = ["'99'", "no such chapter; the only chapter is 1"];
-        refused(&[command, "99"], &words);
+        refused(&format!("{command} 99"), &words);
     }
-    refused(
-        &["profile", "x", "--kind", "cpu"],
-        &["not a chapter's number"],
-    );
+    refused("profile x --kind cpu", &["not a chapter's number"]);
 }
 
 #[test]
 fn a_missing_chapter_is_asked_for() {
     for command in ["check", "hint", "solution", "reset", "load"] {
         let usage = format!("Usage: cargo workshop {command} <CHAPTER>");
-        refused(&[command], &["<CHAPTER>", &usage]);
+        refused(command, &["<CHAPTER>", &usage]);
     }
 }
 
 #[test]
 fn a_chapter_that_is_named_twice_is_told() {
-    refused(&["prove", "1", "1"], &["chapter 1 is named twice"]);
-    refused(&["capture", "1", "1"], &["chapter 1 is named twice"]);
+    refused("prove 1 1", &["chapter 1 is named twice"]);
+    refused("capture 1 1", &["chapter 1 is named twice"]);
 }
 
 #[test]
@@ -57,72 +54,68 @@ fn a_number_that_is_none_or_out_of_bounds_is_answered_with_the_bounds() {
         ("--users", "many", "from 1 to 1000000, such as 200"),
         ("--think", "-1", "from 0 to 3600, such as 0.5"),
         ("--think", "nan", "from 0 to 3600, such as 0.5"),
+        ("--think", "inf", "from 0 to 3600, such as 0.5"),
+        ("--think", "1s", "from 0 to 3600, such as 0.5"),
+        ("--users", "2.5", "from 1 to 1000000, such as 200"),
         ("--rate", "0", "from 0.01 to 1000000, such as 500"),
         ("--write-share", "1", "from 0 to 0.99, such as 0.05"),
     ] {
         let words = [option, wrong, "not a number", bounds];
-        refused(&["load", "1", option, wrong], &words);
+        refused(&format!("load 1 {option} {wrong}"), &words);
     }
-    refused(
-        &["profile", "1", "--kind", "cpu", "--seconds", "601"],
-        &["from 0.1 to 600"],
-    );
-    refused(&["prove", "1", "--pairs", "0"], &["from 1 to 1000"]);
-    refused(&["prove", "1", "--pairs", "5"], &["at least 6"]);
-    refused(&["prove", "1", "--seed", "-1"], &["such as 1"]);
-    refused(&["prove", "1", "--numa-nodes", "9"], &["from 2 to 8"]);
-    refused(&["hint", "1", "--upto", "0"], &["from 1 to 99"]);
-    refused(&["hint", "1", "--upto", "3"], &["hints 1 to 2"]);
+    refused("profile 1 --kind cpu --seconds 601", &["from 0.1 to 600"]);
+    refused("prove 1 --pairs 0", &["from 1 to 1000"]);
+    refused("prove 1 --pairs 5", &["at least 6"]);
+    refused("prove 1 --seed -1", &["such as 1"]);
+    refused("prove 1 --numa-nodes 9", &["from 2 to 8"]);
+    refused("hint 1 --upto 0", &["from 1 to 99"]);
+    refused("hint 1 --upto 3", &["hints 1 to 2"]);
 }
 
 #[test]
 fn a_word_that_is_none_of_a_few_is_answered_with_them() {
-    refused(&["chekc", "1"], &["a similar subcommand exists: 'check'"]);
-    refused(&["setup", "k7"], &["k6, locust, mdbook"]);
-    refused(&["load", "1", "--with", "wrk"], &["embedded, k6, locust"]);
-    let kinds = ["cpu, heap, await"];
-    refused(&["profile", "1", "--kind", "memory"], &kinds);
-    refused(&["profile", "1"], &["--kind <KIND>"]);
-    refused(&["--format", "xml"], &["human, json"]);
-    refused(&["load", "1", "--user", "9"], &["'--users'"]);
-    refused(&["check", "1", "2"], &["unexpected argument '2'"]);
+    refused("chekc 1", &["a similar subcommand exists: 'check'"]);
+    refused("setup k7", &["k6, locust, mdbook"]);
+    refused("load 1 --with wrk", &["embedded, k6, locust"]);
+    refused("profile 1 --kind memory", &["cpu, heap, await"]);
+    refused("profile 1", &["--kind <KIND>"]);
+    refused("--format xml", &["human, json"]);
+    refused("load 1 --user 9", &["'--users'"]);
+    refused("check 1 2", &["unexpected argument '2'"]);
 }
 
 #[test]
 fn options_that_do_not_go_together_are_told() {
-    let k6 = ["load", "1", "--with", "k6", "--rate", "5"];
-    refused(&k6, &["leave out --with"]);
-    let writes = ["load", "1", "--write-share", "0.1"];
-    refused(&writes, &["chapter 1 has no writes"]);
-    refused(
-        &["prove", "--numa-nodes", "4"],
-        &["--numa-nodes wants one chapter"],
-    );
+    refused("load 1 --with k6 --rate 5", &["leave out --with"]);
+    refused("load 1 --write-share 0.1", &["chapter 1 has no writes"]);
+    refused("prove --numa-nodes 4", &["--numa-nodes wants one chapter"]);
 }
 
 #[test]
 fn a_host_that_is_elsewhere_or_answers_nothing_is_told() {
-    for wrong in ["example.org", "http://192.0.2.1:80", "127.0.0.1"] {
+    for wrong in ["example.org", "http://192.0.2.1:80", "127.0.0.1", "8080"] {
         let words = ["a server on this machine", wrong];
-        refused(&["load", "1", "--host", wrong], &words);
+        refused(&format!("load 1 --host {wrong}"), &words);
     }
     // A port that was free a moment ago.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
+    let port = listener.local_addr().unwrap().port();
     drop(listener);
-    let words = ["no server answers at", "leave out --host"];
-    refused(&["load", "1", "--host", &address], &words);
+    let words = ["no server answers at 127.0.0.1:", "leave out --host"];
+    for host in ["http://127.0.0.1", "localhost"] {
+        refused(&format!("load 1 --host {host}:{port}/"), &words);
+    }
 }
 
 #[test]
 fn help_lists_what_an_option_takes() {
     let workshop = Workshop::new();
     for command in ["load", "profile"] {
-        let said = workshop.run(&[command, "--help"]).good();
+        let said = workshop.run(&format!("{command} --help")).good();
         assert!(said.contains("problem, exercise, solution"), "{said}");
         assert!(said.contains("The chapter's number"), "{said}");
     }
-    let said = workshop.run(&["profile", "--help"]).good();
+    let said = workshop.run("profile --help").good();
     assert!(said.contains("- await: What requests wait for"), "{said}");
 }
 
@@ -143,13 +136,9 @@ fn a_variant_that_the_chapter_lacks_is_answered_with_those_it_has() {
         server.display()
     );
     let cargo = workshop.stand_in("cargo", &built);
-    for command in [&["load", "1"][..], &["profile", "1", "--kind", "cpu"]] {
-        let done = workshop
-            .command(&[command, &["--variant", "probelm"]].concat())
-            .env("CARGO", &cargo)
-            .output()
-            .unwrap();
-        let said = Said::from(done);
+    for command in ["load 1", "profile 1 --kind cpu"] {
+        let line = format!("{command} --variant probelm");
+        let said = Said::of(workshop.command(&line).env("CARGO", &cargo));
         assert_eq!(said.code, Some(2), "{said:?}");
         assert_eq!(
             said.err.lines().last(),
