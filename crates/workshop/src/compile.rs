@@ -8,7 +8,7 @@ use loadgen::interrupt::Interrupt;
 use serde::Deserialize;
 
 use crate::chapters::{Chapter, Workshop};
-use crate::exit::{CliError, Exit};
+use crate::exit::CliError;
 
 /// Why there is no binary.
 #[derive(Debug)]
@@ -113,10 +113,7 @@ pub(crate) fn chapter(
         &chapter.package(),
     )?;
     if interrupt.is_set() {
-        return Err(CompileError::Cargo(CliError::new(
-            Exit::Interrupted,
-            "interrupted",
-        )));
+        return Err(CompileError::Cargo(CliError::interrupted()));
     }
     Ok(built)
 }
@@ -130,24 +127,16 @@ pub(crate) fn example(
     build(workshop, chapter, &["--example", name], name)
 }
 
-/// The programs of a machine that has nothing else: no library, and no room for debug information.
-#[derive(Debug)]
-pub(crate) struct MachinePrograms {
-    /// The chapter's server.
-    pub(crate) served: PathBuf,
-    /// The machine's first program.
-    pub(crate) guest: PathBuf,
-}
-
 /// What the small machine's programs are built for. With the target named, its flags do not reach
 /// build scripts and procedural macros, which run here.
 const MACHINE: &str = "x86_64-unknown-linux-gnu";
 
-/// Builds server and guest with everything linked in, to addresses that are fixed.
+/// Builds the chapter's server and the machine's first program, with everything linked in, to
+/// addresses that are fixed: the machine has no library, and no room for debug information.
 pub(crate) fn for_a_machine(
     workshop: &Workshop,
     chapter: &Chapter,
-) -> Result<MachinePrograms, CompileError> {
+) -> Result<(PathBuf, PathBuf), CompileError> {
     let build = |package: &str| {
         let mut cargo = cargo(workshop, package);
         cargo
@@ -162,10 +151,7 @@ pub(crate) fn for_a_machine(
             .env("CARGO_PROFILE_DEV_STRIP", "symbols");
         built(cargo, package, package)
     };
-    Ok(MachinePrograms {
-        served: build(&chapter.package())?,
-        guest: build("guest")?,
-    })
+    Ok((build(&chapter.package())?, build("guest")?))
 }
 
 fn cargo(workshop: &Workshop, package: &str) -> Command {

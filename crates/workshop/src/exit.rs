@@ -52,6 +52,11 @@ impl CliError {
         Self::new(Exit::Usage, sentence)
     }
 
+    /// For `map_err`: what could not be done, and why.
+    pub(crate) fn because<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) -> Self {
+        move |why| Self::bad(format!("{what}: {why}"))
+    }
+
     /// A run that could not be carried through says nothing about the code.
     pub(crate) fn of_run(error: &RunError, interrupt: &Interrupt) -> Self {
         if error.is_interrupt() || interrupt.is_set() {
@@ -73,7 +78,7 @@ impl CliError {
         }
     }
 
-    fn interrupted() -> Self {
+    pub(crate) fn interrupted() -> Self {
         Self::new(Exit::Interrupted, "interrupted; nothing was kept")
     }
 

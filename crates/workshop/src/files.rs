@@ -18,6 +18,11 @@ pub(crate) fn writable(folder: &Path) -> Result<(), CliError> {
     tempfile::tempfile_in(folder).map(drop).map_err(refused)
 }
 
+/// A folder that goes with the value.
+pub(crate) fn temporary() -> Result<tempfile::TempDir, CliError> {
+    tempfile::tempdir().map_err(CliError::because("a temporary folder cannot be made"))
+}
+
 /// Puts `bytes` in place of what `file` held; a failure leaves that as it was.
 pub(crate) fn replace(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
     let refused = |error: std::io::Error| {

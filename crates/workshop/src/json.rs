@@ -7,7 +7,7 @@ use crate::exit::CliError;
 /// Prints `value`, and nothing else.
 pub(crate) fn print(value: &impl Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string_pretty(value)
-        .map_err(|e| CliError::bad(format!("the result cannot be written as JSON: {e}")))?;
+        .map_err(CliError::because("the result cannot be written as JSON"))?;
     println!("{text}");
     Ok(())
 }

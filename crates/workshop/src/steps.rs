@@ -19,6 +19,7 @@ use measurement::chapter_file::ChapterFile;
 pub(crate) use self::step::{Branch, Change};
 use self::step::{MAIL, NAME, StepCommit, beneath_steps, chapter_folders, tree};
 use crate::exit::CliError;
+use crate::files;
 use crate::git::Git;
 
 /// Writes the branches of all chapters at HEAD. The reader's files, index and other branches are
@@ -30,8 +31,7 @@ pub(crate) fn write(git: &Git) -> Result<Vec<Branch>, CliError> {
             CliError::usage("the repository has no commit yet: commit something first")
         })?;
     let base = beneath_steps(git, &head)?;
-    let index = tempfile::tempdir()
-        .map_err(|e| CliError::bad(format!("a temporary folder cannot be made: {e}")))?;
+    let index = files::temporary()?;
     let git = git.with(&[("GIT_INDEX_FILE", index.path().join("index"))]);
     let mut branches = Vec::new();
     for folder in chapter_folders(&git, &base)? {
@@ -56,7 +56,7 @@ fn branch(
     let date: i64 = git
         .say(["show", "--no-patch", "--format=%ct", base])?
         .parse()
-        .map_err(|e| CliError::bad(format!("git gave a date that is none: {e}")))?;
+        .map_err(CliError::because("git gave a date that is none"))?;
     let measured = message::Measured::read(git, base, chapter.chapter);
     let mut parent = base.to_owned();
     let mut steps = Vec::new();

@@ -137,8 +137,8 @@ fn command(options: &Prove, number: u32) -> String {
 
 /// Report, record and profiles; yields the report's path.
 fn write(folder: &Path, measured: &Measured) -> Result<PathBuf, CliError> {
-    let page = html::page(&measured.capture)
-        .map_err(|e| CliError::bad(format!("the report cannot be drawn: {e}")))?;
+    let page =
+        html::page(&measured.capture).map_err(CliError::because("the report cannot be drawn"))?;
     measured.capture.write(folder).map_err(CliError::bad)?;
     for (name, bytes) in &measured.files {
         files::replace(&folder.join(name), bytes)?;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::Format;
 use crate::exit::{CliError, Exit};
-use crate::regions::{Wanted, observe};
+use crate::regions::{self, Shape};
 use crate::{ctrl_c, files, json};
 
 /// What `--format json` prints.
@@ -48,9 +48,8 @@ pub(crate) fn prove(
         .unwrap_or_else(|| workshop.state().join("reports"))
         .join(chapter.package());
     files::writable(&folder)?;
-    let wanted = wanted("prove", chapter.number, regions, cpus);
     let both = [PROBLEM, SOLUTION];
-    let record = observe(&workshop, &chapter, &both, &wanted, &ctrl_c::watch())?;
+    let record = observe(&workshop, &chapter, "prove", &both, regions, cpus)?;
     write(&folder, &record)?;
     show(chapter.number, &record, SOLUTION, format)
 }
@@ -59,14 +58,8 @@ pub(crate) fn prove(
 pub(crate) fn check(number: u32, regions: u32, format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;
-    let wanted = wanted("check", number, regions, None);
-    let record = observe(
-        &workshop,
-        &chapter,
-        &[PROBLEM, EXERCISE],
-        &wanted,
-        &ctrl_c::watch(),
-    )?;
+    let both = [PROBLEM, EXERCISE];
+    let record = observe(&workshop, &chapter, "check", &both, regions, None)?;
     show(number, &record, EXERCISE, format)
 }
 
@@ -76,12 +69,34 @@ pub(crate) fn capture(chapters: &[u32], regions: u32, cpus: Option<u32>) -> Resu
     let chapter = one(&workshop, chapters)?;
     let folder = workshop.captures(chapter.number).join(FOLDER);
     files::writable(&folder)?;
-    let wanted = wanted("capture", chapter.number, regions, cpus);
     let file = chapter.file()?;
     let steps: Vec<&str> = file.steps.iter().map(|step| &*step.variant).collect();
-    let record = observe(&workshop, &chapter, &steps, &wanted, &ctrl_c::watch())?;
+    let record = observe(&workshop, &chapter, "capture", &steps, regions, cpus)?;
     write(&folder, &record)?;
     show(chapter.number, &record, SOLUTION, Format::Human)
+}
+
+/// Runs the variants for the command of this name.
+fn observe(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    name: &str,
+    variants: &[&str],
+    regions: u32,
+    cpus: Option<u32>,
+) -> Result<Record, CliError> {
+    let shape = Shape::new(regions, cpus)?;
+    let number = chapter.number;
+    let more = cpus.map_or(String::new(), |count| format!(" --cpus {count}"));
+    let command = format!("cargo workshop {name} {number} --numa-nodes {regions}{more}");
+    regions::observe(
+        workshop,
+        chapter,
+        variants,
+        shape,
+        command,
+        &ctrl_c::watch(),
+    )
 }
 
 /// Where a capture has its records of several regions.
@@ -95,10 +110,13 @@ pub(crate) fn derive(captures: &Path, verify: bool) -> Result<(), CliError> {
     };
     for file in entries.flatten().map(|entry| entry.path()) {
         if file.extension().is_some_and(|kind| kind == "json") {
-            let text = std::fs::read_to_string(&file)
-                .map_err(|e| CliError::bad(format!("{} cannot be read: {e}", file.display())))?;
-            let record: Record = serde_json::from_str(&text)
-                .map_err(|e| CliError::bad(format!("{} is no record: {e}", file.display())))?;
+            let text = std::fs::read_to_string(&file).map_err(CliError::because(format!(
+                "{} cannot be read",
+                file.display()
+            )))?;
+            let record: Record = serde_json::from_str(&text).map_err(CliError::because(
+                format!("{} is no record", file.display()),
+            ))?;
             for (derived, text) in derived(&file, &record) {
                 if !verify {
                     files::replace(&derived, text)?;
@@ -128,7 +146,7 @@ fn write(folder: &Path, record: &Record) -> Result<(), CliError> {
     let each = record.cpus / record.regions.max(1);
     let file = folder.join(format!("{}x{each}.json", record.regions));
     let text = serde_json::to_string_pretty(record)
-        .map_err(|e| CliError::bad(format!("the record cannot be written: {e}")))?;
+        .map_err(CliError::because("the record cannot be written"))?;
     files::replace(&file, text + "\n")?;
     for (derived, text) in derived(&file, record) {
         files::replace(&derived, text)?;
@@ -142,15 +160,6 @@ fn one(workshop: &Workshop, chapters: &[u32]) -> Result<Chapter, CliError> {
         _ => Err(CliError::usage(
             "--numa-nodes wants one chapter: cargo workshop prove 7 --numa-nodes 4",
         )),
-    }
-}
-
-fn wanted(command: &str, number: u32, regions: u32, cpus: Option<u32>) -> Wanted {
-    let more = cpus.map_or(String::new(), |count| format!(" --cpus {count}"));
-    Wanted {
-        regions,
-        cpus,
-        command: format!("cargo workshop {command} {number} --numa-nodes {regions}{more}"),
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn instructions(
             .stdin(Stdio::null())
             .output()
             .map(|output| String::from_utf8_lossy(&output.stderr).into_owned())
-            .map_err(|e| CliError::bad(format!("valgrind cannot be run: {e}")))
+            .map_err(CliError::because("valgrind cannot be run"))
     };
     counting
         .variants

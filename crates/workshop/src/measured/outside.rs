@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::chapters::Chapter;
 use crate::exit::CliError;
+use crate::files;
 use crate::tools;
 
 /// How long one may take to listen.
@@ -74,8 +75,7 @@ impl Nginx {
                 "{address} is taken by another program: stop it, as nginx.conf needs that port"
             )));
         }
-        let folder = tempfile::tempdir()
-            .map_err(|e| CliError::bad(format!("no folder can be made for nginx: {e}")))?;
+        let folder = files::temporary()?;
         let mut command = Command::new(nginx);
         command
             .arg("-p")
@@ -85,8 +85,7 @@ impl Nginx {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::inherit());
-        let child = spawn_on(command, pinned)
-            .map_err(|e| CliError::bad(format!("nginx cannot be run: {e}")))?;
+        let child = spawn_on(command, pinned).map_err(CliError::because("nginx cannot be run"))?;
         let process = Outside {
             child,
             _folder: Some(folder),
@@ -134,8 +133,7 @@ pub(crate) fn start_go(
             "Go is not installed, and this capture measures a service in Go: https://go.dev/dl",
         )
     })?;
-    let built = tempfile::tempdir()
-        .map_err(|e| CliError::bad(format!("no folder can be made for the Go program: {e}")))?;
+    let built = files::temporary()?;
     let program = built.path().join("baseline");
     let compiled = Command::new(go.0)
         .current_dir(chapter.folder.join(folder))
@@ -144,7 +142,7 @@ pub(crate) fn start_go(
         .arg(".")
         .stdin(Stdio::null())
         .status()
-        .map_err(|e| CliError::bad(format!("go cannot be run: {e}")))?;
+        .map_err(CliError::because("go cannot be run"))?;
     if !compiled.success() {
         return Err(CliError::bad(format!(
             "{folder} does not compile; Go's words are above"
@@ -155,8 +153,8 @@ pub(crate) fn start_go(
         .args(["-port", "0", "-upstream", upstream])
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
-    let mut child = spawn_on(command, pinned)
-        .map_err(|e| CliError::bad(format!("the Go program cannot be run: {e}")))?;
+    let mut child =
+        spawn_on(command, pinned).map_err(CliError::because("the Go program cannot be run"))?;
     let said = child.stdout.take();
     let process = Outside {
         child,

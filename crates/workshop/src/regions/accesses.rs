@@ -1,16 +1,15 @@
 //! The counts of QEMU's plugin (`accesses.c`), reduced to the data set's.
 
-use measurement::regions::Seen;
+use measurement::regions::Copy;
 
 use crate::exit::{CliError, Exit};
 
 const PAGE: u64 = 4096;
 
-/// Loads from the copies that somebody has read, by the region of the CPU and then by the
-/// region of the memory.
-pub(super) fn of_copies(
+/// Loads from these copies, by the region of the CPU and then by the region of the memory.
+pub(super) fn of_copies<'a>(
     counted: &str,
-    seen: &Seen,
+    copies: impl Iterator<Item = &'a Copy>,
     regions: u32,
 ) -> Result<Vec<Vec<u64>>, CliError> {
     let damaged = || CliError::new(Exit::Invalid, "the counts of QEMU's plugin are cut off");
@@ -23,8 +22,7 @@ pub(super) fn of_copies(
     // first appears twice as far away as it is.
     let farthest = parsed.iter().map(|line| line.chunk).max().unwrap_or(0);
     let stretch = if farthest >= regions { 2 } else { 1 };
-    let copies: Vec<_> = seen
-        .copies_read()
+    let copies: Vec<_> = copies
         .map(|copy| copy.address / PAGE + 1..(copy.address + copy.bytes) / PAGE)
         .collect();
     let mut loads = vec![vec![0; regions]; regions];
@@ -60,12 +58,10 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
-    use measurement::regions::{Copy, Placement, Reader, Reads};
-
     use super::*;
 
-    /// A copy of four pages, of which the two in the middle are certainly its own.
-    fn seen() -> Seen {
+    /// Of a copy of four pages, of which the two in the middle are certainly its own.
+    fn loads(counted: &str) -> Result<Vec<Vec<u64>>, CliError> {
         let copy = Copy {
             number: 0,
             address: 10 * PAGE,
@@ -74,47 +70,25 @@ mod tests {
             built_by_pinned: false,
             pages: None,
         };
-        let reader = Reader {
-            pinned_to: None,
-            reads: 1,
-            at_home: 0,
-            moved: 0,
-            from: vec![Reads {
-                cpu: 0,
-                copy: 0,
-                reads: 1,
-            }],
-        };
-        Seen {
-            variant: "problem".to_owned(),
-            answers: 1,
-            resident_kib: 0,
-            placement: Placement {
-                regions: vec![0, 1],
-                copies: vec![copy],
-                readers: vec![reader],
-            },
-            loads: Vec::new(),
-        }
+        of_copies(counted, std::iter::once(&copy), 2)
     }
 
     #[test]
     fn loads_from_other_memory_are_left_out() {
         let counted = "9 0 7 7\n10 0 7 7\n11 0 5 1\n12 1 2 3\n13 1 7 7\nend\n";
-        let loads = of_copies(counted, &seen(), 2).unwrap();
-        assert_eq!(loads, [[5, 2], [1, 3]]);
+        assert_eq!(loads(counted).unwrap(), [[5, 2], [1, 3]]);
     }
 
     #[test]
     fn regions_that_appear_twice_as_far_away_are_brought_back() {
         let counted = "11 0 5 1\n12 2 2 3\nend\n";
-        assert_eq!(of_copies(counted, &seen(), 2).unwrap(), [[5, 2], [1, 3]]);
+        assert_eq!(loads(counted).unwrap(), [[5, 2], [1, 3]]);
     }
 
     #[test]
     fn counts_that_are_cut_off_say_nothing() {
         for counted in ["", "11 0 5 1\n", "11 0 5 x\nend\n"] {
-            assert!(of_copies(counted, &seen(), 2).is_err(), "{counted:?}");
+            assert!(loads(counted).is_err(), "{counted:?}");
         }
     }
 }

@@ -4,22 +4,12 @@ use std::fs::File;
 use std::io::{BufWriter, Result, Write};
 use std::path::Path;
 
-use crate::exit::CliError;
-
 /// Types and permissions, as `stat` has them.
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 
 /// Writes an archive with these programs at the root.
-pub(super) fn write(
-    archive: &Path,
-    programs: &[(&str, &Path)],
-) -> std::result::Result<(), CliError> {
-    put(archive, programs)
-        .map_err(|e| CliError::bad(format!("the machine's files cannot be written: {e}")))
-}
-
-fn put(archive: &Path, programs: &[(&str, &Path)]) -> Result<()> {
+pub(super) fn write(archive: &Path, programs: &[(&str, &Path)]) -> Result<()> {
     let mut out = BufWriter::new(File::create(archive)?);
     // The kernel opens `/dev/console` for the first program before it can mount anything. Its own
     // built-in archive has that file.

@@ -1,7 +1,7 @@
 //! One machine: QEMU, from switching on to switching off.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,15 +19,41 @@ const FAR: u32 = 21;
 const TIMEOUT: Duration = Duration::from_secs(180);
 const TIMEOUT_A_CPU: Duration = Duration::from_secs(4);
 
+/// All CPUs in turn on one thread: several threads never came to an end with many CPUs, and counting
+/// needs no locks.
+const OPTIONS: &str = "-no-user-config -nodefaults -display none -serial stdio -no-reboot \
+                       -machine q35 -accel tcg,thread=single -cpu max";
+
+/// What the kernel is told; what follows `--` goes to the first program.
+///
+/// `lpj` and `tsc` save it from measuring clocks, which takes long in an emulator. A page of 2 MiB at
+/// the end of a copy may be another region's already.
+const KERNEL_LINE: &str = "console=ttyS0 quiet panic=-1 reboot=t lpj=4600000 tsc=reliable \
+                           transparent_hugepage=never numa_balancing=disable \
+                           mitigations=off random.trust_cpu=on";
+
 /// How large a machine is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
     pub(super) regions: u32,
     pub(super) cpus: u32,
 }
 
+impl Shape {
+    /// With two CPUs in each region unless it is said.
+    pub(crate) fn new(regions: u32, cpus: Option<u32>) -> Result<Self, CliError> {
+        let cpus = cpus.unwrap_or(2 * regions);
+        if !cpus.is_multiple_of(regions) {
+            return Err(CliError::usage(format!(
+                "--cpus {cpus} makes no sense here: a multiple of the {regions} regions up to \
+                 240, as each region gets as many"
+            )));
+        }
+        Ok(Self { regions, cpus })
+    }
+}
+
 /// A machine that is not switched on yet.
-#[derive(Debug, Clone, Copy)]
 pub(super) struct Machine<'a> {
     pub(super) parts: &'a Parts,
     pub(super) plugin: &'a Path,
@@ -36,15 +62,6 @@ pub(super) struct Machine<'a> {
     pub(super) folder: &'a Path,
     pub(super) shape: Shape,
     pub(super) interrupt: &'a Interrupt,
-}
-
-/// What a machine has left.
-#[derive(Debug)]
-pub(super) struct Run {
-    /// Everything from its serial line.
-    pub(super) said: String,
-    /// The file with the plugin's counts.
-    pub(super) counted: PathBuf,
 }
 
 /// Switched off, whatever happens.
@@ -59,13 +76,18 @@ impl Drop for Running {
 
 impl Machine<'_> {
     /// Switches it on with these arguments for its first program, and waits until it is off again.
-    pub(super) fn run(&self, name: &str, arguments: &[String]) -> Result<Run, CliError> {
+    /// What it said on its serial line; the plugin's counts are in `counted`.
+    pub(super) fn run(
+        &self,
+        name: &str,
+        arguments: &str,
+        counted: &Path,
+    ) -> Result<String, CliError> {
         let serial = self.folder.join(format!("{name}.serial"));
-        let counted = self.folder.join(format!("{name}.loads"));
         let failed = |what: std::io::Error| CliError::bad(format!("QEMU cannot be run: {what}"));
         let child = Command::new(&self.parts.qemu)
-            .args(self.options(&counted))
-            .args(["-append", &kernel_line(arguments)])
+            .args(self.options(counted))
+            .args(["-append", &format!("{KERNEL_LINE} -- {arguments}")])
             .stdin(Stdio::null())
             .stdout(File::create(&serial).map_err(failed)?)
             .stderr(Stdio::inherit())
@@ -76,7 +98,7 @@ impl Machine<'_> {
         let deadline = TIMEOUT + TIMEOUT_A_CPU * self.shape.cpus;
         let is_off = loop {
             if self.interrupt.is_set() {
-                return Err(CliError::new(Exit::Interrupted, "interrupted"));
+                return Err(CliError::interrupted());
             }
             if let Some(status) = running.0.try_wait().map_err(failed)? {
                 break status.success();
@@ -101,7 +123,7 @@ impl Machine<'_> {
                 ),
             ));
         }
-        Ok(Run { said, counted })
+        Ok(said)
     }
 
     fn options(&self, counted: &Path) -> Vec<String> {
@@ -109,16 +131,7 @@ impl Machine<'_> {
         let each = cpus / regions;
         let mib = REGION_MIB + 2 * each;
         let chunk = u64::from(mib) << 20;
-        let mut options: Vec<String> = [
-            "-no-user-config -nodefaults -display none -serial stdio -no-reboot",
-            // All CPUs in turn on one thread: several threads never came to an end with many
-            // CPUs, and counting needs no locks.
-            "-machine q35 -accel tcg,thread=single -cpu max",
-        ]
-        .iter()
-        .flat_map(|line| line.split(' '))
-        .map(str::to_owned)
-        .collect();
+        let mut options: Vec<String> = OPTIONS.split(' ').map(str::to_owned).collect();
         let mut add = |name: &str, value: String| options.extend([name.to_owned(), value]);
         add(
             "-smp",
@@ -158,26 +171,15 @@ impl Machine<'_> {
     }
 }
 
-/// What the kernel is told. What follows `--` goes to the first program.
-fn kernel_line(arguments: &[String]) -> String {
-    let words = [
-        "console=ttyS0 quiet panic=-1 reboot=t",
-        // Saves the kernel from measuring clocks, which takes long in an emulator.
-        "lpj=4600000 tsc=reliable",
-        // A page of 2 MiB at the end of a copy may be another region's already.
-        "transparent_hugepage=never numa_balancing=disable",
-        "mitigations=off random.trust_cpu=on",
-    ];
-    format!("{} -- {}", words.join(" "), arguments.join(" "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn arguments_of_the_first_program_follow_the_kernels() {
-        let line = kernel_line(&["problem".to_owned(), "30000".to_owned()]);
-        assert!(line.ends_with(" -- problem 30000"), "{line}");
+    fn a_machine_has_as_many_cpus_in_each_region() {
+        let cpus = |cpus| Shape::new(4, cpus).map(|shape| shape.cpus).ok();
+        assert_eq!(cpus(None), Some(8));
+        assert_eq!(cpus(Some(176)), Some(176));
+        assert_eq!(cpus(Some(6)), None);
     }
 }

@@ -23,18 +23,9 @@ pub(crate) struct Parts {
     pub(super) kernel: PathBuf,
 }
 
-/// What is missing on this computer, and how to get it, in a sentence; `None` if nothing is.
-pub(crate) fn missing(tools: &Tools) -> Option<String> {
-    Parts::look(tools).err()
-}
-
 impl Parts {
-    /// Finds all of them.
-    pub(crate) fn find(tools: &Tools) -> Result<Self, CliError> {
-        Self::look(tools).map_err(CliError::bad)
-    }
-
-    fn look(tools: &Tools) -> Result<Self, String> {
+    /// Finds all of them, or says what is missing and how to get it.
+    pub(crate) fn find(tools: &Tools) -> Result<Self, String> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             return Err(
                 "the machine with several NUMA nodes runs programs that are built here, so it \
@@ -67,7 +58,7 @@ impl Parts {
         };
         Ok(Self {
             qemu,
-            qemu_version: format!("QEMU {qemu_version}"),
+            qemu_version,
             kernel,
         })
     }
@@ -77,15 +68,18 @@ impl Parts {
         let source = folder.join("accesses.c");
         let plugin = folder.join("accesses.so");
         std::fs::write(&source, PLUGIN)
-            .map_err(|e| CliError::bad(format!("the plugin cannot be written: {e}")))?;
+            .map_err(CliError::because("the plugin cannot be written"))?;
         let compiled = Command::new("cc")
             .args(["-O2", "-Wall", "-shared", "-fPIC", "-fvisibility=hidden"])
-            .arg(format!("-DAPI_VERSION={}", self.plugin_interface()))
+            .arg(format!(
+                "-DAPI_VERSION={}",
+                plugin_interface(&self.qemu_version)
+            ))
             .arg("-o")
             .args([&plugin, &source])
             .stdin(Stdio::null())
             .status()
-            .map_err(|e| CliError::bad(format!("cc cannot be run: {e}")))?;
+            .map_err(CliError::because("cc cannot be run"))?;
         if compiled.success() {
             Ok(plugin)
         } else {
@@ -95,24 +89,10 @@ impl Parts {
         }
     }
 
-    /// QEMU 9 ended the first version of its interface for plugins. What is used here has not changed.
-    fn plugin_interface(&self) -> u32 {
-        let major = self
-            .qemu_version
-            .trim_start_matches("QEMU ")
-            .split('.')
-            .next();
-        let major: u32 = major.and_then(|major| major.parse().ok()).unwrap_or(0);
-        if major < 9 { 1 } else { 2 }
-    }
-
     /// Versions of the parts, for the record.
     pub(super) fn versions(&self, root: &Path) -> BTreeMap<String, String> {
         let named = [
-            (
-                "QEMU",
-                self.qemu_version.strip_prefix("QEMU ").map(str::to_owned),
-            ),
+            ("QEMU", Some(self.qemu_version.clone())),
             ("Linux", kernel_version(&self.kernel)),
             ("rustc", provenance::rustc_version(root)),
         ];
@@ -121,6 +101,12 @@ impl Parts {
             .filter_map(|(name, version)| Some((name.to_owned(), version?)))
             .collect()
     }
+}
+
+/// QEMU 9 ended the first version of its interface for plugins. What is used here has not changed.
+fn plugin_interface(qemu: &str) -> u32 {
+    let major = qemu.split('.').next().and_then(|major| major.parse().ok());
+    if major.unwrap_or(0) < 9 { 1 } else { 2 }
 }
 
 /// The kernel that the reader names, that `setup` has unpacked, or that this computer runs.
@@ -161,18 +147,9 @@ mod tests {
 
     #[test]
     fn the_interface_for_plugins_follows_the_version_of_qemu() {
-        let interface = |version: &str| {
-            let parts = Parts {
-                qemu: PathBuf::new(),
-                qemu_version: format!("QEMU {version}"),
-                kernel: PathBuf::new(),
-            };
-            parts.plugin_interface()
-        };
-        assert_eq!(interface("7.2.18"), 1);
-        assert_eq!(interface("8.2.2"), 1);
-        assert_eq!(interface("9.0.0"), 2);
-        assert_eq!(interface("10.1.0"), 2);
+        for (qemu, interface) in [("7.2.18", 1), ("8.2.2", 1), ("9.0.0", 2), ("10.1.0", 2)] {
+            assert_eq!(plugin_interface(qemu), interface, "{qemu}");
+        }
     }
 
     #[test]

@@ -1,19 +1,11 @@
 //! What the machine said on its serial line: the lines after `@`, see `crates/guest`.
 
-use measurement::regions::Placement;
+use measurement::regions::Seen;
 
 use crate::exit::{CliError, Exit};
 
-/// The lines, understood.
-#[derive(Debug)]
-pub(super) struct Said {
-    pub(super) answers: u64,
-    pub(super) resident_kib: u64,
-    pub(super) placement: Placement,
-}
-
-/// Reads all that a machine said.
-pub(super) fn read(text: &str, variant: &str) -> Result<Said, CliError> {
+/// Reads all that a machine said, but for the loads, which it does not know.
+pub(super) fn read(text: &str, variant: &str) -> Result<Seen, CliError> {
     let failed = |what: &str| {
         let last: Vec<&str> = text.lines().rev().take(12).collect();
         let last: Vec<&str> = last.into_iter().rev().collect();
@@ -37,11 +29,13 @@ pub(super) fn read(text: &str, variant: &str) -> Result<Said, CliError> {
             .ok_or_else(|| failed(&format!("did not tell `{name}`")))
     };
     let placement = line(text, "placement").unwrap_or_default();
-    Ok(Said {
+    Ok(Seen {
+        variant: variant.to_owned(),
         answers: number("answers")?,
         resident_kib: number("resident")?,
         placement: serde_json::from_str(placement)
             .map_err(|e| failed(&format!("told a placement that is none ({e})")))?,
+        loads: Vec::new(),
     })
 }
 

@@ -67,7 +67,17 @@ fn a_number_that_is_none_or_out_of_bounds_is_answered_with_the_bounds() {
     refused("prove 1 --pairs 0", &["from 1 to 1000"]);
     refused("prove 1 --pairs 5", &["at least 6"]);
     refused("prove 1 --seed -1", &["such as 1"]);
-    refused("prove 1 --numa-nodes 9", &["from 2 to 8"]);
+    for nodes in ["1", "9"] {
+        refused(&format!("prove 1 --numa-nodes {nodes}"), &["from 2 to 8"]);
+    }
+    for (cpus, word) in [
+        ("0", "from 2 to 240"),
+        ("300", "from 2 to 240"),
+        ("6", "a multiple of the 4 regions"),
+    ] {
+        let line = format!("prove 1 --numa-nodes 4 --cpus {cpus}");
+        refused(&line, &[word]);
+    }
     refused("hint 1 --upto 0", &["from 1 to 99"]);
     refused("hint 1 --upto 3", &["hints 1 to 2"]);
 }

@@ -93,7 +93,7 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, CliError> 
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .output()
-            .map_err(|e| CliError::bad(format!("cargo cannot be run: {e}")))?;
+            .map_err(CliError::because("cargo cannot be run"))?;
         if interrupt.is_set() {
             return Err(CliError::new(
                 Exit::Interrupted,

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::finding::{Finding, State};
+use crate::regions::Parts;
 use crate::tools::{self, Tools};
 
 /// The oldest Rust that compiles the workshop.
@@ -122,9 +123,9 @@ fn found(name: &'static str, version: Option<String>, remedy: &str) -> Finding {
 
 /// What `prove 7 --numa-nodes 4` takes.
 fn regions(tools: &Tools) -> Finding {
-    match crate::regions::missing(tools) {
-        None => Finding::ok("QEMU and a kernel", "there, for prove 7 --numa-nodes 4"),
-        Some(what) => Finding::new(
+    match Parts::find(tools) {
+        Ok(_) => Finding::ok("QEMU and a kernel", "there, for prove 7 --numa-nodes 4"),
+        Err(what) => Finding::new(
             "QEMU and a kernel",
             State::Missing,
             "prove 7 --numa-nodes 4 cannot run",

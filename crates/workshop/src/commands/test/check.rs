@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::failure::Failure;
-use crate::regions;
+use crate::regions::Parts;
 use crate::tools::{self, Tools};
 
 /// One named check.
@@ -99,7 +99,7 @@ impl Need {
                 tools::browser().is_some(),
                 "a browser: cargo workshop setup browser",
             ),
-            Self::Machine => return regions::missing(tools),
+            Self::Machine => return Parts::find(tools).err(),
         };
         (!there).then(|| format!("needs {remedy}"))
     }

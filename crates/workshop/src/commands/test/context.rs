@@ -61,7 +61,7 @@ impl<'a> Context<'a> {
             chapters,
             // Found now: a check may replace the file by building it again.
             program: std::env::current_exe()
-                .map_err(|e| CliError::bad(format!("this program cannot find itself: {e}")))?,
+                .map_err(CliError::because("this program cannot find itself"))?,
             log: RefCell::new(folder.join("log")),
             told: RefCell::default(),
             folder,
