@@ -1,7 +1,6 @@
 //! Exit codes, and the one sentence that goes with a bad one.
 
 use std::fmt;
-use std::process::ExitCode;
 
 use bench::agreement::AgreementError;
 use bench::drivers::DriverError;
@@ -24,15 +23,15 @@ pub(crate) enum Exit {
     Interrupted,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Good => 0,
-            Exit::Bad => 1,
-            Exit::Usage => 2,
-            Exit::Invalid => 3,
-            Exit::Interrupted => 130,
-        })
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Good => 0,
+            Self::Bad => 1,
+            Self::Usage => 2,
+            Self::Invalid => 3,
+            Self::Interrupted => 130,
+        }
     }
 }
 

@@ -23,11 +23,9 @@ mod terminal;
 mod tools;
 
 fn main() -> std::process::ExitCode {
-    match commands::run(cli::Cli::read()) {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            eprintln!("error: {error}");
-            error.exit.into()
-        }
-    }
+    let exit = commands::run(cli::Cli::read()).unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        error.exit
+    });
+    exit.code().into()
 }

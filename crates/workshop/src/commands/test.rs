@@ -6,7 +6,6 @@ mod check;
 mod claims;
 mod context;
 mod counts;
-mod failure;
 mod grades;
 mod judge;
 mod profile;
@@ -21,7 +20,6 @@ use indicatif::ProgressBar;
 use self::check::{Check, Need};
 use self::context::Context;
 use self::counts::Counts;
-use self::failure::Failure;
 use crate::chapters::Workshop;
 use crate::ctrl_c;
 use crate::exit::{CliError, Exit};
@@ -148,7 +146,7 @@ fn report(check: &Check, context: &Context<'_>, counts: &mut Counts) {
     spinner.enable_steady_tick(Duration::from_millis(250));
     let missing = check.missing(&context.tools);
     let ended = match &missing {
-        Some(missing) => Err(Failure::Because(missing.clone())),
+        Some(missing) => Err(CliError::bad(missing)),
         None => context
             .begin(check.name)
             .and_then(|()| (check.run)(context)),
@@ -165,12 +163,12 @@ fn report(check: &Check, context: &Context<'_>, counts: &mut Counts) {
             counts.passed += 1;
             line("ok", &told.join(", "));
         }
-        Err(Failure::Interrupted) => {}
-        Err(Failure::Because(why)) if !in_ci && (missing.is_some() || check.name == TOOLS.name) => {
+        Err(error) if error.exit == Exit::Interrupted => {}
+        Err(why) if !in_ci && (missing.is_some() || check.name == TOOLS.name) => {
             counts.skipped += 1;
-            line("skip", &why);
+            line("skip", &why.to_string());
         }
-        Err(Failure::Because(why)) => {
+        Err(why) => {
             counts.fail(check.name, &why);
             line("FAIL", &told.join(", "));
             println!("{why}\n{}", context.excerpt());

@@ -3,21 +3,11 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::failure::{Failure, failed};
-use super::judge::{Answer, Broken, Verdict};
+use super::judge::{Answer, Broken};
+use crate::exit::{CliError, Exit};
 
-/// What `check N` says.
-pub(super) fn grade(said: &Value) -> Result<Answer, Failure> {
-    judged(said)
-}
-
-/// What `prove N` says.
-pub(super) fn proof(said: &Value) -> Result<Answer, Failure> {
-    judged(said)
-}
-
-/// A verdict with the claims that do not hold.
-fn judged(said: &Value) -> Result<Answer, Failure> {
+/// What `check N` and `prove N` say: a verdict with the claims that do not hold.
+pub(super) fn judged(said: &Value) -> Result<Answer, CliError> {
     let mut answer = verdict(said)?;
     if said.is_null() {
         return Ok(answer);
@@ -29,7 +19,7 @@ fn judged(said: &Value) -> Result<Answer, Failure> {
     if contract.is_some_and(|parts| !parts.is_empty()) {
         answer.broken.push(Broken::Contract);
     }
-    if answer.verdict == Verdict::Bad && answer.broken.is_empty() {
+    if answer.verdict == Exit::Bad && answer.broken.is_empty() {
         // An interval that straddles its bound, or a machine that cannot show the claim.
         answer.broken.push(Broken::Ratio);
     }
@@ -47,9 +37,9 @@ fn kind(claim: &Value) -> Broken {
 }
 
 /// What `prove` and `check` say of an emulated machine, where only counts are taken.
-pub(super) fn counted(said: &Value) -> Result<Answer, Failure> {
+pub(super) fn counted(said: &Value) -> Result<Answer, CliError> {
     let mut answer = verdict(said)?;
-    if answer.verdict == Verdict::Bad {
+    if answer.verdict == Exit::Bad {
         answer.broken.push(Broken::RootCause);
     }
     Ok(answer)
@@ -63,12 +53,12 @@ pub(super) fn disagreeing(said: &Value) -> Vec<String> {
 }
 
 /// What `load N --with k6` says: the script's exit code, and how many answers were wrong.
-pub(super) fn script(said: &Value) -> Result<(Option<i32>, u64), Failure> {
+pub(super) fn script(said: &Value) -> Result<(Option<i32>, u64), CliError> {
     Ok((part(said, "exit_code")?, part(said, "wrong_answers")?))
 }
 
 /// The commits of `steps`, by chapter.
-pub(super) fn steps(said: &Value) -> Result<Vec<(u32, Vec<String>)>, Failure> {
+pub(super) fn steps(said: &Value) -> Result<Vec<(u32, Vec<String>)>, CliError> {
     let branches: Vec<Value> = parsed(said)?;
     let of_branch = |branch: &Value| {
         let steps: Vec<Value> = part(branch, "steps")?;
@@ -78,10 +68,10 @@ pub(super) fn steps(said: &Value) -> Result<Vec<(u32, Vec<String>)>, Failure> {
     branches.iter().map(of_branch).collect()
 }
 
-fn verdict(said: &Value) -> Result<Answer, Failure> {
+fn verdict(said: &Value) -> Result<Answer, CliError> {
     if said.is_null() {
         return Ok(Answer {
-            verdict: Verdict::Invalid,
+            verdict: Exit::Invalid,
             word: "invalid".to_owned(),
             reason: "the run could not be carried through".to_owned(),
             broken: Vec::new(),
@@ -89,10 +79,10 @@ fn verdict(said: &Value) -> Result<Answer, Failure> {
     }
     let word: String = part(said, "verdict")?;
     let verdict = match &*word {
-        "passed" | "proved" => Verdict::Good,
-        "failed" | "refuted" | "inconclusive" => Verdict::Bad,
-        "invalid" => Verdict::Invalid,
-        _ => return failed(format!("`{word}` is no verdict")),
+        "passed" | "proved" => Exit::Good,
+        "failed" | "refuted" | "inconclusive" => Exit::Bad,
+        "invalid" => Exit::Invalid,
+        _ => return Err(CliError::bad(format!("`{word}` is no verdict"))),
     };
     Ok(Answer {
         verdict,
@@ -102,12 +92,12 @@ fn verdict(said: &Value) -> Result<Answer, Failure> {
     })
 }
 
-fn part<T: DeserializeOwned>(said: &Value, key: &str) -> Result<T, Failure> {
-    parsed(&said[key]).or_else(|_| failed(format!("the JSON has lost its `{key}`")))
+fn part<T: DeserializeOwned>(said: &Value, key: &str) -> Result<T, CliError> {
+    parsed(&said[key]).map_err(|_| CliError::bad(format!("the JSON has lost its `{key}`")))
 }
 
-fn parsed<T: DeserializeOwned>(said: &Value) -> Result<T, Failure> {
-    T::deserialize(said).or_else(|error| failed(format!("the JSON is another: {error}")))
+fn parsed<T: DeserializeOwned>(said: &Value) -> Result<T, CliError> {
+    T::deserialize(said).map_err(|error| CliError::bad(format!("the JSON is another: {error}")))
 }
 
 #[cfg(test)]
@@ -132,10 +122,10 @@ mod tests {
             ("effect", Some(2.0), Broken::Ratio),
             ("prediction", Some(64.0), Broken::Ratio),
         ] {
-            let answer = grade(&said("failed", role, ratio)).unwrap();
-            assert_eq!(answer.broken, [broken], "{role}");
-            let answer = proof(&said("refuted", role, ratio)).unwrap();
-            assert_eq!(answer.broken, [broken], "{role}");
+            for verdict in ["failed", "refuted"] {
+                let answer = judged(&said(verdict, role, ratio)).unwrap();
+                assert_eq!(answer.broken, [broken], "{role}");
+            }
         }
     }
 
@@ -143,16 +133,16 @@ mod tests {
     fn a_broken_contract_is_no_matter_of_noise() {
         let mut said = said("failed", "effect", Some(0.5));
         said["contract"] = json!({ "held": ["it compiles"], "broken": ["no write is lost"] });
-        let answer = grade(&said).unwrap();
+        let answer = judged(&said).unwrap();
         assert_eq!(answer.broken, [Broken::Ratio, Broken::Contract]);
     }
 
     #[test]
     fn what_holds_and_is_bad_all_the_same_is_an_effect() {
         let all_hold = json!({ "verdict": "inconclusive", "reason": "", "claims": [] });
-        assert_eq!(proof(&all_hold).unwrap().broken, [Broken::Ratio]);
+        assert_eq!(judged(&all_hold).unwrap().broken, [Broken::Ratio]);
         let proved = json!({ "verdict": "proved", "reason": "", "claims": [] });
-        assert_eq!(proof(&proved).unwrap().broken, []);
+        assert_eq!(judged(&proved).unwrap().broken, []);
     }
 
     #[test]
@@ -162,7 +152,7 @@ mod tests {
             json!({ "verdict": "proved", "reason": "" }),
             json!({ "verdict": "fine", "reason": "", "claims": [] }),
         ] {
-            assert!(proof(&said).is_err(), "{said}");
+            assert!(judged(&said).is_err(), "{said}");
         }
     }
 }

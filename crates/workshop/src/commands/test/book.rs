@@ -3,22 +3,22 @@
 use std::ffi::OsString;
 
 use super::context::Context;
-use super::failure::{Failure, failed};
+use crate::exit::CliError;
 use crate::tools;
 
-pub(super) fn builds(context: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn builds(context: &Context<'_>) -> Result<(), CliError> {
     let mut mdbook = context.command(context.tools.mdbook(), "build --dest-dir");
     context.run(mdbook.arg(context.folder.join("book")))?;
     let said = context.log_text();
     let warns = |line: &&str| line.contains("WARN") || line.contains("ERROR");
     match said.lines().find(warns) {
-        Some(line) => failed(format!("mdbook warned: {line}")),
+        Some(line) => Err(CliError::bad(format!("mdbook warned: {line}"))),
         None => Ok(()),
     }
 }
 
 /// Every page, and the reports of the proofs that were made here: the check `proof` makes one.
-pub(super) fn browser(context: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn browser(context: &Context<'_>) -> Result<(), CliError> {
     builds(context)?;
     let mut options = vec!["--book".into(), context.folder.join("book").into()];
     for chapter in &context.chapters {
@@ -29,19 +29,19 @@ pub(super) fn browser(context: &Context<'_>) -> Result<(), Failure> {
         }
     }
     if options.len() == 2 {
-        return failed("there is no report: cargo workshop prove 1");
+        return Err(CliError::bad("there is no report: cargo workshop prove 1"));
     }
     check(context, &options)
 }
 
-pub(super) fn self_test(context: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn self_test(context: &Context<'_>) -> Result<(), CliError> {
     check(context, &["--self-test".into()])
 }
 
 /// The driver lives in the same virtual environment as Locust.
-fn check(context: &Context<'_>, options: &[OsString]) -> Result<(), Failure> {
+fn check(context: &Context<'_>, options: &[OsString]) -> Result<(), CliError> {
     let Some(chromium) = tools::browser() else {
-        return failed("the browser has gone");
+        return Err(CliError::bad("the browser has gone"));
     };
     let python = context.tools.in_venv("python");
     let mut command = context.command(python, "tests/browser/check.py --chromium");

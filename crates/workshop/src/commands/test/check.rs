@@ -1,7 +1,7 @@
 //! What a check is.
 
 use super::context::Context;
-use super::failure::Failure;
+use crate::exit::CliError;
 use crate::regions::Parts;
 use crate::tools::{self, Tools};
 
@@ -11,7 +11,7 @@ pub(super) struct Check {
     pub(super) name: &'static str,
     /// What holds when it passes.
     pub(super) about: &'static str,
-    pub(super) run: fn(&Context<'_>) -> Result<(), Failure>,
+    pub(super) run: fn(&Context<'_>) -> Result<(), CliError>,
     /// What it cannot do without, beside Rust.
     pub(super) needs: &'static [Need],
     /// Whether a push does without it.
@@ -22,7 +22,7 @@ impl Check {
     pub(super) const fn new(
         name: &'static str,
         about: &'static str,
-        run: fn(&Context<'_>) -> Result<(), Failure>,
+        run: fn(&Context<'_>) -> Result<(), CliError>,
     ) -> Self {
         Self {
             name,

@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use super::answers;
 use super::context::Context;
-use super::failure::Failure;
 use super::judge::{self, Judged};
 use crate::chapters::Chapter;
+use crate::exit::CliError;
 
 /// The first of the chapters: the others' counts are those that `grades` takes.
-pub(super) fn proof(context: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn proof(context: &Context<'_>) -> Result<(), CliError> {
     let first = context.chapters.first();
     first.map_or(Ok(()), |chapter| prove(context, chapter, "").map(drop))
 }
 
-pub(super) fn upstream(context: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn upstream(context: &Context<'_>) -> Result<(), CliError> {
     for chapter in &context.chapters {
         if chapter.file()?.baselines.is_some() {
             prove(context, chapter, "--upstream nginx")?;
@@ -27,17 +27,17 @@ pub(super) fn upstream(context: &Context<'_>) -> Result<(), Failure> {
 }
 
 /// A proof, judged, as it was printed.
-fn prove(context: &Context<'_>, chapter: &Chapter, options: &str) -> Result<Value, Failure> {
+fn prove(context: &Context<'_>, chapter: &Chapter, options: &str) -> Result<Value, CliError> {
     let number = chapter.number;
     let (_, said) = context.json(&mut context.own(&format!("prove {number} {options}")))?;
-    let answer = answers::proof(&said)?;
+    let answer = answers::judged(&said)?;
     let what = format!("chapter {number}'s proof");
     context.settle(&what, &answer, judge::of_solution(&answer))?;
     Ok(said)
 }
 
 /// Counts alone, since an emulated machine's times mean nothing.
-pub(super) fn numa(context: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn numa(context: &Context<'_>) -> Result<(), CliError> {
     for chapter in &context.chapters {
         if !matches!(chapter.file()?.law, Law::Locality(_)) {
             continue;
@@ -56,7 +56,7 @@ pub(super) fn numa(context: &Context<'_>) -> Result<(), Failure> {
 const LOADED: u32 = 8;
 
 /// Each chapter's proof with k6 and Locust beside it, and what their scripts make of both variants.
-pub(super) fn generators(context: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn generators(context: &Context<'_>) -> Result<(), CliError> {
     for chapter in &context.chapters {
         let number = chapter.number;
         let said = prove(context, chapter, "--all-generators")?;
@@ -81,7 +81,7 @@ fn script(
     tool: &str,
     variant: &str,
     code: i32,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let number = chapter.number;
     let load = format!("load {number} --with {tool} --variant {variant} --seconds {LOADED}");
     let (_, said) = context.json(&mut context.own(&load))?;
@@ -94,6 +94,6 @@ fn script(
             context.tell(format!("{what} missed a threshold"));
             Ok(())
         }
-        Judged::Fails => Err(Failure::Because(format!("{what}: {reason}"))),
+        Judged::Fails => Err(CliError::bad(format!("{what}: {reason}"))),
     }
 }

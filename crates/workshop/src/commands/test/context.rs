@@ -11,7 +11,6 @@ use std::time::Instant;
 use loadgen::interrupt::Interrupt;
 use serde_json::Value;
 
-use super::failure::{Failure, failed};
 use super::judge::{Answer, Judged};
 use super::running::Running;
 use crate::chapters::{Chapter, Workshop};
@@ -70,9 +69,9 @@ impl<'a> Context<'a> {
     }
 
     /// A check begins: what it runs is logged under its name.
-    pub(super) fn begin(&self, name: &str) -> Result<(), Failure> {
+    pub(super) fn begin(&self, name: &str) -> Result<(), CliError> {
         let log = self.folder.join(format!("{name}.log"));
-        File::create(&log).or_else(|e| cannot_write(&log, &e))?;
+        File::create(&log).map_err(cannot_write(&log))?;
         self.log.replace(log);
         Ok(())
     }
@@ -90,15 +89,15 @@ impl<'a> Context<'a> {
     }
 
     /// A line for the log.
-    pub(super) fn note(&self, line: &str) -> Result<(), Failure> {
+    pub(super) fn note(&self, line: &str) -> Result<(), CliError> {
         let log = self.log.borrow();
-        writeln!(self.open_log()?, "{line}").or_else(|e| cannot_write(&log, &e))
+        writeln!(self.open_log()?, "{line}").map_err(cannot_write(&log))
     }
 
-    fn open_log(&self) -> Result<File, Failure> {
+    fn open_log(&self) -> Result<File, CliError> {
         let log = self.log.borrow();
         let file = File::options().append(true).create(true).open(&*log);
-        file.or_else(|e| cannot_write(&log, &e))
+        file.map_err(cannot_write(&log))
     }
 
     /// Something that is no failure, for the check's line.
@@ -116,13 +115,13 @@ impl<'a> Context<'a> {
         what: &str,
         answer: &Answer,
         judged: Judged,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CliError> {
         let Answer { word, reason, .. } = answer;
         self.note(&format!("{what} is {word}: {reason}"))?;
         match judged {
             Judged::Fine => {}
             Judged::Told => self.tell(format!("{what} is {word}")),
-            Judged::Fails => return failed(format!("{what} is {word}: {reason}")),
+            Judged::Fails => return Err(CliError::bad(format!("{what} is {word}: {reason}"))),
         }
         Ok(())
     }
@@ -146,20 +145,20 @@ impl<'a> Context<'a> {
     }
 
     /// Runs a command, its words in the log, and fails unless it succeeds.
-    pub(super) fn run(&self, command: &mut Command) -> Result<(), Failure> {
+    pub(super) fn run(&self, command: &mut Command) -> Result<(), CliError> {
         match self.wait(command, self.open_log()?)? {
             Some(0) => Ok(()),
-            code => failed(format!("{} {}", shown(command), ended(code))),
+            code => Err(CliError::bad(format!("{} {}", shown(command), ended(code)))),
         }
     }
 
     /// Runs a command; its exit code, `None` after a signal, and what it printed to standard output,
     /// which goes to the log too.
-    pub(super) fn output(&self, command: &mut Command) -> Result<(Option<i32>, String), Failure> {
+    pub(super) fn output(&self, command: &mut Command) -> Result<(Option<i32>, String), CliError> {
         let file = self.folder.join("output");
-        let out = File::create(&file).or_else(|e| cannot_write(&file, &e))?;
+        let out = File::create(&file).map_err(cannot_write(&file))?;
         let code = self.wait(command, out)?;
-        let bytes = fs::read(&file).or_else(|e| cannot_write(&file, &e))?;
+        let bytes = fs::read(&file).map_err(cannot_write(&file))?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         // JSON in one line, which `excerpt` leaves out.
         let value: Result<Value, _> = serde_json::from_str(&text);
@@ -169,17 +168,21 @@ impl<'a> Context<'a> {
 
     /// Runs a command with `--format json`; its exit code and the value, null where a run could not be
     /// carried through.
-    pub(super) fn json(&self, command: &mut Command) -> Result<(Option<i32>, Value), Failure> {
+    pub(super) fn json(&self, command: &mut Command) -> Result<(Option<i32>, Value), CliError> {
         const INVALID: i32 = 3;
         let (code, text) = self.output(command.args(["--format", "json"]))?;
         match serde_json::from_str(&text) {
             Ok(value) => Ok((code, value)),
             Err(_) if code == Some(INVALID) => Ok((code, Value::Null)),
-            Err(_) => failed(format!("{} {}, no JSON", shown(command), ended(code))),
+            Err(_) => Err(CliError::bad(format!(
+                "{} {}, no JSON",
+                shown(command),
+                ended(code)
+            ))),
         }
     }
 
-    fn wait(&self, command: &mut Command, out: File) -> Result<Option<i32>, Failure> {
+    fn wait(&self, command: &mut Command, out: File) -> Result<Option<i32>, CliError> {
         self.note(&format!("$ {}", shown(command)))?;
         let began = Instant::now();
         let mut running = Running::start(command, out, self.open_log()?)?;
@@ -190,8 +193,8 @@ impl<'a> Context<'a> {
     }
 }
 
-fn cannot_write<T>(file: &Path, error: &std::io::Error) -> Result<T, Failure> {
-    failed(format!("{} cannot be written: {error}", file.display()))
+fn cannot_write(file: &Path) -> impl FnOnce(std::io::Error) -> CliError {
+    CliError::because(format!("{} cannot be written", file.display()))
 }
 
 /// A command as one would type it, without its folder.

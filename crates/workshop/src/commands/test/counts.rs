@@ -12,7 +12,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn fail(&mut self, name: &str, reason: &str) {
+    pub(super) fn fail(&mut self, name: &str, reason: impl fmt::Display) {
         self.failures.push(format!("FAIL  {name}: {reason}"));
     }
 

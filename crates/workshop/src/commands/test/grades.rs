@@ -8,26 +8,26 @@ use serde::Deserialize;
 
 use super::answers;
 use super::context::Context;
-use super::failure::{Failure, failed};
-use super::judge::{self, Answer, Verdict};
+use super::judge::{self, Answer};
 use super::scratch::Scratch;
 use crate::chapters::Chapter;
 use crate::exercise::{self, Exercise};
+use crate::exit::{CliError, Exit};
 
 /// Grades in a row that must all be right, beside a busy core.
 const AT_LENGTH: u32 = 20;
 /// How often an invalid run is made at most.
 const ATTEMPTS: u32 = 3;
 
-pub(super) fn once(context: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn once(context: &Context<'_>) -> Result<(), CliError> {
     grades(context, 1)
 }
 
-pub(super) fn many(context: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn many(context: &Context<'_>) -> Result<(), CliError> {
     beside_a_busy_core(|| grades(context, AT_LENGTH))
 }
 
-fn grades(context: &Context<'_>, times: u32) -> Result<(), Failure> {
+fn grades(context: &Context<'_>, times: u32) -> Result<(), CliError> {
     for chapter in &context.chapters {
         // Whatever a reader has made of it, the shipped one is what must fail: it has the problem's code,
         // as a test sees to.
@@ -54,16 +54,19 @@ fn grade(
     context: &Context<'_>,
     check: &str,
     command: impl Fn() -> Command,
-) -> Result<Answer, Failure> {
+) -> Result<Answer, CliError> {
     let mut attempts = 0;
     loop {
         let (code, said) = context.json(&mut command())?;
-        let answer = answers::grade(&said)?;
+        let answer = answers::judged(&said)?;
         attempts += 1;
-        if code != Some(answer.verdict.code()) {
-            return failed(format!("`{check}` is {} with code {code:?}", answer.word));
+        if code != Some(answer.verdict.code().into()) {
+            return Err(CliError::bad(format!(
+                "`{check}` is {} with code {code:?}",
+                answer.word
+            )));
         }
-        if answer.verdict != Verdict::Invalid || attempts == ATTEMPTS {
+        if answer.verdict != Exit::Invalid || attempts == ATTEMPTS {
             return Ok(answer);
         }
     }
@@ -83,7 +86,7 @@ fn beside_a_busy_core<T>(work: impl FnOnce() -> T) -> T {
     })
 }
 
-pub(super) fn cheats(context: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn cheats(context: &Context<'_>) -> Result<(), CliError> {
     let scratch = Scratch::copy(context)?;
     for chapter in &context.chapters {
         for (cheat, code) in edited(chapter)? {
@@ -122,16 +125,19 @@ struct Edit {
 }
 
 /// The chapter's cheats, each with the problem's code so edited.
-fn edited(chapter: &Chapter) -> Result<Vec<(Cheat, String)>, Failure> {
+fn edited(chapter: &Chapter) -> Result<Vec<(Cheat, String)>, CliError> {
     let problem = exercise::read(&chapter.source("problem"))?;
     let text = exercise::read(&chapter.folder.join("cheats.toml"))?;
     let Cheats { cheats } = toml::from_str(&text)
-        .or_else(|error| failed(format!("cheats.toml is not understood: {error}")))?;
+        .map_err(|error| CliError::bad(format!("cheats.toml is not understood: {error}")))?;
     let edit = |cheat: Cheat| {
         let mut code = problem.clone();
         for Edit { old, new } in &cheat.edits {
             if !code.contains(old.as_str()) {
-                return failed(format!("`{}`: problem.rs has no `{old}`", cheat.name));
+                return Err(CliError::bad(format!(
+                    "`{}`: problem.rs has no `{old}`",
+                    cheat.name
+                )));
             }
             code = code.replace(old, new);
         }

@@ -2,37 +2,18 @@
 
 use measurement::outcome::MISSED;
 
+use crate::exit::Exit;
+
 /// What `check` or `prove` found, as much of it as decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
-    pub(super) verdict: Verdict,
+    /// Good, bad or invalid.
+    pub(super) verdict: Exit,
     /// The verdict's own word.
     pub(super) word: String,
     pub(super) reason: String,
     /// What did not hold.
     pub(super) broken: Vec<Broken>,
-}
-
-/// The verdict of a grade or a proof.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// Passed or proved.
-    Good,
-    /// Failed, refuted or inconclusive.
-    Bad,
-    /// The run says nothing about the code.
-    Invalid,
-}
-
-impl Verdict {
-    /// The exit code that goes with it.
-    pub(super) fn code(self) -> i32 {
-        match self {
-            Self::Good => 0,
-            Self::Bad => 1,
-            Self::Invalid => 3,
-        }
-    }
 }
 
 /// What did not hold, by what it takes to break it.
@@ -61,9 +42,9 @@ pub(super) enum Judged {
 pub(super) fn of_shipped(answer: &Answer) -> Judged {
     match answer.verdict {
         _ if answer.broken.contains(&Broken::Contract) => Judged::Fails,
-        Verdict::Bad if answer.broken.contains(&Broken::RootCause) => Judged::Fine,
-        Verdict::Invalid => Judged::Told,
-        Verdict::Good | Verdict::Bad => Judged::Fails,
+        Exit::Bad if answer.broken.contains(&Broken::RootCause) => Judged::Fine,
+        Exit::Invalid => Judged::Told,
+        _ => Judged::Fails,
     }
 }
 
@@ -71,19 +52,19 @@ pub(super) fn of_shipped(answer: &Answer) -> Judged {
 pub(super) fn of_solution(answer: &Answer) -> Judged {
     match answer.verdict {
         _ if answer.broken.contains(&Broken::Contract) => Judged::Fails,
-        Verdict::Good => Judged::Fine,
-        Verdict::Invalid => Judged::Told,
-        Verdict::Bad => unless_by_noise(answer),
+        Exit::Good => Judged::Fine,
+        Exit::Invalid => Judged::Told,
+        _ => unless_by_noise(answer),
     }
 }
 
 /// An edit that fixes nothing has to fail, with this word in the reason.
 pub(super) fn of_cheat(answer: &Answer, word: &str) -> Judged {
     match answer.verdict {
-        Verdict::Bad if answer.reason.to_lowercase().contains(word) => Judged::Fine,
-        Verdict::Bad => unless_by_noise(answer),
-        Verdict::Invalid => Judged::Told,
-        Verdict::Good => Judged::Fails,
+        Exit::Bad if answer.reason.to_lowercase().contains(word) => Judged::Fine,
+        Exit::Bad => unless_by_noise(answer),
+        Exit::Invalid => Judged::Told,
+        _ => Judged::Fails,
     }
 }
 
@@ -111,7 +92,7 @@ fn unless_by_noise(answer: &Answer) -> Judged {
 mod tests {
     use super::*;
 
-    fn answer(verdict: Verdict, broken: &[Broken]) -> Answer {
+    fn answer(verdict: Exit, broken: &[Broken]) -> Answer {
         Answer {
             verdict,
             word: String::new(),
@@ -120,11 +101,11 @@ mod tests {
         }
     }
 
-    const NOISE: [(Verdict, &[Broken]); 4] = [
-        (Verdict::Invalid, &[]),
-        (Verdict::Invalid, &[Broken::RootCause]),
-        (Verdict::Invalid, &[Broken::Ratio]),
-        (Verdict::Bad, &[Broken::Ratio, Broken::Ratio]),
+    const NOISE: [(Exit, &[Broken]); 4] = [
+        (Exit::Invalid, &[]),
+        (Exit::Invalid, &[Broken::RootCause]),
+        (Exit::Invalid, &[Broken::Ratio]),
+        (Exit::Bad, &[Broken::Ratio, Broken::Ratio]),
     ];
 
     #[test]
@@ -134,34 +115,34 @@ mod tests {
             assert_eq!(of_solution(&answer), Judged::Told, "{answer:?}");
             assert_eq!(of_cheat(&answer, "panic"), Judged::Told, "{answer:?}");
         }
-        assert_eq!(of_solution(&answer(Verdict::Good, &[])), Judged::Fine);
+        assert_eq!(of_solution(&answer(Exit::Good, &[])), Judged::Fine);
     }
 
     #[test]
     fn a_wrong_count_or_answer_always_fails_a_solution() {
         for broken in [Broken::Contract, Broken::RootCause, Broken::Count] {
             for more in [&[broken][..], &[broken, Broken::Ratio]] {
-                let answer = answer(Verdict::Bad, more);
+                let answer = answer(Exit::Bad, more);
                 assert_eq!(of_solution(&answer), Judged::Fails, "{answer:?}");
             }
         }
-        let wrong = answer(Verdict::Invalid, &[Broken::Contract]);
+        let wrong = answer(Exit::Invalid, &[Broken::Contract]);
         assert_eq!(of_solution(&wrong), Judged::Fails);
         // Why it did not hold is not known.
-        assert_eq!(of_solution(&answer(Verdict::Bad, &[])), Judged::Fails);
+        assert_eq!(of_solution(&answer(Exit::Bad, &[])), Judged::Fails);
     }
 
     #[test]
     fn a_shipped_exercise_fails_for_its_root_cause_and_nothing_else() {
-        let both = answer(Verdict::Bad, &[Broken::RootCause, Broken::Ratio]);
+        let both = answer(Exit::Bad, &[Broken::RootCause, Broken::Ratio]);
         assert_eq!(of_shipped(&both), Judged::Fine);
-        assert_eq!(of_shipped(&answer(Verdict::Invalid, &[])), Judged::Told);
+        assert_eq!(of_shipped(&answer(Exit::Invalid, &[])), Judged::Told);
         for (verdict, broken) in [
-            (Verdict::Good, &[][..]),
-            (Verdict::Bad, &[Broken::Ratio]),
-            (Verdict::Bad, &[Broken::Count]),
-            (Verdict::Bad, &[Broken::Contract, Broken::RootCause]),
-            (Verdict::Invalid, &[Broken::Contract]),
+            (Exit::Good, &[][..]),
+            (Exit::Bad, &[Broken::Ratio]),
+            (Exit::Bad, &[Broken::Count]),
+            (Exit::Bad, &[Broken::Contract, Broken::RootCause]),
+            (Exit::Invalid, &[Broken::Contract]),
         ] {
             let answer = answer(verdict, broken);
             assert_eq!(of_shipped(&answer), Judged::Fails, "{answer:?}");
@@ -170,10 +151,10 @@ mod tests {
 
     #[test]
     fn a_cheat_fails_with_its_reason() {
-        let memory = answer(Verdict::Bad, &[Broken::Count]);
+        let memory = answer(Exit::Bad, &[Broken::Count]);
         assert_eq!(of_cheat(&memory, "peak memory"), Judged::Fine);
         assert_eq!(of_cheat(&memory, "threads"), Judged::Fails);
-        let passed = answer(Verdict::Good, &[]);
+        let passed = answer(Exit::Good, &[]);
         assert_eq!(of_cheat(&passed, "peak memory"), Judged::Fails);
     }
 

@@ -5,9 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::exit::CliError;
 use loadgen::interrupt::Interrupt;
-
-use super::failure::{Failure, failed};
 
 /// No single command of a check takes so long unless it hangs.
 const TIMEOUT: Duration = Duration::from_secs(20 * 60);
@@ -24,7 +23,7 @@ pub(super) struct Running {
 impl Running {
     /// Starts `command` without standard input, its standard error in `log` and its standard output
     /// in `out`.
-    pub(super) fn start(command: &mut Command, out: File, log: File) -> Result<Self, Failure> {
+    pub(super) fn start(command: &mut Command, out: File, log: File) -> Result<Self, CliError> {
         let name = Path::new(command.get_program()).file_name();
         let name = name.unwrap_or_default().to_string_lossy().into_owned();
         command.stdin(Stdio::null()).stdout(out).stderr(log);
@@ -33,27 +32,32 @@ impl Running {
         std::os::unix::process::CommandExt::process_group(command, 0);
         match command.spawn() {
             Ok(child) => Ok(Self { child, name }),
-            Err(error) => failed(format!("{name} cannot be run: {error}")),
+            Err(error) => Err(CliError::bad(format!("{name} cannot be run: {error}"))),
         }
     }
 
     /// Waits for its end, or ends it when the reader or the clock says so.
-    pub(super) fn wait(&mut self, interrupt: &Interrupt) -> Result<ExitStatus, Failure> {
+    pub(super) fn wait(&mut self, interrupt: &Interrupt) -> Result<ExitStatus, CliError> {
         let began = Instant::now();
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => return Ok(status),
                 Ok(None) => {}
-                Err(error) => return failed(format!("{} was lost: {error}", self.name)),
+                Err(error) => {
+                    return Err(CliError::bad(format!("{} was lost: {error}", self.name)));
+                }
             }
             if interrupt.is_set() {
                 self.end();
-                return Err(Failure::Interrupted);
+                return Err(CliError::interrupted());
             }
             if began.elapsed() > TIMEOUT {
                 self.end();
                 let minutes = TIMEOUT.as_secs() / 60;
-                return failed(format!("{} ran for over {minutes} minutes", self.name));
+                return Err(CliError::bad(format!(
+                    "{} ran for over {minutes} minutes",
+                    self.name
+                )));
             }
             std::thread::sleep(LOOK_AGAIN);
         }

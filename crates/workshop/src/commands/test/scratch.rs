@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::SystemTime;
 
 use super::context::Context;
-use super::failure::{Failure, failed};
 use crate::chapters::Chapter;
+use crate::exit::CliError;
 
 /// What cargo and `check` read.
 const PARTS: [&str; 5] = [".cargo", "Cargo.toml", "Cargo.lock", "chapters", "crates"];
@@ -24,7 +24,7 @@ pub(super) struct Scratch<'a> {
 
 impl<'a> Scratch<'a> {
     /// Always in the same place, so that what is compiled there is found again.
-    pub(super) fn copy(context: &'a Context<'a>) -> Result<Self, Failure> {
+    pub(super) fn copy(context: &'a Context<'a>) -> Result<Self, CliError> {
         let scratch = Self {
             context,
             folder: context.folder.join("scratch"),
@@ -35,13 +35,13 @@ impl<'a> Scratch<'a> {
                 &context.workshop.root().join(part),
                 &scratch.folder.join(part),
             )
-            .or_else(|e| failed(format!("{part} cannot be copied: {e}")))?;
+            .map_err(|e| CliError::bad(format!("{part} cannot be copied: {e}")))?;
         }
         Ok(scratch)
     }
 
     /// Makes `code` the chapter's exercise.
-    pub(super) fn put(&self, chapter: &Chapter, code: &str) -> Result<(), Failure> {
+    pub(super) fn put(&self, chapter: &Chapter, code: &str) -> Result<(), CliError> {
         let file = self.context.workshop.shown(&chapter.source("exercise"));
         let file = self.folder.join(file);
         // What is the same already keeps its time, and is not compiled again.
@@ -49,7 +49,7 @@ impl<'a> Scratch<'a> {
             return Ok(());
         }
         fs::write(&file, code)
-            .or_else(|error| failed(format!("the exercise cannot be written: {error}")))
+            .map_err(|error| CliError::bad(format!("the exercise cannot be written: {error}")))
     }
 
     /// `cargo workshop WORDS` in the copy.

@@ -4,22 +4,22 @@ use std::path::Path;
 
 use super::answers;
 use super::context::Context;
-use super::failure::{Failure, failed};
+use crate::exit::CliError;
 
-pub(super) fn same_twice(context: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn same_twice(context: &Context<'_>) -> Result<(), CliError> {
     let folder = folder(context)?;
     let full = branches(context, &folder.path().join("full"), "")?;
     let shallow = branches(context, &folder.path().join("shallow"), "--depth 1")?;
     if full.is_empty() {
-        return failed("no chapter has steps");
+        return Err(CliError::bad("no chapter has steps"));
     }
     if shallow != full {
-        return failed("a shallow clone gives other commits");
+        return Err(CliError::bad("a shallow clone gives other commits"));
     }
     Ok(())
 }
 
-pub(super) fn compile(context: &Context<'_>) -> Result<(), Failure> {
+pub(super) fn compile(context: &Context<'_>) -> Result<(), CliError> {
     let folder = folder(context)?;
     let clone = folder.path().join("full");
     // Not the reader's, for which cargo would take what is compiled here.
@@ -36,9 +36,9 @@ pub(super) fn compile(context: &Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn folder(context: &Context<'_>) -> Result<tempfile::TempDir, Failure> {
+fn folder(context: &Context<'_>) -> Result<tempfile::TempDir, CliError> {
     tempfile::tempdir_in(&context.folder)
-        .or_else(|error| failed(format!("no folder can be made: {error}")))
+        .map_err(|error| CliError::bad(format!("no folder can be made: {error}")))
 }
 
 /// Clones what is committed, and writes the branches there.
@@ -46,7 +46,7 @@ fn branches(
     context: &Context<'_>,
     clone: &Path,
     options: &str,
-) -> Result<Vec<(u32, Vec<String>)>, Failure> {
+) -> Result<Vec<(u32, Vec<String>)>, CliError> {
     let mut git = context.command("git", &format!("clone --quiet {options}"));
     context.run(git.arg(url(context.workshop.root())).arg(clone))?;
     let (_, said) = context.json(context.own("steps").current_dir(clone))?;
