@@ -1,5 +1,6 @@
 //! Compiles a chapter with cargo: its progress on the terminal, the compiler's errors kept.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -154,8 +155,13 @@ pub(crate) fn for_a_machine(
     Ok((build(&chapter.package())?, build("guest")?))
 }
 
+/// The cargo that runs this program, or the one on the PATH.
+pub(crate) fn program() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
 fn cargo(workshop: &Workshop, package: &str) -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = Command::new(program());
     cargo.current_dir(workshop.root()).args([
         "build",
         "--message-format=json",

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use analysis::grade::{Grade, GradeKind};
-use analysis::verdict::{Verdict, VerdictKind};
+use analysis::grade::GradeKind;
+use analysis::verdict::VerdictKind;
 use serde::{Deserialize, Serialize};
 
 use crate::chapters::{Chapter, Workshop};
@@ -38,12 +38,7 @@ pub(crate) struct ChapterProgress {
 /// A check of the exercise.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Check {
-    /// Passed, failed or invalid.
     pub(crate) kind: GradeKind,
-    /// Why, in a sentence.
-    pub(crate) reason: String,
-    /// When, UTC.
-    pub(crate) at: String,
     /// SHA-256 of the exercise that was checked: an edit since makes it stale.
     pub(crate) exercise: String,
 }
@@ -51,36 +46,25 @@ pub(crate) struct Check {
 /// A proof of the chapter's claim.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Proof {
-    /// Proved, inconclusive, refuted or invalid.
     pub(crate) kind: VerdictKind,
-    /// Why, in a sentence.
-    pub(crate) reason: String,
-    /// When, UTC.
-    pub(crate) at: String,
 }
 
 /// Remembers how a check of the exercise ended. Never fails: a result that
 /// cannot be remembered is a result all the same.
-pub(crate) fn remember_check(workshop: &Workshop, chapter: &Chapter, grade: &Grade) {
+pub(crate) fn remember_check(workshop: &Workshop, chapter: &Chapter, kind: GradeKind) {
     let text = Exercise::read(chapter).ok().and_then(|e| e.text);
     remember(workshop, chapter.number, |progress| {
         progress.check = Some(Check {
-            kind: grade.kind,
-            reason: grade.reason.clone(),
-            at: bench::provenance::now(),
+            kind,
             exercise: bench::provenance::digest(&text.unwrap_or_default()),
         });
     });
 }
 
 /// Remembers how a proof ended. Never fails, as [`remember_check`].
-pub(crate) fn remember_proof(workshop: &Workshop, chapter: &Chapter, verdict: &Verdict) {
+pub(crate) fn remember_proof(workshop: &Workshop, chapter: &Chapter, kind: VerdictKind) {
     remember(workshop, chapter.number, |progress| {
-        progress.proof = Some(Proof {
-            kind: verdict.kind,
-            reason: verdict.reason.clone(),
-            at: bench::provenance::now(),
-        });
+        progress.proof = Some(Proof { kind });
     });
 }
 

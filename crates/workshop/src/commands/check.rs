@@ -65,7 +65,7 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
         Err(CompileError::Cargo(error)) => return Err(error),
     };
     if variant == EXERCISE {
-        progress_file::remember_check(&workshop, &chapter, &grade);
+        progress_file::remember_check(&workshop, &chapter, grade.kind);
     }
     match format {
         Format::Json => json::print(&Report {

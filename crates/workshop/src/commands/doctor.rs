@@ -21,7 +21,7 @@ pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     let tools = Tools::of(&workshop);
     let users = most_users(&workshop);
     let findings: Vec<Finding> = [
-        programs::rust(workshop.root()),
+        programs::rust(workshop.root()).into(),
         machine::look(),
         counters::look(),
         limits::look(users),

@@ -78,7 +78,7 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         let report = write(&folder, &measured)?;
         let analysis = measured.capture.analysis();
         if options.variant == SOLUTION {
-            progress_file::remember_proof(&workshop, chapter, &analysis.verdict);
+            progress_file::remember_proof(&workshop, chapter, analysis.verdict.kind);
         }
         let record = &measured.capture.record;
         let proved = Proved {

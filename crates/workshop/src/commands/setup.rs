@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 
-use self::install::{Done, Failed};
+use self::install::Done;
 use crate::chapters::Workshop;
 use crate::cli::Tool;
 use crate::exit::{CliError, Exit};
@@ -35,15 +35,12 @@ pub(crate) fn run(named: &[Tool]) -> Result<Exit, CliError> {
         let began = Instant::now();
         let name = name(&tools, tool);
         match install(&tools, tool) {
-            Ok(Done::There(what)) => println!("{name:<15} {what}"),
+            Ok(Done::There) => println!("{name:<15} there already"),
             Ok(Done::Installed) => {
                 println!("{name:<15} installed in {} s", began.elapsed().as_secs());
             }
             Ok(Done::Skipped(why)) => println!("{name:<15} left out: {why}"),
-            Err(Failed { sentence, tail }) => {
-                if !tail.is_empty() {
-                    eprintln!("{tail}");
-                }
+            Err(sentence) => {
                 println!("{name:<15} MISSING: {sentence}");
                 // Few need a kernel, which comes from the distribution.
                 if tool != Tool::Kernel || !named.is_empty() {
@@ -55,7 +52,7 @@ pub(crate) fn run(named: &[Tool]) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-fn install(tools: &Tools, tool: Tool) -> Result<Done, Failed> {
+fn install(tools: &Tools, tool: Tool) -> Result<Done, CliError> {
     match tool {
         Tool::K6 => from_source::k6(tools),
         Tool::Mdbook => from_source::mdbook(tools),
@@ -90,11 +87,8 @@ fn lock(tools: &Tools) -> Result<File, CliError> {
     }
     let left = std::fs::read_dir(&tools.folder).map_err(refused)?;
     for entry in left.flatten() {
-        if entry
-            .file_name()
-            .to_string_lossy()
-            .starts_with(install::PARTIAL)
-        {
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with(install::PARTIAL) {
             // Leftovers that cannot be removed are in nobody's way.
             let _ = std::fs::remove_dir_all(entry.path());
         }

@@ -84,7 +84,7 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, CliError> 
         ..
     } in chosen
     {
-        let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        let output = Command::new(compile::program())
             .current_dir(workshop.root())
             .args(["run", "--quiet", "--package", package, "--example"])
             .args(*arguments)

@@ -34,23 +34,16 @@ fn finding(counter: &str, count: usize, usable: Usable) -> Finding {
         Some(quota) => format!("{} CPUs for the time of {quota:.1}", usable.cpus),
         None => format!("{} CPUs", usable.cpus),
     };
-    match usable.judge(count) {
-        Judged::Right => Finding::ok(name, found),
-        Judged::TooFew => Finding::note(
-            name,
-            format!("{found}, which is wrong: too few"),
-            format!(
-                "this process may use {may}; who starts as many workers leaves some idle: chapter 6"
-            ),
-        ),
-        Judged::TooMany => Finding::note(
-            name,
-            format!("{found}, which is wrong: too many"),
-            format!(
-                "this process may use {may}; who starts as many workers is throttled: chapter 6"
-            ),
-        ),
-    }
+    let (wrong, consequence) = match usable.judge(count) {
+        Judged::Right => return Finding::ok(name, found),
+        Judged::TooFew => ("few", "leaves some idle"),
+        Judged::TooMany => ("many", "is throttled"),
+    };
+    Finding::note(
+        name,
+        format!("{found}, which is wrong: too {wrong}"),
+        format!("this process may use {may}; who starts as many workers {consequence}: chapter 6"),
+    )
 }
 
 #[cfg(test)]

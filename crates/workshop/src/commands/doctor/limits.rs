@@ -11,8 +11,8 @@ const BESIDE: u64 = 100;
 pub(super) fn look(users: u32) -> Vec<Finding> {
     vec![
         open_files(u64::from(users) + BESIDE),
-        port(8080, "the service"),
-        port(6060, "profiles and counters"),
+        port("port 8080", 8080, "the service"),
+        port("port 6060", 6060, "profiles and counters"),
     ]
 }
 
@@ -34,12 +34,7 @@ fn open_files(needed: u64) -> Finding {
 }
 
 /// Tried and let go: nobody else can tell whether a port is free.
-fn port(number: u16, whose: &str) -> Finding {
-    let name = if number == 8080 {
-        "port 8080"
-    } else {
-        "port 6060"
-    };
+fn port(name: &'static str, number: u16, whose: &str) -> Finding {
     match TcpListener::bind((Ipv4Addr::LOCALHOST, number)) {
         Ok(_) => Finding::ok(name, format!("free for {whose}")),
         Err(error) => Finding::note(

@@ -17,7 +17,7 @@ pub(super) fn look() -> Vec<Finding> {
     ];
     findings.extend(here.governor.as_deref().map(governor));
     findings.push(memory(here.memory_mib));
-    findings.extend(tick().map(sampling));
+    findings.extend(tick());
     findings
 }
 
@@ -73,25 +73,20 @@ fn memory(mib: u64) -> Finding {
 }
 
 /// What `/proc/sys/kernel/osrelease` names, as distributions ship it under `/boot`.
-fn tick() -> Option<u32> {
+fn tick() -> Option<Finding> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
     let config = std::fs::read_to_string(format!("/boot/config-{}", release.trim())).ok()?;
-    tick_in(&config)
+    let tick = tick_in(&config)?;
+    Some(Finding::ok(
+        "kernel tick",
+        format!("{tick} Hz: CPU profiles get at most {tick} samples a second of CPU time"),
+    ))
 }
 
 fn tick_in(config: &str) -> Option<u32> {
-    config
-        .lines()
-        .find_map(|line| line.strip_prefix("CONFIG_HZ="))?
-        .parse()
-        .ok()
-}
-
-fn sampling(tick: u32) -> Finding {
-    Finding::ok(
-        "kernel tick",
-        format!("{tick} Hz: CPU profiles get at most {tick} samples a second of CPU time"),
-    )
+    let mut lines = config.lines();
+    let hertz = lines.find_map(|line| line.strip_prefix("CONFIG_HZ="))?;
+    hertz.parse().ok()
 }
 
 #[cfg(test)]

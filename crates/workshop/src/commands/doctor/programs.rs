@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::finding::{Finding, State};
+use crate::compile;
 use crate::regions::Parts;
 use crate::tools::{self, Tools};
 
@@ -12,30 +13,22 @@ const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
 
 /// What nothing works without, as it answers in the workshop's folder: a
 /// toolchain file may choose another there.
-pub(super) fn rust(root: &Path) -> Vec<Finding> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+pub(super) fn rust(root: &Path) -> [Finding; 2] {
     let versions = [
         ("rustc", bench::provenance::rustc_version(root)),
-        ("cargo", tools::version(Path::new(&cargo), ["--version"])),
+        ("cargo", tools::version(compile::program(), ["--version"])),
     ];
-    versions
-        .into_iter()
-        .map(|(name, version)| match version {
-            Some(version) if at_least(&version, RUST) => Finding::ok(name, version),
-            Some(version) => Finding::new(
-                name,
-                State::Required,
-                version,
-                format!("{RUST} or newer is needed: rustup update"),
+    versions.map(|(name, version)| {
+        let (found, remedy) = match version {
+            Some(version) if at_least(&version, RUST) => return Finding::ok(name, version),
+            Some(version) => (version, format!("{RUST} or newer is needed: rustup update")),
+            None => (
+                "not there".to_owned(),
+                "install Rust from https://rustup.rs".to_owned(),
             ),
-            None => Finding::new(
-                name,
-                State::Required,
-                "not there",
-                "install Rust from https://rustup.rs",
-            ),
-        })
-        .collect()
+        };
+        Finding::new(name, State::Required, found, remedy)
+    })
 }
 
 /// What single commands need.
@@ -104,9 +97,10 @@ fn locust(tools: &Tools) -> Finding {
 
 fn pinned(name: &'static str, version: Option<String>, pin: &str, remedy: &str) -> Finding {
     match version {
-        Some(version) if version == pin => Finding::ok(name, version),
-        Some(version) => Finding::note(name, format!("{version}, not the pinned {pin}"), remedy),
-        None => Finding::missing(name, remedy),
+        Some(version) if version != pin => {
+            Finding::note(name, format!("{version}, not the pinned {pin}"), remedy)
+        }
+        version => found(name, version, remedy),
     }
 }
 
@@ -143,14 +137,7 @@ fn perf() -> Finding {
         );
     };
     let counted = Command::new("perf")
-        .args([
-            "stat",
-            "--field-separator",
-            ",",
-            "--event",
-            "instructions",
-            "true",
-        ])
+        .args("stat --field-separator , --event instructions true".split(' '))
         .stdin(Stdio::null())
         .output();
     let counts = counted.is_ok_and(|said| {

@@ -2,16 +2,18 @@
 
 use std::process::Command;
 
-use super::install::{Done, Failed, call, partial, put};
+use super::install::{Done, call, partial, put};
+use crate::compile;
+use crate::exit::CliError;
 use crate::tools::{self, Tools};
 
 /// k6 by `go install`.
-pub(super) fn k6(tools: &Tools) -> Result<Done, Failed> {
+pub(super) fn k6(tools: &Tools) -> Result<Done, CliError> {
     if tools.k6_version().as_deref() == Some(tools::K6) {
-        return Ok(Done::There("there already".to_owned()));
+        return Ok(Done::There);
     }
     let Some((go, _)) = tools::go() else {
-        return Err(Failed::because(
+        return Err(CliError::bad(
             "k6 is built with Go, and there is none: install Go from https://go.dev/dl (1.25 or \
              newer), then run `cargo workshop setup k6`",
         ));
@@ -36,14 +38,13 @@ pub(super) fn k6(tools: &Tools) -> Result<Done, Failed> {
 }
 
 /// mdBook by `cargo install`.
-pub(super) fn mdbook(tools: &Tools) -> Result<Done, Failed> {
+pub(super) fn mdbook(tools: &Tools) -> Result<Done, CliError> {
     if tools.mdbook_version().as_deref() == Some(tools::MDBOOK) {
-        return Ok(Done::There("there already".to_owned()));
+        return Ok(Done::There);
     }
     let folder = partial(tools)?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     call(
-        Command::new(cargo)
+        Command::new(compile::program())
             .args(["install", "--locked", "--quiet", "mdbook"])
             .args(["--version", tools::MDBOOK, "--profile", "dev"])
             .arg("--root")

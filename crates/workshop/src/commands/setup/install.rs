@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
+use crate::exit::CliError;
 use crate::tools::Tools;
 
 /// How a folder's name begins in which something is being installed.
@@ -14,72 +15,56 @@ pub(super) const PARTIAL: &str = "partial-";
 /// How an installation ended well.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// It was there already; what exactly.
-    There(String),
+    /// It was there already.
+    There,
     /// It is now.
     Installed,
     /// There is nothing to install; why.
-    Skipped(String),
-}
-
-/// Why a tool is not there.
-#[derive(Debug)]
-pub(super) struct Failed {
-    /// What, and what to do.
-    pub(super) sentence: String,
-    /// The last lines of the program that failed.
-    pub(super) tail: String,
-}
-
-impl Failed {
-    pub(super) fn because(sentence: impl Into<String>) -> Self {
-        Self {
-            sentence: sentence.into(),
-            tail: String::new(),
-        }
-    }
+    Skipped(&'static str),
 }
 
 /// A folder in `.tools/` that goes with the value.
-pub(super) fn partial(tools: &Tools) -> Result<TempDir, Failed> {
+pub(super) fn partial(tools: &Tools) -> Result<TempDir, CliError> {
     tempfile::Builder::new()
         .prefix(PARTIAL)
         .tempdir_in(&tools.folder)
-        .map_err(|error| not_written(&tools.folder, &error))
+        .map_err(not_written(&tools.folder))
 }
 
 /// Puts a finished file in its place.
-pub(super) fn put(from: &Path, to: &Path) -> Result<(), Failed> {
+pub(super) fn put(from: &Path, to: &Path) -> Result<(), CliError> {
     let moved = to
         .parent()
         .map_or(Ok(()), std::fs::create_dir_all)
         .and_then(|()| std::fs::rename(from, to));
-    moved.map_err(|error| not_written(to, &error))
+    moved.map_err(not_written(to))
 }
 
-pub(super) fn not_written(file: &Path, error: &std::io::Error) -> Failed {
-    Failed::because(format!(
-        "{} cannot be written ({error}): free some space or mend the folder's permissions",
-        file.display()
-    ))
+pub(super) fn not_written(file: &Path) -> impl FnOnce(std::io::Error) -> CliError {
+    move |error| {
+        CliError::bad(format!(
+            "{} cannot be written ({error}): free some space or mend the folder's permissions",
+            file.display()
+        ))
+    }
 }
 
 /// Runs a program to its end. `doing` tells the reader what takes so long,
 /// `remedy` what to do when it fails.
-pub(super) fn call(command: &mut Command, doing: &str, remedy: &str) -> Result<(), Failed> {
+pub(super) fn call(command: &mut Command, doing: &str, remedy: &str) -> Result<(), CliError> {
     eprintln!("{doing} …");
     let said = command
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| Failed::because(format!("{doing} failed ({error}): {remedy}")))?;
+        .map_err(|error| CliError::bad(format!("{doing} failed ({error}): {remedy}")))?;
     if said.status.success() {
         return Ok(());
     }
     let output =
         String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
     let lines: Vec<&str> = output.lines().collect();
-    Err(Failed {
-        sentence: format!("{doing} failed; the end of its output is above: {remedy}"),
-        tail: lines[lines.len().saturating_sub(15)..].join("\n"),
-    })
+    eprintln!("{}", lines[lines.len().saturating_sub(15)..].join("\n"));
+    Err(CliError::bad(format!(
+        "{doing} failed; the end of its output is above: {remedy}"
+    )))
 }

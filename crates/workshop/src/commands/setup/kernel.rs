@@ -5,28 +5,28 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::install::{Done, Failed, call, partial, put};
+use super::install::{Done, call, partial, put};
+use crate::exit::CliError;
 use crate::tools::{self, Tools};
 
 /// Packages that depend on the newest kernel for virtual machines: Debian's, and Ubuntu's.
 const NEWEST: [&str; 2] = ["linux-image-cloud-amd64", "linux-image-virtual"];
 
 /// By `apt-get download` and `dpkg-deb`.
-pub(super) fn kernel(tools: &Tools) -> Result<Done, Failed> {
+pub(super) fn kernel(tools: &Tools) -> Result<Done, CliError> {
     if tools.kernel().is_file() {
-        return Ok(Done::There("there already".to_owned()));
+        return Ok(Done::There);
     }
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Ok(Done::Skipped(
-            "only Linux on x86-64 runs the machine with several NUMA nodes".to_owned(),
+            "only Linux on x86-64 runs the machine with several NUMA nodes",
         ));
     }
     let package = NEWEST.iter().find_map(|newest| image_of(newest));
     let (Some(package), Some(_)) = (package, tools::on_path("dpkg-deb")) else {
         return Ok(Done::Skipped(
             "it comes from Debian's or Ubuntu's packages (apt-get update, if this is one); name a \
-             kernel of your own with WORKSHOP_KERNEL=/boot/vmlinuz-…"
-                .to_owned(),
+             kernel of your own with WORKSHOP_KERNEL=/boot/vmlinuz-…",
         ));
     };
     let folder = partial(tools)?;
@@ -51,7 +51,7 @@ pub(super) fn kernel(tools: &Tools) -> Result<Done, Failed> {
         "the package may be damaged: run `cargo workshop setup kernel` again",
     )?;
     let kernel = file_in(&unpacked.join("boot"), |name| name.starts_with("vmlinuz"))
-        .ok_or_else(|| Failed::because(format!("{package} holds no kernel")))?;
+        .ok_or_else(|| CliError::bad(format!("{package} holds no kernel")))?;
     put(&kernel, &tools.kernel())?;
     Ok(Done::Installed)
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::judge::{Answer, Judged};
 use super::running::Running;
 use crate::chapters::{Chapter, Workshop};
+use crate::compile;
 use crate::exit::CliError;
 use crate::tools::Tools;
 
@@ -128,7 +129,7 @@ impl<'a> Context<'a> {
 
     /// `cargo WORDS` in the workshop.
     pub(super) fn cargo(&self, words: &str) -> Command {
-        self.command(std::env::var_os("CARGO").unwrap_or("cargo".into()), words)
+        self.command(compile::program(), words)
     }
 
     /// `cargo workshop WORDS`, this very program.

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::exit::CliError;
 use loadgen::interrupt::Interrupt;
+
+use crate::exit::CliError;
 
 /// No single command of a check takes so long unless it hangs.
 const TIMEOUT: Duration = Duration::from_secs(20 * 60);

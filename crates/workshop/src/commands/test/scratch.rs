@@ -35,7 +35,7 @@ impl<'a> Scratch<'a> {
                 &context.workshop.root().join(part),
                 &scratch.folder.join(part),
             )
-            .map_err(|e| CliError::bad(format!("{part} cannot be copied: {e}")))?;
+            .map_err(CliError::because(format!("{part} cannot be copied")))?;
         }
         Ok(scratch)
     }

@@ -37,8 +37,7 @@ pub(super) fn compile(context: &Context<'_>) -> Result<(), CliError> {
 }
 
 fn folder(context: &Context<'_>) -> Result<tempfile::TempDir, CliError> {
-    tempfile::tempdir_in(&context.folder)
-        .map_err(|error| CliError::bad(format!("no folder can be made: {error}")))
+    tempfile::tempdir_in(&context.folder).map_err(CliError::because("no folder can be made"))
 }
 
 /// Clones what is committed, and writes the branches there.
