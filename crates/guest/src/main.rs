@@ -44,16 +44,9 @@ mod linux {
         };
         prepare()?;
         let processors = thread::available_parallelism()?.get();
-        println!("\n@machine {processors}");
-
         let mut service = start(variant, texts)?;
         ask(processors * number(connections)?, number(requests)?)?;
         println!("\n@placement {}", get("/debug/placement")?);
-        for line in get("/metrics")?.lines() {
-            if line.starts_with("data_") {
-                println!("@metric {line}");
-            }
-        }
         println!("@resident {}", resident(&service)?);
         service.kill()?;
         println!("@done");

@@ -34,23 +34,8 @@ fn there_are(known: &[u32]) -> String {
     }
 }
 
-/// A whole number; `such_as` is one that makes sense.
-pub(crate) fn whole(
-    range: RangeInclusive<u32>,
-    such_as: &'static str,
-) -> impl Fn(&str) -> Result<u32, String> + Clone {
-    within(range, such_as)
-}
-
-/// A number with or without a fraction; `such_as` is one that makes sense.
-pub(crate) fn number(
-    range: RangeInclusive<f64>,
-    such_as: &'static str,
-) -> impl Fn(&str) -> Result<f64, String> + Clone {
-    within(range, such_as)
-}
-
-fn within<T: FromStr + PartialOrd + Display + Clone>(
+/// A number within bounds; `such_as` is one that makes sense.
+pub(crate) fn number<T: FromStr + PartialOrd + Display + Clone>(
     range: RangeInclusive<T>,
     such_as: &'static str,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {

@@ -12,10 +12,8 @@ pub(crate) struct Workshop {
     root: PathBuf,
 }
 
-/// One chapter's folder.
 #[derive(Debug, Clone)]
 pub(crate) struct Chapter {
-    /// Its number, as in `cargo workshop prove 1`.
     pub(crate) number: u32,
     /// `chapters/1-mutex-held-across-await`, absolute.
     pub(crate) folder: PathBuf,
@@ -64,7 +62,6 @@ impl Workshop {
         self.root.join(format!("flamegraphs/chapter{number}"))
     }
 
-    /// All chapters in order of their numbers.
     pub(crate) fn chapters(&self) -> Result<Vec<Chapter>, CliError> {
         let folder = self.root.join("chapters");
         let entries = std::fs::read_dir(&folder)
@@ -100,7 +97,6 @@ impl Workshop {
         numbers.iter().map(|number| self.chapter(*number)).collect()
     }
 
-    /// The chapter with this number.
     pub(crate) fn chapter(&self, number: u32) -> Result<Chapter, CliError> {
         self.chapters()?
             .into_iter()
@@ -115,7 +111,6 @@ impl Chapter {
         format!("chapter{}", self.number)
     }
 
-    /// Its claims and loads.
     pub(crate) fn file(&self) -> Result<ChapterFile, CliError> {
         let name = self.folder.file_name().unwrap_or_default().display();
         ChapterFile::read(
@@ -126,14 +121,12 @@ impl Chapter {
         .map_err(CliError::usage)
     }
 
-    /// The text of `chapter.toml`.
     pub(crate) fn file_text(&self) -> Result<String, CliError> {
         let file = self.folder.join("chapter.toml");
         std::fs::read_to_string(&file)
             .map_err(|e| CliError::usage(format!("{} cannot be read: {e}", file.display())))
     }
 
-    /// A variant's source file.
     pub(crate) fn source(&self, variant: &str) -> PathBuf {
         self.folder.join("src").join(format!("{variant}.rs"))
     }

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::builder::TypedValueParser;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use crate::arguments::{chapter, number, whole};
+use crate::arguments::{chapter, number};
 
 /// A profiling workshop for Rust web services.
 ///
@@ -48,7 +47,7 @@ pub(crate) enum Command {
         #[arg(long, default_value = "exercise", conflicts_with = "regions")]
         variant: String,
         /// Chapter 7 in a small emulated machine with so many NUMA nodes
-        #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = whole(2..=8, "4"))]
+        #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
         regions: Option<u32>,
         #[command(flatten)]
         output: Output,
@@ -59,7 +58,7 @@ pub(crate) enum Command {
         #[arg(value_parser = chapter)]
         chapter: u32,
         /// Show all hints up to this one again
-        #[arg(long, value_name = "N", value_parser = whole(1..=99, "2").map(|hint| hint as usize))]
+        #[arg(long, value_name = "N", value_parser = number(1_usize..=99, "2"))]
         upto: Option<usize>,
         #[command(flatten)]
         output: Output,
@@ -126,11 +125,11 @@ pub(crate) struct Prove {
     #[arg(long, default_value = "solution")]
     pub(crate) variant: String,
     /// Fixes the order of rounds and the resampling; printed in every report
-    #[arg(long, default_value_t = 1, value_parser = whole(0..=u32::MAX, "1").map(u64::from))]
+    #[arg(long, default_value_t = 1, value_parser = number(0..=u64::from(u32::MAX), "1"))]
     pub(crate) seed: u64,
     /// Pairs of rounds that the effect is measured with, where the chapter's are too few for a
     /// noisy machine
-    #[arg(long, value_name = "PAIRS", value_parser = whole(1..=1000, "20"))]
+    #[arg(long, value_name = "PAIRS", value_parser = number(1_u32..=1000, "20"))]
     pub(crate) pairs: Option<u32>,
     /// Where the report goes [default: .workshop/reports]
     #[arg(long, value_name = "FOLDER")]
@@ -145,11 +144,11 @@ pub(crate) struct Prove {
     #[arg(long, value_enum, default_value_t = UpstreamOf::Embedded)]
     pub(crate) upstream: UpstreamOf,
     /// Chapter 7 in a small emulated machine with so many NUMA nodes: counts, no times
-    #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = whole(2..=8, "4"))]
+    #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
     #[arg(conflicts_with_all = ["variant", "seed", "pairs", "all_generators", "matrix", "upstream"])]
     pub(crate) regions: Option<u32>,
     /// CPUs of that machine [default: two for each node]
-    #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = whole(2..=240, "8"))]
+    #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]
     pub(crate) cpus: Option<u32>,
 }
 
@@ -165,7 +164,7 @@ pub(crate) struct Load {
     #[arg(long, default_value = "exercise")]
     pub(crate) variant: String,
     /// Simultaneous users [default: the chapter's]
-    #[arg(long, value_parser = whole(1..=1_000_000, "200"))]
+    #[arg(long, value_parser = number(1_u32..=1_000_000, "200"))]
     pub(crate) users: Option<u32>,
     /// Seconds that a user thinks between an answer and the next request [default: the chapter's]
     #[arg(long, value_name = "SECONDS", value_parser = number(0.0..=3600.0, "0.5"))]
@@ -226,11 +225,11 @@ pub(crate) struct Capture {
     #[arg(conflicts_with_all = ["derive", "verify", "chapters"])]
     pub(crate) measuring: Option<String>,
     /// Instead: chapter 7 in a small emulated machine with so many NUMA nodes
-    #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = whole(2..=8, "4"))]
+    #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
     #[arg(conflicts_with_all = ["derive", "verify", "measuring"])]
     pub(crate) regions: Option<u32>,
     /// CPUs of that machine [default: two for each node]
-    #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = whole(2..=240, "8"))]
+    #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]
     pub(crate) cpus: Option<u32>,
 }
 

@@ -18,7 +18,6 @@ mod test;
 use crate::cli::{Capture, Cli, Command, Prove};
 use crate::exit::{CliError, Exit};
 
-/// Runs what was asked for.
 pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
     let Some(command) = cli.command else {
         return status::run(cli.output.format);

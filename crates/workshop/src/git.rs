@@ -18,7 +18,6 @@ const INHERITED: [&str; 6] = [
     "GIT_PREFIX",
 ];
 
-/// A repository.
 #[derive(Debug)]
 pub(crate) struct Git {
     folder: PathBuf,
@@ -122,7 +121,6 @@ impl Git {
     }
 }
 
-/// Runs a command to its end.
 fn output(command: &mut Command, input: &str) -> std::io::Result<Output> {
     let mut child = command
         .stdin(Stdio::piped())

@@ -6,7 +6,6 @@ use crate::chapters::Chapter;
 use crate::exercise;
 use crate::exit::CliError;
 
-/// One hint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Hint {
     /// Counts from 1.

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::exit::CliError;
 
-/// Prints `value`, and nothing else.
 pub(crate) fn print(value: &impl Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string_pretty(value)
         .map_err(CliError::because("the result cannot be written as JSON"))?;

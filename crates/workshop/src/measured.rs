@@ -30,7 +30,6 @@ use crate::exit::CliError;
 use crate::terminal::Terminal;
 use crate::tools::{self, Tools};
 
-/// What is to be measured.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     /// The variant that is compared with the problem.
@@ -52,7 +51,6 @@ pub(crate) struct Order {
     pub(crate) upstream: UpstreamOf,
 }
 
-/// A measured chapter.
 #[derive(Debug)]
 pub(crate) struct Measured {
     /// How long it took after compiling, in seconds.
@@ -63,7 +61,6 @@ pub(crate) struct Measured {
     pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 
-/// Measures one chapter.
 pub(crate) fn measure(
     workshop: &Workshop,
     chapter: &Chapter,
@@ -105,7 +102,10 @@ pub(crate) fn measure(
         UpstreamOf::Embedded => (None, Vec::new()),
         UpstreamOf::Nginx => {
             let nginx = Nginx::start(chapter, &file, &placement.server)?;
-            let arguments = vec!["--upstream".to_owned(), nginx.upstream()];
+            let arguments = vec![
+                "--upstream".to_owned(),
+                nginx.baselines.nginx_upstream.clone(),
+            ];
             (Some(nginx), arguments)
         }
     };
@@ -251,8 +251,5 @@ fn published(
 
 fn versions(workshop: &Workshop) -> BTreeMap<String, String> {
     let rustc = provenance::rustc_version(workshop.root());
-    rustc
-        .map(|version| ("rustc".to_owned(), version))
-        .into_iter()
-        .collect()
+    BTreeMap::from_iter(rustc.map(|version| ("rustc".to_owned(), version)))
 }

@@ -15,7 +15,6 @@ use crate::exercise::Exercise;
 use crate::exit::CliError;
 use crate::files;
 
-/// The whole file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Progress {
     #[serde(skip)]
@@ -23,19 +22,14 @@ pub(crate) struct Progress {
     chapters: BTreeMap<u32, ChapterProgress>,
 }
 
-/// One chapter.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ChapterProgress {
-    /// Hints seen.
     pub(crate) hints: usize,
-    /// How the last check ended.
     pub(crate) check: Option<Check>,
-    /// How the last proof on this machine ended.
     pub(crate) proof: Option<Proof>,
 }
 
-/// A check of the exercise.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Check {
     pub(crate) kind: GradeKind,
@@ -43,7 +37,6 @@ pub(crate) struct Check {
     pub(crate) exercise: String,
 }
 
-/// A proof of the chapter's claim.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Proof {
     pub(crate) kind: VerdictKind,
@@ -120,12 +113,10 @@ impl Progress {
         }
     }
 
-    /// One chapter's part.
     pub(crate) fn chapter(&self, number: u32) -> ChapterProgress {
         self.chapters.get(&number).cloned().unwrap_or_default()
     }
 
-    /// One chapter's part, to be changed.
     pub(crate) fn chapter_mut(&mut self, number: u32) -> &mut ChapterProgress {
         self.chapters.entry(number).or_default()
     }

@@ -36,7 +36,6 @@ impl Terminal {
         }
     }
 
-    /// Shows one event.
     pub(crate) fn show(&self, event: Event<'_>) {
         match event {
             Event::Begins(number, total, what) => {
@@ -73,7 +72,6 @@ impl Terminal {
         }
     }
 
-    /// One lasting line.
     pub(crate) fn say(&self, text: &str) {
         match &self.line {
             Some(line) => line.println(text),

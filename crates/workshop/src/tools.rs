@@ -27,7 +27,6 @@ const BROWSERS: [&str; 5] = [
 #[derive(Debug, Clone)]
 pub(crate) struct Tools {
     root: PathBuf,
-    /// `.tools`.
     pub(crate) folder: PathBuf,
 }
 
@@ -39,12 +38,10 @@ impl Tools {
         }
     }
 
-    /// Where `setup` puts k6.
     pub(crate) fn k6(&self) -> PathBuf {
         self.program("k6")
     }
 
-    /// Where `setup` puts mdBook.
     pub(crate) fn mdbook(&self) -> PathBuf {
         self.program("mdbook")
     }
@@ -71,12 +68,10 @@ impl Tools {
         self.venv().join(folder).join(file)
     }
 
-    /// The version of k6 that `setup` installed.
     pub(crate) fn k6_version(&self) -> Option<String> {
         version(self.k6(), ["version"])
     }
 
-    /// The version of mdBook that `setup` installed.
     pub(crate) fn mdbook_version(&self) -> Option<String> {
         version(self.mdbook(), ["--version"])
     }
@@ -138,7 +133,6 @@ pub(crate) fn browser() -> Option<PathBuf> {
     })
 }
 
-/// Python 3: its program and version.
 pub(crate) fn python() -> Option<(PathBuf, String)> {
     ["python3", "python"].iter().find_map(|name| {
         let program = on_path(name)?;
@@ -148,7 +142,6 @@ pub(crate) fn python() -> Option<(PathBuf, String)> {
     })
 }
 
-/// Go: its program and version.
 pub(crate) fn go() -> Option<(PathBuf, String)> {
     let program = on_path("go")?;
     let version = version(&program, ["version"])?;
@@ -161,16 +154,6 @@ pub(crate) fn nginx() -> Option<PathBuf> {
         .or_else(|| Some(PathBuf::from("/usr/sbin/nginx")).filter(|file| file.is_file()))
 }
 
-/// The version that nginx prints of itself, on standard error: `nginx version: nginx/1.22.1`.
-pub(crate) fn nginx_version() -> Option<String> {
-    let said = Command::new(nginx()?)
-        .arg("-v")
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
-    version_in(&String::from_utf8_lossy(&said.stderr).replace('/', " "))
-}
-
 /// The first program of this name on the PATH.
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
@@ -179,8 +162,8 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// The version that a program prints of itself: the first word with digits and
-/// dots, such as `1.8.1` of `k6 v1.8.1 (go1.26.8, linux/amd64)`.
+/// The version that a program prints of itself, nginx on standard error: the first word with digits
+/// and dots, such as `1.8.1` of `k6 v1.8.1 (go1.26.8, linux/amd64)`.
 pub(crate) fn version<S: AsRef<OsStr>>(
     program: impl AsRef<Path>,
     arguments: impl IntoIterator<Item = S>,
@@ -191,12 +174,14 @@ pub(crate) fn version<S: AsRef<OsStr>>(
         .output()
         .ok()
         .filter(|said| said.status.success())?;
-    version_in(&String::from_utf8_lossy(&said.stdout))
+    [said.stdout, said.stderr]
+        .iter()
+        .find_map(|said| version_in(&String::from_utf8_lossy(said)))
 }
 
 fn version_in(text: &str) -> Option<String> {
     text.split_whitespace().find_map(|word| {
-        let digits = word.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == '-');
+        let digits = word.trim_start_matches(|c: char| c.is_ascii_alphabetic() || "-/".contains(c));
         let end = digits
             .find(|c: char| !c.is_ascii_digit() && c != '.')
             .unwrap_or(digits.len());
@@ -219,7 +204,7 @@ mod tests {
             ("valgrind-3.19.0", "3.19.0"),
             ("rustc 1.95.0 (59807616e 2026-04-14)", "1.95.0"),
             ("git version 2.39.5", "2.39.5"),
-            ("nginx version: nginx 1.22.1", "1.22.1"),
+            ("nginx version: nginx/1.22.1", "1.22.1"),
         ] {
             assert_eq!(version_in(text).as_deref(), Some(version), "{text}");
         }

@@ -13,7 +13,6 @@ use crate::exit::{CliError, Exit};
 use crate::measured::{Order, measure};
 use crate::{ctrl_c, files};
 
-/// Records, derives again, or verifies.
 pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     if let Some(file) = &options.measuring {

@@ -15,7 +15,6 @@ use crate::exit::{CliError, Exit};
 use crate::json;
 use crate::tools::Tools;
 
-/// Looks at everything and prints a line each.
 pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let tools = Tools::of(&workshop);

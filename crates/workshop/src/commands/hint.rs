@@ -15,13 +15,10 @@ struct Report<'a> {
     chapter: u32,
     /// Hints seen so far, these included.
     seen: usize,
-    /// Hints that there are.
     total: usize,
-    /// Those asked for.
     hints: &'a [Hint],
 }
 
-/// Shows the next hint, or all up to `upto`.
 pub(crate) fn run(number: u32, upto: Option<usize>, format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;

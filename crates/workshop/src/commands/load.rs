@@ -23,7 +23,6 @@ use crate::{compile, ctrl_c, json};
 /// How long a server that runs already may take to accept a connection.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Runs one load and prints what it measured.
 pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(options.chapter)?;

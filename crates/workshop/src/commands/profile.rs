@@ -27,7 +27,6 @@ struct Report {
     files: Vec<PathBuf>,
 }
 
-/// Profiles one variant under its chapter's load and writes every format that the kind has.
 pub(crate) fn run(options: &Profile) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(options.chapter)?;
@@ -96,7 +95,6 @@ fn print(report: &Report, format: Format) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Writes the profile in every format that it came in.
 fn write(folder: &Path, data: &ProfileData) -> Result<Vec<PathBuf>, CliError> {
     let stem = format!("{}.{}", data.profile.variant, data.profile.kind.key());
     let mut files = vec![("folded", data.folded.as_bytes())];

@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
                 record,
                 &analysis,
                 measured.seconds,
-                Some(shown(&workshop, &report)),
+                Some(workshop.shown(&report)),
             ),
             agreement: agreement::compare(&record.rounds),
             baselines: baselines(record),
@@ -111,28 +111,21 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
 }
 
 fn command(options: &Prove, number: u32) -> String {
-    let generators = if options.all_generators {
-        " --all-generators"
-    } else {
-        ""
-    };
-    let matrix = if options.matrix { " --matrix" } else { "" };
-    let upstream = match options.upstream {
-        UpstreamOf::Embedded => "",
-        UpstreamOf::Nginx => " --upstream nginx",
-    };
-    let variant = match options.variant.as_str() {
-        SOLUTION => String::new(),
-        other => format!(" --variant {other}"),
-    };
-    let seed = match options.seed {
-        1 => String::new(),
-        seed => format!(" --seed {seed}"),
-    };
-    let pairs = options
-        .pairs
-        .map_or_else(String::new, |pairs| format!(" --pairs {pairs}"));
-    format!("cargo workshop prove {number}{variant}{seed}{pairs}{upstream}{matrix}{generators}")
+    let Prove { variant, seed, .. } = options;
+    let pairs = options.pairs.map(|pairs| format!(" --pairs {pairs}"));
+    let flag = |is_asked: bool, flag: &str| is_asked.then(|| flag.to_owned());
+    [
+        Some(format!("cargo workshop prove {number}")),
+        (variant != SOLUTION).then(|| format!(" --variant {variant}")),
+        (*seed != 1).then(|| format!(" --seed {seed}")),
+        pairs,
+        flag(options.upstream == UpstreamOf::Nginx, " --upstream nginx"),
+        flag(options.matrix, " --matrix"),
+        flag(options.all_generators, " --all-generators"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Report, record and profiles; yields the report's path.
@@ -146,12 +139,6 @@ fn write(folder: &Path, measured: &Measured) -> Result<PathBuf, CliError> {
     let report = folder.join("report.html");
     files::replace(&report, page)?;
     Ok(report)
-}
-
-/// Relative to the workshop where it lies inside: short, and the same on every machine.
-fn shown(workshop: &Workshop, file: &Path) -> String {
-    let inside = file.strip_prefix(workshop.root()).unwrap_or(file);
-    inside.display().to_string()
 }
 
 /// Where a claim about NUMA nodes can be seen, if this machine has but one.

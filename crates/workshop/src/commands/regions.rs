@@ -76,7 +76,6 @@ pub(crate) fn capture(chapters: &[u32], regions: u32, cpus: Option<u32>) -> Resu
     show(chapter.number, &record, SOLUTION, Format::Human)
 }
 
-/// Runs the variants for the command of this name.
 fn observe(
     workshop: &Workshop,
     chapter: &Chapter,

@@ -4,7 +4,6 @@ use crate::chapters::Workshop;
 use crate::exercise::{Exercise, PutBack};
 use crate::exit::{CliError, Exit};
 
-/// Puts `exercise.rs` back and says where the learner's file went.
 pub(crate) fn run(number: u32) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;

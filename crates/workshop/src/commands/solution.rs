@@ -9,7 +9,6 @@ use crate::chapters::Workshop;
 use crate::exercise::{self, Exercise};
 use crate::exit::{CliError, Exit};
 
-/// Prints the diff.
 pub(crate) fn run(number: u32) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;

@@ -20,13 +20,11 @@ struct Report {
     next: String,
 }
 
-/// How far one chapter is.
 #[derive(Debug, Serialize)]
 struct Status {
     chapter: u32,
     title: String,
     minutes: u32,
-    /// The file to edit.
     exercise: String,
     /// Whether it differs from the shipped one.
     edited: bool,
@@ -40,7 +38,6 @@ struct Status {
     proof: Option<VerdictKind>,
 }
 
-/// Prints the overview.
 pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let progress = Progress::read(&workshop)?;

@@ -7,7 +7,6 @@ use crate::git::Git;
 use crate::json;
 use crate::steps::{self, Branch, Change};
 
-/// Generates the branches and prints how to read them.
 pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let git = Git::at(workshop.root())?;

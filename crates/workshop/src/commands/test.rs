@@ -97,10 +97,10 @@ pub(crate) fn run(
 ) -> Result<Exit, CliError> {
     let is_chosen = |check: &&Check| match names {
         [] => list || deep || !check.deep,
-        names => names.iter().any(|name| check.goes_by(name)),
+        names => names.iter().any(|name| check.name.starts_with(&**name)),
     };
     let chosen: Vec<&Check> = CHECKS.iter().filter(is_chosen).collect();
-    let unknown = |name: &&String| !CHECKS.iter().any(|check| check.goes_by(name));
+    let unknown = |name: &&String| !CHECKS.iter().any(|check| check.name.starts_with(&**name));
     if let Some(name) = names.iter().find(unknown) {
         return Err(CliError::usage(format!(
             "there is no check `{name}`; `cargo workshop test --list` lists them"
@@ -136,7 +136,6 @@ pub(crate) fn run(
     })
 }
 
-/// Runs one check, prints its line and counts it.
 fn report(check: &Check, context: &Context<'_>, counts: &mut Counts) {
     // In CI a tool that is missing is a failure. A reader may do without: its checks are skipped.
     let in_ci = std::env::var("CI").is_ok_and(|ci| !matches!(&*ci, "" | "0" | "false"));

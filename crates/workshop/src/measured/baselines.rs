@@ -29,13 +29,18 @@ pub(super) fn before(
     chapter: &Chapter,
     bench: &Bench<'_>,
 ) -> Result<Vec<Round>, CliError> {
-    let arguments = ["--upstream".to_owned(), nginx.upstream()];
+    let Baselines {
+        scenario,
+        go,
+        nginx_upstream,
+        ..
+    } = &nginx.baselines;
+    let arguments = ["--upstream".to_owned(), nginx_upstream.clone()];
     let bench = Bench {
         arguments: &arguments,
         ..bench.clone()
     };
-    let Baselines { scenario, go, .. } = nginx.baselines();
-    let (_go, go) = start_go(chapter, go, &nginx.upstream(), &bench.placement.server)?;
+    let (_go, go) = start_go(chapter, go, nginx_upstream, &bench.placement.server)?;
     let proxy = nginx.proxy()?;
     let there = [SOLUTION, GO, NGINX];
     let order: Vec<_> = there

@@ -50,7 +50,8 @@ impl Drop for Outside {
 #[derive(Debug)]
 pub(crate) struct Nginx {
     _process: Outside,
-    baselines: Baselines,
+    /// What the chapter says of it.
+    pub(super) baselines: Baselines,
 }
 
 impl Nginx {
@@ -103,16 +104,6 @@ impl Nginx {
             _process: process,
             baselines,
         })
-    }
-
-    /// What the chapter says of it.
-    pub(crate) fn baselines(&self) -> &Baselines {
-        &self.baselines
-    }
-
-    /// As the services' `--upstream` takes it.
-    pub(crate) fn upstream(&self) -> String {
-        self.baselines.nginx_upstream.clone()
     }
 
     /// Where it answers as a proxy.

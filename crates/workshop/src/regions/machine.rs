@@ -32,7 +32,6 @@ const KERNEL_LINE: &str = "console=ttyS0 quiet panic=-1 reboot=t lpj=4600000 tsc
                            transparent_hugepage=never numa_balancing=disable \
                            mitigations=off random.trust_cpu=on";
 
-/// How large a machine is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(super) regions: u32,

@@ -63,7 +63,6 @@ impl Parts {
         })
     }
 
-    /// Compiles the plugin into `folder`.
     pub(super) fn plugin(&self, folder: &Path) -> Result<PathBuf, CliError> {
         let source = folder.join("accesses.c");
         let plugin = folder.join("accesses.so");
@@ -89,17 +88,14 @@ impl Parts {
         }
     }
 
-    /// Versions of the parts, for the record.
     pub(super) fn versions(&self, root: &Path) -> BTreeMap<String, String> {
         let named = [
             ("QEMU", Some(self.qemu_version.clone())),
             ("Linux", kernel_version(&self.kernel)),
             ("rustc", provenance::rustc_version(root)),
         ];
-        named
-            .into_iter()
-            .filter_map(|(name, version)| Some((name.to_owned(), version?)))
-            .collect()
+        let known = named.map(|(name, version)| Some((name.to_owned(), version?)));
+        known.into_iter().flatten().collect()
     }
 }
 

@@ -62,7 +62,6 @@ impl Measured {
 /// The trailer by which a step is known again, with chapter, place and variant.
 pub(super) const TRAILER: &str = "Workshop-Step: ";
 
-/// The whole message.
 pub(super) fn compose(
     chapter: &ChapterFile,
     number: i64,

@@ -11,7 +11,6 @@ pub(super) const NAME: &str = "Profiling workshop";
 /// A name that no mail server can have (RFC 2606).
 pub(super) const MAIL: &str = "steps@workshop.invalid";
 
-/// One chapter's branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Branch {
     pub(crate) chapter: u32,
@@ -25,7 +24,6 @@ pub(crate) struct Branch {
     pub(crate) change: Change,
 }
 
-/// One step as a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct StepCommit {
     pub(crate) commit: String,
@@ -34,7 +32,6 @@ pub(crate) struct StepCommit {
     pub(crate) variant: String,
 }
 
-/// What became of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Change {

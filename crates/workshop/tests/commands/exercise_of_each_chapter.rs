@@ -23,12 +23,7 @@ fn the_committed_exercise_is_the_generated_one() {
         let to = copy.path().join("chapters").join(&name);
         std::fs::create_dir_all(to.join("src")).unwrap();
         for file in ["chapter.toml", "exercise-intro.md", "src/problem.rs"] {
-            let text = std::fs::read(from.join(file));
-            std::fs::write(
-                to.join(file),
-                text.unwrap_or_else(|e| panic!("{file}: {e}")),
-            )
-            .unwrap();
+            std::fs::copy(from.join(file), to.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
         }
         std::fs::write(to.join("src/exercise.rs"), committed(&name)).unwrap();
         chapters.push(name);

@@ -5,8 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What a measured figure is followed by.
-const UNITS: [&str; 9] = [
-    "requests per second",
+const UNITS: [&str; 8] = [
     "requests per second",
     "requests/s",
     "rps",

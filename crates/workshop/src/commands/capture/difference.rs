@@ -9,13 +9,11 @@ use crate::files;
 
 const NAME: &str = "solution.diff";
 
-/// Writes the diff beside the capture.
 pub(super) fn write(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
     let file = workshop.captures(chapter.number).join(NAME);
     files::replace(&file, difference(chapter)?)
 }
 
-/// Fails unless the diff is the one that the sources give.
 pub(super) fn verify(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
     let file = workshop.captures(chapter.number).join(NAME);
     let there = std::fs::read_to_string(&file).unwrap_or_default();

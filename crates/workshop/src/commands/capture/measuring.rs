@@ -14,51 +14,35 @@ use crate::exit::{CliError, Exit};
 use crate::files;
 use crate::tools::Tools;
 
-/// A file in `flamegraphs/measuring`, and what makes it.
-struct Recorded {
-    file: &'static str,
-    package: &'static str,
-    /// The example and its arguments.
-    example: &'static [&'static str],
-    /// The chapter whose server it starts.
-    server: Option<u32>,
-}
-
-/// `file` is what `example` prints, once the `server` that it starts is built.
-const fn recorded(
-    file: &'static str,
-    package: &'static str,
-    example: &'static [&'static str],
-    server: Option<u32>,
-) -> Recorded {
-    Recorded {
-        file,
-        package,
-        example,
-        server,
-    }
-}
+/// A file in `flamegraphs/measuring`; the package, example and arguments that print it; and the chapter
+/// whose server the example starts.
+type Recorded = (
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+    Option<u32>,
+);
 
 #[rustfmt::skip]
 const RECORDED: &[Recorded] = &[
-    recorded("coordinated-omission.md", "bench", &["coordinated_omission", "--", "30"], Some(1)),
-    recorded("hidden-stall.md", "bench", &["hidden_stall", "--", "20"], Some(5)),
-    recorded("profiling-cost.md", "bench", &["profiling_cost", "--", "16", "2"], Some(1)),
-    recorded("limits.md", "bench", &["cpu_limits", "--", "counters"], None),
-    recorded("throttling.md", "bench", &["cpu_limits", "--", "throttling"], None),
-    recorded("noisy-neighbour.md", "bench", &["noisy_neighbour", "--", "8"], Some(7)),
-    recorded("blocking-strategies.md", "chapter8", &["strategies"], None),
-    recorded("blocking-keeping.md", "chapter8", &["keeping"], Some(8)),
+    ("coordinated-omission.md", "bench", &["coordinated_omission", "--", "30"], Some(1)),
+    ("hidden-stall.md", "bench", &["hidden_stall", "--", "20"], Some(5)),
+    ("profiling-cost.md", "bench", &["profiling_cost", "--", "16", "2"], Some(1)),
+    ("limits.md", "bench", &["cpu_limits", "--", "counters"], None),
+    ("throttling.md", "bench", &["cpu_limits", "--", "throttling"], None),
+    ("noisy-neighbour.md", "bench", &["noisy_neighbour", "--", "8"], Some(7)),
+    ("blocking-strategies.md", "chapter8", &["strategies"], None),
+    ("blocking-keeping.md", "chapter8", &["keeping"], Some(8)),
 ];
 
 /// Runs each example, or the one that `file` is made by, and keeps what it printed.
 pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, CliError> {
     let chosen: Vec<_> = RECORDED
         .iter()
-        .filter(|recorded| recorded.file.starts_with(file))
+        .filter(|(name, ..)| name.starts_with(file))
         .collect();
     if chosen.is_empty() {
-        let names: Vec<&str> = RECORDED.iter().map(|recorded| recorded.file).collect();
+        let names: Vec<&str> = RECORDED.iter().map(|(name, ..)| *name).collect();
         return Err(CliError::usage(format!(
             "nothing makes `{file}`; there is: {}",
             names.join(", ")
@@ -67,23 +51,14 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, CliError> 
     let folder = workshop.root().join("flamegraphs/measuring");
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
-    let servers: BTreeSet<u32> = chosen
-        .iter()
-        .filter_map(|recorded| recorded.server)
-        .collect();
+    let servers: BTreeSet<u32> = chosen.iter().filter_map(|(.., server)| *server).collect();
     for chapter in servers {
         compile::chapter(workshop, &workshop.chapter(chapter)?, &[], &interrupt)?;
     }
     let tools = Tools::of(workshop);
     // Before the first file changes what git sees.
     let commit = bench::provenance::checked_out(workshop.root());
-    for Recorded {
-        file: name,
-        package,
-        example: arguments,
-        ..
-    } in chosen
-    {
+    for (name, package, arguments, _) in chosen {
         let output = Command::new(compile::program())
             .current_dir(workshop.root())
             .args(["run", "--quiet", "--package", package, "--example"])

@@ -2,23 +2,19 @@
 
 use serde::Serialize;
 
-/// One thing that was looked at.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
     pub(super) name: &'static str,
     pub(super) state: State,
-    /// What there is.
     pub(super) found: String,
     /// What to do about it; empty when nothing need be done.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) remedy: String,
 }
 
-/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum State {
-    /// As it should be.
     Ok,
     /// Figures or comfort suffer.
     Note,

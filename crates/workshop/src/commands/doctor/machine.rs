@@ -7,7 +7,6 @@ use measurement::environment::Environment;
 
 use super::finding::Finding;
 
-/// Looks at the machine.
 pub(super) fn look() -> Vec<Finding> {
     let here = environment::observe(true, "", BTreeMap::new());
     let mut findings = vec![

@@ -31,7 +31,6 @@ pub(super) fn rust(root: &Path) -> [Finding; 2] {
     })
 }
 
-/// What single commands need.
 pub(super) fn optional(tools: &Tools) -> Vec<Finding> {
     let mut findings = vec![
         program("git", "cargo workshop steps needs it: https://git-scm.com"),
@@ -55,7 +54,7 @@ pub(super) fn optional(tools: &Tools) -> Vec<Finding> {
         ),
         found(
             "nginx",
-            tools::nginx_version(),
+            tools::nginx().and_then(|nginx| tools::version(nginx, ["-v"])),
             "prove 4 --upstream nginx: https://nginx.org (on Debian: apt-get install nginx-light)",
         ),
         found(
@@ -154,7 +153,6 @@ fn perf() -> Finding {
     }
 }
 
-/// Compares versions number by number.
 fn at_least(version: &str, wanted: &str) -> bool {
     let numbers =
         |text: &str| -> Vec<u32> { text.split('.').map_while(|n| n.parse().ok()).collect() };

@@ -7,7 +7,6 @@ use crate::compile;
 use crate::exit::CliError;
 use crate::tools::{self, Tools};
 
-/// k6 by `go install`.
 pub(super) fn k6(tools: &Tools) -> Result<Done, CliError> {
     if tools.k6_version().as_deref() == Some(tools::K6) {
         return Ok(Done::There);
@@ -37,7 +36,6 @@ pub(super) fn k6(tools: &Tools) -> Result<Done, CliError> {
     Ok(Done::Installed)
 }
 
-/// mdBook by `cargo install`.
 pub(super) fn mdbook(tools: &Tools) -> Result<Done, CliError> {
     if tools.mdbook_version().as_deref() == Some(tools::MDBOOK) {
         return Ok(Done::There);

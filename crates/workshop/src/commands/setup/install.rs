@@ -12,12 +12,9 @@ use crate::tools::Tools;
 /// How a folder's name begins in which something is being installed.
 pub(super) const PARTIAL: &str = "partial-";
 
-/// How an installation ended well.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// It was there already.
     There,
-    /// It is now.
     Installed,
     /// There is nothing to install; why.
     Skipped(&'static str),
@@ -31,7 +28,6 @@ pub(super) fn partial(tools: &Tools) -> Result<TempDir, CliError> {
         .map_err(not_written(&tools.folder))
 }
 
-/// Puts a finished file in its place.
 pub(super) fn put(from: &Path, to: &Path) -> Result<(), CliError> {
     let moved = to
         .parent()

@@ -12,7 +12,6 @@ use crate::tools::{self, Tools};
 /// Packages that depend on the newest kernel for virtual machines: Debian's, and Ubuntu's.
 const NEWEST: [&str; 2] = ["linux-image-cloud-amd64", "linux-image-virtual"];
 
-/// By `apt-get download` and `dpkg-deb`.
 pub(super) fn kernel(tools: &Tools) -> Result<Done, CliError> {
     if tools.kernel().is_file() {
         return Ok(Done::There);

@@ -5,7 +5,6 @@ use crate::exit::CliError;
 use crate::regions::Parts;
 use crate::tools::{self, Tools};
 
-/// One named check.
 pub(super) struct Check {
     /// Lower case, no spaces: what `cargo workshop test NAME` takes.
     pub(super) name: &'static str,
@@ -41,11 +40,6 @@ impl Check {
     pub(super) const fn deep(mut self) -> Self {
         self.deep = true;
         self
-    }
-
-    /// Whether `name` means it: the beginning of its own will do.
-    pub(super) fn goes_by(&self, name: &str) -> bool {
-        self.name.starts_with(name)
     }
 
     /// What is missing for it, and what to do about it.

@@ -46,15 +46,9 @@ fn branches(
     clone: &Path,
     options: &str,
 ) -> Result<Vec<(u32, Vec<String>)>, CliError> {
-    let mut git = context.command("git", &format!("clone --quiet {options}"));
-    context.run(git.arg(url(context.workshop.root())).arg(clone))?;
+    // For a plain path git ignores `--depth` otherwise.
+    let mut git = context.command("git", &format!("clone --quiet --no-local {options}"));
+    context.run(git.arg(context.workshop.root()).arg(clone))?;
     let (_, said) = context.json(context.own("steps").current_dir(clone))?;
     answers::steps(&said)
-}
-
-/// Of a folder: for a plain path git ignores `--depth`.
-fn url(folder: &Path) -> String {
-    let path = folder.display().to_string().replace('\\', "/");
-    // `C:/folder` on Windows.
-    format!("file:///{}", path.trim_start_matches('/'))
 }
