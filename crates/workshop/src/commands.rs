@@ -15,7 +15,7 @@ mod status;
 mod steps;
 mod test;
 
-use crate::cli::{Capture, Cli, Command, Prove};
+use crate::cli::{Cli, Command};
 use crate::exit::{CliError, Exit};
 
 pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
@@ -23,27 +23,16 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         return status::run(cli.output.format);
     };
     match command {
-        Command::Prove(Prove {
-            chapters,
-            regions: Some(regions),
-            cpus,
-            report,
-            output,
-            ..
-        }) => regions::prove(&chapters, regions, cpus, report, output.format),
         Command::Prove(options) => prove::run(&options),
         Command::Check {
             chapter,
-            regions: Some(regions),
-            output,
-            ..
-        } => regions::check(chapter, regions, output.format),
-        Command::Check {
-            chapter,
             variant,
+            regions,
             output,
-            ..
-        } => check::run(chapter, &variant, output.format),
+        } => match regions {
+            Some(regions) => regions::check(chapter, regions, output.format),
+            None => check::run(chapter, &variant, output.format),
+        },
         Command::Hint {
             chapter,
             upto,
@@ -53,12 +42,6 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Reset { chapter } => reset::run(chapter),
         Command::Load(options) => load::run(&options),
         Command::Profile(options) => profile::run(&options),
-        Command::Capture(Capture {
-            chapters,
-            regions: Some(regions),
-            cpus,
-            ..
-        }) => regions::capture(&chapters, regions, cpus),
         Command::Capture(options) => capture::run(&options),
         Command::Steps { output } => steps::run(output.format),
         Command::Doctor { output } => doctor::run(output.format),

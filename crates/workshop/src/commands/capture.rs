@@ -14,6 +14,9 @@ use crate::measured::{Order, measure};
 use crate::{ctrl_c, files};
 
 pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
+    if let Some(regions) = options.regions {
+        return regions::capture(options, regions);
+    }
     let workshop = Workshop::find()?;
     if let Some(file) = &options.measuring {
         return measuring::record(&workshop, file);

@@ -2,7 +2,6 @@
 
 mod counters;
 mod finding;
-mod limits;
 mod machine;
 mod programs;
 
@@ -23,7 +22,7 @@ pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
         programs::rust(workshop.root()).into(),
         machine::look(),
         counters::look(),
-        limits::look(users),
+        machine::limits(users),
         programs::optional(&tools),
     ]
     .into_iter()

@@ -13,6 +13,7 @@ use report::html;
 use report::summary::Summary;
 use serde::Serialize;
 
+use super::regions;
 use crate::chapters::Workshop;
 use crate::cli::{Format, Prove, UpstreamOf};
 use crate::exit::{CliError, Exit};
@@ -42,6 +43,9 @@ impl Proved {
 
 /// Proves the chapters one after the other; the worst one decides the exit code.
 pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
+    if let Some(regions) = options.regions {
+        return regions::prove(options, regions);
+    }
     if options.all_generators && options.upstream == UpstreamOf::Nginx {
         return Err(CliError::usage(
             "--all-generators takes the embedded upstream, whose answers can be made to take as \

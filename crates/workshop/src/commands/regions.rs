@@ -11,7 +11,7 @@ use report::regions::{table, values};
 use serde::Serialize;
 
 use crate::chapters::{Chapter, Workshop};
-use crate::cli::Format;
+use crate::cli::{Capture, Format, Prove};
 use crate::exit::{CliError, Exit};
 use crate::regions::{self, Shape};
 use crate::{ctrl_c, files, json};
@@ -35,23 +35,18 @@ struct RootCause {
 }
 
 /// `prove N --numa-nodes R`: problem against solution.
-pub(crate) fn prove(
-    chapters: &[u32],
-    regions: u32,
-    cpus: Option<u32>,
-    report: Option<PathBuf>,
-    format: Format,
-) -> Result<Exit, CliError> {
+pub(crate) fn prove(options: &Prove, regions: u32) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
-    let chapter = one(&workshop, chapters)?;
-    let folder = report
+    let chapter = one(&workshop, &options.chapters)?;
+    let folder = options.report.clone();
+    let folder = folder
         .unwrap_or_else(|| workshop.state().join("reports"))
         .join(chapter.package());
     files::writable(&folder)?;
     let both = [PROBLEM, SOLUTION];
-    let record = observe(&workshop, &chapter, "prove", &both, regions, cpus)?;
+    let record = observe(&workshop, &chapter, "prove", &both, regions, options.cpus)?;
     write(&folder, &record)?;
-    show(chapter.number, &record, SOLUTION, format)
+    show(chapter.number, &record, SOLUTION, options.output.format)
 }
 
 /// `check N --numa-nodes R`: the learner's edit, by the solution's limits.
@@ -64,14 +59,21 @@ pub(crate) fn check(number: u32, regions: u32, format: Format) -> Result<Exit, C
 }
 
 /// `capture N --numa-nodes R`: what the book shows, each step of the way to the solution.
-pub(crate) fn capture(chapters: &[u32], regions: u32, cpus: Option<u32>) -> Result<Exit, CliError> {
+pub(crate) fn capture(options: &Capture, regions: u32) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
-    let chapter = one(&workshop, chapters)?;
+    let chapter = one(&workshop, &options.chapters)?;
     let folder = workshop.captures(chapter.number).join(FOLDER);
     files::writable(&folder)?;
     let file = chapter.file()?;
     let steps: Vec<&str> = file.steps.iter().map(|step| &*step.variant).collect();
-    let record = observe(&workshop, &chapter, "capture", &steps, regions, cpus)?;
+    let record = observe(
+        &workshop,
+        &chapter,
+        "capture",
+        &steps,
+        regions,
+        options.cpus,
+    )?;
     write(&folder, &record)?;
     show(chapter.number, &record, SOLUTION, Format::Human)
 }
