@@ -18,6 +18,7 @@ mod json;
 mod measured;
 mod progress_file;
 mod regions;
+mod running;
 mod steps;
 mod terminal;
 mod tools;

@@ -9,7 +9,6 @@ mod counts;
 mod grades;
 mod judge;
 mod profile;
-mod running;
 mod scratch;
 mod steps;
 

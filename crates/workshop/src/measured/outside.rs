@@ -12,38 +12,17 @@ use tempfile::TempDir;
 use crate::chapters::Chapter;
 use crate::exit::CliError;
 use crate::files;
+use crate::running::Running;
 use crate::tools;
 
 /// How long one may take to listen.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A program that is ended when it is dropped.
+/// A program with the folder that it needs.
 #[derive(Debug)]
 pub(crate) struct Outside {
-    child: Child,
-    _folder: Option<TempDir>,
-}
-
-impl Drop for Outside {
-    fn drop(&mut self) {
-        // Asked as Ctrl-C would: nginx then ends its worker, too.
-        #[cfg(unix)]
-        {
-            use rustix::process::{Pid, Signal, kill_process};
-
-            let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-            let _ = pid.map(|pid| kill_process(pid, Signal::INT));
-            let asked = Instant::now();
-            while asked.elapsed() < Duration::from_secs(2) {
-                if !matches!(self.child.try_wait(), Ok(None)) {
-                    return;
-                }
-                std::thread::sleep(Duration::from_millis(10));
-            }
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    _process: Running,
+    _folder: TempDir,
 }
 
 /// nginx with the chapter's configuration: an upstream, and a proxy before it.
@@ -88,8 +67,8 @@ impl Nginx {
             .stderr(Stdio::inherit());
         let child = spawn_on(command, pinned).map_err(CliError::because("nginx cannot be run"))?;
         let process = Outside {
-            child,
-            _folder: Some(folder),
+            _process: child.into(),
+            _folder: folder,
         };
         let began = Instant::now();
         while TcpStream::connect_timeout(&address, TIMEOUT).is_err() {
@@ -148,8 +127,8 @@ pub(crate) fn start_go(
         spawn_on(command, pinned).map_err(CliError::because("the Go program cannot be run"))?;
     let said = child.stdout.take();
     let process = Outside {
-        child,
-        _folder: Some(built),
+        _process: child.into(),
+        _folder: built,
     };
     let line = said
         .and_then(|out| BufReader::new(out).lines().next())

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use loadgen::interrupt::Interrupt;
 
 use super::parts::Parts;
 use crate::exit::{CliError, Exit};
+use crate::running::Running;
 
 /// Memory of a region, in MiB: for a copy of the data set, and the kernel's own needs, which grow
 /// with the CPUs.
@@ -63,16 +64,6 @@ pub(super) struct Machine<'a> {
     pub(super) interrupt: &'a Interrupt,
 }
 
-/// Switched off, whatever happens.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 impl Machine<'_> {
     /// Switches it on with these arguments for its first program, and waits until it is off again.
     /// What it said on its serial line; the plugin's counts are in `counted`.
@@ -92,25 +83,12 @@ impl Machine<'_> {
             .stderr(Stdio::inherit())
             .spawn()
             .map_err(failed)?;
-        let mut running = Running(child);
         let began = Instant::now();
         let deadline = TIMEOUT + TIMEOUT_A_CPU * self.shape.cpus;
-        let is_off = loop {
-            if self.interrupt.is_set() {
-                return Err(CliError::interrupted());
-            }
-            if let Some(status) = running.0.try_wait().map_err(failed)? {
-                break status.success();
-            }
-            if began.elapsed() > deadline {
-                break false;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        };
-        drop(running);
+        let status = Running::from(child).wait(self.interrupt, deadline)?;
         let said = std::fs::read(&serial).map_err(failed)?;
         let said = String::from_utf8_lossy(&said).into_owned();
-        if !is_off {
+        if !status.is_some_and(|status| status.success()) {
             let last: Vec<&str> = said.lines().rev().take(5).collect();
             return Err(CliError::new(
                 Exit::Invalid,

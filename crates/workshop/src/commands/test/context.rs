@@ -5,18 +5,21 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Instant;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use loadgen::interrupt::Interrupt;
 use serde_json::Value;
 
 use super::judge::{Answer, Judged};
-use super::running::Running;
 use crate::chapters::{Chapter, Workshop};
 use crate::compile;
 use crate::exit::CliError;
+use crate::running::Running;
 use crate::tools::Tools;
+
+/// No single command of a check takes so long unless it hangs.
+const TIMEOUT: Duration = Duration::from_secs(20 * 60);
 
 /// One run of `cargo workshop test`.
 pub(super) struct Context<'a> {
@@ -186,8 +189,18 @@ impl<'a> Context<'a> {
     fn wait(&self, command: &mut Command, out: File) -> Result<Option<i32>, CliError> {
         self.note(&format!("$ {}", shown(command)))?;
         let began = Instant::now();
-        let mut running = Running::start(command, out, self.open_log()?)?;
-        let code = running.wait(self.interrupt)?.code();
+        command.stdin(Stdio::null()).stdout(out);
+        let mut running = Running::with_family(command.stderr(self.open_log()?)).map_err(
+            CliError::because(format!("{} cannot be run", shown(command))),
+        )?;
+        let Some(status) = running.wait(self.interrupt, TIMEOUT)? else {
+            let minutes = TIMEOUT.as_secs() / 60;
+            return Err(CliError::bad(format!(
+                "{} ran for over {minutes} minutes",
+                shown(command)
+            )));
+        };
+        let code = status.code();
         let seconds = began.elapsed().as_secs_f64();
         self.note(&format!("# {} after {seconds:.1} s", ended(code)))?;
         Ok(code)
