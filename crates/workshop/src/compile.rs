@@ -76,8 +76,7 @@ pub(crate) fn programs(
     let counted = if features.is_empty() {
         None
     } else {
-        let names: Vec<&str> = features.iter().map(String::as_str).collect();
-        let built = self::chapter(workshop, chapter, &names, interrupt)?;
+        let built = self::chapter(workshop, chapter, &features.join(","), interrupt)?;
         // The next build puts another program in this one's place.
         let kept = built.with_file_name(format!(
             "{}-{}{}",
@@ -94,7 +93,7 @@ pub(crate) fn programs(
         Some(kept)
     };
     Ok(Programs {
-        served: self::chapter(workshop, chapter, &[], interrupt)?,
+        served: self::chapter(workshop, chapter, "", interrupt)?,
         counted,
     })
 }
@@ -103,14 +102,13 @@ pub(crate) fn programs(
 pub(crate) fn chapter(
     workshop: &Workshop,
     chapter: &Chapter,
-    features: &[&str],
+    features: &str,
     interrupt: &Interrupt,
 ) -> Result<PathBuf, CompileError> {
-    let features = features.join(",");
     let built = build(
         workshop,
         chapter,
-        &["--features", &features],
+        &["--features", features],
         &chapter.package(),
     )?;
     if interrupt.is_set() {

@@ -96,7 +96,7 @@ fn start(
     placement: &Placement,
     interrupt: &Interrupt,
 ) -> Result<Server, CliError> {
-    let program = compile::chapter(workshop, chapter, &[], interrupt)?;
+    let program = compile::chapter(workshop, chapter, "", interrupt)?;
     let bench = Bench {
         program: &program,
         counted: None,

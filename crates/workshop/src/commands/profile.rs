@@ -38,10 +38,10 @@ pub(crate) fn run(options: &Profile) -> Result<Exit, CliError> {
     });
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
-    let (kind, features): (_, &[&str]) = match options.kind {
-        Kind::Cpu => (ProfileKind::Cpu, &[]),
-        Kind::Await => (ProfileKind::Await, &[]),
-        Kind::Heap => (ProfileKind::Heap, &["heap"]),
+    let (kind, features) = match options.kind {
+        Kind::Cpu => (ProfileKind::Cpu, ""),
+        Kind::Await => (ProfileKind::Await, ""),
+        Kind::Heap => (ProfileKind::Heap, "heap"),
     };
     let program = compile::chapter(&workshop, &chapter, features, &interrupt)?;
     let terminal = Terminal::new();

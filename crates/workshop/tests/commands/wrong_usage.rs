@@ -139,7 +139,9 @@ fn a_variant_that_the_chapter_lacks_is_answered_with_those_it_has() {
     let server = workshop.stand_in(
         "chapter1",
         "{ echo \"error: invalid value '$1' for '[VARIANT]'\"\n\
-         echo '  [possible values: problem, exercise, solution]'; } >&2; exit 2",
+         echo '  [possible values: problem, exercise, solution]'; echo\n\
+         echo \"  tip: a similar value exists: 'problem'\"; echo\n\
+         echo \"For more information, try '--help'.\"; } >&2; exit 2",
     );
     let built = format!(
         r#"echo '{{"reason":"compiler-artifact","target":{{"name":"chapter1"}},"executable":"{}"}}'"#,
@@ -154,7 +156,7 @@ fn a_variant_that_the_chapter_lacks_is_answered_with_those_it_has() {
             said.err.lines().last(),
             Some(
                 "error: invalid value 'probelm' for --variant; possible values: problem, exercise, \
-                 solution"
+                 solution; tip: a similar value exists: 'problem'"
             ),
             "{said:?}"
         );

@@ -53,7 +53,7 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, CliError> 
     let interrupt = ctrl_c::watch();
     let servers: BTreeSet<u32> = chosen.iter().filter_map(|(.., server)| *server).collect();
     for chapter in servers {
-        compile::chapter(workshop, &workshop.chapter(chapter)?, &[], &interrupt)?;
+        compile::chapter(workshop, &workshop.chapter(chapter)?, "", &interrupt)?;
     }
     let tools = Tools::of(workshop);
     // Before the first file changes what git sees.
