@@ -164,7 +164,36 @@ fn time_stamp() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
+
+    /// As it is committed, or lies there where git cannot tell: a reader may have edited it.
+    #[test]
+    fn the_committed_exercise_of_each_chapter_is_the_generated_one() {
+        let workshop = Workshop::find().unwrap();
+        let chapters = workshop.chapters().unwrap();
+        assert!(!chapters.is_empty());
+        for chapter in chapters {
+            let exercise = Exercise::read(&chapter).unwrap();
+            let file = workshop.shown(&exercise.file);
+            let shown = Command::new("git")
+                .args(["show", &format!("HEAD:{file}")])
+                .current_dir(workshop.root())
+                .output();
+            let committed = match shown {
+                Ok(shown) if shown.status.success() => String::from_utf8(shown.stdout).ok(),
+                _ => exercise.text,
+            };
+            assert_eq!(
+                committed,
+                Some(exercise.shipped),
+                "{file} differs from problem.rs under exercise-intro.md: run `cargo workshop reset \
+                 {}` and commit it",
+                chapter.number
+            );
+        }
+    }
 
     #[test]
     fn the_shipped_exercise_is_the_problem_under_another_comment() {

@@ -2,7 +2,6 @@
 //! of its own, never in the repository.
 
 mod bad_places;
-mod exercise_of_each_chapter;
 mod hints_and_progress;
 mod pages_of_the_book;
 mod parts_of_each_chapter;
