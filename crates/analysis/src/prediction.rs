@@ -2,17 +2,11 @@
 //! Some need one thing that the problem itself tells, such as a share of its CPU profile: those
 //! are [`Inputs`].
 
-mod amdahl;
-mod barrier;
-mod little;
-mod locality;
-mod set_up;
-mod utilisation;
-mod workers;
+mod laws;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::workers::Working;
+pub use self::laws::Working;
 use measurement::{
     chapter_file::{ChapterFile, Scenario, WORKER_PARKS},
     claim::PROBLEM,
@@ -33,6 +27,18 @@ pub struct Prediction {
     pub ratio: f64,
     /// The prediction in one sentence, figures included.
     pub sentence: String,
+}
+
+impl Prediction {
+    /// Of a law that speaks of the gain alone.
+    fn of_gain(ratio: f64, sentence: String) -> Self {
+        Self {
+            problem: None,
+            solution: None,
+            ratio,
+            sentence,
+        }
+    }
 }
 
 /// What a law reads off the problem's own run.
@@ -120,24 +126,20 @@ fn per_request(
 /// What the law predicts in `scenario`; `None` while an input that it needs is unknown.
 pub fn predicted(law: &Law, scenario: &Scenario, inputs: Inputs) -> Option<Prediction> {
     match law {
-        Law::Little(law) => Some(little::predicted(law, scenario.users, scenario.think())),
-        Law::Barrier(law) => Some(barrier::predicted(
+        Law::Little(law) => Some(laws::little(law, scenario.users, scenario.think())),
+        Law::Barrier(law) => Some(laws::barrier(
             law,
             scenario.users,
             scenario.think(),
             scenario.write_share,
         )),
-        Law::Amdahl(law) => inputs
-            .frames_share
-            .map(|share| amdahl::predicted(law, share)),
+        Law::Amdahl(law) => inputs.frames_share.map(|share| laws::amdahl(law, share)),
         Law::SetUp(_) => inputs
             .cpu_per_request
-            .map(|(problem, solution)| set_up::predicted(problem, solution)),
-        Law::Utilisation(law) => {
-            utilisation::predicted(law, scenario.users, inputs.cpu_per_request)
-        }
-        Law::Workers(_) => inputs.working.map(workers::predicted),
-        Law::Locality(law) => Some(locality::predicted(law, inputs.numa_nodes)),
+            .map(|(problem, solution)| laws::set_up(problem, solution)),
+        Law::Utilisation(law) => laws::utilisation(law, scenario.users, inputs.cpu_per_request),
+        Law::Workers(_) => inputs.working.map(laws::workers),
+        Law::Locality(law) => Some(laws::locality(law, inputs.numa_nodes)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the learner reads after `check`.
 
 use crate::support::{chapter, claiming, outcome, record, round};
+use crate::verdict::completes;
 use analysis::grade::{Grade, GradeKind, grade};
 use measurement::{
     attempt::{Attempt, Observed, Trial},
@@ -8,7 +9,7 @@ use measurement::{
     claim::{Bound, Claim, EXERCISE, JudgedBy, Metric, PROBLEM, Quantity, Role},
     load::Exchange,
     outcome::Outcome,
-    record::{Purpose, Round},
+    record::Purpose,
 };
 
 use self::GradeKind::{Failed, Invalid, Passed};
@@ -16,23 +17,23 @@ use self::GradeKind::{Failed, Invalid, Passed};
 /// The counter of the chapter's root cause.
 const IN_FLIGHT: &str = "database_calls_in_flight_peak";
 
-fn observed(variant: &str, outcome: Outcome, in_flight: f64) -> Observed {
+/// What a check sees of a variant that counts so much and makes a call for every answer.
+pub(crate) fn observed(
+    variant: &str,
+    (counter, reading): (&str, f64),
+    outcome: Outcome,
+) -> Observed {
+    let calls = Some(outcome.completed + 3);
+    let mut round = round(Purpose::Claim, variant, "check", reading, outcome);
+    round.readings = [(counter.to_owned(), reading)].into();
     Observed {
-        calls: Some(outcome.completed + 3),
-        round: round(Purpose::Claim, variant, "check", in_flight, outcome),
+        round,
+        calls,
         database_records: None,
         afterwards: None,
         panics: Vec::new(),
         ended: false,
     }
-}
-
-fn unchanged(variant: &str) -> Observed {
-    observed(variant, outcome(200, 40, 2.0, 2_000.0), 1.0)
-}
-
-fn fixed() -> Observed {
-    observed(EXERCISE, outcome(200, 7_600, 2.0, 50.4), 200.0)
 }
 
 /// Counts so many at once in the exercise; nothing if it is `None`.
@@ -44,13 +45,14 @@ fn counts(trial: &mut Trial, counter: &str, reading: Option<f64>) {
     }
 }
 
-fn trial() -> Trial {
-    Trial {
-        exercise: fixed(),
-        problem: unchanged(PROBLEM),
-        counted: Vec::new(),
-        optimised: true,
-    }
+/// What the generator saw of the exercise.
+fn seen(trial: &mut Trial) -> &mut Outcome {
+    &mut trial.exercise.round.outcome
+}
+
+/// Makes the exercise answer so many times in two seconds, each after so many milliseconds.
+fn answers(trial: &mut Trial, completed: u64, ms: f64) {
+    *seen(trial) = outcome(200, completed, 2.0, ms);
 }
 
 #[track_caller]
@@ -59,13 +61,34 @@ fn graded(edit: impl FnOnce(&mut Trial), kind: GradeKind, words: &[&str]) -> Gra
 }
 
 #[track_caller]
+fn fails(edit: impl FnOnce(&mut Trial), words: &[&str]) -> Grade {
+    graded(edit, Failed, words)
+}
+
+#[track_caller]
+fn passes(edit: impl FnOnce(&mut Trial)) -> Grade {
+    graded(edit, Passed, &[])
+}
+
+#[track_caller]
+fn is_invalid(edit: impl FnOnce(&mut Trial), words: &[&str]) -> Grade {
+    graded(edit, Invalid, words)
+}
+
+/// Of the solution's run beside the problem's, edited.
+#[track_caller]
 fn graded_by(
     chapter: &ChapterFile,
     edit: impl FnOnce(&mut Trial),
     kind: GradeKind,
     words: &[&str],
 ) -> Grade {
-    let mut trial = trial();
+    let mut trial = Trial {
+        exercise: observed(EXERCISE, (IN_FLIGHT, 200.0), outcome(200, 7_600, 2.0, 50.4)),
+        problem: observed(PROBLEM, (IN_FLIGHT, 1.0), outcome(200, 40, 2.0, 2_000.0)),
+        counted: Vec::new(),
+        optimised: true,
+    };
     edit(&mut trial);
     check(chapter, &Attempt::Ran(Box::new(trial)), kind, words)
 }
@@ -73,17 +96,14 @@ fn graded_by(
 #[track_caller]
 fn check(chapter: &ChapterFile, attempt: &Attempt, kind: GradeKind, words: &[&str]) -> Grade {
     let grade = grade(chapter, attempt);
-    println!("{:?}: {}", grade.kind, grade.reason);
-    assert_eq!(grade.kind, kind, "{}", grade.reason);
+    let reason = &grade.reason;
+    println!("{:?}: {reason}", grade.kind);
+    assert_eq!(grade.kind, kind, "{reason}");
     for word in words {
-        assert!(
-            grade.reason.contains(word),
-            "{word:?} is not in: {}",
-            grade.reason
-        );
+        assert!(reason.contains(word), "{word:?} is not in: {reason}");
     }
-    assert_eq!(grade.reason.lines().count(), 1, "{}", grade.reason);
-    assert!(grade.reason.ends_with('.'), "{}", grade.reason);
+    assert_eq!(reason.lines().count(), 1, "{reason}");
+    assert!(reason.ends_with('.'), "{reason}");
     grade
 }
 
@@ -102,346 +122,261 @@ fn with_guardrail(edit: impl FnOnce(&mut Claim)) -> ChapterFile {
     record.chapter
 }
 
-#[test]
-fn the_solution_passes() {
-    let grade = graded(|_| (), Passed, &["190 times better", "200"]);
-    assert!(grade.passed());
+/// The same about throughput, as a ratio to the problem's.
+fn keeping(throughput: Bound) -> ChapterFile {
+    with_guardrail(|claim| {
+        claim.quantity = Some(Quantity::Metric(Metric::RequestsPerSecond));
+        (claim.name, claim.solution, claim.ratio) = (None, None, Some(throughput));
+    })
 }
 
 #[test]
-fn the_exercise_as_shipped_fails_by_its_root_cause() {
-    let grade = graded(
-        |trial| trial.exercise = unchanged(EXERCISE),
-        Failed,
-        &["peak calls", ": 1,", "at least 180"],
-    );
-    assert!(!grade.passed());
+fn the_solution_passes_and_the_exercise_as_shipped_fails_by_its_root_cause() {
+    assert!(graded(|_| (), Passed, &["190 times better", "200"]).passed());
+    let shipped = |trial: &mut Trial| {
+        answers(trial, 40, 2_000.0);
+        counts(trial, IN_FLIGHT, Some(1.0));
+    };
+    assert!(!fails(shipped, &["peak calls", ": 1,", "at least 180"]).passed());
 }
 
 #[test]
-fn what_does_not_compile_shows_the_compilers_words() {
+fn what_does_not_compile_or_start_shows_who_said_why() {
+    let hung = |stderr: &str| Attempt::DoesNotStart {
+        stderr: stderr.to_owned(),
+    };
     let compiler = "error[E0382]: borrow of moved value".to_owned();
-    let attempt = Attempt::DoesNotCompile {
+    let refused = Attempt::DoesNotCompile {
         compiler: compiler.clone(),
     };
-    let grade = check(&chapter(), &attempt, Failed, &["compile"]);
-    assert_eq!(grade.detail, Some(compiler));
-}
-
-#[test]
-fn what_does_not_start_is_told_from_what_hangs() {
-    let ended = Attempt::DoesNotStart {
-        stderr: "address in use".into(),
-    };
-    let grade = check(&chapter(), &ended, Failed, &["ended before it listened"]);
-    assert_eq!(grade.detail.as_deref(), Some("address in use"));
-    let hung = Attempt::DoesNotStart {
-        stderr: "\n".into(),
-    };
-    check(&chapter(), &hung, Failed, &["did not begin to listen"]);
+    for (attempt, words, detail) in [
+        (refused, "compile", Some(compiler)),
+        (
+            hung("in use"),
+            "ended before it listened",
+            Some("in use".to_owned()),
+        ),
+        (hung("\n"), "did not begin to listen", None),
+    ] {
+        let grade = check(&chapter(), &attempt, Failed, &[words]);
+        assert_eq!(grade.detail, detail);
+    }
+    let contract = grade(&chapter(), &hung("")).contract;
+    assert_eq!(contract.held, ["it compiles"]);
+    assert_eq!(contract.broken, ["it listens"]);
 }
 
 #[test]
 fn a_panic_is_shown() {
-    let grade = graded(
-        |trial| {
-            trial.exercise.panics = vec!["panicked at src/exercise.rs:31".into()];
-            trial.exercise.round.outcome = outcome(200, 0, 2.0, 50.0);
-            trial
-                .exercise
-                .round
-                .outcome
-                .errors
-                .insert("closed".into(), 900);
-        },
-        Failed,
-        &["panics"],
-    );
+    let panics = |trial: &mut Trial| {
+        trial.exercise.panics = vec!["panicked at src/exercise.rs:31".into()];
+        answers(trial, 0, 50.0);
+        seen(trial).errors.insert("closed".into(), 900);
+    };
+    let grade = fails(panics, &["panics"]);
     assert!(grade.detail.unwrap().contains("exercise.rs:31"));
 }
 
 #[test]
-fn a_server_that_ends_under_load_fails() {
-    graded(
-        |trial| trial.exercise.ended = true,
-        Failed,
-        &["ended while"],
-    );
-}
-
-#[test]
-fn a_deadlock_is_suspected() {
-    graded(
-        |trial| trial.exercise.round.outcome = outcome(200, 0, 2.0, 50.0),
-        Failed,
+fn a_server_that_answers_wrongly_or_not_at_all_fails() {
+    fails(|trial| trial.exercise.ended = true, &["ended while"]);
+    fails(
+        |trial| answers(trial, 0, 50.0),
         &["answered nothing in 2", "lock"],
     );
-}
-
-#[test]
-fn a_wrong_answer_is_quoted() {
-    graded(
-        |trial| {
-            trial.exercise.round.outcome.wrong_answers = 12;
-            trial.exercise.round.outcome.first_wrong_answer = Some("0".into());
-        },
-        Failed,
-        &["12 wrong answers", "\"0\""],
-    );
-}
-
-#[test]
-fn errors_are_named() {
-    graded(
-        |trial| trial.exercise.round.outcome.errors = [("status 500".to_owned(), 1)].into(),
-        Failed,
-        &["1 request failed", "status 500"],
-    );
+    let wrong = |trial: &mut Trial| {
+        seen(trial).wrong_answers = 12;
+        seen(trial).first_wrong_answer = Some("0".into());
+    };
+    fails(wrong, &["12 wrong answers", "\"0\""]);
+    let refuses = |trial: &mut Trial| seen(trial).errors = [("status 500".to_owned(), 1)].into();
+    fails(refuses, &["1 request failed", "status 500"]);
 }
 
 #[test]
 fn answers_without_calls_are_no_fix() {
-    graded(
-        |trial| trial.exercise.calls = Some(7_599),
-        Failed,
-        &["7,600 answers", "7,599 calls"],
-    );
-    graded(|trial| trial.exercise.calls = Some(0), Failed, &["0 calls"]);
-    graded(|trial| trial.exercise.calls = Some(7_600), Passed, &[]);
-    graded(|trial| trial.exercise.calls = None, Passed, &[]);
+    let calls = |calls| move |trial: &mut Trial| trial.exercise.calls = calls;
+    fails(calls(Some(7_599)), &["7,600 answers", "7,599 calls"]);
+    fails(calls(Some(0)), &["0 calls"]);
+    passes(calls(Some(7_600)));
+    passes(calls(None));
 }
 
 #[test]
 fn answers_before_their_call_could_end_are_no_fix() {
-    graded(
-        |trial| trial.exercise.round.outcome.latency.min_ms = 1.5,
-        Failed,
-        &["1.50 ms", "50.0 ms"],
-    );
-    graded(
-        |trial| trial.exercise.round.outcome.latency.min_ms = f64::NAN,
-        Failed,
-        &["faster"],
-    );
-    graded(
-        |trial| trial.exercise.round.outcome.latency.min_ms = 49.9,
-        Passed,
-        &[],
-    );
+    let fastest = |ms| move |trial: &mut Trial| seen(trial).latency.min_ms = ms;
+    fails(fastest(1.5), &["1.50 ms", "50.0 ms"]);
+    fails(fastest(f64::NAN), &["faster"]);
+    passes(fastest(49.9));
 }
 
 #[test]
 fn calls_that_overlap_too_little_are_no_fix() {
-    graded(
+    fails(
         |trial| counts(trial, IN_FLIGHT, Some(179.0)),
-        Failed,
         &["179", "at least 180"],
     );
-    graded(|trial| counts(trial, IN_FLIGHT, Some(180.0)), Passed, &[]);
+    passes(|trial| counts(trial, IN_FLIGHT, Some(180.0)));
 }
 
 /// The chapter claims 300 times; an honest fix need only be no worse than the problem.
 #[test]
 fn a_gain_below_the_chapters_passes_and_a_loss_does_not() {
-    for answers in [3_960, 60, 40, 32] {
-        graded(
-            |trial| trial.exercise.round.outcome = outcome(200, answers, 2.0, 100.0),
-            Passed,
-            &[],
-        );
+    for completed in [3_960, 60, 40, 32] {
+        passes(|trial| answers(trial, completed, 100.0));
     }
-    graded(
-        |trial| trial.exercise.round.outcome = outcome(200, 31, 2.0, 100.0),
-        Failed,
-        &[
-            "worse than the problem",
-            "1.29 times worse",
-            "80 %",
-            "200, as it should be",
-        ],
-    );
+    let slower = |trial: &mut Trial| answers(trial, 31, 100.0);
+    let worse = [
+        "worse than the problem",
+        "1.29 times worse",
+        "80 %",
+        "200, as it should be",
+    ];
+    fails(slower, &worse);
     let mut lenient = chapter();
     lenient.check.no_worse_than = 0.25;
-    graded_by(
-        &lenient,
-        |trial| trial.exercise.round.outcome = outcome(200, 31, 2.0, 100.0),
-        Passed,
-        &[],
-    );
+    graded_by(&lenient, slower, Passed, &[]);
 }
 
 #[test]
 fn runs_that_say_nothing_are_invalid() {
-    graded(|trial| trial.optimised = false, Invalid, &["optimised"]);
-    graded(
-        |trial| trial.problem.round.outcome = outcome(200, 0, 2.0, 1.0),
-        Invalid,
-        &["problem", "nothing"],
-    );
-    graded(
-        |trial| trial.exercise.round.throttled_s = Some(0.5),
-        Invalid,
-        &["exercise", "quota"],
-    );
-    graded(
-        |trial| trial.problem.round.throttled_s = Some(0.5),
-        Invalid,
-        &["problem", "quota"],
-    );
-    graded(
-        |trial| trial.exercise.round.outcome.generator.cpu_share = Some(0.99),
-        Invalid,
+    is_invalid(|trial| trial.optimised = false, &["optimised"]);
+    let silent = |trial: &mut Trial| completes(&mut trial.problem.round, 0);
+    is_invalid(silent, &["problem", "nothing"]);
+    let throttled = |trial: &mut Trial| trial.exercise.round.throttled_s = Some(0.5);
+    is_invalid(throttled, &["exercise", "quota"]);
+    let throttled = |trial: &mut Trial| trial.problem.round.throttled_s = Some(0.5);
+    is_invalid(throttled, &["problem", "quota"]);
+    is_invalid(
+        |trial| seen(trial).generator.cpu_share = Some(0.99),
         &["generator-bound"],
     );
-    graded(
-        |trial| counts(trial, IN_FLIGHT, None),
-        Invalid,
-        &["did not report"],
-    );
-    graded(
-        |trial| counts(trial, IN_FLIGHT, Some(f64::NAN)),
-        Invalid,
-        &["did not report"],
-    );
-    graded(
-        |trial| trial.exercise.round.outcome.generator.users = 20,
-        Invalid,
+    for reading in [None, Some(f64::NAN)] {
+        is_invalid(
+            |trial| counts(trial, IN_FLIGHT, reading),
+            &["did not report"],
+        );
+    }
+    is_invalid(
+        |trial| seen(trial).generator.users = 20,
         &["20 users", "200"],
     );
 }
 
 #[test]
 fn what_is_surely_wrong_comes_before_what_is_unsure() {
-    graded(
-        |trial| {
-            trial.optimised = false;
-            trial.exercise.round.outcome.wrong_answers = 1;
-            trial.exercise.round.outcome.generator.cpu_share = Some(1.0);
-        },
-        Failed,
-        &["1 wrong answer,"],
-    );
+    let both = |trial: &mut Trial| {
+        trial.optimised = false;
+        seen(trial).wrong_answers = 1;
+        seen(trial).generator.cpu_share = Some(1.0);
+    };
+    fails(both, &["1 wrong answer,"]);
 }
 
 #[test]
 fn figures_that_contradict_each_other_never_pass() {
     for nonsense in [f64::NAN, f64::INFINITY, 1e12, -1.0] {
-        graded(
-            |trial| trial.exercise.round.outcome.requests_per_second = nonsense,
-            Failed,
+        fails(
+            |trial| seen(trial).requests_per_second = nonsense,
             &["damaged"],
         );
-        graded(
-            |trial| trial.problem.round.outcome.requests_per_second = nonsense,
-            Invalid,
-            &["damaged"],
-        );
+        let problem = |trial: &mut Trial| {
+            trial.problem.round.outcome.requests_per_second = nonsense;
+        };
+        is_invalid(problem, &["damaged"]);
     }
 }
 
 #[test]
-fn another_count_may_have_a_limit() {
-    let chapter = with_guardrail(|_| ());
-    for (reading, expected, words) in [
-        (Some(64.0), Failed, "at once: 64, but at most 1 is needed"),
-        (Some(1.0), Passed, "times better"),
-        (Some(f64::NAN), Invalid, "did not report `at_once`"),
-        (None, Invalid, "did not report `at_once`"),
+fn another_count_may_have_a_limit_that_may_be_left_out_where_nobody_reports_it() {
+    let unreported = "did not report `at_once`";
+    for (where_reported, reading, expected, words) in [
+        (
+            false,
+            Some(64.0),
+            Failed,
+            "at once: 64, but at most 1 is needed",
+        ),
+        (false, Some(1.0), Passed, "times better"),
+        (false, Some(f64::NAN), Invalid, unreported),
+        (false, None, Invalid, unreported),
+        (true, Some(64.0), Failed, ""),
+        (true, Some(1.0), Passed, ""),
+        (true, None, Passed, ""),
+        // It is reported, and is no number.
+        (true, Some(f64::NAN), Invalid, unreported),
     ] {
+        let chapter = with_guardrail(|claim| claim.where_reported = where_reported);
         let edit = |trial: &mut Trial| counts(trial, "at_once", reading);
         graded_by(&chapter, edit, expected, &[words]);
     }
 }
 
 #[test]
-fn a_count_that_not_every_system_reports_is_left_out_there() {
-    let chapter = with_guardrail(|claim| claim.where_reported = true);
-    for (reading, expected) in [(Some(64.0), Failed), (Some(1.0), Passed), (None, Passed)] {
-        let edit = |trial: &mut Trial| counts(trial, "at_once", reading);
-        graded_by(&chapter, edit, expected, &[]);
-    }
-    // It is reported, and is no number.
-    let odd = |trial: &mut Trial| counts(trial, "at_once", Some(f64::NAN));
-    graded_by(&chapter, odd, Invalid, &["did not report `at_once`"]);
-}
-
-#[test]
 fn a_claim_is_judged_by_whom_it_names() {
-    let of = |only| with_guardrail(|claim| claim.only = only);
-    let too_many = |trial: &mut Trial| counts(trial, "at_once", Some(64.0));
-    let found = |grade: &Grade| {
+    for (only, expected, words) in [
+        (None, Failed, "at once: 64"),
+        (Some(JudgedBy::Check), Failed, "at once: 64"),
+        (Some(JudgedBy::Prove), Passed, ""),
+    ] {
+        let chapter = with_guardrail(|claim| claim.only = only);
+        let too_many = |trial: &mut Trial| counts(trial, "at_once", Some(64.0));
+        let grade = graded_by(&chapter, too_many, expected, &[words]);
         let mut findings = grade.findings.iter();
-        findings.any(|finding| finding.claim.role == Role::Guardrail)
-    };
-    for only in [None, Some(JudgedBy::Check)] {
-        let grade = graded_by(&of(only), too_many, Failed, &["at once: 64"]);
-        assert!(found(&grade));
+        let found = findings.any(|finding| finding.claim.role == Role::Guardrail);
+        assert_eq!(found, expected == Failed);
     }
-    let grade = graded_by(&of(Some(JudgedBy::Prove)), too_many, Passed, &[]);
-    assert!(!found(&grade));
 }
 
 #[test]
 fn more_than_any_honest_fix_can_gain_is_no_fix() {
-    let chapter = with_guardrail(|claim| {
-        claim.quantity = Some(Quantity::Metric(Metric::RequestsPerSecond));
-        claim.name = None;
-        (claim.solution, claim.ratio) = (None, Some(Bound::at_most(189.0)));
-    });
     let words = [
         "190 times better",
         "no honest fix can give more than 189 times",
     ];
-    let grade = graded_by(&chapter, |_| (), Failed, &words);
+    let grade = graded_by(&keeping(Bound::at_most(189.0)), |_| (), Failed, &words);
     assert!(!grade.by_speed);
 }
 
 #[test]
 fn a_problem_without_its_fault_excuses_nobody_where_every_machine_shows_it() {
-    let sound = |trial: &mut Trial| {
+    passes(|trial| {
         let readings = &mut trial.problem.round.readings;
         readings.insert(IN_FLIGHT.to_owned(), 200.0);
-    };
-    graded(sound, Passed, &[]);
+    });
 }
 
 /// Only a comparison of speeds is worth repeating.
 #[test]
 fn a_failure_says_whether_a_busy_machine_can_have_caused_it() {
-    let slow = |trial: &mut Trial| trial.exercise.round.outcome = outcome(200, 20, 2.0, 900.0);
-    assert!(graded(slow, Failed, &["worse than the problem"]).by_speed);
-    let keeps = with_guardrail(|claim| {
-        claim.quantity = Some(Quantity::Metric(Metric::RequestsPerSecond));
-        claim.name = None;
-        (claim.solution, claim.ratio) = (None, Some(Bound::at_least(0.9)));
-    });
-    let slower = |trial: &mut Trial| trial.exercise.round.outcome = outcome(200, 34, 2.0, 900.0);
-    assert!(graded_by(&keeps, slower, Failed, &["90 %"]).by_speed);
+    let slow = |trial: &mut Trial| answers(trial, 20, 900.0);
+    assert!(fails(slow, &["worse than the problem"]).by_speed);
+    let slower = |trial: &mut Trial| answers(trial, 34, 900.0);
+    assert!(graded_by(&keeping(Bound::at_least(0.9)), slower, Failed, &["90 %"]).by_speed);
     let by_count = |trial: &mut Trial| {
         slow(trial);
         counts(trial, IN_FLIGHT, Some(1.0));
     };
-    assert!(!graded(by_count, Failed, &["at least 180"]).by_speed);
+    assert!(!fails(by_count, &["at least 180"]).by_speed);
     let by_contract = |trial: &mut Trial| {
         slow(trial);
         trial.exercise.calls = Some(0);
     };
-    assert!(!graded(by_contract, Failed, &["0 calls"]).by_speed);
-    assert!(!graded(|_| (), Passed, &[]).by_speed);
+    assert!(!fails(by_contract, &["0 calls"]).by_speed);
+    assert!(!passes(|_| ()).by_speed);
 }
 
 /// Skipping the call is so fast that the generator has nothing left: that is no excuse.
 #[test]
 fn the_contract_is_judged_before_the_machine() {
     let cheats = |trial: &mut Trial| {
-        let exercise = &mut trial.exercise;
-        exercise.round.outcome = outcome(200, 60_000, 2.0, 1.2);
-        exercise.round.outcome.generator.cpu_share = Some(0.99);
-        exercise.round.throttled_s = Some(0.5);
-        exercise.calls = Some(0);
+        answers(trial, 60_000, 1.2);
+        seen(trial).generator.cpu_share = Some(0.99);
+        trial.exercise.round.throttled_s = Some(0.5);
+        trial.exercise.calls = Some(0);
         trial.optimised = false;
     };
-    let grade = graded(cheats, Failed, &["60,000 answers", "0 calls"]);
+    let grade = fails(cheats, &["60,000 answers", "0 calls"]);
     let broken = [
         "the work is done for every answer",
         "every answer waits for its call",
@@ -449,16 +384,14 @@ fn the_contract_is_judged_before_the_machine() {
     assert_eq!(grade.contract.broken, broken);
     assert!(!grade.by_speed);
     // The same speed with every call made: the generator is to blame.
-    let honest = |trial: &mut Trial| {
-        trial.exercise.round.outcome.generator.cpu_share = Some(0.99);
-    };
-    let grade = graded(honest, Invalid, &["generator-bound"]);
+    let honest = |trial: &mut Trial| seen(trial).generator.cpu_share = Some(0.99);
+    let grade = is_invalid(honest, &["generator-bound"]);
     assert_eq!(grade.contract.broken, [""; 0]);
 }
 
 #[test]
 fn the_contract_says_what_was_looked_at() {
-    let passed = graded(|_| (), Passed, &[]);
+    let passed = passes(|_| ());
     let held = [
         "it compiles",
         "it listens",
@@ -470,17 +403,6 @@ fn the_contract_says_what_was_looked_at() {
     ];
     assert_eq!(passed.contract.held, held);
     assert_eq!(passed.contract.broken, [""; 0]);
-    let hung = Attempt::DoesNotStart {
-        stderr: String::new(),
-    };
-    let hung = grade(&chapter(), &hung).contract;
-    assert_eq!(
-        (hung.held, hung.broken),
-        (
-            vec!["it compiles".to_owned()],
-            vec!["it listens".to_owned()]
-        )
-    );
 }
 
 #[test]
@@ -490,20 +412,22 @@ fn a_write_that_was_answered_was_made() {
         path: "/topics/87".to_owned(),
     });
     chapter.write = Some(Exchange::get("/subscribe", "subscribed"));
-    let writes = |trial: &mut Trial, recorded, left: &str| {
-        trial.exercise.round.outcome.writes = 300;
-        trial.exercise.database_records = Some(recorded);
-        trial.exercise.afterwards = Some(left.to_owned());
-        trial.problem.afterwards = Some("300".to_owned());
+    let writes = |recorded, left: &str, kind, words: &[&str]| {
+        let edit = |trial: &mut Trial| {
+            seen(trial).writes = 300;
+            trial.exercise.database_records = Some(recorded);
+            trial.exercise.afterwards = Some(left.to_owned());
+            trial.problem.afterwards = Some("300".to_owned());
+        };
+        graded_by(&chapter, edit, kind, words)
     };
-    let grade = graded_by(&chapter, |trial| writes(trial, 300, "300"), Passed, &[]);
+    let grade = writes(300, "300", Passed, &[]);
     for part in ["every write reaches the database", "no write is lost"] {
         assert!(grade.contract.held.iter().any(|held| held == part));
     }
-    let words = ["300 writes", "recorded 299"];
-    graded_by(&chapter, |trial| writes(trial, 299, "300"), Failed, &words);
-    let words = ["\"12\"", "\"300\"", "/topics/87", "must not get lost"];
-    graded_by(&chapter, |trial| writes(trial, 300, "12"), Failed, &words);
+    writes(299, "300", Failed, &["300 writes", "recorded 299"]);
+    let lost = ["\"12\"", "\"300\"", "/topics/87", "must not get lost"];
+    writes(300, "12", Failed, &lost);
 }
 
 /// A root cause that is counted on another build, or in another scenario, has a round of its own.
@@ -514,24 +438,21 @@ fn a_root_cause_counted_apart_is_read_off_its_own_round() {
         claims[0].scenario = Some("profiled".to_owned());
         claims[0].features = vec!["allocations".to_owned()];
     });
-    let apart = |in_flight| -> Vec<Round> {
-        let outcome = outcome(1_000, 12_000, 2.0, 51.0);
-        vec![round(
-            Purpose::RootCause,
-            EXERCISE,
-            "profiled",
-            in_flight,
-            outcome,
-        )]
-    };
     // A thousand users there, whatever the round beside the problem counts.
     for (in_flight, expected, words) in [
-        (900.0, Passed, "900 (at least 900 is needed)"),
-        (899.0, Failed, "899, but at least 900"),
+        (Some(900.0), Passed, "900 (at least 900 is needed)"),
+        (Some(899.0), Failed, "899, but at least 900"),
+        (None, Invalid, "did not report"),
     ] {
         let edit = |trial: &mut Trial| {
             counts(trial, IN_FLIGHT, Some(3.0));
-            trial.counted = apart(in_flight);
+            let outcome = outcome(1_000, 12_000, 2.0, 51.0);
+            let mut apart = round(Purpose::RootCause, EXERCISE, "profiled", 0.0, outcome);
+            apart.readings = in_flight
+                .map(|peak| (IN_FLIGHT.to_owned(), peak))
+                .into_iter()
+                .collect();
+            trial.counted = vec![apart];
         };
         let grade = graded_by(&record.chapter, edit, expected, &[words]);
         let measured_in = |role| {
@@ -542,30 +463,20 @@ fn a_root_cause_counted_apart_is_read_off_its_own_round() {
         assert_eq!(measured_in(Role::RootCause), ("profiled".to_owned(), 1_000));
         assert_eq!(measured_in(Role::Effect), ("check".to_owned(), 200));
     }
-    let silent = |trial: &mut Trial| {
-        trial.counted = apart(900.0);
-        trial.counted[0].readings.clear();
-    };
-    graded_by(&record.chapter, silent, Invalid, &["did not report"]);
 }
 
 #[test]
 fn a_generator_that_starved_says_nothing_against_an_edit() {
     let starves = |trial: &mut Trial, waited| {
-        let generator = &mut trial.exercise.round.outcome.generator;
-        generator.cpu_share = Some(0.02);
-        generator.waited_share = Some(waited);
+        seen(trial).generator.cpu_share = Some(0.02);
+        seen(trial).generator.waited_share = Some(waited);
     };
     let slow = |trial: &mut Trial, waited| {
-        trial.exercise.round.outcome = outcome(200, 20, 2.0, 900.0);
+        answers(trial, 20, 900.0);
         starves(trial, waited);
     };
-    graded(|trial| slow(trial, 0.4), Failed, &["are needed"]);
-    graded(
-        |trial| slow(trial, 0.7),
-        Invalid,
-        &["waited for its CPU", "70 %"],
-    );
+    fails(|trial| slow(trial, 0.4), &["are needed"]);
+    is_invalid(|trial| slow(trial, 0.7), &["waited for its CPU", "70 %"]);
     // With that against it, what is no worse is no worse.
-    graded(|trial| starves(trial, 0.7), Passed, &[]);
+    passes(|trial| starves(trial, 0.7));
 }

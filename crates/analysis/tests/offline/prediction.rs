@@ -1,11 +1,161 @@
-//! What laws predict for the chapters as they are written.
+//! What laws predict, by themselves and for the chapters as they are written.
 
-use analysis::prediction::{Inputs, in_scenario};
-use measurement::chapter_file::ChapterFile;
+use analysis::prediction::{Inputs, Prediction, Working, in_scenario, predicted};
+use measurement::{
+    chapter_file::{ChapterFile, Scenario},
+    law::{Amdahl, Barrier, Law, Little, Locality, SetUp, Utilisation, Workers},
+};
 
 use crate::support::chapter;
 
 const CHAPTER_4: &str = include_str!("../../../../chapters/4-client-per-request/chapter.toml");
+
+/// Checks the gain that a law predicts for so many users, and words of its sentence.
+#[track_caller]
+fn gains(
+    law: &Law,
+    (users, think_s, write_share): (u32, f64, f64),
+    inputs: Inputs,
+    ratio: f64,
+    words: &[&str],
+) -> Prediction {
+    let scenario = Scenario {
+        users,
+        think_s,
+        write_share,
+        ..chapter().load
+    };
+    let prediction = predicted(law, &scenario, inputs).expect("every input is there");
+    close(Some(prediction.ratio), ratio);
+    for word in words {
+        assert!(prediction.sentence.contains(word), "{prediction:?}");
+    }
+    prediction
+}
+
+#[track_caller]
+fn close(figure: Option<f64>, expected: f64) {
+    let figure = figure.expect("a bound");
+    let off = (figure / expected - 1.0).abs();
+    assert!(off < 1e-9, "{figure} is not {expected}");
+}
+
+#[test]
+fn a_held_lock_passes_twenty_a_second_whatever_the_users() {
+    let law = Law::Little(Little {
+        call_ms: 50.0,
+        problem_in_flight: 1,
+    });
+    let nothing = Inputs::default();
+    for users in [1, 200, 3_000] {
+        let saturated = gains(&law, (users, 0.0, 0.0), nothing, users.into(), &[]);
+        close(saturated.problem, 20.0);
+    }
+    let free = 3_000.0 / 0.55;
+    let published = gains(&law, (3_000, 0.5, 0.0), nothing, free / 20.0, &["5,455"]);
+    close(published.solution, free);
+    close(published.problem, 20.0);
+    // Users who think long do not meet the limit.
+    let idle = gains(&law, (2, 1.0, 0.0), nothing, 1.0, &[]);
+    close(idle.problem, 2.0 / 1.05);
+}
+
+#[test]
+fn every_write_is_a_barrier_and_reads_alone_wait_for_nobody() {
+    let law = Law::Barrier(Barrier { hold_ms: 50.0 });
+    for (write_share, limited) in [(0.0, 20_000.0), (0.01, 2_000.0), (0.05, 400.0)] {
+        let free = 20_000.0 / (1.0 - write_share);
+        let load = (1_000, 0.0, write_share);
+        let bounds = gains(&law, load, Inputs::default(), free / limited, &[]);
+        close(bounds.problem, limited);
+        close(bounds.solution, free);
+    }
+    // Few users do not meet the barrier.
+    gains(&law, (2, 1.0, 0.01), Inputs::default(), 1.0, &[]);
+}
+
+#[test]
+fn the_rest_bounds_the_gain() {
+    let law = Law::Amdahl(Amdahl {
+        frames: vec!["malloc".to_owned()],
+        removes: "allocating".to_owned(),
+    });
+    for (share, ratio, words) in [(0.8, 5.0, "80 %"), (0.0, 1.0, "")] {
+        let inputs = Inputs {
+            frames_share: Some(share),
+            ..Inputs::default()
+        };
+        gains(&law, (1, 0.0, 0.0), inputs, ratio, &[words]);
+    }
+}
+
+/// CPU time a request of problem and solution.
+fn costing(problem: f64, solution: f64) -> Inputs {
+    Inputs {
+        cpu_per_request: Some((problem, solution)),
+        ..Inputs::default()
+    }
+}
+
+#[test]
+fn a_set_up_of_nine_exchanges_costs_a_factor_of_ten() {
+    let law = Law::SetUp(SetUp {
+        scenario: "one".to_owned(),
+    });
+    let inputs = costing(0.001, 0.000_1);
+    gains(&law, (1, 0.0, 0.0), inputs, 10.0, &["100 µs", "900 µs"]);
+}
+
+#[test]
+fn a_ping_waits_behind_everybody() {
+    let law = |work_ms| {
+        Law::Utilisation(Utilisation {
+            work_ms,
+            scenario: Some("one".to_owned()),
+        })
+    };
+    let (known, nothing) = (law(Some(4.0)), Inputs::default());
+    gains(&known, (32, 0.0, 0.0), nothing, 32.0, &["250", "128 ms"]);
+    // Work that is not known is measured.
+    let unknown = law(None);
+    assert_eq!(predicted(&unknown, &chapter().load, nothing), None);
+    let measured = costing(0.01, 0.02);
+    gains(&unknown, (64, 0.0, 0.0), measured, 64.0, &["640 ms"]);
+}
+
+#[test]
+fn twice_the_cpus_answer_twice_as_many_unless_memory_runs_out() {
+    for (dearer, ratio, words) in [(1.0, 2.0, ""), (1.6, 1.25, "1.6")] {
+        let inputs = Inputs {
+            working: Some(Working {
+                cpus: (1.0, 2.0),
+                cpu_per_request: (0.01, 0.01 * dearer),
+            }),
+            ..Inputs::default()
+        };
+        let law = Law::Workers(Workers {});
+        gains(&law, (1, 0.0, 0.0), inputs, ratio, &[words]);
+    }
+}
+
+#[test]
+fn the_published_machine_gains_what_the_mix_allows_and_one_region_nothing() {
+    let law = Law::Locality(Locality {
+        memory_bound: 0.7,
+        across: 2.0,
+    });
+    for (numa_nodes, ratio, words) in [
+        (4, 1.0 / 0.7, ["75 %", "1.75"]),
+        (1, 1.0, ["no gain", ""]),
+        (0, 1.0, ["no gain", ""]),
+    ] {
+        let inputs = Inputs {
+            numa_nodes,
+            ..Inputs::default()
+        };
+        gains(&law, (1, 0.0, 0.0), inputs, ratio, &words);
+    }
+}
 
 #[test]
 fn chapter_1_predicts_what_the_book_says() {
@@ -22,10 +172,7 @@ fn chapter_1_predicts_what_the_book_says() {
 #[test]
 fn costs_that_were_measured_on_one_server_predict_nothing_of_another() {
     let file = ChapterFile::parse(CHAPTER_4, "chapter.toml", 2).unwrap();
-    let inputs = Inputs {
-        cpu_per_request: Some((0.003, 0.000_1)),
-        ..Inputs::default()
-    };
+    let inputs = costing(0.003, 0.000_1);
     let plain = in_scenario(&file, "published", inputs).unwrap();
     assert!((plain.ratio - 30.0).abs() < 1e-9);
     assert_eq!(in_scenario(&file, "tls", inputs), None);

@@ -81,56 +81,28 @@ pub(crate) fn round(
 
 /// A run of chapter 1 as it should go: 30 answers a round against about 28,000.
 pub(crate) fn record() -> Record {
+    use Purpose::{Claim, Equal};
     let chapter = chapter();
-    let mut rounds = vec![
-        round(
-            Purpose::Equal,
-            SOLUTION,
-            "saturated",
-            1_000.0,
-            outcome(1_000, 28_300, 1.6, 53.0),
-        ),
-        round(
-            Purpose::Equal,
-            SOLUTION,
-            "saturated",
-            1_000.0,
-            outcome(1_000, 28_900, 1.6, 52.0),
-        ),
-    ];
-    for (index, side) in abba(6).enumerate() {
-        let answers = 28_500 + [0, 140, 20, 90, 60, 210, 30, 150, 80, 40, 120, 90][index];
-        rounds.push(match side {
-            Side::Problem => round(
-                Purpose::Claim,
-                PROBLEM,
-                "saturated",
-                1.0,
-                outcome(1_000, 32, 1.6, 1_050.0),
-            ),
-            Side::Solution => round(
-                Purpose::Claim,
-                SOLUTION,
-                "saturated",
-                1_000.0,
-                outcome(1_000, answers, 1.6, 53.0),
-            ),
-        });
-    }
-    rounds.push(round(
-        Purpose::Claim,
-        PROBLEM,
-        "published",
-        1.0,
-        outcome(3_000, 80, 4.0, 2_700.0),
-    ));
-    rounds.push(round(
-        Purpose::Claim,
-        SOLUTION,
-        "published",
-        330.0,
-        outcome(3_000, 21_200, 4.0, 51.0),
-    ));
+    let saturated = |purpose, variant, peak, answers, ms| {
+        let outcome = outcome(1_000, answers, 1.6, ms);
+        round(purpose, variant, "saturated", peak, outcome)
+    };
+    let published = |variant, peak, answers, ms| {
+        let outcome = outcome(3_000, answers, 4.0, ms);
+        round(Claim, variant, "published", peak, outcome)
+    };
+    let equal = [(28_300, 53.0), (28_900, 52.0)]
+        .map(|(answers, ms)| saturated(Equal, SOLUTION, 1_000.0, answers, ms));
+    let more = [0, 140, 20, 90, 60, 210, 30, 150, 80, 40, 120, 90];
+    let claimed = abba(6).zip(more).map(|(side, more)| match side {
+        Side::Problem => saturated(Claim, PROBLEM, 1.0, 32, 1_050.0),
+        Side::Solution => saturated(Claim, SOLUTION, 1_000.0, 28_500 + more, 53.0),
+    });
+    let rounds = equal.into_iter().chain(claimed).chain([
+        published(PROBLEM, 1.0, 80, 2_700.0),
+        published(SOLUTION, 330.0, 21_200, 51.0),
+    ]);
+    let rounds = rounds.collect();
     Record {
         format: Record::FORMAT,
         command: "cargo workshop prove 1".to_owned(),

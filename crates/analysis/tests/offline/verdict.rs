@@ -39,6 +39,8 @@ fn judged(record: &Record, kind: VerdictKind, words: &[&str]) -> Analysis {
 /// The scenario of the effect, and the other one in which something is claimed.
 const SATURATED: &str = "saturated";
 const PUBLISHED: &str = "published";
+/// The counter of the chapter's root cause.
+const IN_FLIGHT: &str = "database_calls_in_flight_peak";
 
 /// Changes every round of the variant that a claim in the scenario is judged by.
 fn change(record: &mut Record, scenario: &str, variant: &str, mut edit: impl FnMut(&mut Round)) {
@@ -51,9 +53,21 @@ fn change(record: &mut Record, scenario: &str, variant: &str, mut edit: impl FnM
 }
 
 /// Makes a round answer so many times.
-fn completes(round: &mut Round, completed: u64) {
+pub(crate) fn completes(round: &mut Round, completed: u64) {
     round.outcome.completed = completed;
     round.outcome.requests_per_second = completed as f64 / round.outcome.seconds;
+}
+
+/// Changes a count in every round of the variant in the effect's scenario.
+fn counts(record: &mut Record, variant: &str, counter: &str, reading: f64) {
+    change(record, SATURATED, variant, |round| {
+        round.readings.insert(counter.to_owned(), reading);
+    });
+}
+
+/// Makes the equal servers differ: the first one answers so many times.
+fn restless(record: &mut Record, completed: u64) {
+    completes(&mut record.rounds[0], completed);
 }
 
 /// Gives the solution's rounds so many answers, in turn.
@@ -91,32 +105,20 @@ fn predicted<'a>(analysis: &'a Analysis, scenario: &str) -> &'a Finding {
 
 #[test]
 fn a_run_as_it_should_go_is_proved() {
-    let analysis = judged(
-        &record(),
-        Proved,
-        &["1 against 1,000", "300", "95 % interval"],
-    );
+    let words = ["1 against 1,000", "300", "95 % interval"];
+    let analysis = judged(&record(), Proved, &words);
     let effect = analysis.effect().unwrap();
     let (low, high) = effect.interval.unwrap();
-    assert!(low <= effect.ratio.unwrap() && effect.ratio.unwrap() <= high);
-    assert!(
-        (880.0..900.0).contains(&effect.ratio.unwrap()),
-        "{effect:?}"
-    );
-    assert!(
-        (0.0..0.05).contains(&effect.noise_floor.unwrap()),
-        "{effect:?}"
-    );
+    let (ratio, floor) = (effect.ratio.unwrap(), effect.noise_floor.unwrap());
+    assert!(low <= ratio && ratio <= high);
+    assert!((880.0..900.0).contains(&ratio), "{effect:?}");
+    assert!((0.0..0.05).contains(&floor), "{effect:?}");
     assert!((analysis.prediction.as_ref().unwrap().ratio - 1_000.0).abs() < 1e-6);
     let published = predicted(&analysis, PUBLISHED);
     let share = published.measured.unwrap() / published.ratio.unwrap();
     assert!((0.95..1.0).contains(&share), "{published:?}");
-    assert!(
-        analysis
-            .findings
-            .iter()
-            .all(|finding| finding.holds != Some(false))
-    );
+    let mut findings = analysis.findings.iter();
+    assert!(findings.all(|finding| finding.holds != Some(false)));
 }
 
 #[test]
@@ -207,11 +209,11 @@ fn a_prediction_that_is_only_told_changes_no_verdict() {
 fn a_missed_prediction_of_a_restless_machine_says_nothing() {
     let mut record = predicting(1_200.0);
     // Equal servers that lie 9 % apart: more than half of the 15 % that are allowed.
-    completes(&mut record.rounds[0], 26_500);
+    restless(&mut record, 26_500);
     judged(&record, Invalid, &["9.1 %", "1,200 times", "within 15 %"]);
     // What the prediction holds in spite of is no reason.
     let mut near = predicting(1_000.0);
-    completes(&mut near.rounds[0], 26_500);
+    restless(&mut near, 26_500);
     judged(&near, Proved, &[]);
 }
 
@@ -236,9 +238,7 @@ fn guardrail(edit: impl FnOnce(&mut Claim)) -> Record {
 }
 
 fn threads(record: &mut Record, number: f64) {
-    change(record, SATURATED, SOLUTION, |round| {
-        round.readings.insert("process_threads".to_owned(), number);
-    });
+    counts(record, SOLUTION, "process_threads", number);
 }
 
 #[test]
@@ -339,8 +339,7 @@ fn no_gain_is_inconclusive() {
 #[test]
 fn a_gain_within_the_noise_is_no_gain() {
     let mut record = record();
-    record.rounds[0].outcome.completed = 20_000;
-    record.rounds[0].outcome.requests_per_second = 12_500.0;
+    restless(&mut record, 20_000);
     solution_completes(&mut record, &[40, 41, 42]);
     judged(&record, Inconclusive, &["no gain"]);
 }
@@ -382,20 +381,14 @@ fn a_machine_that_cannot_show_it_is_told_so() {
 
 #[test]
 fn a_root_cause_that_contradicts_refutes() {
-    let mut problem = record();
-    change(&mut problem, SATURATED, PROBLEM, |round| {
-        round
-            .readings
-            .insert("database_calls_in_flight_peak".into(), 2.0);
-    });
-    judged(&problem, Refuted, &["was 2 in the problem", "at most 1"]);
-    let mut solution = record();
-    change(&mut solution, SATURATED, SOLUTION, |round| {
-        round
-            .readings
-            .insert("database_calls_in_flight_peak".into(), 899.0);
-    });
-    judged(&solution, Refuted, &["was 899 in the fix", "at least 900"]);
+    for (variant, reading, words) in [
+        (PROBLEM, 2.0, ["was 2 in the problem", "at most 1"]),
+        (SOLUTION, 899.0, ["was 899 in the fix", "at least 900"]),
+    ] {
+        let mut record = record();
+        counts(&mut record, variant, IN_FLIGHT, reading);
+        judged(&record, Refuted, &words);
+    }
 }
 
 #[test]
@@ -483,11 +476,7 @@ fn a_wrong_answer_comes_before_what_the_figures_say() {
 #[test]
 fn an_invalid_run_refutes_nothing() {
     let mut record = record();
-    change(&mut record, SATURATED, PROBLEM, |round| {
-        round
-            .readings
-            .insert("database_calls_in_flight_peak".into(), 500.0);
-    });
+    counts(&mut record, PROBLEM, IN_FLIGHT, 500.0);
     record.environment.optimised = false;
     judged(&record, Invalid, &["optimised"]);
 }

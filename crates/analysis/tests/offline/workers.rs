@@ -1,17 +1,17 @@
 //! A claim about how many CPUs a service uses: a prediction from what was counted, and machines on
 //! which there is nothing to see.
 
+use crate::grade::observed;
 use crate::support::{outcome, record, round};
 use analysis::{
     grade::{GradeKind, grade},
     statistics::{Side, abba},
-    verdict::{VerdictKind, analyse},
+    verdict::{Analysis, VerdictKind, analyse},
 };
 use measurement::{
-    attempt::{Attempt, Observed, Trial},
+    attempt::{Attempt, Trial},
     chapter_file::ChapterFile,
     claim::{EXERCISE, PROBLEM, Role, SOLUTION},
-    outcome::Outcome,
     record::{Purpose, Record, Round},
 };
 
@@ -27,13 +27,8 @@ fn worked(purpose: Purpose, variant: &str, cpus: u32, usable: u32, per_second: f
     // Small and never negative.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let answers = (3.0 * per_second) as u64;
-    let mut round = round(
-        purpose,
-        variant,
-        "saturated",
-        0.0,
-        outcome(users, answers, 3.0, 30.0),
-    );
+    let outcome = outcome(users, answers, 3.0, 30.0);
+    let mut round = round(purpose, variant, "saturated", 0.0, outcome);
     let share = f64::from(cpus) / f64::from(usable);
     round.readings = [
         ("workers_match_cpus".to_owned(), share),
@@ -62,70 +57,50 @@ fn run(few: u32, few_per_second: f64, many_per_second: f64) -> Record {
 }
 
 #[track_caller]
-fn judged(record: &Record, kind: VerdictKind, words: &str) {
+fn judged(record: &Record, kind: VerdictKind, words: &str) -> Analysis {
     let analysis = analyse(record);
     let reason = &analysis.verdict.reason;
     println!("{}: {reason}", analysis.verdict.kind);
     assert_eq!(analysis.verdict.kind, kind, "{reason}");
     assert!(reason.contains(words), "{words:?} is not in: {reason}");
+    analysis
 }
 
 #[test]
-fn twice_the_cpus_and_twice_the_answers_prove_it() {
+fn as_many_more_answers_as_cpus_prove_it_and_too_small_a_gain_does_not() {
     judged(&run(1, 100.0, 196.0), VerdictKind::Proved, "0.5 against 1");
-}
-
-#[test]
-fn cpus_that_gain_too_little_do_not() {
-    judged(
-        &run(1, 100.0, 140.0),
-        VerdictKind::Refuted,
-        "below the claimed 1.5",
-    );
+    let small = run(1, 100.0, 140.0);
+    judged(&small, VerdictKind::Refuted, "below the claimed 1.5");
 }
 
 #[test]
 fn dearer_requests_explain_a_smaller_gain() {
-    let record = run(1, 100.0, 185.0);
-    let analysis = analyse(&record);
+    let analysis = judged(&run(1, 100.0, 185.0), VerdictKind::Proved, "1.85");
     let law = analysis.of(Role::Prediction).next().unwrap();
     // 2 CPUs of 3 s each for 555 answers, against 1 for 300: 1.081 times as dear.
     assert!((law.ratio.unwrap() - 1.85).abs() < 1e-9, "{law:?}");
-    judged(&record, VerdictKind::Proved, "1.85");
 }
 
 #[test]
 fn a_machine_on_which_the_problem_sees_all_cannot_show_it() {
-    judged(
-        &run(2, 196.0, 196.0),
-        VerdictKind::Inconclusive,
-        "sees as many CPUs",
-    );
+    let equal = run(2, 196.0, 196.0);
+    judged(&equal, VerdictKind::Inconclusive, "sees as many CPUs");
 }
 
 #[test]
 fn an_exercise_cannot_be_graded_where_the_problem_has_no_fault() {
     let users = chapter().scenario("check").unwrap().users;
-    let observed = |variant: &str, outcome: Outcome, share: f64| {
-        let calls = Some(outcome.completed);
-        let mut round = round(Purpose::Claim, variant, "check", 0.0, outcome);
-        round.readings = [("workers_match_cpus".to_owned(), share)].into();
-        Observed {
-            round,
-            calls,
-            database_records: None,
-            afterwards: None,
-            panics: Vec::new(),
-            ended: false,
-        }
+    let observed = |variant: &str, answers, ms, share| {
+        let outcome = outcome(users, answers, 2.0, ms);
+        observed(variant, ("workers_match_cpus", share), outcome)
     };
     for (problem, kind, words) in [
         (0.5, GradeKind::Passed, "1.9"),
         (1.0, GradeKind::Invalid, "cannot show the fault"),
     ] {
         let trial = Trial {
-            exercise: observed(EXERCISE, outcome(users, 380, 2.0, 30.0), 1.0),
-            problem: observed(PROBLEM, outcome(users, 200, 2.0, 60.0), problem),
+            exercise: observed(EXERCISE, 380, 30.0, 1.0),
+            problem: observed(PROBLEM, 200, 60.0, problem),
             counted: Vec::new(),
             optimised: true,
         };

@@ -1,0 +1,191 @@
+//! Each law's prediction, with the sentence that tells it.
+
+use std::time::Duration;
+
+use super::Prediction;
+use measurement::{
+    figures,
+    law::{Amdahl, Barrier, Little, Locality, Utilisation},
+};
+
+/// Little's law.
+pub(super) fn little(law: &Little, users: u32, think: Duration) -> Prediction {
+    let call = law.call_ms / 1e3;
+    let free = f64::from(users) / (think.as_secs_f64() + call);
+    let limited = (f64::from(law.problem_in_flight) / call).min(free);
+    let ratio = free / limited;
+    let calls = if law.problem_in_flight == 1 {
+        "one call".to_owned()
+    } else {
+        format!("{} calls", law.problem_in_flight)
+    };
+    Prediction {
+        problem: Some(limited),
+        solution: Some(free),
+        ratio,
+        sentence: format!(
+            "With {calls} of {} ms in flight at a time, at most {} requests per second are \
+             answered; with none held back, {} get up to {}: {} times as many.",
+            figures::count(law.call_ms),
+            figures::count(limited.round()),
+            figures::things(users.into(), "user"),
+            figures::count(free.round()),
+            figures::ratio(ratio)
+        ),
+    }
+}
+
+/// What a few writes cost where a fair lock is held for long.
+pub(super) fn barrier(law: &Barrier, users: u32, think: Duration, write_share: f64) -> Prediction {
+    let hold = law.hold_ms / 1e3;
+    let free = f64::from(users) / (think.as_secs_f64() + (1.0 - write_share) * hold);
+    // Without a write there is no barrier: 1/0 is no limit.
+    let barrier = 1.0 / (write_share * hold);
+    let limited = barrier.min(free);
+    let ratio = free / limited;
+    let sentence = if write_share == 0.0 {
+        format!(
+            "Without writes no reader waits for another: {} get up to {} requests per second \
+             whether guards are held or not.",
+            figures::things(users.into(), "user"),
+            figures::count(free.round()),
+        )
+    } else {
+        format!(
+            "With {} of writes, each a barrier of {} ms, at most {} requests per second pass; \
+             with guards that end early, {} get up to {}: {} times as many.",
+            figures::percent(write_share),
+            figures::count(law.hold_ms),
+            figures::count(limited.round()),
+            figures::things(users.into(), "user"),
+            figures::count(free.round()),
+            figures::ratio(ratio)
+        )
+    };
+    Prediction {
+        problem: Some(limited),
+        solution: Some(free),
+        ratio,
+        sentence,
+    }
+}
+
+/// Amdahl's law.
+pub(super) fn amdahl(law: &Amdahl, share: f64) -> Prediction {
+    let ratio = 1.0 / (1.0 - share);
+    Prediction::of_gain(
+        ratio,
+        format!(
+            "{} of the problem's CPU time goes into {}; without it the service answers \
+             1 / (1 - {share:.3}) = {} times as many requests.",
+            figures::percent(share),
+            law.removes,
+            figures::ratio(ratio)
+        ),
+    )
+}
+
+/// What is set up for every request instead of once: from the CPU time a request of problem and
+/// solution, in seconds.
+pub(super) fn set_up(problem: f64, solution: f64) -> Prediction {
+    let ratio = problem / solution;
+    let micros = |seconds: f64| format!("{} µs", figures::count((seconds * 1e6).round()));
+    Prediction::of_gain(
+        ratio,
+        format!(
+            "With one user the exchange alone takes {} of CPU time, and the set-up for \
+             each request {} more: sharing what is set up answers {} times as many.",
+            micros(solution),
+            micros(problem - solution),
+            figures::ratio(ratio)
+        ),
+    )
+}
+
+/// The utilisation law, and the queue before a busy CPU. `None` where the work has to be measured and
+/// was not. `cpu_per_request` is the CPU time of problem and solution, in seconds.
+pub(super) fn utilisation(
+    law: &Utilisation,
+    users: u32,
+    cpu_per_request: Option<(f64, f64)>,
+) -> Option<Prediction> {
+    let measured = || cpu_per_request.map(|(problem, _)| 1e3 * problem);
+    let work_ms = law.work_ms.or_else(measured)?;
+    let ratio = f64::from(users);
+    let queue = ratio * work_ms;
+    Some(Prediction::of_gain(
+        ratio,
+        format!(
+            "A CPU gives at most {} requests per second of {} each, wherever it works; but \
+             with {} another request waits up to {} behind their work, or up to {} beside it: \
+             {} times less.",
+            figures::count((1e3 / work_ms).round()),
+            figures::milliseconds(work_ms),
+            figures::things(users.into(), "user"),
+            figures::milliseconds(queue),
+            figures::milliseconds(work_ms),
+            figures::ratio(ratio)
+        ),
+    ))
+}
+
+/// What the law needs to know of problem and solution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Working {
+    /// CPUs that did any work, in each.
+    pub cpus: (f64, f64),
+    /// CPU time a request, in seconds, in each.
+    pub cpu_per_request: (f64, f64),
+}
+
+/// Throughput goes with workers until CPUs or memory run out.
+pub(super) fn workers(working: Working) -> Prediction {
+    let (few, many) = working.cpus;
+    let dearer = working.cpu_per_request.1 / working.cpu_per_request.0;
+    let ratio = many / few / dearer;
+    Prediction::of_gain(
+        ratio,
+        format!(
+            "CPUs that worked: {} of the problem, {} of the solution, which is {} times as \
+             many; beside its neighbours a request takes {} times the CPU time, so that {} \
+             / {} = {} times as many are answered.",
+            figures::count(few),
+            figures::count(many),
+            figures::ratio(many / few),
+            figures::ratio(dearer),
+            figures::ratio(many / few),
+            figures::ratio(dearer),
+            figures::ratio(ratio)
+        ),
+    )
+}
+
+impl Working {
+    /// Whether both sides worked on equally many CPUs: then there is nothing to gain here.
+    pub(crate) fn is_equal(self) -> bool {
+        self.cpus.0 >= self.cpus.1
+    }
+}
+
+/// The locality mix, and Amdahl's law on top of it.
+pub(super) fn locality(law: &Locality, regions: u32) -> Prediction {
+    let regions = regions.max(1);
+    let n = f64::from(regions);
+    let mean = (1.0 + (n - 1.0) * law.across) / n;
+    let rest = 1.0 - law.memory_bound;
+    let ratio = 1.0 / (rest + law.memory_bound / mean);
+    let sentence = if regions == 1 {
+        "With one NUMA node every access is nearby, before and after: no gain.".to_owned()
+    } else {
+        format!(
+            "In {regions} NUMA nodes {} of the accesses go across, so that the mean one takes \
+             {mean:.2} times as long as one nearby; with {} of the time spent on memory, 1 / \
+             ({rest:.2} + {:.2} / {mean:.2}) = {} times as many answers.",
+            figures::percent((n - 1.0) / n),
+            figures::percent(law.memory_bound),
+            law.memory_bound,
+            figures::ratio(ratio)
+        )
+    };
+    Prediction::of_gain(ratio, sentence)
+}
