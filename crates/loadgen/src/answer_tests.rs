@@ -19,88 +19,65 @@ fn read(text: &str, step: usize) -> Result<Option<(Answer, String)>, Failure> {
     Ok(None)
 }
 
-fn body(text: &str) -> String {
-    let whole = read(text, usize::MAX).expect("valid").expect("complete").1;
-    for step in [1, 2, 3, 7] {
-        let pieces = read(text, step).expect("valid").expect("complete").1;
-        assert_eq!(pieces, whole, "in pieces of {step}");
+/// Checks the body that is read of an answer, whole and in pieces.
+#[track_caller]
+fn reads(text: &str, expected: &str) {
+    for step in [usize::MAX, 1, 2, 3, 7] {
+        let (_, body) = read(text, step).expect("valid").expect("complete");
+        assert_eq!(body, expected, "in pieces of {step}");
     }
-    whole
 }
 
-fn invalid(text: &str) -> String {
-    read(text, usize::MAX)
-        .expect_err("must be refused")
-        .to_string()
+#[track_caller]
+fn refuses(text: &str, expected: &str) {
+    let failure = read(text, usize::MAX).expect_err("must be refused");
+    assert_eq!(failure.to_string(), format!("invalid: {expected}"));
 }
+
+const OK: &str = "HTTP/1.1 200 OK\r\n";
 
 #[test]
 fn content_length() {
-    assert_eq!(
-        body("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"),
-        "hello"
-    );
-    assert_eq!(body("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"), "");
-    assert_eq!(body("HTTP/1.1 200\r\ncontent-length: 1\r\n\r\n6"), "6");
+    reads(&format!("{OK}Content-Length: 5\r\n\r\nhello"), "hello");
+    reads(&format!("{OK}content-length: 0\r\n\r\n"), "");
+    reads("HTTP/1.1 200\r\ncontent-length: 1\r\n\r\n6", "6");
 }
 
 #[test]
 fn long_bodies_grow_the_buffer() {
     let long = "x".repeat(100_000);
-    let text = format!("HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n{long}");
+    let text = format!("{OK}content-length: 100000\r\n\r\n{long}");
     let (_, read) = read(&text, 1000).expect("valid").expect("complete");
     assert_eq!(read, long);
 }
 
 #[test]
 fn chunks() {
-    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-    assert_eq!(body(&format!("{head}0\r\n\r\n")), "");
-    assert_eq!(
-        body(&format!(
-            "{head}5\r\nhello\r\n7;note=x\r\n, world\r\n0\r\n\r\n"
-        )),
-        "hello, world"
-    );
-    assert_eq!(body(&format!("{head}1\r\n6\r\n0\r\nsum: 1\r\n\r\n")), "6");
-    assert_eq!(
-        invalid(&format!("{head}z\r\n")),
-        "invalid: broken chunk in an answer"
-    );
-    assert_eq!(
-        invalid(&format!("{head}1\r\n666\r\n")),
-        "invalid: broken chunk in an answer"
-    );
+    let head = format!("{OK}Transfer-Encoding: chunked\r\n\r\n");
+    reads(&format!("{head}0\r\n\r\n"), "");
+    let two = format!("{head}5\r\nhello\r\n7;note=x\r\n, world\r\n0\r\n\r\n");
+    reads(&two, "hello, world");
+    reads(&format!("{head}1\r\n6\r\n0\r\nsum: 1\r\n\r\n"), "6");
+    for broken in ["z\r\n", "1\r\n666\r\n"] {
+        refuses(&format!("{head}{broken}"), "broken chunk in an answer");
+    }
     // Chunks decide where both are given (RFC 9112, section 6.3).
-    assert_eq!(
-        body(
-            "HTTP/1.1 200 OK\r\ncontent-length: 9\r\ntransfer-encoding: chunked\r\n\r\n1\r\n6\r\n0\r\n\r\n"
-        ),
-        "6"
-    );
+    let both = "content-length: 9\r\ntransfer-encoding: chunked\r\n\r\n1\r\n6\r\n0\r\n\r\n";
+    reads(&format!("{OK}{both}"), "6");
 }
 
 #[test]
 fn no_body_where_none_may_be() {
-    assert_eq!(body("HTTP/1.1 204 No Content\r\n\r\n"), "");
-    assert_eq!(
-        body("HTTP/1.1 304 Not Modified\r\ncontent-length: 7\r\n\r\n"),
-        ""
-    );
+    reads("HTTP/1.1 204 No Content\r\n\r\n", "");
+    reads("HTTP/1.1 304 Not Modified\r\ncontent-length: 7\r\n\r\n", "");
 }
 
 #[test]
 fn interim_answers_are_skipped() {
-    assert_eq!(
-        body(
-            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n6"
-        ),
-        "6"
-    );
-    assert_eq!(
-        invalid("HTTP/1.1 101 Switching Protocols\r\n\r\n"),
-        "invalid: answer switches protocols"
-    );
+    let interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n";
+    reads(&format!("{interim}{OK}content-length: 1\r\n\r\n6"), "6");
+    let switch = "HTTP/1.1 101 Switching Protocols\r\n\r\n";
+    refuses(switch, "answer switches protocols");
 }
 
 #[test]
@@ -142,29 +119,27 @@ fn whether_the_connection_lives_on() {
 
 #[test]
 fn nonsense_is_refused() {
-    assert_eq!(
-        invalid("SSH-2.0-OpenSSH_9.2\r\n"),
-        "invalid: answer is not HTTP/1.1"
-    );
-    assert_eq!(
-        invalid("HTTP/1.1 200 OK\r\ncontent-length: six\r\n\r\n"),
-        "invalid: content-length is not a number"
-    );
-    assert_eq!(
-        invalid("HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n"),
-        "invalid: two different content-lengths"
-    );
-    assert_eq!(
-        invalid("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n66"),
-        "invalid: bytes after the answer's end"
-    );
-    assert_eq!(
-        invalid("HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n"),
-        "invalid: answer of over 64 MiB"
-    );
+    refuses("SSH-2.0-OpenSSH_9.2\r\n", "answer is not HTTP/1.1");
     let many = "x: y\r\n".repeat(70);
-    assert_eq!(
-        invalid(&format!("HTTP/1.1 200 OK\r\n{many}\r\n")),
-        "invalid: answer with over 64 headers"
-    );
+    for (rest, expected) in [
+        (
+            "content-length: six\r\n\r\n",
+            "content-length is not a number",
+        ),
+        (
+            "content-length: 1\r\ncontent-length: 2\r\n\r\n",
+            "two different content-lengths",
+        ),
+        (
+            "content-length: 1\r\n\r\n66",
+            "bytes after the answer's end",
+        ),
+        (
+            "content-length: 99999999999\r\n\r\n",
+            "answer of over 64 MiB",
+        ),
+        (&format!("{many}\r\n"), "answer with over 64 headers"),
+    ] {
+        refuses(&format!("{OK}{rest}"), expected);
+    }
 }

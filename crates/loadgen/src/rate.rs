@@ -14,7 +14,7 @@
 //! mid-span and again at its end leaves no such edge, and the rest would count for the whole.
 
 /// When right answers came, in seconds since the span's start (before it: negative).
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Completions {
     pub(super) count: u64,
     /// The last answer before the span.
@@ -25,15 +25,6 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn new() -> Self {
-        Self {
-            count: 0,
-            before: None,
-            within: None,
-            longest_gap: 0.0,
-        }
-    }
-
     /// An answer before the span; moments must rise.
     pub(super) fn note_before(&mut self, moment: f64) {
         self.before = Some(moment);
@@ -94,19 +85,23 @@ impl Completions {
 mod tests {
     use super::*;
 
-    /// Answers every `gap` seconds from `phase` on, counted in a span of 1.5 s after 1 s.
-    fn every(gap: f64, phase: f64, until: f64) -> Completions {
-        let mut completions = Completions::new();
-        let mut moment = phase - 1.0;
-        while moment < until {
+    /// Answers at these moments, which rise.
+    fn at(moments: impl IntoIterator<Item = f64>) -> Completions {
+        let mut completions = Completions::default();
+        for moment in moments {
             if moment < 0.0 {
                 completions.note_before(moment);
             } else {
                 completions.note(moment);
             }
-            moment += gap;
         }
         completions
+    }
+
+    /// Answers every `gap` seconds from `phase` on, counted in a span of 1.5 s after 1 s.
+    fn every(gap: f64, phase: f64, until: f64) -> Completions {
+        let moments = std::iter::successors(Some(phase - 1.0), |moment| Some(moment + gap));
+        at(moments.take_while(|moment| *moment < until))
     }
 
     #[test]
@@ -124,19 +119,12 @@ mod tests {
         let runs = 20_000;
         let sum: f64 = (0..runs)
             .map(|_| {
-                let mut completions = Completions::new();
                 let mut moment = -1.0;
-                loop {
+                let moments = std::iter::from_fn(|| {
                     moment -= (1.0 - random.random::<f64>()).ln() / 20.0;
-                    if moment >= 1.5 {
-                        return completions.per_second(1.5);
-                    }
-                    if moment < 0.0 {
-                        completions.note_before(moment);
-                    } else {
-                        completions.note(moment);
-                    }
-                }
+                    (moment < 1.5).then_some(moment)
+                });
+                at(moments).per_second(1.5)
             })
             .sum();
         let mean = sum / f64::from(runs);
@@ -151,33 +139,24 @@ mod tests {
 
     #[test]
     fn pauses_of_the_machine_are_part_of_the_span() {
-        let mut completions = Completions::new();
-        completions.note_before(-0.001);
-        for step in 0..1000 {
-            // It stops from 0.4 s to 0.7 s, and for good at 1.3 s.
-            let moment = f64::from(step) / 1000.0;
-            completions.note(if moment < 0.4 { moment } else { moment + 0.3 });
-        }
-        let rate = completions.per_second(1.5);
+        // It stops from 0.4 s to 0.7 s, and for good at 1.3 s.
+        let pause = |moment: f64| if moment < 0.4 { moment } else { moment + 0.3 };
+        let moments = (0..1000).map(|step| pause(f64::from(step) / 1000.0));
+        let rate = at([-0.001].into_iter().chain(moments)).per_second(1.5);
         assert!((rate - 1000.0 / 1.5).abs() < 1e-6, "{rate}");
     }
 
     #[test]
     fn silence_before_the_span_is_not_counted() {
-        let mut completions = Completions::new();
-        completions.note_before(-30.0);
-        for step in 0..15 {
-            completions.note(f64::from(step) / 10.0);
-        }
-        assert!((completions.per_second(1.5) - 10.0).abs() < 0.8);
+        let moments = (0..15).map(|step| f64::from(step) / 10.0);
+        let rate = at([-30.0].into_iter().chain(moments)).per_second(1.5);
+        assert!((rate - 10.0).abs() < 0.8);
     }
 
     #[test]
     fn none_or_one_answer() {
-        let mut completions = Completions::new();
-        assert!(completions.per_second(1.5) == 0.0);
-        completions.note(1.0);
-        assert!((completions.per_second(1.5) - 1.0 / 1.5).abs() < 1e-9);
+        assert!(at([]).per_second(1.5) == 0.0);
+        assert!((at([1.0]).per_second(1.5) - 1.0 / 1.5).abs() < 1e-9);
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Record {
             end,
             latency: histogram()?,
             service: open_loop.then(histogram).transpose()?,
-            completions: Completions::new(),
+            completions: Completions::default(),
             per_second: vec![0; usize::try_from(seconds).unwrap_or(0)],
             writes: 0,
             failures: HashMap::new(),

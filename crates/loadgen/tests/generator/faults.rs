@@ -2,9 +2,17 @@
 
 use std::time::Duration;
 
-use crate::server::{Reaction, Server, answer, ok};
-use crate::{load, send};
-use measurement::load::Load;
+use measurement::outcome::Outcome;
+
+use crate::server::{Reaction, Server, answer, late, ok};
+use crate::{is_right, load, seen_of, send, thinking};
+
+/// Checks that requests failed for these causes and no other.
+#[track_caller]
+fn failed(outcome: &Outcome, causes: &[&str]) {
+    let seen: Vec<&String> = outcome.errors.keys().collect();
+    assert_eq!(seen, causes, "{:?}", outcome.errors);
+}
 
 #[test]
 fn wrong_bodies_are_found_and_not_counted_as_right() {
@@ -15,39 +23,27 @@ fn wrong_bodies_are_found_and_not_counted_as_right() {
     assert!(outcome.completed > 0);
     assert!(outcome.completed + outcome.wrong_answers <= server.requests() as u64);
     assert_eq!(outcome.error_count(), 0);
-}
-
-#[test]
-fn a_wrong_answer_in_the_warm_up_counts() {
-    let server = Server::start(|index, _| ok(if index == 0 { "no" } else { "6" }));
-    let outcome = send(server.address, &load(2));
+    // Those of the warm-up count, too.
+    let first = |index, _: &str| ok(if index == 0 { "no" } else { "6" });
+    let outcome = seen_of(first, &load(2));
     assert_eq!(outcome.wrong_answers, 1);
     assert_eq!(outcome.first_wrong_answer.as_deref(), Some("no"));
 }
 
 #[test]
 fn a_long_wrong_answer_is_shortened() {
-    let server = Server::start(|_, _| ok(&"x".repeat(5000)));
-    let outcome = send(server.address, &load(1));
+    let outcome = seen_of(|_, _| ok(&"x".repeat(5000)), &load(1));
     let shown = outcome.first_wrong_answer.unwrap();
-    assert!(
-        shown.len() < 250 && shown.ends_with("(5000 bytes)"),
-        "{shown}"
-    );
+    assert!(shown.len() < 250, "{shown}");
+    assert!(shown.ends_with("(5000 bytes)"), "{shown}");
 }
 
 #[test]
 fn another_status_is_an_error_under_its_number() {
-    let server = Server::start(|index, _| {
-        Reaction::Answer(if index % 2 == 0 {
-            answer("503 Service Unavailable", "6")
-        } else {
-            answer("200 OK", "6")
-        })
-    });
+    let statuses = ["503 Service Unavailable", "200 OK"];
+    let server = Server::start(move |index, _| Reaction::Answer(answer(statuses[index % 2], "6")));
     let outcome = send(server.address, &load(4));
-    assert!(outcome.errors["status 503"] > 0, "{:?}", outcome.errors);
-    assert_eq!(outcome.errors.len(), 1);
+    failed(&outcome, &["status 503"]);
     assert!(outcome.completed > 0);
     // The connection is fine: a status is no reason to open another.
     assert_eq!(server.connections(), 5);
@@ -55,87 +51,60 @@ fn another_status_is_an_error_under_its_number() {
 
 #[test]
 fn silence_is_a_time_out() {
-    let server = Server::start(|_, _| Reaction::Silence);
-    let outcome = send(
-        server.address,
-        &Load {
-            time_out: Duration::from_millis(150),
-            ..load(3)
-        },
-    );
+    let mut load = load(3);
+    load.time_out = Duration::from_millis(150);
+    let outcome = seen_of(|_, _| Reaction::Silence, &load);
     assert_eq!(outcome.completed, 0);
     assert!(outcome.requests_per_second == 0.0);
+    failed(&outcome, &["time_out"]);
     assert!(outcome.errors["time_out"] >= 3, "{:?}", outcome.errors);
-    assert_eq!(outcome.errors.len(), 1);
 }
 
 #[test]
 fn an_answer_after_the_time_out_is_not_taken_for_the_next_ones() {
     // Each answer names its request's turn; a late one would be one turn behind.
-    let server = Server::start(|index, _| {
-        if index % 4 == 0 {
-            Reaction::Late(Duration::from_millis(250), answer("200 OK", "late"))
-        } else {
-            ok("6")
-        }
-    });
-    let outcome = send(
-        server.address,
-        &Load {
-            time_out: Duration::from_millis(100),
-            ..load(2)
-        },
-    );
+    let react = |index, _: &str| match index % 4 {
+        0 => late(250, "late"),
+        _ => ok("6"),
+    };
+    let mut load = load(2);
+    load.time_out = Duration::from_millis(100);
+    let outcome = seen_of(react, &load);
     assert!(outcome.errors["time_out"] > 0);
     assert_eq!(outcome.wrong_answers, 0, "{:?}", outcome.first_wrong_answer);
 }
 
 #[test]
 fn what_is_under_way_at_the_end_is_unfinished_and_no_error() {
-    let server = Server::start(|_, _| Reaction::Silence);
-    let outcome = send(server.address, &load(20));
+    let outcome = seen_of(|_, _| Reaction::Silence, &load(20));
     assert_eq!(outcome.unfinished, 20);
     assert_eq!(outcome.error_count(), 0);
 }
 
 #[test]
 fn closing_is_told_from_closing_in_the_middle() {
-    let server = Server::start(|index, _| {
+    let react = |index, _: &str| {
         let whole = answer("200 OK", "6");
         match index % 3 {
-            0 => Reaction::StderrTail(Vec::new()),
-            1 => Reaction::StderrTail(whole[..whole.len() - 1].to_vec()),
+            0 => Reaction::Last(Vec::new()),
+            1 => Reaction::Last(whole[..whole.len() - 1].to_vec()),
             _ => Reaction::Answer(whole),
         }
-    });
-    let outcome = send(server.address, &load(6));
-    assert!(
-        outcome.errors["closed before an answer"] > 0,
-        "{:?}",
-        outcome.errors
+    };
+    let outcome = seen_of(react, &load(6));
+    failed(
+        &outcome,
+        &["closed before an answer", "closed within an answer"],
     );
-    assert!(
-        outcome.errors["closed within an answer"] > 0,
-        "{:?}",
-        outcome.errors
-    );
-    assert_eq!(outcome.errors.len(), 2);
 }
 
 #[test]
 fn a_server_may_close_after_an_answer() {
     // With a word of warning, and without: the next request takes a new connection.
     for head in ["connection: close\r\n", ""] {
-        let server = Server::start(move |_, _| {
-            Reaction::StderrTail(
-                format!("HTTP/1.1 200 OK\r\n{head}content-length: 1\r\n\r\n6").into_bytes(),
-            )
-        });
-        let mut load = load(2);
-        load.arrivals = measurement::load::Arrivals::Closed {
-            think: Duration::from_millis(20),
-        };
-        let outcome = send(server.address, &load);
+        let text = format!("HTTP/1.1 200 OK\r\n{head}content-length: 1\r\n\r\n6");
+        let react = move |_, _: &str| Reaction::Last(text.clone().into_bytes());
+        let outcome = seen_of(react, &thinking(2, Duration::from_millis(20)));
         assert!(outcome.completed > 0);
         assert_eq!(outcome.error_count(), 0, "{:?}", outcome.errors);
     }
@@ -143,28 +112,17 @@ fn a_server_may_close_after_an_answer() {
 
 #[test]
 fn chunks_and_bodies_to_the_end_of_the_connection_are_read() {
-    let server = Server::start(|_, _| {
-        Reaction::Answer(
-            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\n6\r\n0\r\n\r\n".to_vec(),
-        )
-    });
-    let outcome = send(server.address, &load(2));
-    assert!(outcome.completed > 0 && outcome.wrong_answers == 0 && outcome.error_count() == 0);
-
-    let server = Server::start(|_, _| Reaction::StderrTail(b"HTTP/1.1 200 OK\r\n\r\n6".to_vec()));
-    let outcome = send(server.address, &load(2));
-    assert!(outcome.completed > 0 && outcome.wrong_answers == 0 && outcome.error_count() == 0);
+    let chunks = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\n6\r\n0\r\n\r\n";
+    is_right(&seen_of(|_, _| Reaction::Answer(chunks.to_vec()), &load(2)));
+    let endless = b"HTTP/1.1 200 OK\r\n\r\n6";
+    is_right(&seen_of(|_, _| Reaction::Last(endless.to_vec()), &load(2)));
 }
 
 #[test]
 fn what_is_not_http_is_said_so() {
-    let server = Server::start(|_, _| Reaction::Answer(b"+OK hello\r\n\r\n".to_vec()));
-    let outcome = send(server.address, &load(2));
-    assert!(
-        outcome.errors["invalid: answer is not HTTP/1.1"] > 0,
-        "{:?}",
-        outcome.errors
-    );
+    let react = |_, _: &str| Reaction::Answer(b"+OK hello\r\n\r\n".to_vec());
+    let outcome = seen_of(react, &load(2));
+    assert!(outcome.errors["invalid: answer is not HTTP/1.1"] > 0);
     // A broken server is not asked as fast as the CPU allows.
     assert!(outcome.error_count() < 50, "{:?}", outcome.errors);
 }

@@ -13,7 +13,7 @@ use loadgen::interrupt::Interrupt;
 use loadgen::{GeneratorError, Settings, run};
 use measurement::load::{Arrivals, Bystander, Exchange, Load, Writes};
 use measurement::outcome::Outcome;
-use server::{Reaction, Server, answer, ok};
+use server::{Reaction, Server, late, ok};
 
 /// `users` who ask for `/read` without a pause for half a second.
 fn load(users: u32) -> Load {
@@ -25,28 +25,50 @@ fn load(users: u32) -> Load {
     }
 }
 
+/// The same users, who think meanwhile.
+fn thinking(users: u32, think: Duration) -> Load {
+    Load {
+        arrivals: Arrivals::Closed { think },
+        ..load(users)
+    }
+}
+
 fn send(target: SocketAddr, load: &Load) -> Outcome {
     send_with(target, load, &[]).unwrap()
 }
 
+/// What a load sees of a server that nobody looks at otherwise.
+fn seen_of(
+    react: impl Fn(usize, &str) -> Reaction + Send + Sync + 'static,
+    load: &Load,
+) -> Outcome {
+    send(Server::start(react).address, load)
+}
+
 fn send_with(target: SocketAddr, load: &Load, cpus: &[usize]) -> Result<Outcome, GeneratorError> {
+    let interrupt = Interrupt::new();
     let settings = Settings {
         cpus,
-        interrupt: &Interrupt::new(),
-        progress: None,
+        ..Settings::of(&interrupt)
     };
     run(target, load, &settings)
+}
+
+/// Every request got its answer.
+#[track_caller]
+fn is_right(outcome: &Outcome) {
+    assert!(outcome.completed > 0);
+    assert_eq!(outcome.error_count(), 0, "{:?}", outcome.errors);
+    assert_eq!(outcome.wrong_answers, 0, "{:?}", outcome.first_wrong_answer);
 }
 
 #[test]
 fn counts_agree_with_the_server() {
     let server = Server::start(|_, _| ok("6"));
     let outcome = send(server.address, &load(8));
-    assert!(outcome.completed > 0);
+    is_right(&outcome);
     assert!(outcome.completed <= server.requests() as u64);
     assert_eq!(outcome.per_second.iter().sum::<u64>(), outcome.completed);
-    assert_eq!(outcome.error_count(), 0, "{:?}", outcome.errors);
-    assert_eq!(outcome.wrong_answers, 0);
     assert!(outcome.unfinished <= 8);
     // One for each user, and the one that looks whether anybody is there.
     assert_eq!(server.connections(), 9);
@@ -57,27 +79,17 @@ fn counts_agree_with_the_server() {
 }
 
 #[test]
-fn two_threads_share_the_users() {
+fn threads_share_the_users_and_are_no_more_than_those() {
     let cpus = cpus::available();
     if cpus.len() < 2 || cfg!(target_os = "macos") {
         return;
     }
-    let server = Server::start(|_, _| {
-        Reaction::Late(Duration::from_millis(5), server::answer("200 OK", "6"))
-    });
+    let server = Server::start(|_, _| late(5, "6"));
     let outcome = send_with(server.address, &load(9), &cpus[..2]).unwrap();
     assert!(outcome.completed > 0);
     assert_eq!(outcome.per_second.iter().sum::<u64>(), outcome.completed);
     assert_eq!(outcome.generator.users, 9);
     assert_eq!(server.connections(), 10);
-}
-
-#[test]
-fn more_threads_than_users_are_not_started() {
-    let cpus = cpus::available();
-    if cpus.len() < 2 || cfg!(target_os = "macos") {
-        return;
-    }
     let server = Server::start(|_, _| ok("6"));
     let outcome = send_with(server.address, &load(1), &cpus).unwrap();
     assert!(outcome.completed > 0);
@@ -89,32 +101,26 @@ fn a_connection_a_request_where_the_load_says_so() {
         assert!(text.contains("\r\nconnection: close\r\n"));
         ok("6")
     });
-    let outcome = send(
-        server.address,
-        &Load {
-            keep_alive: false,
-            ..load(4)
-        },
-    );
-    assert!(outcome.completed > 0);
-    assert_eq!(outcome.error_count(), 0, "{:?}", outcome.errors);
+    let mut load = load(4);
+    load.keep_alive = false;
+    is_right(&send(server.address, &load));
     assert!(server.connections() > server.requests());
 }
 
 #[test]
 fn method_path_and_body_arrive_as_the_load_has_them() {
-    let server = Server::start(|_, text| {
+    let react = |_, text: &str| {
         let right = text.starts_with("POST /sum?of=ids HTTP/1.1\r\n")
             && text.contains("\r\nhost: 127.0.0.1:")
             && text.contains("\r\ncontent-type: application/json\r\n")
             && text.ends_with("\r\n\r\n[1,2,3]");
         ok(if right { "6" } else { text })
-    });
+    };
     let mut load = load(2);
     load.exchange.method = "POST".to_owned();
     load.exchange.path = "/sum?of=ids".to_owned();
     load.exchange.body = Some("[1,2,3]".to_owned());
-    let outcome = send(server.address, &load);
+    let outcome = seen_of(react, &load);
     assert_eq!(outcome.first_wrong_answer, None);
     assert!(outcome.completed > 0);
 }
@@ -122,10 +128,7 @@ fn method_path_and_body_arrive_as_the_load_has_them() {
 #[test]
 fn two_thousand_users_at_once() {
     let server = Server::start(|_, _| ok("6"));
-    let mut load = load(2000);
-    load.arrivals = Arrivals::Closed {
-        think: Duration::from_millis(500),
-    };
+    let mut load = thinking(2000, Duration::from_millis(500));
     load.duration = Duration::from_secs(1);
     let outcome = send(server.address, &load);
     assert_eq!(outcome.error_count(), 0, "{:?}", outcome.errors);
@@ -149,12 +152,7 @@ fn an_interrupt_ends_the_run_soon() {
         duration: Duration::from_secs(60),
         ..load(50)
     };
-    let settings = Settings {
-        cpus: &[],
-        interrupt: &interrupt,
-        progress: None,
-    };
-    let result = run(server.address, &load, &settings);
+    let result = run(server.address, &load, &Settings::of(&interrupt));
     assert!(matches!(result, Err(GeneratorError::Interrupted)));
     assert!(start.elapsed() < Duration::from_secs(5));
 }
@@ -163,22 +161,24 @@ fn an_interrupt_ends_the_run_soon() {
 fn progress_is_told() {
     let server = Server::start(|_, _| ok("6"));
     let told = std::cell::RefCell::new(Vec::new());
+    let interrupt = Interrupt::new();
     let settings = Settings {
-        cpus: &[],
-        interrupt: &Interrupt::new(),
         progress: Some(&|progress| told.borrow_mut().push(progress)),
+        ..Settings::of(&interrupt)
     };
     run(server.address, &load(2), &settings).unwrap();
     let told = told.borrow();
     assert!(!told.is_empty());
-    assert!(
-        told.windows(2)
-            .all(|pair| pair[0].elapsed <= pair[1].elapsed)
-    );
-    assert!(
-        told.iter()
-            .all(|progress| progress.total >= Duration::from_millis(600))
-    );
+    assert!(told.is_sorted_by_key(|progress| progress.elapsed));
+    let whole = Duration::from_millis(600);
+    assert!(told.iter().all(|progress| progress.total >= whole));
+}
+
+/// Checks what is said of a load that cannot be sent.
+#[track_caller]
+fn said(target: SocketAddr, load: &Load, cpus: &[usize], begin: &str, remedy: &str) {
+    let text = send_with(target, load, cpus).unwrap_err().to_string();
+    assert!(text.starts_with(begin) && text.contains(remedy), "{text}");
 }
 
 #[test]
@@ -187,45 +187,43 @@ fn what_cannot_be_sent_is_said_in_a_sentence() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap()
     };
-    let sentence = |target, load: &Load, cpus: &[usize]| {
-        send_with(target, load, cpus).unwrap_err().to_string()
-    };
-    let text = sentence(nobody, &load(1), &[]);
-    assert!(
-        text.starts_with(&format!("no server answers at {nobody}: ")),
-        "{text}"
+    let unreachable = format!("no server answers at {nobody}: ");
+    said(nobody, &load(1), &[], &unreachable, "cargo run -p chapter1");
+    let unsent = "the load cannot be sent: it";
+    said(
+        nobody,
+        &load(0),
+        &[],
+        &format!("{unsent} has no users"),
+        "chapter.toml",
     );
-    assert!(text.contains("cargo run -p chapter1"), "{text}");
-
-    let text = sentence(nobody, &load(0), &[]);
-    assert!(
-        text.contains("it has no users") && text.contains("chapter.toml"),
-        "{text}"
-    );
-
     let mut endless = load(1);
     endless.arrivals = Arrivals::Open { per_second: 0.0 };
-    assert!(sentence(nobody, &endless, &[]).contains("its rate"));
-
+    said(nobody, &endless, &[], &format!("{unsent}s rate"), "");
     if cfg!(target_os = "linux") {
         let server = Server::start(|_, _| ok("6"));
-        let text = sentence(server.address, &load(1), &[4000]);
-        assert!(
-            text.starts_with("cannot pin a thread to CPU [4000]"),
-            "{text}"
-        );
+        let pinned = "cannot pin a thread to CPU [4000]";
+        said(server.address, &load(1), &[4000], pinned, "");
+    }
+}
+
+/// Answers what begins so at once, and everything else with `6` after so many milliseconds.
+fn at_once(
+    begin: &'static str,
+    answer: &'static str,
+    ms: u64,
+) -> impl Fn(usize, &str) -> Reaction + Send + Sync {
+    move |_, text| {
+        if text.starts_with(begin) {
+            ok(answer)
+        } else {
+            late(ms, "6")
+        }
     }
 }
 
 #[test]
 fn writes_have_their_share_and_leave_the_latencies_alone() {
-    let server = Server::start(|_, text| {
-        if text.starts_with("POST /subscribe ") {
-            ok("subscribed")
-        } else {
-            Reaction::Late(Duration::from_millis(20), answer("200 OK", "6"))
-        }
-    });
     let mut load = load(20);
     load.writes = Some(Writes {
         exchange: Exchange {
@@ -235,7 +233,7 @@ fn writes_have_their_share_and_leave_the_latencies_alone() {
         },
         share: 0.25,
     });
-    let outcome = send(server.address, &load);
+    let outcome = seen_of(at_once("POST /subscribe ", "subscribed", 20), &load);
     assert_eq!(outcome.wrong_answers, 0, "{:?}", outcome.first_wrong_answer);
     let share = outcome.writes as f64 / outcome.completed as f64;
     assert!((share - 0.25).abs() < 0.05, "{share} of writes");
@@ -244,26 +242,16 @@ fn writes_have_their_share_and_leave_the_latencies_alone() {
 
 #[test]
 fn bystanders_keep_their_pace_beside_a_slow_load() {
-    let server = Server::start(|_, text| {
-        if text.starts_with("GET /ping ") {
-            ok("pong")
-        } else {
-            Reaction::Late(Duration::from_millis(100), answer("200 OK", "6"))
-        }
-    });
     let mut load = load(4);
     load.duration = Duration::from_secs(1);
     load.bystander = Some(Bystander {
         exchange: Exchange::get("/ping", "pong"),
         per_second: 100.0,
     });
-    let outcome = send(server.address, &load);
+    let outcome = seen_of(at_once("GET /ping ", "pong", 100), &load);
     let bystander = outcome.bystander.expect("the load has a bystander");
     assert!(bystander.errors.is_empty(), "{:?}", bystander.errors);
-    assert!(
-        (20..=110).contains(&bystander.completed),
-        "{}",
-        bystander.completed
-    );
+    let completed = bystander.completed;
+    assert!((20..=110).contains(&completed), "{completed}");
     assert!(outcome.latency.min_ms >= 100.0, "its own requests only");
 }

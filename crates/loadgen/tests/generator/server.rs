@@ -16,7 +16,7 @@ pub(crate) enum Reaction {
     /// These bytes after a while.
     Late(Duration, Vec<u8>),
     /// These bytes, then the connection is closed.
-    StderrTail(Vec<u8>),
+    Last(Vec<u8>),
     /// Nothing, ever.
     Silence,
 }
@@ -26,6 +26,11 @@ type React = dyn Fn(usize, &str) -> Reaction + Send + Sync;
 /// `body` in an ordinary answer.
 pub(crate) fn ok(body: &str) -> Reaction {
     Reaction::Answer(answer("200 OK", body))
+}
+
+/// `body` in an ordinary answer after so many milliseconds.
+pub(crate) fn late(ms: u64, body: &str) -> Reaction {
+    Reaction::Late(Duration::from_millis(ms), answer("200 OK", body))
 }
 
 pub(crate) fn answer(status: &str, body: &str) -> Vec<u8> {
@@ -107,7 +112,7 @@ async fn serve(mut stream: TcpStream, requests: &AtomicUsize, react: &React) -> 
                 tokio::time::sleep(wait).await;
                 stream.write_all(&bytes).await?;
             }
-            Reaction::StderrTail(bytes) => return stream.write_all(&bytes).await,
+            Reaction::Last(bytes) => return stream.write_all(&bytes).await,
             Reaction::Silence => {}
         }
     }
