@@ -2,36 +2,24 @@
 
 use measurement::claim::{Bound, Claims, Metric, Quantity, Role};
 
-use crate::chapter_file::{CHAPTER_1, damaged, line_of, parse};
+use crate::chapter_file::{CHAPTER_1, damaged, damaged_at, line_of, parse, with};
 
 /// What an author reads who replaces a place in chapter 1, and that the line is named.
 #[track_caller]
 fn refused(from: &str, to: &str, words: &[&str]) {
-    let error = damaged(from, to);
-    for word in words {
-        assert!(error.what.contains(word), "{word:?} is not in: {error}");
-    }
-    let line = error.line.expect("a line");
-    let first = line_of(CHAPTER_1, "[[claims]]").expect("claims");
-    let last = line_of(CHAPTER_1, "[check]").expect("the next table");
-    assert!((first..last).contains(&line), "{error}");
+    let line = damaged(from, to, words);
+    let claims = line_of("[[claims]]")..line_of("[check]");
+    assert!(claims.contains(&line), "line {line}");
 }
 
 #[test]
 fn a_chapter_claims_an_effect_and_a_root_cause() {
-    refused(
-        "role = \"effect\"",
-        "role = \"guardrail\"",
-        &["no claim has the role `effect`", "add one to [[claims]]"],
-    );
-    refused(
-        "role = \"root_cause\"",
-        "role = \"guardrail\"",
-        &[
-            "no claim has the role `root_cause`",
-            "add one to [[claims]]",
-        ],
-    );
+    for role in ["effect", "root_cause"] {
+        let none = format!("no claim has the role `{role}`");
+        let from = format!("role = \"{role}\"");
+        let words = [&none, "add one to [[claims]]"];
+        refused(&from, "role = \"guardrail\"", &words);
+    }
 }
 
 #[test]
@@ -41,13 +29,8 @@ fn the_effect_says_of_what_where_and_how_much() {
         "scenario = \"saturated\"\n",
         "quantity = \"requests_per_second\"\n",
     ] {
-        let words = [
-            "the first effect needs",
-            "`scenario`",
-            "`quantity`",
-            "`>= 2`",
-        ];
-        refused(without, "", &words);
+        let first = "the first effect needs";
+        refused(without, "", &[first, "`scenario`", "`quantity`", "`>= 2`"]);
     }
 }
 
@@ -62,49 +45,35 @@ fn an_effect_that_is_no_gain_is_refused() {
 
 #[test]
 fn the_root_cause_has_a_bound_for_either_side() {
-    let words = [
-        "the root cause `database_calls_in_flight_peak` needs",
-        "`problem`",
-        "`solution`",
-    ];
+    let needs = "the root cause `database_calls_in_flight_peak` needs";
+    let words = [needs, "`problem`", "`solution`"];
     refused("problem = \"<= 1\"\n", "", &words);
-    let line = CHAPTER_1
-        .lines()
-        .find(|line| line.starts_with("solution = "))
-        .unwrap();
-    refused(&format!("{line}\n"), "", &words);
+    let mut lines = CHAPTER_1.split_inclusive('\n');
+    let line = lines.find(|line| line.starts_with("solution = "));
+    refused(line.unwrap(), "", &words);
 }
 
 /// A claim without a bound would always hold.
 #[test]
 fn a_claim_that_nothing_can_break_is_refused() {
-    let further = |claim: &str| {
-        let text = CHAPTER_1.replacen("[check]", &format!("{claim}\n[check]"), 1);
-        let error = parse(&text).expect_err("a claim without a bound went unnoticed");
+    for (role, quantity, lacking) in [
+        ("effect", "p99_ms", "`ratio`"),
+        ("guardrail", "process_threads", "`solution`"),
+    ] {
+        let claim = format!("[[claims]]\nrole = \"{role}\"\nquantity = \"{quantity}\"\n");
+        let error = with(CHAPTER_1, "[check]", &format!("{claim}\n[check]"));
+        let error = error.expect_err("a claim without a bound went unnoticed");
         assert_eq!(error.to_string().lines().count(), 1, "{error}");
-        error.what
-    };
-    let effect = "[[claims]]\nrole = \"effect\"\nquantity = \"p99_ms\"\n";
-    let said = further(effect);
-    assert!(
-        said.contains("p99_ms") && said.contains("`ratio`"),
-        "{said}"
-    );
-    let guardrail = "[[claims]]\nrole = \"guardrail\"\nquantity = \"process_threads\"\n";
-    let said = further(guardrail);
-    assert!(
-        said.contains("process_threads") && said.contains("`solution`"),
-        "{said}"
-    );
+        for word in [quantity, lacking] {
+            assert!(error.what.contains(word), "{error}");
+        }
+    }
 }
 
 #[test]
 fn a_claim_says_what_is_measured() {
-    refused(
-        "quantity = \"database_calls_in_flight_peak\"\n",
-        "",
-        &["no `quantity`", "say what is measured"],
-    );
+    let quantity = "quantity = \"database_calls_in_flight_peak\"\n";
+    refused(quantity, "", &["no `quantity`", "say what is measured"]);
 }
 
 #[test]
@@ -117,10 +86,9 @@ fn within_is_a_share() {
 
 #[test]
 fn an_unknown_key_of_a_claim_is_placed() {
-    let error = damaged("ratio = \">= 300\"", "at_least = 300");
-    assert_eq!(error.line, line_of(CHAPTER_1, "ratio = \">= 300\""));
-    assert!(error.what.contains("unknown key `at_least`"), "{error}");
-    assert!(error.what.contains("`ratio`"), "{error}");
+    let ratio = "ratio = \">= 300\"";
+    let words = ["unknown key `at_least`", "`ratio`"];
+    damaged_at(ratio, ratio, "at_least = 300", &words);
 }
 
 #[test]

@@ -21,15 +21,10 @@ fn pointing_to(source: &str, figure: &str) -> Vec<Reference> {
 fn chapter_1_points_to_figures_that_exist() {
     let chapter = parse(CHAPTER_1).unwrap();
     let published = look_up(FIGURES, "seed-figures.toml", &chapter.reference).unwrap();
-    let values: Vec<_> = published
-        .iter()
-        .map(|figure| figure.value.as_str())
-        .collect();
+    let values: Vec<_> = published.iter().map(|figure| &figure.value).collect();
     assert_eq!(values, ["19.5", "820", "40x"]);
-    assert_eq!(
-        published[0].code.as_deref(),
-        Some("zupzup/rust-profiling-example")
-    );
+    let code = published[0].code.as_deref();
+    assert_eq!(code, Some("zupzup/rust-profiling-example"));
     assert!(published[1].caveat.as_ref().unwrap().contains("Locust"));
 }
 
@@ -47,15 +42,10 @@ fn a_figure_that_is_not_there_is_named() {
         ("nowhere", "read_rps"),
         ("client_per_request", "before_latency_ms"),
     ] {
-        let error =
-            look_up(FIGURES, "seed-figures.toml", &pointing_to(source, figure)).unwrap_err();
-        let sentence = error.to_string();
-        for part in [
-            "seed-figures.toml",
-            source,
-            figure,
-            "correct the [[reference]]",
-        ] {
+        let error = look_up(FIGURES, "seed-figures.toml", &pointing_to(source, figure));
+        let sentence = error.unwrap_err().to_string();
+        let remedy = "correct the [[reference]]";
+        for part in ["seed-figures.toml", source, figure, remedy] {
             assert!(sentence.contains(part), "{part} is not in: {sentence}");
         }
     }

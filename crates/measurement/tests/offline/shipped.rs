@@ -36,37 +36,20 @@ fn every_chapter_can_be_read() {
 }
 
 #[test]
-fn every_record_is_of_this_layout() {
+fn every_record_is_of_this_layout_and_of_what_the_chapter_claims() {
+    assert_eq!(Record::FORMAT, 2);
     for chapter in chapters() {
-        let record = recorded(chapter.chapter);
-        assert_eq!(record.format, 2, "chapter {}", chapter.chapter);
-        assert_eq!(record.format, Record::FORMAT);
-        assert_eq!(record.chapter.chapter, chapter.chapter);
-        assert!(!record.rounds.is_empty(), "chapter {}", chapter.chapter);
-    }
-}
-
-#[test]
-fn every_record_is_of_the_claims_that_the_chapter_makes() {
-    for chapter in chapters() {
-        let record = recorded(chapter.chapter);
-        let claimed: Vec<_> = chapter.claims.iter().collect();
-        let recorded: Vec<_> = record.chapter.claims.iter().collect();
-        assert_eq!(recorded, claimed, "chapter {}", chapter.chapter);
-    }
-}
-
-#[test]
-fn every_claim_has_rounds_on_record() {
-    for chapter in chapters() {
-        let record = recorded(chapter.chapter);
+        let (number, record) = (chapter.chapter, recorded(chapter.chapter));
+        assert_eq!(record.format, Record::FORMAT, "chapter {number}");
+        assert_eq!(record.chapter.chapter, number);
+        assert!(!record.rounds.is_empty(), "chapter {number}");
+        assert_eq!(record.chapter.claims, chapter.claims, "chapter {number}");
         for claim in chapter.claims.iter().filter(|claim| claim.is_proved()) {
             let rounds = record.rounds_of(claim);
             for variant in ["problem", "solution"] {
                 assert!(
                     rounds.iter().any(|round| round.variant == variant),
-                    "chapter {}: no round of the {variant} for {claim:?}",
-                    chapter.chapter
+                    "chapter {number}: no round of the {variant} for {claim:?}"
                 );
             }
         }
