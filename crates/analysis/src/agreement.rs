@@ -122,48 +122,47 @@ mod tests {
         .unwrap()
     }
 
-    fn agrees(name: &str, requests_per_second: f64, median_ms: f64) -> bool {
-        let own = outcome("embedded", 100.0, 8.0);
-        let other = outcome(name, requests_per_second, median_ms);
-        compare_outcomes([&own, &other])[1].agrees
+    fn agrees(own: &Outcome, other: &Outcome) -> bool {
+        compare_outcomes([own, other])[1].agrees
     }
 
     #[test]
     fn near_is_near_enough_and_far_is_not() {
-        assert!(agrees("k6", 104.0, 8.7));
-        assert!(agrees("k6", 96.0, 7.3));
-        assert!(!agrees("k6", 106.0, 8.0));
-        assert!(!agrees("k6", 100.0, 8.9));
-        assert!(!agrees("k6", 100.0, 7.1));
+        let own = outcome("embedded", 100.0, 8.0);
+        for (rate, median_ms, expected) in [
+            (104.0, 8.7, true),
+            (96.0, 7.3, true),
+            (106.0, 8.0, false),
+            (100.0, 8.9, false),
+            (100.0, 7.1, false),
+        ] {
+            let other = outcome("k6", rate, median_ms);
+            assert_eq!(agrees(&own, &other), expected, "{rate}, {median_ms}");
+        }
     }
 
     #[test]
     fn a_fault_is_no_agreement() {
         let own = outcome("embedded", 100.0, 8.0);
-        let mut other = own.clone();
-        other.wrong_answers = 1;
-        assert!(!compare_outcomes([&own, &other])[1].agrees);
-        other.wrong_answers = 0;
-        other.errors.insert("status".to_owned(), 1);
-        assert!(!compare_outcomes([&own, &other])[1].agrees);
+        let (mut wrong, mut failed) = (own.clone(), own.clone());
+        wrong.wrong_answers = 1;
+        failed.errors.insert("status".to_owned(), 1);
+        assert!(!agrees(&own, &wrong) && !agrees(&own, &failed));
     }
 
     #[test]
     fn few_answers_may_differ_by_chance() {
-        let wide = |completed| {
+        for (completed, median_ms, expected) in [
+            (48, 12.0, true),
+            (48, 15.0, false),
+            (4_800, 13.5, false),
+            (48, 7.0, false),
+        ] {
             let mut own = outcome("embedded", 100.0, 8.0);
-            own.completed = completed;
             own.latency.quantiles = vec![(0.3, 7.9), (0.5, 8.0), (0.7, 13.0), (1.0, 14.0)];
-            own
-        };
-        let agrees = |completed, median| {
-            let mut other = outcome("locust", 100.0, median);
-            other.completed = completed;
-            compare_outcomes([&wide(completed), &other])[1].agrees
-        };
-        assert!(agrees(48, 12.0));
-        assert!(!agrees(48, 15.0));
-        assert!(!agrees(4_800, 13.5));
-        assert!(!agrees(48, 7.0));
+            let mut other = outcome("locust", 100.0, median_ms);
+            (own.completed, other.completed) = (completed, completed);
+            assert_eq!(agrees(&own, &other), expected, "{completed}, {median_ms}");
+        }
     }
 }

@@ -197,6 +197,17 @@ impl Finding {
             || lacks(self.claim.ratio, self.ratio)
     }
 
+    /// The key of what is measured.
+    pub(crate) fn key(&self) -> &str {
+        let quantity = self.claim.quantity.as_ref();
+        quantity.map_or("", |quantity| quantity.key())
+    }
+
+    /// Whether it does not hold because a figure is missing.
+    pub(crate) fn is_unmeasured(&self) -> bool {
+        self.is_incomplete() && self.holds == Some(false)
+    }
+
     /// The first side that breaks its bound: the variant's word, its figure, and the bound.
     pub fn broken(&self) -> Option<(&'static str, f64, Bound)> {
         let side = |word, bound: Option<Bound>, figure: Option<f64>| {

@@ -158,15 +158,8 @@ impl Grade {
             .chain(of(Role::Guardrail))
             .chain(of(Role::Effect))
             .collect();
-        if let Some(silent) = ordered
-            .iter()
-            .find(|finding| finding.is_incomplete() && finding.holds == Some(false))
-        {
-            let key = silent
-                .claim
-                .quantity
-                .as_ref()
-                .map_or("", |quantity| quantity.key());
+        if let Some(silent) = ordered.iter().find(|finding| finding.is_unmeasured()) {
+            let key = silent.key();
             self.kind = GradeKind::Invalid;
             self.reason = format!("the exercise's server did not report `{key}`.");
             return;
@@ -180,7 +173,9 @@ impl Grade {
                 false,
             ),
             Some(finding) if finding.claim.ratio.is_none() => {
-                (GradeKind::Failed, above(finding), false)
+                let (reading, needed) = (reading(finding), needed(finding));
+                let reason = format!("{reading}, but {needed} is needed.");
+                (GradeKind::Failed, reason, false)
             }
             Some(finding)
                 if finding
@@ -257,20 +252,16 @@ fn starved(outcome: &Outcome) -> Option<String> {
     })
 }
 
+/// The fix's reading, and what it keeps to or does not.
 fn reading(finding: &Finding) -> String {
-    finding.claim.unit.text(finding.fix.unwrap_or(f64::NAN))
+    let reading = finding.claim.unit.text(finding.fix.unwrap_or(f64::NAN));
+    format!("{}: {reading}", finding.claim.label())
 }
 
-fn above(finding: &Finding) -> String {
-    let needed = finding
-        .claim
-        .solution
-        .map_or_else(String::new, |bound| claim_bound(finding, bound));
-    format!(
-        "{}: {}, but {needed} is needed.",
-        finding.claim.label(),
-        reading(finding)
-    )
+/// What the fix's reading has to keep to.
+fn needed(finding: &Finding) -> String {
+    let bound = finding.claim.solution;
+    bound.map_or_else(String::new, |bound| claim_bound(finding, bound))
 }
 
 fn gain(finding: &Finding) -> String {
@@ -290,11 +281,7 @@ fn too_good(finding: &Finding) -> String {
 fn short(finding: &Finding, root_cause: Option<&Finding>) -> String {
     let needed = finding.claim.ratio.map_or(f64::NAN, |bound| bound.number);
     let as_it_should_be = root_cause.map_or_else(String::new, |root_cause| {
-        format!(
-            "; {}: {}, as it should be",
-            root_cause.claim.label(),
-            reading(root_cause)
-        )
+        format!("; {}, as it should be", reading(root_cause))
     });
     format!(
         "worse than the problem: {}, but at least {} of the problem's are needed{as_it_should_be}.",
@@ -305,15 +292,7 @@ fn short(finding: &Finding, root_cause: Option<&Finding>) -> String {
 
 fn passed(chapter: &ChapterFile, root_cause: Option<&Finding>, effect: Option<&Finding>) -> String {
     let root_cause = root_cause.map_or_else(String::new, |finding| {
-        let needed = finding
-            .claim
-            .solution
-            .map_or_else(String::new, |bound| claim_bound(finding, bound));
-        format!(
-            "{}: {} ({needed} is needed)",
-            finding.claim.label(),
-            reading(finding)
-        )
+        format!("{} ({} is needed)", reading(finding), needed(finding))
     });
     let effect = effect.map_or_else(String::new, gain);
     let scenario = chapter.scenario(&chapter.check.scenario);

@@ -26,10 +26,9 @@ pub fn judge(record: &Record, fixed: &[&str]) -> Verdict {
         }
     }
     for variant in fixed {
-        let shortfall = record
-            .seen(variant)
-            .and_then(|seen| shortfall(record, seen));
-        if let Some(shortfall) = shortfall {
+        if let Some(seen) = record.seen(variant)
+            && let Some(shortfall) = shortfall(record, seen)
+        {
             return verdict(VerdictKind::Refuted, shortfall);
         }
     }
@@ -54,21 +53,17 @@ fn missing(record: &Record, fixed: &[&str]) -> Option<String> {
         let asked = u64::from(record.cpus)
             * u64::from(record.load.connections)
             * u64::from(record.load.requests);
-        let what = if seen.answers != asked {
-            "not all requests of the"
+        if seen.answers != asked {
+            Some(format!("not all requests of the {variant} were answered."))
         } else if seen.local_loads().is_none() {
-            "no load was counted of the"
+            Some(format!("no load was counted of the {variant}."))
         } else if seen.local_pages().is_none() {
-            "the kernel did not tell where the pages lie of the"
+            Some(format!(
+                "the kernel did not tell where the pages lie of the {variant}."
+            ))
         } else {
-            return None;
-        };
-        let given = if seen.answers == asked {
-            ""
-        } else {
-            " were answered"
-        };
-        Some(format!("{what} {variant}{given}."))
+            None
+        }
     })
 }
 

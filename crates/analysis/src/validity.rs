@@ -78,11 +78,9 @@ pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
         && *count > 0
     {
         let all = outcome.error_count();
-        let others = all - count;
-        let others = if others > 0 {
-            format!(" and {} otherwise", figures::count(others as f64))
-        } else {
-            String::new()
+        let others = match all - count {
+            0 => String::new(),
+            others => format!(" and {} otherwise", figures::count(others as f64)),
         };
         return Some(format!(
             "{} failed with `{cause}`{others}; a failed request spoils the comparison.",
@@ -214,18 +212,14 @@ fn too_few(record: &Record) -> Option<String> {
             pair + 1
         ));
     }
-    let measured = |name: &str| {
-        record
-            .claimed_in(name)
-            .iter()
-            .any(|round| round.variant == record.variant)
-    };
-    let missing = chapter
-        .further_scenarios()
-        .into_iter()
-        .find(|(name, _)| !measured(name));
-    missing
-        .map(|(name, _)| format!("too few rounds: none measured the fix in the scenario `{name}`."))
+    let mut further = chapter.further_scenarios().into_iter();
+    let (missing, _) = further.find(|(name, _)| {
+        let rounds = record.claimed_in(name);
+        !rounds.iter().any(|round| round.variant == record.variant)
+    })?;
+    Some(format!(
+        "too few rounds: none measured the fix in the scenario `{missing}`."
+    ))
 }
 
 /// A law that needs something of the run which is not there.
@@ -240,7 +234,7 @@ fn unpredicted(prediction: Option<&Prediction>) -> Option<String> {
 /// A claim of which a round told nothing.
 fn unmeasured(finding: &Finding) -> Option<String> {
     let claim = &finding.claim;
-    if !finding.is_incomplete() || finding.holds != Some(false) {
+    if !finding.is_unmeasured() {
         return None;
     }
     let silent = if claim.problem.is_some() && finding.problem.is_none() {
@@ -250,10 +244,7 @@ fn unmeasured(finding: &Finding) -> Option<String> {
     };
     Some(format!(
         "the {silent} did not report `{}` in every round, so that `{}` is unknown.",
-        claim
-            .quantity
-            .as_ref()
-            .map_or("", |quantity| quantity.key()),
+        finding.key(),
         claim.label(),
     ))
 }

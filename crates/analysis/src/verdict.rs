@@ -131,7 +131,7 @@ fn judge(record: &Record, analysis: &Analysis, effect: &Finding, root_cause: &Fi
         // `cause_against` has named the round that lacks a figure; this is for the compiler.
         return verdict(VerdictKind::Invalid, "the effect has no figure.".to_owned());
     };
-    let claimed = bound.limit(effect.users);
+    let limit = bound.limit(effect.users);
     let measured = format!(
         "{}: {} (95 % interval {} to {})",
         effect.claim.label(),
@@ -146,12 +146,12 @@ fn judge(record: &Record, analysis: &Analysis, effect: &Finding, root_cause: &Fi
         );
         return verdict(VerdictKind::Inconclusive, reason);
     }
-    let claimed = figures::ratio(claimed);
-    if high < bound.limit(effect.users) {
+    let claimed = figures::ratio(limit);
+    if high < limit {
         let reason = format!("{measured}, all of it below the claimed {claimed} times.");
         return verdict(VerdictKind::Refuted, reason);
     }
-    if low < bound.limit(effect.users) {
+    if low < limit {
         let reason = format!(
             "{measured}, a gain, but the interval straddles the claimed {claimed} times; more rounds \
              may tell, as with --pairs {}.",
@@ -166,17 +166,13 @@ fn judge(record: &Record, analysis: &Analysis, effect: &Finding, root_cause: &Fi
         let reason = format!("{measured}, but {shortfall}");
         return verdict(VerdictKind::Inconclusive, reason);
     }
+    let unit = root_cause.claim.unit;
+    let counted = |figure: Option<f64>| unit.text(figure.unwrap_or(f64::NAN));
     let reason = format!(
         "{measured}, where at least {claimed} was claimed; {}: {} against {}.",
         root_cause.claim.label(),
-        root_cause
-            .claim
-            .unit
-            .text(root_cause.problem.unwrap_or(f64::NAN)),
-        root_cause
-            .claim
-            .unit
-            .text(root_cause.fix.unwrap_or(f64::NAN)),
+        counted(root_cause.problem),
+        counted(root_cause.fix),
     );
     verdict(VerdictKind::Proved, reason)
 }
@@ -184,14 +180,9 @@ fn judge(record: &Record, analysis: &Analysis, effect: &Finding, root_cause: &Fi
 /// A prediction that is off on a machine which changed its pace meanwhile: the profile that it was
 /// read off and the rounds that it is compared with are minutes apart.
 fn too_noisy_for_the_prediction(analysis: &Analysis, floor: f64) -> Option<String> {
-    let mut missed = analysis
-        .of(Role::Prediction)
-        .filter(|finding| finding.holds == Some(false));
-    let missed = missed.find(|finding| {
-        finding
-            .claim
-            .within
-            .is_some_and(|within| floor > within / 2.0)
+    let missed = analysis.of(Role::Prediction).find(|finding| {
+        let within = finding.claim.within;
+        finding.holds == Some(false) && within.is_some_and(|within| floor > within / 2.0)
     })?;
     Some(format!(
         "equal servers differed by {}, so that a prediction of {} times cannot be judged within {}; \
@@ -246,7 +237,7 @@ fn shortfall(finding: &Finding) -> Option<String> {
         known(finding.ratio, share_or_times),
         share_or_times(low),
         share_or_times(high),
-        bound_of_ratio(bound),
+        bound.in_words_of(share_or_times(bound.number)),
     ))
 }
 
@@ -259,25 +250,9 @@ fn share_or_times(ratio: f64) -> String {
     }
 }
 
-fn bound_of_ratio(bound: Bound) -> String {
-    let word = bound.in_words(0);
-    let direction = word
-        .rsplit_once(' ')
-        .map_or("", |(direction, _)| direction)
-        .to_owned();
-    format!("{direction} {}", share_or_times(bound.number))
-}
-
 /// A bound in words, in the claim's unit.
 pub fn claim_bound(finding: &Finding, bound: Bound) -> String {
-    let words = bound.in_words(finding.users);
-    let direction = words
-        .rsplit_once(' ')
-        .map_or("", |(direction, _)| direction);
-    format!(
-        "{direction} {}",
-        finding.claim.unit.text(bound.limit(finding.users))
-    )
+    bound.in_words_of(finding.claim.unit.text(bound.limit(finding.users)))
 }
 
 /// The sentence about a count that breaks its bound.

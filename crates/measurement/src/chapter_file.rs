@@ -230,7 +230,6 @@ pub struct Rounds {
     pub heap_profile_scenario: Option<String>,
     /// The scenario of the await profiles; the effect's unless it is named. A load that saturates
     /// the CPUs would mix waiting for them into the picture.
-    #[serde(default)]
     pub await_profile_scenario: Option<String>,
 }
 
@@ -269,7 +268,6 @@ pub struct Reference {
     /// What the figure is, as reports print it.
     pub label: String,
     /// What to know before comparing it with one's own.
-    #[serde(default)]
     pub caveat: Option<String>,
 }
 
@@ -301,7 +299,7 @@ impl ChapterFile {
         }
         match file.nameless() {
             None => Ok(file),
-            Some(what) => Err(ChapterFileError::nameless(shown_as, what)),
+            Some(what) => Err(ChapterFileError::placeless(shown_as, what)),
         }
     }
 
@@ -439,7 +437,7 @@ impl ChapterFile {
     pub fn further_scenarios(&self) -> Vec<(&str, u32)> {
         let own = self.claims.effect().scenario();
         let mut further: Vec<(&str, u32)> = Vec::new();
-        for claim in &self.claims {
+        for claim in self.claims.iter() {
             let (name, pairs) = (
                 claim.scenario(),
                 if claim.role == Role::Prediction { 1 } else { 2 },

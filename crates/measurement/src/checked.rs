@@ -37,52 +37,51 @@ fn number<'de, D: Deserializer<'de>>(
     is_right: impl Fn(f64) -> bool,
     remedy: &str,
 ) -> Result<f64, D::Error> {
-    let value = f64::deserialize(from)?;
-    if value.is_finite() && is_right(value) {
+    let is_right = |value: &f64| value.is_finite() && is_right(*value);
+    that(from, is_right, |value| {
+        format!("{value} cannot be meant; {remedy}")
+    })
+}
+
+/// A value that is right; otherwise what is said of it.
+fn that<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+    is_right: impl Fn(&T) -> bool,
+    said: impl Fn(&T) -> String,
+) -> Result<T, D::Error> {
+    let value = T::deserialize(from)?;
+    if is_right(&value) {
         Ok(value)
     } else {
-        Err(D::Error::custom(format!(
-            "{value} cannot be meant; {remedy}"
-        )))
+        Err(D::Error::custom(said(&value)))
     }
 }
 
 /// A whole number above 0.
 pub(crate) fn some<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
-    match u32::deserialize(from)? {
-        0 => Err(D::Error::custom("0 cannot be meant; write 1 or more")),
-        value => Ok(value),
-    }
+    let said = |value: &u32| format!("{value} cannot be meant; write 1 or more");
+    that(from, |value| *value > 0, said)
 }
 
 /// A text with at least a word.
 pub(crate) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    let text = String::deserialize(from)?;
-    if text.trim().is_empty() {
-        Err(D::Error::custom("it is empty; write at least a word"))
-    } else {
-        Ok(text)
-    }
+    let said = |_: &String| "it is empty; write at least a word".to_owned();
+    that(from, |text| !text.trim().is_empty(), said)
 }
 
 /// A path of a request.
 pub(crate) fn path<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    let path = String::deserialize(from)?;
-    if path.starts_with('/') {
-        Ok(path)
-    } else {
-        let said = format!("the path `{path}` does not start with `/`; write `/{path}`");
-        Err(D::Error::custom(said))
-    }
+    let said =
+        |path: &String| format!("the path `{path}` does not start with `/`; write `/{path}`");
+    that(from, |path| path.starts_with('/'), said)
 }
 
 /// The method of a request.
 pub(crate) fn method<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    let method = String::deserialize(from)?;
-    if !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase()) {
-        Ok(method)
-    } else {
-        let said = format!("`{method}` is not an HTTP method; write one such as `GET`");
-        Err(D::Error::custom(said))
-    }
+    let is_method = |method: &String| {
+        !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase())
+    };
+    let said =
+        |method: &String| format!("`{method}` is not an HTTP method; write one such as `GET`");
+    that(from, is_method, said)
 }

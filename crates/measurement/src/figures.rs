@@ -48,13 +48,6 @@ pub fn count(value: f64) -> String {
     }
 }
 
-/// A share's 95 % interval behind it, such as ` (95 % interval 91 % to 108 %)`; nothing without one.
-pub fn interval_of_share(interval: Option<(f64, f64)>) -> String {
-    interval.map_or_else(String::new, |(low, high)| {
-        format!(" (95 % interval {} to {})", percent(low), percent(high))
-    })
-}
-
 /// A share between 0 and 1 as `4.2 %`, or `97 %` from ten on; what is nearly
 /// all does not become all.
 pub fn percent(share: f64) -> String {

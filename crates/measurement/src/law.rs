@@ -49,11 +49,7 @@ impl Law {
         match self {
             Self::Little(law) => Some(law.call_ms),
             Self::Barrier(law) => Some(law.hold_ms),
-            Self::Amdahl(_)
-            | Self::SetUp(_)
-            | Self::Utilisation(_)
-            | Self::Workers(_)
-            | Self::Locality(_) => None,
+            _ => None,
         }
     }
 

@@ -18,7 +18,6 @@ pub struct Exchange {
     #[serde(deserialize_with = "checked::path")]
     pub path: String,
     /// Request body, if any.
-    #[serde(default)]
     pub body: Option<String>,
     /// The exact body of a right answer; any other makes the run invalid.
     #[serde(deserialize_with = "checked::words")]
@@ -93,10 +92,8 @@ pub struct Load {
     /// What each user sends.
     pub exchange: Exchange,
     /// Writes among it, if any.
-    #[serde(default)]
     pub writes: Option<Writes>,
     /// What is asked beside it, if anything.
-    #[serde(default)]
     pub bystander: Option<Bystander>,
     /// Simultaneous users, each with a connection of its own.
     pub users: u32,

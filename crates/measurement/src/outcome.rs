@@ -42,7 +42,6 @@ pub struct GeneratorFacts {
     pub cpu_share: Option<f64>,
     /// Share (0 to 1) of the recorded span in which the generator was ready to run but its
     /// CPU was busy with something else; `None` where the system does not tell.
-    #[serde(default)]
     pub waited_share: Option<f64>,
     /// Simultaneous users.
     pub users: u32,
@@ -117,7 +116,6 @@ pub struct Outcome {
     pub latency: Latency,
     /// Open loop only: the same answers timed from the moment each request was really sent, as a
     /// generator that ignores coordinated omission would report them.
-    #[serde(default)]
     pub service_latency: Option<Latency>,
     /// Right answers in each second of the recorded span.
     pub per_second: Vec<u64>,

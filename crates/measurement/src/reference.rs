@@ -58,13 +58,11 @@ pub fn look_up(
     shown_as: &str,
     references: &[Reference],
 ) -> Result<Vec<Published>, ReferenceError> {
-    let figures: toml::Table =
-        figures
-            .parse()
-            .map_err(|error: toml::de::Error| ReferenceError::NotToml {
-                file: shown_as.to_owned(),
-                what: error.message().to_owned(),
-            })?;
+    let not_toml = |error: toml::de::Error| ReferenceError::NotToml {
+        file: shown_as.to_owned(),
+        what: error.message().to_owned(),
+    };
+    let figures: toml::Table = figures.parse().map_err(not_toml)?;
     references
         .iter()
         .map(|reference| {

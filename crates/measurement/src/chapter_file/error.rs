@@ -21,11 +21,7 @@ impl ChapterFileError {
             std::io::ErrorKind::InvalidData => "save it as UTF-8 text",
             _ => "check that you may read it",
         };
-        Self {
-            file: file.to_owned(),
-            line: None,
-            what: format!("cannot be read ({error}); {remedy}"),
-        }
+        Self::placeless(file, format!("cannot be read ({error}); {remedy}"))
     }
 
     /// What the TOML parser refused, in the words of somebody who writes a chapter.
@@ -44,8 +40,8 @@ impl ChapterFileError {
         }
     }
 
-    /// A name that stands for nothing.
-    pub(super) fn nameless(file: &str, what: String) -> Self {
+    /// Something that is wrong in no line by itself, such as a name that stands for nothing.
+    pub(super) fn placeless(file: &str, what: String) -> Self {
         Self {
             file: file.to_owned(),
             line: None,

@@ -86,11 +86,15 @@ impl Bound {
 
     /// The limit as `at most 1` or `at least 900`.
     pub fn in_words(self, users: u32) -> String {
-        let direction = match self.direction {
-            Direction::AtMost => "at most",
-            Direction::AtLeast => "at least",
-        };
-        format!("{direction} {}", figures::count(self.limit(users)))
+        self.in_words_of(figures::count(self.limit(users)))
+    }
+
+    /// The same with a limit that is in words already.
+    pub fn in_words_of(self, limit: impl fmt::Display) -> String {
+        match self.direction {
+            Direction::AtMost => format!("at most {limit}"),
+            Direction::AtLeast => format!("at least {limit}"),
+        }
     }
 }
 

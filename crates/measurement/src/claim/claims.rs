@@ -28,7 +28,7 @@ impl Claims {
     }
 
     /// All of them, in the chapter's order.
-    pub fn iter(&self) -> std::slice::Iter<'_, Claim> {
+    pub fn iter(&self) -> impl Iterator<Item = &Claim> {
         self.list.iter()
     }
 
@@ -40,36 +40,12 @@ impl Claims {
     /// The same claims without those that `keep` refuses; the chapter's own always stay.
     #[must_use]
     pub fn only(self, keep: impl Fn(&Claim) -> bool) -> Self {
-        let (effect, root_cause) = (self.effect, self.root_cause);
-        let kept =
-            |index: usize, claim: &Claim| index == effect || index == root_cause || keep(claim);
-        let list: Vec<Claim> = self
-            .list
-            .into_iter()
-            .enumerate()
-            .filter(|(index, claim)| kept(*index, claim))
-            .map(|(_, claim)| claim)
-            .collect();
-        let first = |role| {
-            list.iter()
-                .position(|claim| claim.role == role)
-                .unwrap_or(0)
-        };
-        let (effect, root_cause) = (first(Role::Effect), first(Role::RootCause));
-        Self {
-            list,
-            effect,
-            root_cause,
-        }
-    }
-}
-
-impl<'a> IntoIterator for &'a Claims {
-    type Item = &'a Claim;
-    type IntoIter = std::slice::Iter<'a, Claim>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
+        let own = [self.effect, self.root_cause];
+        let kept = self.list.iter().enumerate();
+        let kept = kept.filter(|(index, claim)| own.contains(index) || keep(claim));
+        let list: Vec<Claim> = kept.map(|(_, claim)| claim.clone()).collect();
+        // The chapter's own are among them, so that the list can be judged.
+        Self::try_from(list).unwrap_or(self)
     }
 }
 

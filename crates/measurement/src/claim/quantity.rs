@@ -1,8 +1,5 @@
 //! What can be claimed of: what the generator measures, and what the server counts.
 
-use std::convert::Infallible;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{figures, outcome::Outcome};
@@ -82,23 +79,14 @@ impl Quantity {
     }
 }
 
-impl FromStr for Quantity {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        let metric = Metric::ALL.into_iter().find(|metric| metric.key() == text);
-        Ok(match metric {
-            Some(metric) => Self::Metric(metric),
-            None if text == WORK_SHARE => Self::WorkShare,
-            None => Self::Counter(text.to_owned()),
-        })
-    }
-}
-
 impl From<String> for Quantity {
     fn from(text: String) -> Self {
-        let Ok(quantity) = text.parse();
-        quantity
+        let metric = Metric::ALL.into_iter().find(|metric| metric.key() == text);
+        match metric {
+            Some(metric) => Self::Metric(metric),
+            None if text == WORK_SHARE => Self::WorkShare,
+            None => Self::Counter(text),
+        }
     }
 }
 
@@ -200,12 +188,6 @@ impl Metric {
             Self::BystanderP99Ms => outcome.bystander.as_ref()?.latency.at(0.99),
         }?;
         (value.is_finite() && value > 0.0).then_some(value)
-    }
-
-    /// How many times better `better` is than `worse`, larger being better
-    /// whatever the metric; `None` when either has no value.
-    pub fn ratio(self, worse: &Outcome, better: &Outcome) -> Option<f64> {
-        Some(self.gain(self.of(worse)?, self.of(better)?))
     }
 
     /// How many times better the value `better` is than `worse`, larger being better.
