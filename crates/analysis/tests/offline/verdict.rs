@@ -29,11 +29,17 @@ fn judged(record: &Record, kind: VerdictKind, words: &[&str]) -> Analysis {
     }
     assert_eq!(reason.lines().count(), 1, "{reason}");
     assert!(reason.ends_with('.'), "{reason}");
-    assert!(
-        !reason.contains("NaN") && !reason.contains("inf "),
-        "{reason}"
-    );
+    let is_number = !reason.contains("NaN") && !reason.contains("inf ");
+    assert!(is_number, "{reason}");
     analysis
+}
+
+/// What follows from a run as it should go, with one change.
+#[track_caller]
+fn changed(edit: impl FnOnce(&mut Record), kind: VerdictKind, words: &[&str]) -> Analysis {
+    let mut record = record();
+    edit(&mut record);
+    judged(&record, kind, words)
 }
 
 /// The scenario of the effect, and the other one in which something is claimed.
@@ -138,8 +144,10 @@ fn predicting(ratio: f64) -> Record {
     let mut record = record();
     claiming(&mut record, |claims| {
         claims.retain(|claim| claim.scenario() == SATURATED);
-        let predictions = claims.iter_mut();
-        for claim in predictions.filter(|claim| claim.role == Role::Prediction) {
+        for claim in claims
+            .iter_mut()
+            .filter(|claim| claim.role == Role::Prediction)
+        {
             claim.within = Some(0.15);
         }
     });
@@ -269,19 +277,23 @@ fn a_guardrail_is_left_out_only_where_it_is_not_reported_and_may_be() {
             round.readings.remove("process_threads");
         }
     };
-    let mut optional = guardrail(|claim| claim.where_reported = true);
-    threads(&mut optional, 517.0);
+    let of_many = |where_reported| {
+        let mut record = guardrail(|claim| claim.where_reported = where_reported);
+        threads(&mut record, 517.0);
+        record
+    };
+    let unreported = ["did not report `process_threads`"];
+    let mut optional = of_many(true);
     judged(&optional, Inconclusive, &["517"]);
     silence(&mut optional);
     judged(&optional, Proved, &[]);
     // Where some rounds report it, the others have to.
-    let mut partly = guardrail(|claim| claim.where_reported = true);
-    threads(&mut partly, 517.0);
+    let mut partly = of_many(true);
     partly.rounds[4].readings.remove("process_threads");
-    judged(&partly, Invalid, &["did not report `process_threads`"]);
-    let mut needed = guardrail(|_| ());
+    judged(&partly, Invalid, &unreported);
+    let mut needed = of_many(false);
     silence(&mut needed);
-    judged(&needed, Invalid, &["did not report `process_threads`"]);
+    judged(&needed, Invalid, &unreported);
 }
 
 #[test]
@@ -294,11 +306,8 @@ fn a_guardrail_may_be_about_what_a_fix_keeps() {
         })
     };
     judged(&keeps(0.9), Proved, &[]);
-    judged(
-        &keeps(1_000.0),
-        Inconclusive,
-        &["requests per second", "1,000 times"],
-    );
+    let words = ["requests per second", "1,000 times"];
+    judged(&keeps(1_000.0), Inconclusive, &words);
 }
 
 #[test]
@@ -330,18 +339,14 @@ fn a_further_effect_is_judged_by_its_worst_pair() {
 // Inconclusive.
 
 #[test]
-fn no_gain_is_inconclusive() {
-    let mut record = record();
-    solution_completes(&mut record, &[31, 32, 33]);
-    judged(&record, Inconclusive, &["no gain", "equal servers differ"]);
-}
-
-#[test]
-fn a_gain_within_the_noise_is_no_gain() {
-    let mut record = record();
-    restless(&mut record, 20_000);
-    solution_completes(&mut record, &[40, 41, 42]);
-    judged(&record, Inconclusive, &["no gain"]);
+fn no_gain_or_one_within_the_noise_is_inconclusive() {
+    let none = |record: &mut Record| solution_completes(record, &[31, 32, 33]);
+    changed(none, Inconclusive, &["no gain", "equal servers differ"]);
+    let within_noise = |record: &mut Record| {
+        restless(record, 20_000);
+        solution_completes(record, &[40, 41, 42]);
+    };
+    changed(within_noise, Inconclusive, &["no gain"]);
 }
 
 #[test]
@@ -353,28 +358,24 @@ fn an_interval_that_straddles_the_claim_says_so() {
 
 #[test]
 fn a_solution_far_from_the_law_is_inconclusive() {
-    let mut record = record();
-    change(&mut record, PUBLISHED, SOLUTION, |round| {
-        completes(round, 18_000);
-    });
-    let words = [
-        "`published`",
-        "predicts 273 times",
-        "225 was measured",
-        "17 % apart",
-        "5.0 %",
-    ];
-    judged(&record, Inconclusive, &words);
+    let far = |record: &mut Record| {
+        change(record, PUBLISHED, SOLUTION, |round| {
+            completes(round, 18_000);
+        });
+    };
+    let figures = ["predicts 273 times", "225 was measured", "17 % apart"];
+    let analysis = changed(far, Inconclusive, &figures);
+    for word in ["`published`", "5.0 %"] {
+        assert!(analysis.verdict.reason.contains(word));
+    }
 }
 
 #[test]
 fn a_machine_that_cannot_show_it_is_told_so() {
-    let mut regions = record();
-    regions.chapter.conditions.numa_nodes_at_least = 2;
-    judged(&regions, Inconclusive, &["this machine", "NUMA nodes"]);
-    let mut cpus = record();
-    cpus.chapter.conditions.cpus_at_least = 4;
-    judged(&cpus, Inconclusive, &["this machine", "4 CPUs"]);
+    let regions = |record: &mut Record| record.chapter.conditions.numa_nodes_at_least = 2;
+    changed(regions, Inconclusive, &["this machine", "NUMA nodes"]);
+    let cpus = |record: &mut Record| record.chapter.conditions.cpus_at_least = 4;
+    changed(cpus, Inconclusive, &["this machine", "4 CPUs"]);
 }
 
 // Refuted.
@@ -385,9 +386,8 @@ fn a_root_cause_that_contradicts_refutes() {
         (PROBLEM, 2.0, ["was 2 in the problem", "at most 1"]),
         (SOLUTION, 899.0, ["was 899 in the fix", "at least 900"]),
     ] {
-        let mut record = record();
-        counts(&mut record, variant, IN_FLIGHT, reading);
-        judged(&record, Refuted, &words);
+        let edit = |record: &mut Record| counts(record, variant, IN_FLIGHT, reading);
+        changed(edit, Refuted, &words);
     }
 }
 
@@ -399,11 +399,8 @@ fn any_root_cause_that_contradicts_refutes() {
     });
     judged(&record, Proved, &[]);
     threads(&mut record, 517.0);
-    judged(
-        &record,
-        Refuted,
-        &["threads of the process was 517 in the fix"],
-    );
+    let words = ["threads of the process was 517 in the fix"];
+    judged(&record, Refuted, &words);
 }
 
 #[test]
@@ -423,62 +420,49 @@ fn a_root_cause_counted_apart_is_read_off_its_own_rounds() {
     });
     let analysis = judged(&record, Proved, &["1 against 180"]);
     assert_eq!(analysis.root_cause().unwrap().users, 200);
-    let own = record.rounds.last_mut().unwrap();
-    own.readings
-        .insert("database_calls_in_flight_peak".into(), 179.0);
+    let own = &mut record.rounds.last_mut().unwrap().readings;
+    own.insert(IN_FLIGHT.into(), 179.0);
     judged(&record, Refuted, &["was 179 in the fix", "at least 180"]);
 }
 
 #[test]
 fn one_round_that_breaks_the_limit_is_enough() {
-    let mut record = record();
-    let last = record.rounds.iter_mut().rev();
-    let round = last
-        .filter(|round| round.scenario == SATURATED && round.variant == PROBLEM)
-        .last()
-        .unwrap();
-    round
-        .readings
-        .insert("database_calls_in_flight_peak".into(), 3.0);
-    judged(&record, Refuted, &["was 3"]);
+    let first = |record: &mut Record| {
+        let mut readings = [3.0].into_iter();
+        change(record, SATURATED, PROBLEM, |round| {
+            let reading = readings.next().unwrap_or(1.0);
+            round.readings.insert(IN_FLIGHT.into(), reading);
+        });
+    };
+    changed(first, Refuted, &["was 3"]);
 }
 
 #[test]
-fn a_gain_surely_below_the_claim_refutes() {
-    let mut record = record();
-    solution_completes(&mut record, &[320, 330, 340]);
-    judged(&record, Refuted, &["300"]);
-}
-
-#[test]
-fn a_loss_refutes() {
-    let mut record = record();
-    change(&mut record, SATURATED, SOLUTION, |round| {
-        completes(round, 3);
-    });
-    judged(&record, Refuted, &["10.7 times worse"]);
+fn a_loss_or_a_gain_surely_below_the_claim_refutes() {
+    let small = |record: &mut Record| solution_completes(record, &[320, 330, 340]);
+    changed(small, Refuted, &["300"]);
+    let loss = |record: &mut Record| solution_completes(record, &[3]);
+    changed(loss, Refuted, &["10.7 times worse"]);
 }
 
 // Order.
 
 #[test]
-fn a_wrong_answer_comes_before_what_the_figures_say() {
-    let mut record = record();
-    change(&mut record, SATURATED, SOLUTION, |round| {
-        completes(round, 60_000);
-        round.outcome.wrong_answers = 60_000;
-        round.readings.clear();
-        round.outcome.generator.cpu_share = Some(1.0);
-    });
-    judged(&record, Invalid, &["wrong answers"]);
-}
-
-#[test]
-fn an_invalid_run_refutes_nothing() {
-    let mut record = record();
-    counts(&mut record, PROBLEM, IN_FLIGHT, 500.0);
-    record.environment.optimised = false;
-    judged(&record, Invalid, &["optimised"]);
+fn what_spoils_a_run_comes_before_what_the_figures_say() {
+    let wrong = |record: &mut Record| {
+        change(record, SATURATED, SOLUTION, |round| {
+            completes(round, 60_000);
+            round.outcome.wrong_answers = 60_000;
+            round.readings.clear();
+            round.outcome.generator.cpu_share = Some(1.0);
+        });
+    };
+    changed(wrong, Invalid, &["wrong answers"]);
+    let unoptimised = |record: &mut Record| {
+        counts(record, PROBLEM, IN_FLIGHT, 500.0);
+        record.environment.optimised = false;
+    };
+    changed(unoptimised, Invalid, &["optimised"]);
 }
 
 // Effects on latency.
@@ -528,10 +512,7 @@ fn no_nonsense_is_ever_proved() {
                 2 => round.outcome.completed = below(3) as u64,
                 3 => round.outcome.generator.cpu_share = Some(value),
                 4 => round.throttled_s = Some(value),
-                5 => round
-                    .readings
-                    .values_mut()
-                    .for_each(|reading| *reading = value),
+                5 => round.readings.values_mut().for_each(|one| *one = value),
                 6 => round.readings.clear(),
                 7 => round.outcome.errors = [("closed".to_owned(), 1)].into(),
                 8 => round.variant = "exercise".into(),
@@ -541,10 +522,8 @@ fn no_nonsense_is_ever_proved() {
         }
         let analysis = analyse(&record);
         let reason = &analysis.verdict.reason;
-        assert!(
-            !reason.contains("NaN") && !reason.contains("inf"),
-            "{reason}"
-        );
+        let is_number = !reason.contains("NaN") && !reason.contains("inf");
+        assert!(is_number, "{reason}");
         if analysis.verdict.kind == Proved {
             let effect = analysis.effect().unwrap();
             let (low, high) = effect.interval.unwrap();
@@ -553,12 +532,8 @@ fn no_nonsense_is_ever_proved() {
             let pairs = ratios(&effect.claim, &record.pairs(&record.effect_rounds()));
             assert!(pairs.iter().all(Option::is_some) && pairs.len() >= 6);
             assert_eq!(analysis.root_cause().unwrap().holds, Some(true));
-            assert!(
-                record
-                    .rounds
-                    .iter()
-                    .all(|round| round.outcome.errors.is_empty())
-            );
+            let mut rounds = record.rounds.iter();
+            assert!(rounds.all(|round| round.outcome.errors.is_empty()));
         }
     }
 }

@@ -1,72 +1,74 @@
 //! Runs that say nothing about the claim, whatever their figures.
 
 use super::*;
+use measurement::outcome::Outcome;
 
-#[test]
-fn an_unoptimised_build_is_invalid() {
-    let mut record = record();
-    record.environment.optimised = false;
-    judged(&record, Invalid, &["optimised"]);
+/// Of a run with one change.
+#[track_caller]
+fn is_invalid(edit: impl FnOnce(&mut Record), words: &[&str]) -> Analysis {
+    changed(edit, Invalid, words)
+}
+
+/// Of a run with one change of what a round's generator saw.
+#[track_caller]
+fn seen(round: usize, edit: impl FnOnce(&mut Outcome), words: &[&str]) {
+    is_invalid(|record| edit(&mut record.rounds[round - 1].outcome), words);
 }
 
 #[test]
-fn one_wrong_answer_or_error_is_enough() {
-    let mut wrong = record();
-    wrong.rounds[6].outcome.wrong_answers = 1;
-    wrong.rounds[6].outcome.first_wrong_answer = Some("7\n".into());
-    judged(&wrong, Invalid, &["round 7", "\"7\\n\"", "wrong"]);
-    let mut failed = record();
+fn a_build_or_an_answer_that_is_not_right_is_enough() {
+    is_invalid(
+        |record| record.environment.optimised = false,
+        &["optimised"],
+    );
+    let wrong = |outcome: &mut Outcome| {
+        outcome.wrong_answers = 1;
+        outcome.first_wrong_answer = Some("7\n".into());
+    };
+    seen(7, wrong, &["round 7", "\"7\\n\"", "wrong"]);
     let errors = [("status 500".into(), 3), ("connect".into(), 1)];
-    failed.rounds[15].outcome.errors = errors.into();
-    judged(&failed, Invalid, &["round 16", "`status 500`", "1 other"]);
+    let fails = |outcome: &mut Outcome| outcome.errors = errors.into();
+    seen(16, fails, &["round 16", "`status 500`", "1 other"]);
 }
 
 #[test]
 fn silence_is_no_infinite_gain() {
-    let mut record = record();
-    change(&mut record, SATURATED, PROBLEM, |round| {
-        completes(round, 0);
-    });
-    let analysis = judged(&record, Invalid, &["nothing was answered"]);
+    let silent = |record: &mut Record| {
+        change(record, SATURATED, PROBLEM, |round| completes(round, 0));
+    };
+    let analysis = is_invalid(silent, &["nothing was answered"]);
     assert_eq!(analysis.effect().unwrap().ratio, None);
     assert_eq!(analysis.effect().unwrap().interval, None);
 }
 
 #[test]
-fn a_bound_generator_is_named() {
-    let bound = |share, kind, words: &[&str]| {
-        let mut record = record();
-        record.rounds[5].outcome.generator.cpu_share = share;
-        judged(&record, kind, words);
-    };
-    bound(Some(0.97), Invalid, &["round 6", "generator-bound", "97 %"]);
-    bound(Some(f64::NAN), Invalid, &["generator-bound"]);
-    bound(None, Proved, &[]);
+fn a_bound_generator_and_a_quota_that_held_the_run_back_are_named() {
+    for (share, kind, words) in [
+        (Some(0.97), Invalid, ["round 6", "generator-bound", "97 %"]),
+        (Some(f64::NAN), Invalid, ["generator-bound", "", ""]),
+        (None, Proved, [""; 3]),
+    ] {
+        let bound = |record: &mut Record| record.rounds[5].outcome.generator.cpu_share = share;
+        changed(bound, kind, &words);
+    }
+    for (seconds, kind, words) in [
+        (Some(0.4), Invalid, ["round 4", "quota", "19 %"]),
+        (Some(f64::NAN), Invalid, ["quota", "", ""]),
+        (None, Proved, [""; 3]),
+    ] {
+        let throttled = |record: &mut Record| record.rounds[3].throttled_s = seconds;
+        changed(throttled, kind, &words);
+    }
 }
 
 #[test]
 fn another_generator_that_is_bound_spoils_nothing() {
-    let mut record = record();
     let mut locust = outcome(200, 1_300, 4.0, 888.0);
     locust.generator.name = GeneratorKind::Locust;
     locust.generator.cpu_share = Some(1.0);
     locust.errors.insert("time_out".into(), 9);
-    record
-        .rounds
-        .push(round(Purpose::Agreement, SOLUTION, "load", 200.0, locust));
-    judged(&record, Proved, &[]);
-}
-
-#[test]
-fn a_quota_that_held_the_run_back_is_named() {
-    let throttled = |seconds, kind, words: &[&str]| {
-        let mut record = record();
-        record.rounds[3].throttled_s = seconds;
-        judged(&record, kind, words);
-    };
-    throttled(Some(0.4), Invalid, &["round 4", "quota", "19 %"]);
-    throttled(Some(f64::NAN), Invalid, &["quota"]);
-    throttled(None, Proved, &[]);
+    let beside = round(Purpose::Agreement, SOLUTION, "load", 200.0, locust);
+    changed(|record| record.rounds.push(beside), Proved, &[]);
 }
 
 #[test]
@@ -80,90 +82,68 @@ fn noise_as_large_as_the_claim_is_invalid() {
 }
 
 #[test]
-fn without_an_equal_pair_there_is_no_noise_floor() {
-    let mut record = record();
-    record.rounds.remove(0);
-    judged(&record, Invalid, &["noise floor is unknown"]);
-}
-
-#[test]
-fn too_few_pairs_are_invalid() {
-    let mut record = record();
-    record.rounds.drain(10..14);
-    judged(&record, Invalid, &["4 pairs", "6 are needed"]);
-    record
-        .rounds
-        .retain(|round| round.purpose == Purpose::Equal);
-    let analysis = judged(&record, Invalid, &["0 pairs"]);
+fn rounds_that_are_not_there_are_named() {
+    let equal = |record: &mut Record| drop(record.rounds.remove(0));
+    is_invalid(equal, &["noise floor is unknown"]);
+    let pairs = |record: &mut Record| drop(record.rounds.drain(10..14));
+    is_invalid(pairs, &["4 pairs", "6 are needed"]);
+    let claimed = |record: &mut Record| {
+        record
+            .rounds
+            .retain(|round| round.purpose == Purpose::Equal);
+    };
+    let analysis = is_invalid(claimed, &["0 pairs"]);
     assert_eq!(analysis.effect().unwrap().ratio, None);
-    record.rounds.clear();
-    judged(&record, Invalid, &[]);
-}
-
-#[test]
-fn a_claim_in_another_scenario_needs_a_round() {
-    let mut record = record();
-    record.rounds.retain(|round| round.scenario != PUBLISHED);
-    judged(&record, Invalid, &["`published`"]);
-}
-
-#[test]
-fn two_rounds_of_one_variant_are_no_pair() {
-    let mut record = record();
-    record.rounds.swap(3, 4);
-    record.rounds[3].variant = SOLUTION.into();
-    record.rounds[2].variant = SOLUTION.into();
-    judged(&record, Invalid, &[]);
+    is_invalid(|record| record.rounds.clear(), &[]);
+    let elsewhere = |record: &mut Record| {
+        record.rounds.retain(|round| round.scenario != PUBLISHED);
+    };
+    is_invalid(elsewhere, &["`published`"]);
+    // Two rounds of one variant are no pair.
+    let no_pair = |record: &mut Record| {
+        record.rounds.swap(3, 4);
+        record.rounds[3].variant = SOLUTION.into();
+        record.rounds[2].variant = SOLUTION.into();
+    };
+    is_invalid(no_pair, &[]);
 }
 
 #[test]
 fn a_missing_count_is_no_count() {
-    let mut missing = record();
-    missing.rounds[8].readings.clear();
-    judged(&missing, Invalid, &["did not report", IN_FLIGHT]);
-    let mut nonsense = record();
-    counts(&mut nonsense, PROBLEM, IN_FLIGHT, f64::NAN);
-    judged(&nonsense, Invalid, &["the problem did not report"]);
+    let missing = |record: &mut Record| record.rounds[8].readings.clear();
+    is_invalid(missing, &["did not report", IN_FLIGHT]);
+    let nonsense = |record: &mut Record| counts(record, PROBLEM, IN_FLIGHT, f64::NAN);
+    is_invalid(nonsense, &["the problem did not report"]);
 }
 
 #[test]
 fn more_than_the_law_allows_is_not_believed() {
-    let mut record = record();
-    change(&mut record, SATURATED, SOLUTION, |round| {
-        completes(round, 60_000);
-    });
-    judged(&record, Invalid, &["37,500", "20,000", "Little"]);
+    let many = |record: &mut Record| solution_completes(record, &[60_000]);
+    is_invalid(many, &["37,500", "20,000", "Little"]);
 }
 
 #[test]
 fn figures_that_contradict_each_other_are_not_believed() {
     for nonsense in [f64::NAN, f64::INFINITY, 0.0, -5.0, 1e9] {
-        let mut record = record();
-        record.rounds[4].outcome.requests_per_second = nonsense;
-        judged(&record, Invalid, &["round 5"]);
+        seen(
+            5,
+            |outcome| outcome.requests_per_second = nonsense,
+            &["round 5"],
+        );
     }
-    let mut record = record();
-    record.rounds[4].outcome.seconds = 0.0;
-    judged(&record, Invalid, &[]);
+    seen(5, |outcome| outcome.seconds = 0.0, &[]);
 }
 
 #[test]
 fn another_load_than_the_claims_is_not_believed() {
-    let mut fewer = record();
-    fewer.rounds[4].outcome.generator.users = 100;
-    judged(&fewer, Invalid, &["round 5", "100 users", "1,000"]);
-    let mut elsewhere = record();
-    elsewhere.rounds[4].scenario = "check".into();
-    judged(&elsewhere, Invalid, &["`check`"]);
-    elsewhere.rounds[4].scenario = "nowhere".into();
-    judged(&elsewhere, Invalid, &["`nowhere`"]);
-}
-
-#[test]
-fn a_scenario_that_the_chapter_lost_is_not_a_crash() {
-    let mut record = record();
-    record.chapter.scenarios.clear();
-    judged(&record, Invalid, &[]);
+    let words = ["round 5", "100 users", "1,000"];
+    seen(5, |outcome| outcome.generator.users = 100, &words);
+    for scenario in ["check", "nowhere"] {
+        let elsewhere = |record: &mut Record| record.rounds[4].scenario = scenario.into();
+        is_invalid(elsewhere, &[&format!("`{scenario}`")]);
+    }
+    // A chapter that lost its scenarios is no crash.
+    is_invalid(|record| record.chapter.scenarios.clear(), &[]);
 }
 
 #[test]
