@@ -127,9 +127,10 @@ impl Finding {
         let ratios = ratios(claim, measured.pairs);
         let whole: Option<Vec<f64>> = ratios.into_iter().collect();
         let whole = whole.as_deref();
+        let median = |variant| median_of(claim.quantity.as_ref()?, measured.rounds, variant);
         Self {
-            problem: median(claim, measured.rounds, PROBLEM),
-            fix: median(claim, measured.rounds, measured.variant),
+            problem: median(PROBLEM),
+            fix: median(measured.variant),
             ratio: whole.and_then(statistics::median_ratio),
             interval: whole.and_then(|ratios| interval(ratios, measured.seed)),
             ..Self::empty(claim, measured)
@@ -137,25 +138,17 @@ impl Finding {
     }
 
     fn of_readings(claim: &Claim, measured: &Measured<'_>) -> Self {
-        // Of a side without a bound the reading is shown that would break the other's.
-        let bound = |own: Option<Bound>, other: Option<Bound>| own.or(other);
         let worst = |variant: &str, bound: Option<Bound>| {
-            let of_variant = measured
-                .rounds
-                .iter()
-                .filter(|round| round.variant == variant);
-            let value = |round: &&&Round| {
-                claim
-                    .quantity
-                    .as_ref()
-                    .and_then(|quantity| round.value(quantity))
-            };
+            let rounds = measured.rounds.iter();
+            let of_variant = rounds.filter(|round| round.variant == variant);
+            let value = |round: &Round| round.value(claim.quantity.as_ref()?);
             // A missing reading is as telling as one that is not a number: none.
-            bound?.worst(of_variant.map(|round| value(&round).unwrap_or(f64::NAN)))
+            bound?.worst(of_variant.map(|round| value(round).unwrap_or(f64::NAN)))
         };
+        // Of a side without a bound the reading is shown that would break the other's.
         Self {
-            problem: worst(PROBLEM, bound(claim.problem, claim.solution)),
-            fix: worst(measured.variant, bound(claim.solution, claim.problem)),
+            problem: worst(PROBLEM, claim.problem.or(claim.solution)),
+            fix: worst(measured.variant, claim.solution.or(claim.problem)),
             ..Self::empty(claim, measured)
         }
     }
@@ -273,10 +266,6 @@ fn interval(ratios: &[f64], seed: u64) -> Option<(f64, f64)> {
     (ratios.len() > 1)
         .then(|| of(f64::min).zip(of(f64::max)))
         .flatten()
-}
-
-fn median(claim: &Claim, rounds: &[&Round], variant: &str) -> Option<f64> {
-    median_of(claim.quantity.as_ref()?, rounds, variant)
 }
 
 /// The median of a variant's rounds; `None` without one, or if one of them has no figure.

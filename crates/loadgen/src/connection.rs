@@ -42,15 +42,9 @@ impl Connection {
             _ => connect(self.target).await?,
         };
         self.decoder.reset();
-        stream
-            .write_all(request)
-            .await
-            .map_err(|error| Failure::of_stream(&error))?;
+        stream.write_all(request).await?;
         let answer = loop {
-            let count = stream
-                .read(self.decoder.room())
-                .await
-                .map_err(|error| Failure::of_stream(&error))?;
+            let count = stream.read(self.decoder.room()).await?;
             if count == 0 {
                 break self.decoder.close()?;
             }
@@ -78,9 +72,7 @@ async fn connect(target: SocketAddr) -> Result<TcpStream, Failure> {
     let stream = TcpStream::connect(target)
         .await
         .map_err(|error| Failure::Connect(error.kind()))?;
-    stream
-        .set_nodelay(true)
-        .map_err(|error| Failure::of_stream(&error))?;
+    stream.set_nodelay(true)?;
     Ok(stream)
 }
 

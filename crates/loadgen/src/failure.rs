@@ -22,10 +22,10 @@ pub(super) enum Failure {
     Status(u16),
 }
 
-impl Failure {
-    /// The cause of an error while reading or writing. A reset is a server that closed its side
-    /// while a request was on its way: the same fault as a close, seen a moment later.
-    pub(super) fn of_stream(error: &io::Error) -> Self {
+/// An error while reading or writing. A reset is a server that closed its side while a request was
+/// on its way: the same fault as a close, seen a moment later.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionAborted

@@ -115,43 +115,37 @@ pub fn run(
 }
 
 fn check(load: &Load) -> Result<(), GeneratorError> {
-    if load.users == 0 {
-        return Err(GeneratorError::Load("it has no users"));
-    }
-    if load.duration.is_zero() {
-        return Err(GeneratorError::Load("its duration is zero"));
-    }
-    if load.time_out.is_zero() {
-        return Err(GeneratorError::Load("its time-out is zero"));
-    }
-    let writes = load.writes.as_ref().map(|writes| &writes.exchange);
-    let bystander = load.bystander.as_ref().map(|bystander| &bystander.exchange);
-    for exchange in [Some(&load.exchange), writes, bystander]
+    let (writes, bystander) = (load.writes.as_ref(), load.bystander.as_ref());
+    let exchanges = [&load.exchange]
         .into_iter()
-        .flatten()
-    {
-        if !exchange.path.starts_with('/') {
-            return Err(GeneratorError::Load("its path does not start with /"));
-        }
-        if exchange.method == "HEAD" {
-            return Err(GeneratorError::Load("HEAD has no body to check"));
-        }
-    }
-    let rate = match load.arrivals {
+        .chain(writes.map(|writes| &writes.exchange))
+        .chain(bystander.map(|bystander| &bystander.exchange));
+    let own_rate = match load.arrivals {
         Arrivals::Open { per_second } => Some(per_second),
         Arrivals::Closed { .. } => None,
     };
-    for rate in [
-        rate,
-        load.bystander
-            .as_ref()
-            .map(|bystander| bystander.per_second),
-    ] {
-        if rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
-            return Err(GeneratorError::Load("its rate is not above zero"));
-        }
-    }
-    Ok(())
+    let mut rates = own_rate
+        .into_iter()
+        .chain(bystander.map(|bystander| bystander.per_second));
+    let faults = [
+        (load.users == 0, "it has no users"),
+        (load.duration.is_zero(), "its duration is zero"),
+        (load.time_out.is_zero(), "its time-out is zero"),
+        (
+            exchanges.clone().any(|one| !one.path.starts_with('/')),
+            "its path does not start with /",
+        ),
+        (
+            exchanges.clone().any(|one| one.method == "HEAD"),
+            "HEAD has no body to check",
+        ),
+        (
+            rates.any(|rate| !(rate.is_finite() && rate > 0.0)),
+            "its rate is not above zero",
+        ),
+    ];
+    let fault = faults.into_iter().find(|(is_so, _)| *is_so);
+    fault.map_or(Ok(()), |(_, what)| Err(GeneratorError::Load(what)))
 }
 
 fn run_threads(

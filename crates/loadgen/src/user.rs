@@ -106,14 +106,13 @@ impl<'s> User<'s> {
         script.record.borrow_mut().in_flight += 1;
         let exchange = self.connection.exchange(&ask.request);
         let answered = self.deadline.for_answer(sent, exchange).await;
+        let answered = answered.and_then(|answer| match answer.status {
+            200 => Ok(answer),
+            status => Err(Failure::Status(status)),
+        });
         let mut record = script.record.borrow_mut();
         record.in_flight -= 1;
         match answered {
-            Ok(answer) if answer.status != 200 => {
-                let failure = Failure::Status(answer.status);
-                record.failed(failure);
-                Err(failure)
-            }
             Ok(answer) => {
                 let body = self.connection.body(&answer);
                 if body != ask.answer {

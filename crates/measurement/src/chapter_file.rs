@@ -438,10 +438,8 @@ impl ChapterFile {
         let own = self.claims.effect().scenario();
         let mut further: Vec<(&str, u32)> = Vec::new();
         for claim in self.claims.iter() {
-            let (name, pairs) = (
-                claim.scenario(),
-                if claim.role == Role::Prediction { 1 } else { 2 },
-            );
+            let name = claim.scenario();
+            let pairs = if claim.role == Role::Prediction { 1 } else { 2 };
             if name == own || claim.role == Role::RootCause || !claim.is_proved() {
                 continue;
             }
@@ -467,20 +465,15 @@ impl ChapterFile {
     /// scenarios that only the lab's can serve.
     #[must_use]
     pub fn with_another_upstream(mut self) -> Self {
-        let only_ours: Vec<String> = self
-            .scenarios
-            .iter()
-            .filter(|(_, scenario)| {
-                scenario
-                    .arguments
-                    .iter()
-                    .any(|one| OF_THE_EMBEDDED_UPSTREAM.contains(&one.as_str()))
-            })
-            .map(|(name, _)| name.clone())
-            .collect();
-        self.claims = self
-            .claims
-            .only(|claim| !only_ours.iter().any(|name| name == claim.scenario()));
+        let is_ours = |name: &str| {
+            let mut arguments = self
+                .scenarios
+                .get(name)
+                .into_iter()
+                .flat_map(|one| &one.arguments);
+            arguments.any(|one| OF_THE_EMBEDDED_UPSTREAM.contains(&one.as_str()))
+        };
+        self.claims = self.claims.only(|claim| !is_ours(claim.scenario()));
         self
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::figures;
+
 /// The machine and the tools. Never a path, a user or a host name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,10 +39,7 @@ pub struct Environment {
 impl Environment {
     /// One line for the foot of a table: CPU, CPUs, memory, system.
     pub fn in_a_line(&self) -> String {
-        let cpus = match self.cpus_usable {
-            1 => "1 CPU".to_owned(),
-            n => format!("{n} CPUs"),
-        };
+        let cpus = figures::things(self.cpus_usable.into(), "CPU");
         let of = if self.cpus_usable == self.cpus_online {
             String::new()
         } else {

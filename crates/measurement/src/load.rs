@@ -49,7 +49,7 @@ fn get() -> String {
 }
 
 /// Writes that users mix in among their requests.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Writes {
     /// What a write sends.
     pub exchange: Exchange,
@@ -59,7 +59,7 @@ pub struct Writes {
 }
 
 /// A second, paced request beside the load: how does bystanders fare?
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Bystander {
     /// What is asked.
     pub exchange: Exchange,
@@ -68,8 +68,7 @@ pub struct Bystander {
 }
 
 /// When a user sends the next request.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Arrivals {
     /// Closed loop: `think` after the answer to the one before. Throughput
     /// sinks with the server's latency, which a closed loop therefore hides.
@@ -87,7 +86,7 @@ pub enum Arrivals {
 }
 
 /// A whole load: exchange, users, arrivals and how long.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Load {
     /// What each user sends.
     pub exchange: Exchange,
