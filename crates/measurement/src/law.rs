@@ -20,7 +20,7 @@ pub enum Law {
     Barrier(Barrier),
     /// Amdahl's law: the share of the work that the fix removes bounds the gain.
     Amdahl(Amdahl),
-    /// Set-up against exchange: what is paid for every request instead of once.
+    /// Set-up against per-request cost: what is paid for every request instead of once.
     SetUp(SetUp),
     /// The utilisation law, and the queue that it fills.
     Utilisation(Utilisation),
@@ -37,7 +37,7 @@ impl Law {
             Self::Little(_) => "Little's law",
             Self::Barrier(_) => "The barrier of a fair lock",
             Self::Amdahl(_) => "Amdahl's law",
-            Self::SetUp(_) => "Set-up against exchange",
+            Self::SetUp(_) => "Set-up against per-request cost",
             Self::Utilisation(_) => "The utilisation law",
             Self::Workers(_) => "Workers, CPUs and memory",
             Self::Locality(_) => "The locality mix",
@@ -144,7 +144,7 @@ pub struct Amdahl {
     pub removes: String,
 }
 
-/// Set-up against exchange: a request that sets up what it could share costs `s + e` where one
+/// Set-up against per-request cost: a request that sets up what it could share costs `s + e` where one
 /// that shares it costs `e`, so that a full CPU answers (s + e)/e times as many of the
 /// latter. This is the service demand law, X = U/D, for two demands (E. D. Lazowska and others,
 /// "Quantitative System Performance", 1984, chapter 3).

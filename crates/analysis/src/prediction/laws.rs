@@ -93,7 +93,7 @@ pub(super) fn set_up(problem: f64, solution: f64) -> Prediction {
     Prediction::of_gain(
         ratio,
         format!(
-            "With one user the exchange alone takes {} of CPU time, and the set-up for \
+            "With one user a request costs {} of CPU time, and the set-up for \
              each request {} more: sharing what is set up answers {} times as many.",
             micros(solution),
             micros(problem - solution),
