@@ -11,7 +11,7 @@ from common import ChapterUser, Limits
 
 class Reader(ChapterUser):
     path = "/cpu"
-    answer = "6000000"
+    answer = "2172347200543715621"
     # So few that they seldom meet: then an answer takes as long as its work.
     users = 12
     think = 1

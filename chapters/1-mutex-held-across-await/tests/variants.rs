@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bench::testing::{assert_answers, count, load, start};
+use bench::testing::{assert_answers, assert_contract, count, load, start};
 use measurement::load::{Exchange, Load};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter1");
@@ -31,4 +31,13 @@ fn the_problem_lets_one_call_at_a_time_into_the_database_and_the_solution_every_
         let peak = count(&server, "database_calls_in_flight_peak");
         assert_eq!(peak, expected, "{variant}");
     }
+}
+
+#[test]
+fn variants_keep_the_contract() {
+    assert_contract(
+        PROGRAM,
+        include_str!("../chapter.toml"),
+        &["exercise", "solution"],
+    );
 }

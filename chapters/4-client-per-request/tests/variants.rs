@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bench::server::Server;
-use bench::testing::{assert_answers, count, get, load, start};
+use bench::testing::{assert_answers, assert_contract, count, get, load, start};
 use measurement::load::{Exchange, Load};
 
 const ANSWER: &str = r#"{"status":200,"msg":"Good Luck!"}"#;
@@ -92,4 +92,31 @@ fn an_upstream_on_a_network_is_waited_for() {
     let asked = Instant::now();
     assert_eq!(answer(&server, "/io"), ANSWER);
     assert!(asked.elapsed() >= Duration::from_millis(200));
+}
+
+/// An upstream that fails is an answer of this service, and no end of it.
+#[test]
+fn an_upstream_that_fails_is_a_502_that_says_why() {
+    for (fault, why) in [
+        ("status", "503"),
+        ("garbage", "decoding"),
+        ("hang-up", "connection"),
+        ("silence", "timed out"),
+    ] {
+        let server = start(PROGRAM, "problem", 0, &["--upstream-fault", fault]);
+        let said = get(&server, "/io").expect_err("no answer of the upstream");
+        assert!(
+            said.starts_with("502") && said.contains(why),
+            "{fault}: {said}"
+        );
+    }
+}
+
+#[test]
+fn variants_keep_the_contract() {
+    assert_contract(
+        PROGRAM,
+        include_str!("../chapter.toml"),
+        &["exercise", "solution", "no-pool", "hyper-shared"],
+    );
 }

@@ -11,6 +11,7 @@ use measurement::{
 };
 use serde::{Deserialize, Serialize};
 
+use self::contract::Broken;
 pub use self::contract::Contract;
 use crate::{
     finding::{Finding, Measured},
@@ -66,6 +67,10 @@ pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
         Attempt::DoesNotStart { stderr } => {
             let reason = "the exercise ended before it listened; the end of its stderr says why.";
             return Grade::unstarted(Contract::LISTENS, reason, Some(stderr.clone()));
+        }
+        Attempt::BreaksContract { tried } => {
+            let (contract, broken) = Contract::tried(tried);
+            return Grade::broken(contract, broken);
         }
         Attempt::Ran(trial) => trial,
     };
@@ -131,12 +136,19 @@ fn findings(chapter: &ChapterFile, trial: &Trial) -> Vec<Finding> {
 }
 
 impl Grade {
-    fn unstarted(broken: &str, reason: &str, detail: Option<String>) -> Self {
+    fn unstarted(part: &str, reason: &str, detail: Option<String>) -> Self {
+        let reason = reason.to_owned();
+        Self::broken(Contract::broken_at(part), Some(Broken { reason, detail }))
+    }
+
+    /// Of an edit that was not put under load.
+    fn broken(contract: Contract, broken: Option<Broken>) -> Self {
+        let (reason, detail) = broken.map_or_else(Default::default, |b| (b.reason, b.detail));
         Self {
             kind: GradeKind::Failed,
-            reason: reason.to_owned(),
+            reason,
             detail,
-            contract: Contract::broken_at(broken),
+            contract,
             findings: Vec::new(),
             by_speed: false,
         }

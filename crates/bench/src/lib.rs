@@ -2,6 +2,7 @@
 //! asks for, and the profiles that they give meanwhile.
 
 pub mod agreement;
+pub mod contract;
 pub mod counters;
 pub mod drivers;
 pub mod environment;

@@ -102,6 +102,7 @@ impl Bench<'_> {
             data_seed,
             arguments: &[self.arguments, &scenario.arguments].concat(),
             cpus: &self.placement.server,
+            workers: None,
         };
         Server::start(&launch, self.interrupt)
     }

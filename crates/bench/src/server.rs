@@ -10,6 +10,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+pub(crate) use self::ask::Client;
 pub use self::ask::{get, send};
 use self::stderr_tail::{StderrTail, panics_in};
 use loadgen::cpus;
@@ -18,6 +19,9 @@ use measurement::metrics::Metrics;
 
 /// A server that says nothing for so long after its start hangs.
 const START_TIME_OUT: Duration = Duration::from_secs(15);
+
+/// By this variable tokio decides how many workers `#[tokio::main]` gets.
+const WORKERS: &str = "TOKIO_WORKER_THREADS";
 
 /// What to start.
 #[derive(Debug, Clone)]
@@ -33,6 +37,8 @@ pub struct Launch<'a> {
     /// CPUs that the server may use; empty for all. Where the system lets
     /// no process inherit them (macOS, Windows), all are used.
     pub cpus: &'a [usize],
+    /// Worker threads of its runtime, where its code does not say how many; `None` for one a CPU.
+    pub workers: Option<u32>,
 }
 
 impl<'a> Launch<'a> {
@@ -44,6 +50,7 @@ impl<'a> Launch<'a> {
             data_seed: 0,
             arguments: &[],
             cpus: &[],
+            workers: None,
         }
     }
 }
@@ -284,6 +291,11 @@ fn spawn(launch: &Launch<'_>) -> std::io::Result<Child> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    // The reader's own setting would change what is measured.
+    command.env_remove(WORKERS);
+    if let Some(workers) = launch.workers {
+        command.env(WORKERS, workers.to_string());
+    }
     let cpus = launch.cpus.to_vec();
     // A child inherits the CPUs of the thread that starts it: pin one for this.
     let pinned = std::thread::spawn(move || {

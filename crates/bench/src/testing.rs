@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use loadgen::Settings;
 use loadgen::interrupt::Interrupt;
+use measurement::chapter_file::ChapterFile;
 use measurement::load::{Exchange, Load};
 use measurement::outcome::Outcome;
 
+use crate::contract;
 use crate::server::{Launch, Server, ServerError, send};
 
 /// For one answer, or one profile.
@@ -75,6 +77,20 @@ pub fn assert_answers(server: &Server, variant: &str, answers: &[(&str, &str)]) 
     }
     let elsewhere = get(server, "/elsewhere").expect_err("no such path");
     assert!(elsewhere.starts_with("404"), "{variant}: {elsewhere}");
+}
+
+/// Every variant keeps the contract in the chapter's `chapter.toml`.
+pub fn assert_contract(program: &str, chapter_toml: &str, variants: &[&str]) {
+    let chapter = ChapterFile::parse(chapter_toml, "chapter.toml", 2).expect("a chapter file");
+    assert!(!chapter.contract.is_empty(), "there is no [[contract]]");
+    for variant in variants {
+        let interrupt = Interrupt::new();
+        let program = Path::new(program);
+        let tried = contract::attempt(&chapter.contract, program, variant, 7, &interrupt);
+        for promise in tried.expect("the servers start") {
+            assert_eq!(promise.broken, None, "{variant}: {}", promise.name);
+        }
+    }
 }
 
 /// Loads the server with users who are all answered, and rightly.

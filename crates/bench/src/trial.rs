@@ -8,6 +8,7 @@ use measurement::claim::{EXERCISE, PROBLEM, Role};
 use measurement::load::Load;
 use measurement::record::{Purpose, Round};
 
+use crate::contract;
 use crate::rounds::{Bench, Event, RunError, Watch};
 use crate::server::{self, Server, ServerError};
 
@@ -28,30 +29,30 @@ const FIRST_ANSWER: Duration = Duration::from_secs(10);
 pub fn run(bench: &Bench<'_>, variant: &str, data_seed: u64) -> Result<Grade, RunError> {
     let chapter = bench.chapter;
     let scenario = bench.scenario(&chapter.check.scenario)?;
-    let mut load = chapter.load_of(scenario);
-    if let Some(body) = load
-        .writes
-        .as_mut()
-        .and_then(|writes| writes.exchange.body.as_mut())
-        .filter(|_| chapter.check.vary_writes)
-    {
-        body.push_str(&data_seed.to_string());
+    let (promises, program) = (&chapter.contract, bench.program);
+    let tried = match contract::attempt(promises, program, variant, data_seed, bench.interrupt) {
+        Ok(tried) => tried,
+        Err(
+            ServerError::Ended {
+                variant, stderr, ..
+            }
+            | ServerError::Hangs { variant, stderr },
+        ) if variant == EXERCISE => {
+            return Ok(grade(chapter, &Attempt::DoesNotStart { stderr }));
+        }
+        Err(other) => return Err(other.into()),
+    };
+    if tried.iter().any(|promise| promise.broken.is_some()) {
+        return Ok(grade(chapter, &Attempt::BreaksContract { tried }));
     }
+    let mut load = chapter.load_of(scenario);
     let (problem, optimised) = {
         let mut server = bench.start(PROBLEM, scenario, data_seed)?;
         load.exchange.answer = right_answer(&server, &load)?;
         let observed = observe(bench, 1, PROBLEM, &mut server, &load)?;
         (observed, server.is_optimised())
     };
-    let mut server = match bench.start(variant, scenario, data_seed) {
-        Ok(server) => server,
-        Err(ServerError::Ended { stderr, .. } | ServerError::Hangs { stderr, .. })
-            if variant == EXERCISE =>
-        {
-            return Ok(grade(chapter, &Attempt::DoesNotStart { stderr }));
-        }
-        Err(other) => return Err(other.into()),
-    };
+    let mut server = bench.start(variant, scenario, data_seed)?;
     let exercise = observe(bench, 2, variant, &mut server, &load)?;
     drop(server);
     let counted = if exercise.ended {
@@ -60,6 +61,7 @@ pub fn run(bench: &Bench<'_>, variant: &str, data_seed: u64) -> Result<Grade, Ru
         counted(bench, variant, &load, data_seed)?
     };
     let trial = Trial {
+        tried,
         exercise,
         problem,
         counted,
@@ -133,11 +135,6 @@ fn right_answer(server: &Server, load: &Load) -> Result<String, RunError> {
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
-fn answer(server: &Server, path: &str) -> Result<String, String> {
-    let body = server::get(server.service(), path, FIRST_ANSWER)?;
-    Ok(String::from_utf8_lossy(&body).into_owned())
-}
-
 fn observe(
     bench: &Bench<'_>,
     number: usize,
@@ -150,16 +147,11 @@ fn observe(
     let watch = Watch::begin(server);
     let outcome = bench.drive(server, load)?;
     (bench.observer)(Event::Measured(variant, outcome.requests_per_second));
-    let afterwards = chapter
-        .afterwards
-        .as_ref()
-        .map(|question| answer(server, &question.path).unwrap_or_else(|refusal| refusal));
     // A server that ended under load has no counters any more.
     let metrics = server.metrics().unwrap_or_default();
     let names = (variant, chapter.check.scenario.as_str());
     Ok(Observed {
         round: watch.end(chapter, Purpose::Claim, names, outcome, &metrics),
-        afterwards,
         database_records: metrics.count("database_records_total"),
         calls: chapter
             .calls_metric()

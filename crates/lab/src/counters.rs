@@ -22,6 +22,8 @@ pub(crate) struct Counters {
     database_calls_in_flight_at_record_peak: Gauge,
     pub(crate) upstream_connections: Counter,
     pub(crate) upstream_requests: Counter,
+    upstream_requests_in_flight: Gauge,
+    pub(crate) upstream_requests_in_flight_peak: Gauge,
     work_runs: Counter,
     work_running: Gauge,
     pub(crate) work_running_peak: Gauge,
@@ -69,6 +71,14 @@ impl Counters {
         InFlight::enter_with_peak(
             &self.database_calls_in_flight,
             &self.database_calls_in_flight_peak,
+        )
+    }
+
+    /// The upstream serves a request; its count is kept where the answer is made.
+    pub(crate) fn enter_upstream(&self) -> InFlight {
+        InFlight::enter_with_peak(
+            &self.upstream_requests_in_flight,
+            &self.upstream_requests_in_flight_peak,
         )
     }
 

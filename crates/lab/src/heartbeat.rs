@@ -81,6 +81,7 @@ fn seconds(micros: u64) -> f64 {
 #[derive(Debug, Clone, Copy)]
 struct Odometer {
     cpu_time: ThreadTime,
+    pieces: u64,
     file_bytes: u64,
 }
 
@@ -93,6 +94,7 @@ thread_local! {
 #[derive(Debug, Clone, Copy, Default)]
 struct Interval {
     cpu_time: Duration,
+    pieces: u64,
     file_bytes: u64,
 }
 
@@ -107,6 +109,7 @@ impl LastTick {
         let here = Some(std::thread::current().id());
         let now = Odometer {
             cpu_time: ThreadTime::now(),
+            pieces: work::done_on_this_thread(),
             file_bytes: bytes_on_this_thread(),
         };
         let began = TICKED.replace(Some(now));
@@ -115,6 +118,7 @@ impl LastTick {
             .filter(|_| is_the_same)
             .map_or_else(Interval::default, |began| Interval {
                 cpu_time: now.cpu_time.duration_since(began.cpu_time),
+                pieces: now.pieces - began.pieces,
                 file_bytes: now.file_bytes - began.file_bytes,
             })
     }
@@ -140,23 +144,19 @@ impl Heartbeat {
             loop {
                 sleep_until(due).await;
                 let now = Instant::now();
-                heartbeat.record(
-                    now - due,
-                    work::taken_on_this_thread(),
-                    last_tick.end_interval(),
-                );
+                heartbeat.record(now - due, last_tick.end_interval());
                 // A tick that was missed is part of the lateness already.
                 due = (due + PERIOD).max(now);
             }
         });
     }
 
-    fn record(&self, late: Duration, pieces: u64, interval: Interval) {
+    fn record(&self, late: Duration, interval: Interval) {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ticks) = slot.as_mut() {
             add(&mut ticks.lateness, late);
             add(&mut ticks.cpu_time, interval.cpu_time);
-            ticks.most_pieces = ticks.most_pieces.max(pieces);
+            ticks.most_pieces = ticks.most_pieces.max(interval.pieces);
             ticks.most_file_bytes = ticks.most_file_bytes.max(interval.file_bytes);
         }
     }
@@ -215,9 +215,8 @@ mod tests {
             .expect("a runtime");
         // It never runs: nothing waits for its task.
         runtime.block_on(async { heartbeat.start() });
-        (0..2_000)
-            .for_each(|_| heartbeat.record(Duration::from_micros(50), 0, Interval::default()));
-        heartbeat.record(Duration::from_secs(1), 0, Interval::default());
+        (0..2_000).for_each(|_| heartbeat.record(Duration::from_micros(50), Interval::default()));
+        heartbeat.record(Duration::from_secs(1), Interval::default());
         let late = heartbeat.look(|ticks| p99(&ticks.lateness));
         // A third of the time was stalled, and the longest waits are the first of that.
         assert!(late > Some(0.9), "{late:?}");

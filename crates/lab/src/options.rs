@@ -63,6 +63,11 @@ pub struct Options {
     #[arg(conflicts_with = "upstream", value_parser = value_parser!(u64).range(..=60_000))]
     pub(crate) upstream_latency_ms: u64,
 
+    /// The embedded upstream fails
+    #[arg(long, value_enum, value_name = "HOW", hide = true)]
+    #[arg(conflicts_with = "upstream")]
+    pub(crate) upstream_fault: Option<UpstreamFault>,
+
     /// Keep a data set of so many texts
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), hide = true)]
     pub(crate) texts: Option<u64>,
@@ -79,6 +84,19 @@ pub struct Options {
     /// a chapter may pin its main thread to one of them later.
     #[arg(skip)]
     pub(crate) scans: Scans,
+}
+
+/// How the embedded upstream fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UpstreamFault {
+    /// 503, with a body that reads like an answer.
+    Status,
+    /// 200, with a body that is none.
+    Garbage,
+    /// It closes the connection before the answer.
+    HangUp,
+    /// It never answers.
+    Silence,
 }
 
 impl Options {

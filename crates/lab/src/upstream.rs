@@ -18,7 +18,7 @@ use crate::options::Options;
 /// neither shares the service's reactor nor finds the ports of an earlier run in `TIME_WAIT`. It
 /// answers every `GET` with `{"status": 200, "msg": "Good Luck!"}`, at once or after
 /// `--upstream-latency-ms N`, as an upstream on a network would. To `GET /bodies/N` it sends a chunked
-/// body of N bytes, one of which is higher than all others. With `--upstream URL` it is another
+/// body of N bytes, one of which is higher than all others. `--upstream-fault HOW` makes it fail. With `--upstream URL` it is another
 /// server, which tells its counts at `/stub_status` as nginx does.
 #[derive(Debug, Clone)]
 pub struct Upstream {
@@ -101,7 +101,7 @@ impl Counted {
             connections,
             requests,
         } = self.now();
-        vec![
+        let mut metrics = vec![
             Metric::count(
                 "upstream_connections_total",
                 "Connections that the upstream accepted",
@@ -122,7 +122,15 @@ impl Counted {
                 "Local ports held by ended connections to the upstream",
                 self.ports_in_time_wait(),
             ),
-        ]
+        ];
+        if let Self::Embedded { counters, .. } = self {
+            metrics.push(Metric::count(
+                "upstream_requests_in_flight_peak",
+                "Most requests that the upstream served at once",
+                u64::try_from(counters.upstream_requests_in_flight_peak.get()).unwrap_or(0),
+            ));
+        }
+        metrics
     }
 
     /// Local ports that are held in `TIME_WAIT` by connections to the upstream; 0 where the system

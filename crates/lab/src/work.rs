@@ -15,13 +15,13 @@ const BATCH: u64 = 50_000;
 const MEASUREMENTS: usize = 9;
 
 thread_local! {
-    /// Pieces that this thread has done since they were last taken.
+    /// Pieces that this thread has done.
     static DONE_HERE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Pieces of work that the calling thread has done since the last call of this function.
-pub(crate) fn taken_on_this_thread() -> u64 {
-    DONE_HERE.take()
+/// Pieces of work that the calling thread has done so far.
+pub(crate) fn done_on_this_thread() -> u64 {
+    DONE_HERE.get()
 }
 
 /// A piece of work that takes a known CPU time, as a rendering or a checksum would.

@@ -1,5 +1,6 @@
 //! What was seen of an attempt at the exercise.
 
+use crate::contract::Tried;
 use crate::record::Round;
 
 /// How an attempt at the exercise went.
@@ -15,6 +16,11 @@ pub enum Attempt {
         /// The end of its stderr, empty when it hung.
         stderr: String,
     },
+    /// It broke a promise of the contract, so that it was not put under load.
+    BreaksContract {
+        /// All promises that were tried, broken ones among them.
+        tried: Vec<Tried>,
+    },
     /// It was put under load beside the problem.
     Ran(Box<Trial>),
 }
@@ -22,6 +28,8 @@ pub enum Attempt {
 /// Exercise and problem in the same scenario, one after the other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
+    /// The promises of the contract, all kept.
+    pub tried: Vec<Tried>,
     /// The learner's edit.
     pub exercise: Observed,
     /// What it is compared with.
@@ -42,8 +50,6 @@ pub struct Observed {
     pub calls: Option<u64>,
     /// Changes that reached the database, warm-up included; `None` in a chapter without one.
     pub database_records: Option<u64>,
-    /// The answer to the chapter's question after the load, where it has one.
-    pub afterwards: Option<String>,
     /// The server's panics, as it printed them.
     pub panics: Vec<String>,
     /// Whether the server ended under load.

@@ -11,6 +11,7 @@ pub use self::{error::ChapterFileError, scenario::Scenario};
 use crate::{
     checked,
     claim::{Claim, Claims, Role, Unit},
+    contract::Promise,
     instructions::Counting,
     law::Law,
     load::{Arrivals, Bystander, Exchange, Load, Writes},
@@ -48,9 +49,6 @@ pub struct ChapterFile {
     /// The request of bystanders, of scenarios with a `bystanders_per_second`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bystander: Option<Exchange>,
-    /// What the server is asked once after the load when an exercise is graded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub afterwards: Option<Afterwards>,
     /// Whether server and generator share all CPUs: for a claim about how many of them the
     /// server uses. The generator must then cost next to nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -83,6 +81,9 @@ pub struct ChapterFile {
     pub instructions: Option<Counting>,
     /// What the learner's edit must reach.
     pub check: Check,
+    /// What every variant must do, whatever it gains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contract: Vec<Promise>,
     /// When a run can be judged at all.
     pub conditions: Conditions,
     /// How many rounds, and the profiles beside them.
@@ -95,16 +96,6 @@ pub struct ChapterFile {
     /// Figures published elsewhere.
     #[serde(default)]
     pub reference: Vec<Reference>,
-}
-
-/// A question whose answer shows what the load has left behind. It has no answer here: the
-/// problem's is the right one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Afterwards {
-    /// Path and query of a `GET`.
-    #[serde(deserialize_with = "checked::path")]
-    pub path: String,
 }
 
 /// Other programs that do what the chapter's service does.
@@ -172,10 +163,10 @@ pub struct Check {
     /// the database: an answer without it was got by leaving out the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<String>,
-    /// Whether the data seed is put at the end of the body of writes, so that what they leave behind
-    /// cannot be foreseen.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub vary_writes: bool,
+    /// The soonest that an answer can come, in milliseconds, if the work for it is done; for chapters
+    /// whose law says nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortest_answer_ms: Option<f64>,
 }
 
 fn not_worse() -> f64 {

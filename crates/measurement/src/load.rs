@@ -37,10 +37,15 @@ impl Exchange {
 
     /// What kind of text the body is, for the header; `None` without a body.
     pub fn content_type(&self) -> Option<&'static str> {
-        self.body.as_ref().map(|body| match body.as_bytes() {
-            [b'{' | b'[', ..] => "application/json",
-            _ => "text/plain; charset=utf-8",
-        })
+        self.body.as_deref().map(content_type)
+    }
+}
+
+/// What kind of text a body is, for its header.
+pub fn content_type(body: &str) -> &'static str {
+    match body.as_bytes() {
+        [b'{' | b'[', ..] => "application/json",
+        _ => "text/plain; charset=utf-8",
     }
 }
 

@@ -99,6 +99,7 @@ fn an_exercise_cannot_be_graded_where_the_problem_has_no_fault() {
         (1.0, GradeKind::Invalid, "cannot show the fault"),
     ] {
         let trial = Trial {
+            tried: Vec::new(),
             exercise: observed(EXERCISE, 380, 30.0, 1.0),
             problem: observed(PROBLEM, 200, 60.0, problem),
             counted: Vec::new(),

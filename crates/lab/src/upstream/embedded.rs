@@ -1,6 +1,5 @@
 //! The embedded upstream: a hyper server on a thread of its own.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -12,14 +11,14 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
 use super::bodies::{Chunks, Maker};
 use crate::counters::Counters;
-use crate::options::Options;
+use crate::options::{Options, UpstreamFault};
 
 /// A running upstream.
 #[derive(Debug)]
@@ -39,6 +38,7 @@ pub(super) fn start(options: &Options, counters: &Arc<Counters>) -> io::Result<S
         message: message(options.data_seed),
         bodies: Maker::new(options.data_seed),
         latency: Duration::from_millis(options.upstream_latency_ms),
+        fault: options.upstream_fault,
         counters: Arc::clone(counters),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -67,12 +67,34 @@ struct Answers {
     bodies: Maker,
     /// Waited for before each answer, as if the upstream were on a network.
     latency: Duration,
+    /// How it fails, if it does.
+    fault: Option<UpstreamFault>,
     counters: Arc<Counters>,
 }
 
+type Answer = Response<Either<Full<Bytes>, Chunks>>;
+
 impl Answers {
-    /// Counts a request for `path`, and answers it.
-    fn to(&self, path: &str) -> Response<Either<Full<Bytes>, Chunks>> {
+    /// Counts a request for `path`, and answers it in time.
+    async fn to(&self, path: &str) -> io::Result<Answer> {
+        let _in_flight = self.counters.enter_upstream();
+        let mut answer = self.at_once(path);
+        if !self.latency.is_zero() {
+            tokio::time::sleep(self.latency).await;
+        }
+        match self.fault {
+            None => {}
+            Some(UpstreamFault::Status) => *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE,
+            Some(UpstreamFault::Garbage) => {
+                *answer.body_mut() = Either::Left(Full::from("Good Luck?"));
+            }
+            Some(UpstreamFault::HangUp) => return Err(io::ErrorKind::ConnectionReset.into()),
+            Some(UpstreamFault::Silence) => std::future::pending().await,
+        }
+        Ok(answer)
+    }
+
+    fn at_once(&self, path: &str) -> Answer {
         let number = self.counters.upstream_requests.inc() + 1;
         let length = path.strip_prefix("/bodies/").map(str::parse);
         if let Some(Ok(length)) = length {
@@ -120,14 +142,8 @@ async fn accept(
 
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, answers: Answers) {
     let answer = service_fn(move |request: Request<Incoming>| {
-        let response = answers.to(request.uri().path());
-        let latency = answers.latency;
-        async move {
-            if !latency.is_zero() {
-                tokio::time::sleep(latency).await;
-            }
-            Ok::<_, Infallible>(response)
-        }
+        let answers = answers.clone();
+        async move { answers.to(request.uri().path()).await }
     });
     // A client that hangs up ends its connection and nothing else.
     let _ = http1::Builder::new()

@@ -1,0 +1,268 @@
+//! The promises of a chapter's contract, tried on a variant and on the problem beside it.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::Barrier;
+use std::time::Duration;
+
+use loadgen::interrupt::Interrupt;
+use measurement::claim::PROBLEM;
+use measurement::contract::{Promise, Request, Tried};
+use measurement::load::content_type;
+use measurement::metrics::Metrics;
+
+use crate::server::{Client, Launch, Server, ServerError};
+
+/// How long one answer may take: twice the longest time-out that a chapter's service has.
+const TIME_OUT: Duration = Duration::from_secs(10);
+/// An answer longer than this is told by its length.
+const QUOTED: usize = 60;
+
+/// Tries the promises on `variant`, in order, until one is broken. The problem does the same
+/// beside it, and what it answers and counts is right.
+///
+/// # Errors
+///
+/// When a server does not start.
+pub fn attempt(
+    promises: &[Promise],
+    program: &Path,
+    variant: &str,
+    data_seed: u64,
+    interrupt: &Interrupt,
+) -> Result<Vec<Tried>, ServerError> {
+    let mut tried = Vec::new();
+    for promise in promises {
+        let seen = |variant| {
+            let launch = Launch {
+                data_seed,
+                arguments: &promise.arguments,
+                workers: promise.workers,
+                ..Launch::of(program, variant)
+            };
+            Server::start(&launch, interrupt).map(|server| observe(promise, server))
+        };
+        let (right, own) = std::thread::scope(|scope| {
+            let problem = scope.spawn(|| seen(PROBLEM));
+            let own = seen(variant);
+            // A panic of the thread is one of this code, and goes on.
+            let right = problem
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (right, own)
+        });
+        let (right, own) = (right?, own?);
+        let broken = difference(promise, &right, &own);
+        let is_broken = broken.is_some();
+        tried.push(Tried {
+            name: promise.name.clone(),
+            broken,
+            panic: own.panic,
+        });
+        if is_broken {
+            break;
+        }
+    }
+    Ok(tried)
+}
+
+/// What a server did.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Each request with what came back, in the order of their numbers; empty where users hung up.
+    answers: Vec<(Request, Answer)>,
+    metrics: Metrics,
+    panic: Option<String>,
+    ended: bool,
+}
+
+/// An answer as far as it is compared: words that go with a refusal are everybody's own.
+#[derive(Debug, PartialEq)]
+enum Answer {
+    Success(String),
+    /// The status.
+    Refusal(String),
+    /// Why there was none.
+    Missing(String),
+}
+
+fn observe(promise: &Promise, mut server: Server) -> Seen {
+    let address = server.service();
+    let numbered = |number| promise.requests.iter().map(move |one| one.numbered(number));
+    let mut answers = match promise.hang_up_after_ms {
+        Some(after) => {
+            hang_up(promise, address, Duration::from_millis(after));
+            Vec::new()
+        }
+        None if promise.times == 1 => side_by_side(promise.users, |user| {
+            let client = Client::of(address, TIME_OUT);
+            numbered(user).map(|one| answered(&client, one)).collect()
+        }),
+        None => side_by_side(promise.users, |user| {
+            let own = user * promise.times..(user + 1) * promise.times;
+            pipelined(address, own.flat_map(numbered).collect())
+        }),
+    };
+    let client = Client::of(address, TIME_OUT);
+    let then = promise.then.iter();
+    answers.extend(then.map(|request| answered(&client, request.clone())));
+    Seen {
+        answers,
+        // A server that ended has none any more.
+        metrics: server.metrics().unwrap_or_default(),
+        panic: server.panics().into_iter().next(),
+        ended: server.has_ended(),
+    }
+}
+
+/// All users at once, each on a connection of its own; what they brought back, by number.
+fn side_by_side<T: Send>(users: u32, one_user: impl Fn(u32) -> Vec<T> + Sync) -> Vec<T> {
+    let together = Barrier::new(users as usize);
+    std::thread::scope(|scope| {
+        let user = |user: u32| {
+            let (together, one_user) = (&together, &one_user);
+            scope.spawn(move || {
+                together.wait();
+                one_user(user)
+            })
+        };
+        let users: Vec<_> = (0..users).map(user).collect();
+        let ended = users.into_iter().map(|user| {
+            user.join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        ended.flatten().collect()
+    })
+}
+
+/// Sends all requests on one connection, and then reads the answers' statuses.
+fn pipelined(address: SocketAddr, requests: Vec<Request>) -> Vec<(Request, Answer)> {
+    let last = requests.len().saturating_sub(1);
+    let exchanged = || -> std::io::Result<Vec<u8>> {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(TIME_OUT))?;
+        let wire = requests.iter().enumerate();
+        let wire = wire.map(|(place, one)| text(one, address, place == last));
+        stream.write_all(wire.collect::<String>().as_bytes())?;
+        let mut answers = Vec::new();
+        stream.read_to_end(&mut answers)?;
+        Ok(answers)
+    };
+    let exchanged = exchanged();
+    let answers = exchanged.as_deref().unwrap_or_default();
+    let answers = String::from_utf8_lossy(answers);
+    let mut statuses = answers.split("HTTP/1.1 ").skip(1);
+    let missing = match &exchanged {
+        Ok(_) => "the connection was closed".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let answer = |status: &str| match status.get(..3) {
+        Some(code) if code.starts_with('2') => Answer::Success(String::new()),
+        code => Answer::Refusal(code.unwrap_or_default().to_owned()),
+    };
+    let mut next = || {
+        let status = statuses.next().map(answer);
+        status.unwrap_or_else(|| Answer::Missing(missing.clone()))
+    };
+    requests.into_iter().map(|one| (one, next())).collect()
+}
+
+/// Every user sends its requests, each on a connection of its own, and closes them.
+fn hang_up(promise: &Promise, address: SocketAddr, after: Duration) {
+    let send = |request: Request| {
+        let mut stream = TcpStream::connect(address).ok()?;
+        let request = text(&request, address, false);
+        stream.write_all(request.as_bytes()).ok()?;
+        Some(stream)
+    };
+    // A server that takes no connection is noticed by what is asked next.
+    let open: Vec<TcpStream> = (0..promise.users)
+        .flat_map(|user| promise.requests.iter().map(move |one| one.numbered(user)))
+        .filter_map(send)
+        .collect();
+    std::thread::sleep(after);
+    drop(open);
+}
+
+/// A request on the wire.
+fn text(request: &Request, host: SocketAddr, is_last: bool) -> String {
+    let body = request.body.as_deref().unwrap_or_default();
+    let close = if is_last { "connection: close\r\n" } else { "" };
+    format!(
+        "{} {} HTTP/1.1\r\nhost: {host}\r\n{close}content-type: {}\r\ncontent-length: {}\r\n\r\n{body}",
+        request.method,
+        request.path,
+        content_type(body),
+        body.len()
+    )
+}
+
+fn answered(client: &Client, request: Request) -> (Request, Answer) {
+    let sent = client.send(&request.method, &request.path, request.body.as_deref());
+    let answer = match sent {
+        Ok((status, body)) if status.is_success() => {
+            Answer::Success(String::from_utf8_lossy(&body).into_owned())
+        }
+        Ok((status, _)) => Answer::Refusal(status.to_string()),
+        Err(why) => Answer::Missing(why),
+    };
+    (request, answer)
+}
+
+/// The first thing that is not as with the problem, in a phrase.
+fn difference(promise: &Promise, right: &Seen, own: &Seen) -> Option<String> {
+    if own.ended {
+        return Some("the server ended".to_owned());
+    }
+    let mut both = right.answers.iter().zip(&own.answers);
+    if let Some(((request, right), (_, own))) = both.find(|(right, own)| right.1 != own.1) {
+        let (right, own) = told(right, own);
+        return Some(format!("`{request}` {own}, where the problem {right}"));
+    }
+    let compared = |names: &[String], is_kept: fn(Option<f64>, Option<f64>) -> bool| {
+        names.iter().find_map(|name| {
+            let (right, own) = (right.metrics.get(name), own.metrics.get(name));
+            let (is, has) = (value(own), value(right));
+            let kept = is_kept(right, own);
+            (!kept).then(|| format!("`{name}` is {is}, where the problem has {has}"))
+        })
+    };
+    compared(&promise.counts, |right, own| own == right)
+        .or_else(|| {
+            compared(&promise.at_least, |right, own| {
+                own >= right.map(|r| 0.9 * r)
+            })
+        })
+        .or_else(|| {
+            promise.at_most.iter().find_map(|(name, limit)| {
+                let own = own.metrics.get(name);
+                let kept = own.is_some_and(|own| own <= *limit);
+                let is = value(own);
+                (!kept).then(|| format!("`{name}` is {is}, but at most {limit} is allowed"))
+            })
+        })
+}
+
+fn value(of: Option<f64>) -> String {
+    of.map_or_else(|| "not told".to_owned(), |value| value.to_string())
+}
+
+/// Both answers as verbs; by their lengths if they are long.
+fn told(right: &Answer, own: &Answer) -> (String, String) {
+    let bytes = |answer: &Answer| match answer {
+        Answer::Success(body) => body.len(),
+        _ => 0,
+    };
+    let is_long = bytes(right).max(bytes(own)) > QUOTED && bytes(right) != bytes(own);
+    let tell = |answer: &Answer| match answer {
+        Answer::Success(body) if is_long => format!("answers {} bytes", body.len()),
+        Answer::Success(body) => format!(
+            "answers {:?}",
+            body.chars().take(QUOTED).collect::<String>()
+        ),
+        Answer::Refusal(status) => format!("answers {status}"),
+        Answer::Missing(why) => format!("gives no answer ({why})"),
+    };
+    (tell(right), tell(own))
+}

@@ -1,0 +1,127 @@
+//! What every variant of a chapter must do, whatever it gains: promises, as data.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::checked;
+
+/// One promise: requests whose answers, and counters whose values, must be the problem's. The
+/// problem is slow but right.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Promise {
+    /// What is promised, as a learner reads it.
+    #[serde(deserialize_with = "checked::words")]
+    pub name: String,
+    /// Arguments of the server that it is tried on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
+    /// Worker threads of the server's runtime, where its code does not say how many: with one for each
+    /// of few CPUs, a race between two threads would hide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<u32>,
+    /// What is sent, one after the other on one connection.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<Request>,
+    /// So many users do that side by side.
+    #[serde(default = "once", deserialize_with = "checked::some")]
+    pub users: u32,
+    /// Each of them so often. More than once means: without waiting for an answer in between, so that
+    /// the server is never idle; of these answers the statuses are compared and not the bodies.
+    #[serde(default = "once", deserialize_with = "checked::some")]
+    pub times: u32,
+    /// They hang up after so many milliseconds instead of waiting for their answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hang_up_after_ms: Option<u64>,
+    /// What is asked when they are done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub then: Vec<Request>,
+    /// Counters on `/metrics` that must come out as the problem's do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<String>,
+    /// Counters that must come to nine tenths of the problem's at least: how many requests are
+    /// served side by side. One in ten may come late on a busy machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at_least: Vec<String>,
+    /// Metrics that must not exceed a limit, which the exercise's text states.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub at_most: BTreeMap<String, f64>,
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// A request in a line: `GET /path`, or `POST /path body`. `{n}` in path and body stands for the
+/// request's number among all of its promise, counted from 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Request {
+    /// HTTP method, upper case.
+    pub method: String,
+    /// Path and query, starting with `/`.
+    pub path: String,
+    /// What is sent along, if anything.
+    pub body: Option<String>,
+}
+
+impl Request {
+    /// The request with this number.
+    #[must_use]
+    pub fn numbered(&self, n: u32) -> Self {
+        let filled = |text: &str| text.replace("{n}", &n.to_string());
+        Self {
+            method: self.method.clone(),
+            path: filled(&self.path),
+            body: self.body.as_deref().map(filled),
+        }
+    }
+}
+
+impl TryFrom<String> for Request {
+    type Error = String;
+
+    fn try_from(line: String) -> Result<Self, String> {
+        let mut parts = line.splitn(3, ' ');
+        let (method, path) = (parts.next(), parts.next());
+        match (method, path) {
+            (Some(method), Some(path))
+                if path.starts_with('/') && method.bytes().all(|b| b.is_ascii_uppercase()) =>
+            {
+                Ok(Self {
+                    method: method.to_owned(),
+                    path: path.to_owned(),
+                    body: parts.next().map(str::to_owned),
+                })
+            }
+            _ => Err(format!(
+                "`{line}` is no request; write `GET /path` or `POST /path body`"
+            )),
+        }
+    }
+}
+
+impl From<Request> for String {
+    fn from(request: Request) -> Self {
+        request.to_string()
+    }
+}
+
+impl std::fmt::Display for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.method, self.path)?;
+        self.body.iter().try_for_each(|body| write!(f, " {body}"))
+    }
+}
+
+/// A promise that was tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    /// What was promised.
+    pub name: String,
+    /// How it was broken, in a phrase; `None` if it was kept.
+    pub broken: Option<String>,
+    /// The server's first panic meanwhile, as it printed it.
+    pub panic: Option<String>,
+}
