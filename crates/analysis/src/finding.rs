@@ -8,7 +8,7 @@ use measurement::{
 
 use crate::{
     prediction::{Inputs, Prediction, in_scenario},
-    statistics,
+    statistics::{self, REPORTED},
 };
 
 /// One claim with its figures.
@@ -23,12 +23,15 @@ pub struct Finding {
     pub problem: Option<f64>,
     /// The fix's figure, as the problem's.
     pub fix: Option<f64>,
-    /// Fix to problem, larger being better: the median of the pairs. Of a prediction, what is
+    /// Fix to problem, larger being better: the mean of the pairs. Of a prediction, what is
     /// predicted.
     pub ratio: Option<f64>,
-    /// Its 95 % interval; the span of the pairs where they are fewer than six.
+    /// Its 95 % interval, of a prediction that of what was measured; the span of the pairs where
+    /// they are fewer than three.
     pub interval: Option<(f64, f64)>,
-    /// How far from 1 the ratio of equal servers was at most: 0.05 is 5 %. Of the effect alone.
+    /// The wider interval that decides whether a ratio keeps to its bound.
+    pub decisive: Option<(f64, f64)>,
+    /// How far from 1 the ratio of equal servers may be: 0.05 is 5 %. Of the effect alone.
     pub noise_floor: Option<f64>,
     /// Of a prediction: the ratio that was measured in its scenario.
     pub measured: Option<f64>,
@@ -47,11 +50,17 @@ pub struct Measured<'r> {
     pub variant: &'r str,
     /// Simultaneous users.
     pub users: u32,
-    /// What the resampling is derived from.
-    pub seed: u64,
+    /// Pairs at which the first look was taken, and most that would have been.
+    pub looks: (u32, u32),
 }
 
 impl Measured<'_> {
+    /// The tail at which this many ratios decide.
+    fn tail(&self, ratios: usize) -> f64 {
+        let (first, most) = self.looks;
+        statistics::tail_of_look(u32::try_from(ratios).unwrap_or(u32::MAX), first, most)
+    }
+
     /// Whether no round of the fix has a reading of the claim's quantity, not even one that is not
     /// a number.
     fn is_silent_of(&self, claim: &Claim) -> bool {
@@ -77,7 +86,7 @@ impl Finding {
                 pairs: &pairs,
                 variant: &record.variant,
                 users: record.chapter.users(claim.scenario()),
-                seed: record.seed,
+                looks: record.chapter.looks(),
             };
             if claim.role == Role::Prediction {
                 let predicted = in_scenario(&record.chapter, claim.scenario(), inputs);
@@ -117,6 +126,7 @@ impl Finding {
             fix: None,
             ratio: None,
             interval: None,
+            decisive: None,
             noise_floor: None,
             measured: None,
             holds: None,
@@ -131,8 +141,9 @@ impl Finding {
         Self {
             problem: median(PROBLEM),
             fix: median(measured.variant),
-            ratio: whole.and_then(statistics::median_ratio),
-            interval: whole.and_then(|ratios| interval(ratios, measured.seed)),
+            ratio: whole.and_then(statistics::mean_ratio),
+            interval: whole.and_then(|ratios| interval(ratios, REPORTED)),
+            decisive: whole.and_then(|ratios| interval(ratios, measured.tail(ratios.len()))),
             ..Self::empty(claim, measured)
         }
     }
@@ -160,12 +171,14 @@ impl Finding {
         is_lower_bound: bool,
     ) -> Self {
         let effect: Option<Vec<f64>> = ratios(claim, measured.pairs).into_iter().collect();
-        let effect = effect.as_deref().and_then(statistics::median_ratio);
+        let interval = effect.as_deref().and_then(|all| interval(all, REPORTED));
+        let effect = effect.as_deref().and_then(statistics::mean_ratio);
         let mut finding = Self {
             problem: predicted.and_then(|predicted| predicted.problem),
             fix: predicted.and_then(|predicted| predicted.solution),
             ratio: predicted.map(|predicted| predicted.ratio),
             measured: effect,
+            interval,
             ..Self::empty(claim, measured)
         };
         let near = |within: f64| {
@@ -230,7 +243,7 @@ impl Finding {
             return false;
         }
         let ratio = |bound: Bound| {
-            let (low, high) = self.interval.or(self.ratio.map(|ratio| (ratio, ratio)))?;
+            let (low, high) = self.decisive.or(self.ratio.map(|ratio| (ratio, ratio)))?;
             // The whole interval has to keep to it.
             Some(match bound.direction {
                 Direction::AtLeast => bound.holds(low, self.users),
@@ -256,11 +269,11 @@ pub fn ratios(claim: &Claim, pairs: &[Option<(&Round, &Round)>]) -> Vec<Option<f
 }
 
 /// Fewer pairs than this have no interval but their span.
-const PAIRS: usize = 6;
+const PAIRS: usize = 3;
 
-fn interval(ratios: &[f64], seed: u64) -> Option<(f64, f64)> {
+fn interval(ratios: &[f64], tail: f64) -> Option<(f64, f64)> {
     if ratios.len() >= PAIRS {
-        return statistics::median_interval(ratios, seed);
+        return statistics::interval(ratios, tail);
     }
     let of = |pick: fn(f64, f64) -> f64| ratios.iter().copied().reduce(pick);
     (ratios.len() > 1)
@@ -283,26 +296,18 @@ pub fn median_metric(metric: Metric, rounds: &[&Round], variant: &str) -> Option
     median_of(&Quantity::Metric(metric), rounds, variant)
 }
 
-/// From every two rounds that followed each other on equal servers: the A/A
-/// pairs, and the inner two of each ABBA, which are A/A pairs for free.
+/// From every two rounds of the fix that followed each other in the effect's scenario: a fix and the
+/// fix again of each triplet.
 fn noise_floor(record: &Record, effect: &Claim) -> Option<f64> {
     let quantity = effect.quantity.as_ref()?;
-    let neighbours = |rounds: &[&Round]| -> Vec<Option<f64>> {
-        let equals = rounds
-            .windows(2)
-            .filter(|pair| pair[0].variant == pair[1].variant);
-        equals
-            .map(|pair| Some(quantity.gain(pair[0].value(quantity)?, pair[1].value(quantity)?)))
-            .collect()
-    };
-    let equal: Vec<&Round> = record.rounds_for(Purpose::Equal).collect();
-    let equal = neighbours(&equal);
-    // Without an A/A pair there is no floor: the rounds judged must not be
-    // the only witnesses of their own noise.
-    if equal.is_empty() {
-        return None;
-    }
-    let all = equal.into_iter().chain(neighbours(&record.effect_rounds()));
-    let ratios: Option<Vec<f64>> = all.collect();
-    statistics::noise_floor(&ratios?)
+    let of_fix: Vec<&Round> = record
+        .rounds
+        .iter()
+        .filter(|round| matches!(round.purpose, Purpose::Claim | Purpose::Equal))
+        .filter(|round| round.scenario == effect.scenario() && round.variant == record.variant)
+        .collect();
+    let gain =
+        |two: &[&Round]| Some(quantity.gain(two[0].value(quantity)?, two[1].value(quantity)?));
+    let equal: Option<Vec<f64>> = of_fix.chunks_exact(2).map(gain).collect();
+    statistics::noise_floor(&equal?)
 }

@@ -1,138 +1,118 @@
-//! Ratios of paired rounds: their median, its interval, and how far noise alone goes.
+//! Ratios of paired rounds: their mean, its interval, and when enough of them are known.
 //!
-//! Everything is computed with additions, products, quotients and square roots,
-//! which IEEE 754 rounds alike everywhere, and with a generator of fixed
-//! output: the same rounds and seed give the same bits on any machine.
+//! Ratios are compared by their logarithms, so that twice as fast and half as fast are equally far
+//! from 1. The interval is Student's (W. S. Gosset, "The probable error of a mean", Biometrika
+//! 6(1), 1908). What it misses is simulated by the tests and told in METHODOLOGY.md.
 
-use rand::Rng as _;
-use rand_pcg::Pcg32;
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The two servers of a comparison.
+/// The servers of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The one with the fault.
     Problem,
     /// The one without.
-    Solution,
+    Fix,
+    /// The one without, again: what noise alone does.
+    Again,
 }
 
-/// The order of `pairs` pairs of rounds: ABBA ABBA …. Each side comes first
-/// as often as second, so a machine that slowly warms up or slows down favours
-/// neither.
-pub fn abba(pairs: u32) -> impl Iterator<Item = Side> {
-    (0..pairs).flat_map(|pair| {
-        if pair % 2 == 0 {
-            [Side::Problem, Side::Solution]
-        } else {
-            [Side::Solution, Side::Problem]
-        }
-    })
+/// The order of so many triplets of rounds. Within six of them each side comes first, second and
+/// last equally often, and each before each other, so a machine that slowly warms up or slows down
+/// favours none.
+pub fn triplets(count: u32) -> impl Iterator<Item = [Side; 3]> {
+    use Side::{Again as A, Fix as F, Problem as P};
+    const ORDERS: [[Side; 3]; 6] = [
+        [P, F, A],
+        [A, F, P],
+        [F, P, A],
+        [A, P, F],
+        [P, A, F],
+        [F, A, P],
+    ];
+    ORDERS.into_iter().cycle().take(count as usize)
 }
 
-/// The median of ratios: the middle one, or the geometric mean of the middle
-/// two, so that the median of the reciprocals is the reciprocal of the median.
+/// Each of two sides as often first as second: AB BA AB ….
+pub fn abba<T: Copy>(a: T, b: T, pairs: u32) -> impl Iterator<Item = T> {
+    (0..pairs).flat_map(move |pair| if pair % 2 == 0 { [a, b] } else { [b, a] })
+}
+
+/// The geometric mean of ratios, so that the mean of the reciprocals is the reciprocal of the mean.
 ///
 /// `None` without ratios, or with one that is not a finite number above 0.
+pub fn mean_ratio(ratios: &[f64]) -> Option<f64> {
+    let first = *ratios.first()?;
+    // Relative to one of them, so that equal ratios give themselves.
+    let logs: Option<Vec<f64>> = ratios.iter().map(|ratio| log(*ratio)).collect();
+    let own = log(first)?;
+    let sum: f64 = logs?.iter().map(|log| log - own).sum();
+    Some(first * (sum / ratios.len() as f64).exp())
+}
+
+/// The median of ratios: the middle one, or the geometric mean of the middle two.
+///
+/// `None` as [`mean_ratio`].
 pub fn median_ratio(ratios: &[f64]) -> Option<f64> {
     let mut sorted = ratios.to_vec();
-    (!sorted.is_empty() && sorted.iter().all(|ratio| is_ratio(*ratio))).then(|| {
-        sorted.sort_unstable_by(f64::total_cmp);
-        middle(&sorted)
-    })
-}
-
-/// A 95 % interval of the median ratio: the expanded percentile bootstrap.
-///
-/// The pairs are drawn again with replacement 9,999 times; the interval runs
-/// between two quantiles of those medians. With few pairs the plain quantiles
-/// (2.5 % and 97.5 %) give intervals that are too narrow, so the tails are
-/// those of T. C. Hesterberg, "What Teachers Should Know About the Bootstrap",
-/// The American Statistician 69(4), 2015, section 3.3: Φ(-√(n/(n-1)) t) with t
-/// Student's 97.5 % quantile for n-1 degrees of freedom. `BCa` is no fix here:
-/// its acceleration comes from a jackknife, which fails for the median (Efron
-/// and Tibshirani, "An Introduction to the Bootstrap", 1993, section 11.6).
-/// From six pairs on, simulated intervals hold the true median at least 95 times
-/// of a hundred; below six the span of all ratios already holds it less often.
-///
-/// `None` with fewer than two ratios, or with one that is not a finite number
-/// above 0.
-pub fn median_interval(ratios: &[f64], seed: u64) -> Option<(f64, f64)> {
-    if ratios.len() < 2 || !ratios.iter().all(|ratio| is_ratio(*ratio)) {
-        return None;
-    }
-    let count = u32::try_from(ratios.len()).ok()?;
-    let mut random = Pcg32::new(seed, STREAM);
-    let mut drawn = vec![0.0; ratios.len()];
-    let mut medians: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            for slot in &mut drawn {
-                *slot = ratios[below(count, random.next_u32())];
-            }
-            drawn.sort_unstable_by(f64::total_cmp);
-            middle(&drawn)
-        })
-        .collect();
-    medians.sort_unstable_by(f64::total_cmp);
-    let tail = TAILS[ratios.len().min(TAILS.len() - 1)];
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "0 to 250"
-    )]
-    let cut = (tail * (RESAMPLES + 1) as f64) as usize;
-    let low = cut.saturating_sub(1);
-    Some((medians[low], medians[RESAMPLES - 1 - low]))
-}
-
-/// How far from 1 the ratio of equal servers wandered at most: 0.05 says that
-/// one of two equal servers looked up to 5 % better than the other.
-///
-/// Each element is the ratio of two rounds on equal servers that ran one after
-/// the other. The largest deviation counts, not a typical one: a handful of
-/// comparisons says little about the spread, and a floor must not be too low.
-///
-/// `None` without ratios, or with one that is not a finite number above 0.
-pub fn noise_floor(equal_ratios: &[f64]) -> Option<f64> {
-    if equal_ratios.is_empty() || !equal_ratios.iter().all(|ratio| is_ratio(*ratio)) {
-        return None;
-    }
-    let widest = equal_ratios
-        .iter()
-        .map(|ratio| ratio.max(ratio.recip()))
-        .fold(1.0, f64::max);
-    Some(widest - 1.0)
-}
-
-const RESAMPLES: usize = 9_999;
-
-/// Any odd number would do; a fixed one keeps the result fixed.
-const STREAM: u64 = 0x9e37_79b9;
-
-/// Hesterberg's tail for n pairs at index n; more pairs than listed use the
-/// last, which errs on the wide side.
-const TAILS: [f64; 31] = [
-    0.0, 0.0, 0.0, 0.000_000, 0.000_119, 0.000_954, 0.002_432, 0.004_109, 0.005_738, 0.007_225,
-    0.008_551, 0.009_722, 0.010_757, 0.011_671, 0.012_483, 0.013_207, 0.013_856, 0.014_439,
-    0.014_966, 0.015_445, 0.015_881, 0.016_280, 0.016_646, 0.016_983, 0.017_294, 0.017_582,
-    0.017_850, 0.018_099, 0.018_332, 0.018_550, 0.018_754,
-];
-
-fn is_ratio(value: f64) -> bool {
-    value.is_finite() && value > 0.0 && value.recip().is_finite()
-}
-
-/// The median of sorted, positive values.
-fn middle(sorted: &[f64]) -> f64 {
+    sorted.sort_unstable_by(f64::total_cmp);
     let half = sorted.len() / 2;
-    if sorted.len() % 2 == 1 {
-        sorted[half]
+    let middle = if sorted.len() % 2 == 1 {
+        &sorted[half..=half]
     } else {
-        // Not the root of the product: two equal ratios shall give themselves.
-        sorted[half - 1] * (sorted[half] / sorted[half - 1]).sqrt()
+        sorted.get(half.checked_sub(1)?..=half)?
+    };
+    ratios
+        .iter()
+        .all(|ratio| log(*ratio).is_some())
+        .then(|| mean_ratio(middle))
+        .flatten()
+}
+
+/// Each tail of the interval that is reported: 2.5 %, so that it is one of 95 %.
+pub const REPORTED: f64 = 0.025;
+
+/// An interval of the mean ratio that leaves out `tail` on each side.
+///
+/// `None` with fewer than two ratios, or with one that is not a finite number above 0.
+pub fn interval(ratios: &[f64], tail: f64) -> Option<(f64, f64)> {
+    let ratio = mean_ratio(ratios)?;
+    let mean = log(ratio)?;
+    let freedom = ratios.len().checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
+    let squares = ratios
+        .iter()
+        .filter_map(|ratio| Some((log(*ratio)? - mean).powi(2)));
+    let error = (squares.sum::<f64>() / freedom / ratios.len() as f64).sqrt();
+    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    let away = student.inverse_cdf(1.0 - tail) * error;
+    Some((ratio * (-away).exp(), ratio * away.exp()))
+}
+
+/// What a wrong decision may cost over all looks: once in 200 at the very bound.
+const WRONG: f64 = 0.005;
+
+/// The tail at which a look decides that sees `pairs` of at most `most` pairs, the first of them at
+/// `first`. The last look may spend half of what is allowed, and the looks before it share the
+/// other half; that these add up is Bonferroni's bound, which needs no assumption on how the looks
+/// depend on each other.
+pub fn tail_of_look(pairs: u32, first: u32, most: u32) -> f64 {
+    if pairs < most {
+        WRONG / 2.0 / f64::from(most.saturating_sub(first).max(1))
+    } else {
+        WRONG / 2.0
     }
 }
 
-/// An index below `count` from 32 random bits; the bias is below one in 10^8.
-fn below(count: u32, random: u32) -> usize {
-    ((u64::from(random) * u64::from(count)) >> 32) as usize
+/// How far from 1 the ratio of equal servers may be, by the estimator of the effect: 0.05 says that
+/// one of two equal servers looks up to 5 % better than the other.
+///
+/// Each element is the ratio of two rounds on equal servers. `None` as [`interval`].
+pub fn noise_floor(equal_ratios: &[f64]) -> Option<f64> {
+    let (low, high) = interval(equal_ratios, REPORTED)?;
+    Some(high.max(low.recip()) - 1.0)
+}
+
+fn log(ratio: f64) -> Option<f64> {
+    let is_ratio = ratio.is_finite() && ratio > 0.0 && ratio.recip().is_finite();
+    is_ratio.then(|| ratio.ln())
 }

@@ -99,6 +99,20 @@ pub fn analyse(record: &Record) -> Analysis {
     analysis
 }
 
+/// Whether more rounds would change nothing: the verdict is certain, or this machine cannot show the
+/// claim at all.
+pub fn is_decided(record: &Record) -> bool {
+    let (chapter, inputs) = (&record.chapter, Inputs::of(record));
+    let pairs = record.effect_rounds().len() / 2;
+    pairs >= chapter.conditions.pairs_at_least as usize
+        && (lack(&chapter.conditions, &record.environment).is_some()
+            || nothing_to_gain(&chapter.law, inputs).is_some()
+            || matches!(
+                analyse(record).verdict.kind,
+                VerdictKind::Proved | VerdictKind::Refuted
+            ))
+}
+
 /// The first of these that applies: the run says nothing (invalid); a count
 /// contradicts its claim (refuted); the machine cannot show it, or no gain is
 /// to be seen (inconclusive); the gain is smaller than claimed (refuted), or may
@@ -122,9 +136,10 @@ fn judge(record: &Record, analysis: &Analysis, effect: &Finding, root_cause: &Fi
     if let Some(lack) = lack(&record.chapter.conditions, &record.environment) {
         return verdict(VerdictKind::Inconclusive, lack);
     }
-    let (Some(ratio), Some((low, high)), Some(floor), Some(bound)) = (
+    let (Some(ratio), Some((low, high)), Some(decisive), Some(floor), Some(bound)) = (
         effect.ratio,
         effect.interval,
+        effect.decisive,
         effect.noise_floor,
         effect.claim.ratio,
     ) else {
@@ -147,14 +162,14 @@ fn judge(record: &Record, analysis: &Analysis, effect: &Finding, root_cause: &Fi
         return verdict(VerdictKind::Inconclusive, reason);
     }
     let claimed = figures::ratio(limit);
-    if high < limit {
+    if decisive.1 < limit {
         let reason = format!("{measured}, all of it below the claimed {claimed} times.");
         return verdict(VerdictKind::Refuted, reason);
     }
-    if low < limit {
+    if decisive.0 < limit {
         let reason = format!(
-            "{measured}, a gain, but the interval straddles the claimed {claimed} times; more rounds \
-             may tell, as with --pairs {}.",
+            "{measured}, a gain, but it is not certain that it reaches the claimed {claimed} times; more \
+             rounds may tell, as with --pairs {}.",
             2 * record.chapter.rounds.pairs
         );
         return verdict(VerdictKind::Inconclusive, reason);
@@ -223,12 +238,12 @@ fn shortfall(finding: &Finding) -> Option<String> {
     }
     let bound = claim.ratio?;
     let (low, high) = finding
-        .interval
+        .decisive
         .or(finding.ratio.map(|ratio| (ratio, ratio)))?;
     // A further effect has too few pairs for an interval: it is judged by their span.
     let spread = match claim.role {
         Role::Effect => "pairs from",
-        _ => "95 % interval",
+        _ => "decided by",
     };
     Some(format!(
         "{} in the scenario `{}`: {} of the problem's ({spread} {} to {}); {} was claimed.",

@@ -15,7 +15,7 @@ mod shared;
 use std::error::Error;
 use std::time::Duration;
 
-use analysis::statistics::{self, Side};
+use analysis::statistics::{self, REPORTED};
 use bench::placement::Placement;
 use bench::server::get;
 use loadgen::Settings;
@@ -39,23 +39,23 @@ fn main() -> Result<(), Box<dyn Error>> {
         ),
     ] {
         let mut rounds = Vec::new();
-        for side in statistics::abba(pairs) {
-            let profile = (side == Side::Problem).then_some(path);
-            rounds.push((side, round(profile, seconds)?));
+        for is_profiled in statistics::abba(true, false, pairs) {
+            let profile = is_profiled.then_some(path);
+            rounds.push((is_profiled, round(profile, seconds)?));
         }
         let ratios: Vec<f64> = rounds
             .chunks(2)
             .map(|pair| {
                 let of = |wanted| {
                     pair.iter()
-                        .find(|(side, _)| *side == wanted)
+                        .find(|(is_profiled, _)| *is_profiled == wanted)
                         .map_or(0.0, |r| r.1)
                 };
-                of(Side::Problem) / of(Side::Solution)
+                of(true) / of(false)
             })
             .collect();
-        let ratio = statistics::median_ratio(&ratios).ok_or("no ratio")?;
-        let (low, high) = statistics::median_interval(&ratios, 1).ok_or("too few pairs")?;
+        let ratio = statistics::mean_ratio(&ratios).ok_or("no ratio")?;
+        let (low, high) = statistics::interval(&ratios, REPORTED).ok_or("too few pairs")?;
         println!(
             "| {name} | {} | {} to {} |",
             figures::percent(ratio),

@@ -1,13 +1,14 @@
-//! The order of a proof: equal servers first, then problem and fix in
-//! turn, then what is claimed in other scenarios, then the profiles in rounds of their own.
+//! The order of a proof: what is measured once; then problem, fix and the fix again in triplets until
+//! it is decided; then the profiles, in rounds of their own.
 
 mod plan;
 
+use measurement::claim::PROBLEM;
 use measurement::profile::ProfileKind;
 use measurement::record::Round;
 
 pub use self::plan::planned_s;
-use self::plan::{Step, in_turn, label, matrix_plan, plan};
+use self::plan::{Step, beforehand, label, matrix_plan, triplets};
 use crate::profiling::ProfileData;
 use crate::rounds::{Bench, Event, RunError};
 
@@ -28,59 +29,103 @@ pub struct Proof {
 ///
 /// As [`run`].
 pub fn matrix(bench: &Bench<'_>) -> Result<Vec<Round>, RunError> {
+    let mut proof = Proof::new();
     let steps = matrix_plan(bench.chapter);
-    let total = steps.len();
-    Ok(rounds(bench, &steps, total)?.0)
+    proof.measure(bench, &steps, steps.len())?;
+    Ok(proof.rounds)
 }
 
-/// Runs a whole proof of the variant `fix` against the problem.
+/// Measures the variant `fix` against the problem, until `is_decided` says so or the chapter's most
+/// triplets are there. No server serves two rounds: a process keeps its luck, which more rounds of
+/// the same would not mend.
 ///
 /// # Errors
 ///
 /// When a server or the generator fails, or on Ctrl-C.
-pub fn run(bench: &Bench<'_>, fix: &str) -> Result<Proof, RunError> {
-    let steps = plan(bench.chapter, fix);
-    let profiles: Vec<&str> = in_turn(fix, 1).collect();
-    let total = steps.len() + profiles.len();
-    let (rounds, optimised) = rounds(bench, &steps, total)?;
-    let mut proof = Proof {
-        rounds,
-        profiles: Vec::new(),
-        optimised,
-    };
-    for (number, variant) in profiles.into_iter().enumerate() {
-        let label = format!("profiles of the {variant}");
-        (bench.observer)(Event::Begins(steps.len() + number + 1, total, &label));
-        let rounds = &bench.chapter.rounds;
-        let wanted = [
-            (ProfileKind::Cpu, rounds.cpu_profile_s),
-            (ProfileKind::Await, rounds.await_profile_s),
-        ];
-        for (kind, seconds) in wanted {
-            let data = bench.profile(variant, kind, seconds)?;
-            let label = format!("{} profile of the {variant}", kind.key());
-            (bench.observer)(Event::Profiled(&label, &data.most()));
-            proof.profiles.push(data);
+pub fn run(
+    bench: &Bench<'_>,
+    fix: &str,
+    is_decided: &dyn Fn(&Proof) -> bool,
+) -> Result<Proof, RunError> {
+    let mut proof = Proof::new();
+    let before = beforehand(bench.chapter, fix);
+    let total = before.len() + 3 * bench.chapter.rounds.pairs as usize;
+    proof.measure(bench, &before, total)?;
+    if !bench.chapter.law.frames().is_empty() {
+        // The law predicts from it, so it is part of the decision.
+        proof.profile(bench, PROBLEM, ProfileKind::Cpu)?;
+    }
+    for triplet in triplets(bench.chapter, fix) {
+        proof.measure(bench, &triplet, total)?;
+        if is_decided(&proof) {
+            break;
         }
     }
     Ok(proof)
 }
 
-/// One round after the other; also whether every server was an optimised build.
-fn rounds(
-    bench: &Bench<'_>,
-    steps: &[Step<'_>],
-    total: usize,
-) -> Result<(Vec<Round>, bool), RunError> {
-    let mut rounds = Vec::new();
-    let mut all_optimised = true;
-    for (number, step) in steps.iter().enumerate() {
-        let label = label(step);
-        (bench.observer)(Event::Begins(number + 1, total, &label));
-        let (round, optimised) = bench.round(step.purpose, step.variant, step.scenario)?;
-        (bench.observer)(Event::Measured(&label, round.outcome.requests_per_second));
-        all_optimised &= optimised;
-        rounds.push(round);
+impl Proof {
+    fn new() -> Self {
+        Self {
+            rounds: Vec::new(),
+            profiles: Vec::new(),
+            optimised: true,
+        }
     }
-    Ok((rounds, all_optimised))
+
+    /// Takes the profiles that are not there yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`].
+    pub fn profile_both(&mut self, bench: &Bench<'_>, fix: &str) -> Result<(), RunError> {
+        for variant in [PROBLEM, fix] {
+            for kind in [ProfileKind::Cpu, ProfileKind::Await] {
+                let is_there = |data: &ProfileData| {
+                    data.profile.variant == variant && data.profile.kind == kind
+                };
+                if !self.profiles.iter().any(is_there) {
+                    self.profile(bench, variant, kind)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn profile(
+        &mut self,
+        bench: &Bench<'_>,
+        variant: &str,
+        kind: ProfileKind,
+    ) -> Result<(), RunError> {
+        let rounds = &bench.chapter.rounds;
+        let seconds = match kind {
+            ProfileKind::Cpu => rounds.cpu_profile_s,
+            _ => rounds.await_profile_s,
+        };
+        let data = bench.profile(variant, kind, seconds)?;
+        let label = format!("{} profile of the {variant}", kind.key());
+        (bench.observer)(Event::Profiled(&label, &data.most()));
+        self.profiles.push(data);
+        Ok(())
+    }
+
+    /// One round after the other, of at most `total` in all.
+    fn measure(
+        &mut self,
+        bench: &Bench<'_>,
+        steps: &[Step<'_>],
+        total: usize,
+    ) -> Result<(), RunError> {
+        for step in steps {
+            let label = label(step);
+            (bench.observer)(Event::Begins(self.rounds.len() + 1, total, &label));
+            let (round, optimised) = bench.round(step.purpose, step.variant, step.scenario)?;
+            let per_second = round.outcome.requests_per_second;
+            (bench.observer)(Event::Measured(&label, per_second));
+            self.optimised &= optimised;
+            self.rounds.push(round);
+        }
+        Ok(())
+    }
 }

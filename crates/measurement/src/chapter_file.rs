@@ -177,8 +177,7 @@ fn not_worse() -> f64 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
-    /// Pairs of rounds. Below six no interval can hold the median 95 times of a
-    /// hundred: even the span of all n ratios misses it 2^(1-n) of the time.
+    /// Pairs of rounds, problem and fix, before anything is decided.
     #[serde(deserialize_with = "checked::some")]
     pub pairs_at_least: u32,
     /// CPUs that the run may use.
@@ -197,10 +196,8 @@ fn one() -> u32 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rounds {
-    /// Pairs of rounds on two equal servers, before anything else: the noise floor.
-    #[serde(deserialize_with = "checked::some")]
-    pub equal_pairs: u32,
-    /// Pairs of rounds, problem and solution in turn (ABBA), in the effect's scenario.
+    /// Most pairs of rounds, problem and fix, in the effect's scenario, each with a round of the fix
+    /// again. A proof ends sooner when it is decided.
     #[serde(deserialize_with = "checked::some")]
     pub pairs: u32,
     /// Seconds of CPU profile of each variant, under the effect's load.
@@ -401,6 +398,11 @@ impl ChapterFile {
             duration: Duration::from_secs_f64(scenario.duration_s),
             time_out: Duration::from_secs_f64(scenario.time_out_s),
         }
+    }
+
+    /// Pairs of rounds at which a proof looks first whether it is decided, and most that it takes.
+    pub fn looks(&self) -> (u32, u32) {
+        (self.conditions.pairs_at_least, self.rounds.pairs)
     }
 
     /// The counters on `/metrics` that a round keeps.

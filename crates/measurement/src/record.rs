@@ -31,8 +31,6 @@ pub struct Record {
     pub variant: String,
     /// The machine that measured it.
     pub environment: Environment,
-    /// What every random choice was derived from.
-    pub seed: u64,
     /// SHA-256 of the `chapter.toml`, to tell a capture of older claims.
     pub chapter_file_digest: String,
     /// The claims as they stood.
@@ -70,9 +68,9 @@ impl Commit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// One of a pair on two equal servers (A/A): how far noise alone goes.
+    /// The fix again, beside the fix (A/A): how far noise alone goes.
     Equal,
-    /// One of a pair, problem and fix (ABBA), in a scenario in which something is claimed.
+    /// One of a pair, problem and fix, in a scenario in which something is claimed.
     Claim,
     /// The same load by another generator: do the instruments agree?
     Agreement,

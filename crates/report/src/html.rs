@@ -68,7 +68,7 @@ pub fn page(capture: &Capture) -> Result<String, CaptureError> {
                         h2 #repeat { "Repeat it" }
                         pre tabindex="0" { code { (record.command) } }
                         p {
-                            "The same seed (" (record.seed) ") makes the same resamples; the rounds are new. "
+                            "The rounds are new each time. "
                             "A different machine gives different figures and should give the same verdict."
                         }
                     }

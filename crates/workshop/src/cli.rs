@@ -124,10 +124,7 @@ pub(crate) struct Prove {
     /// What is compared with the problem: solution, exercise (your own), or another variant
     #[arg(long, default_value = "solution")]
     pub(crate) variant: String,
-    /// Fixes the order of rounds and the resampling; printed in every report
-    #[arg(long, default_value_t = 1, value_parser = number(0..=u64::from(u32::MAX), "1"))]
-    pub(crate) seed: u64,
-    /// Pairs of rounds that the effect is measured with, where the chapter's are too few for a
+    /// Most pairs of rounds that the effect is measured with, where the chapter's are too few for a
     /// noisy machine
     #[arg(long, value_name = "PAIRS", value_parser = number(1_u32..=1000, "20"))]
     pub(crate) pairs: Option<u32>,
@@ -145,7 +142,7 @@ pub(crate) struct Prove {
     pub(crate) upstream: UpstreamOf,
     /// Chapter 7 in a small emulated machine with so many NUMA nodes: counts, no times
     #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
-    #[arg(conflicts_with_all = ["variant", "seed", "pairs", "all_generators", "matrix", "upstream"])]
+    #[arg(conflicts_with_all = ["variant", "pairs", "all_generators", "matrix", "upstream"])]
     pub(crate) regions: Option<u32>,
     /// CPUs of that machine [default: two for each node]
     #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use analysis::verdict::{self, analyse};
 use bench::agreement::{self, External};
 use bench::environment;
 use bench::placement::Placement;
@@ -36,8 +37,6 @@ pub(crate) struct Order {
     pub(crate) variant: String,
     /// The command that repeats it.
     pub(crate) command: String,
-    /// Fixes the order of rounds and the resampling.
-    pub(crate) seed: u64,
     /// Pairs of rounds that the effect is measured with; as many as the chapter says if `None`.
     pub(crate) pairs: Option<u32>,
     /// Also by k6 and Locust.
@@ -91,11 +90,10 @@ pub(crate) fn measure(
     )?;
     let (started, began) = (provenance::now(), Instant::now());
     let terminal = Terminal::new();
+    let (least, most) = proof::planned_s(&file);
     terminal.say(&format!(
-        "chapter {}, {}: about {:.0} s of load",
-        file.chapter,
-        file.title,
-        proof::planned_s(&file)
+        "chapter {}, {}: {least:.0} to {most:.0} s of load, until it is decided",
+        file.chapter, file.title
     ));
     let placement = Placement::of_chapter(&file);
     let (nginx, arguments) = match order.upstream {
@@ -118,12 +116,23 @@ pub(crate) fn measure(
         interrupt,
         observer: &|event| terminal.show(event),
     };
-    let Proof {
-        mut rounds,
-        mut profiles,
-        optimised,
-    } = proof::run(&bench, &order.variant).map_err(|error| CliError::of_run(&error, interrupt))?;
-    rounds.extend(further_rounds(
+    let nothing_yet = Record {
+        format: Record::FORMAT,
+        command: order.command.clone(),
+        started,
+        commit: provenance::checked_out(workshop.root()),
+        variant: order.variant.clone(),
+        environment: environment::observe(true, "dev", versions(workshop)),
+        chapter_file_digest: digest,
+        chapter: file.clone(),
+        references,
+        rounds: Vec::new(),
+        profiles: Vec::new(),
+        instructions: Vec::new(),
+    };
+    let so_far = |proof: &Proof| with(&nothing_yet, proof);
+    let mut proof = prove(&bench, &order.variant, &so_far, &terminal)?;
+    proof.rounds.extend(further_rounds(
         workshop,
         chapter,
         order,
@@ -133,26 +142,18 @@ pub(crate) fn measure(
     )?);
     let mut instructions = Vec::new();
     if order.counts {
-        profiles.extend(counts::heap_profiles(workshop, chapter, &bench)?);
+        proof
+            .profiles
+            .extend(counts::heap_profiles(workshop, chapter, &bench)?);
         instructions = counts::instructions(workshop, chapter, &file, &terminal)?;
-        rounds.extend(baselines::measure(chapter, &bench)?);
+        proof.rounds.extend(baselines::measure(chapter, &bench)?);
     }
     drop(terminal);
     let record = Record {
-        format: Record::FORMAT,
-        command: order.command.clone(),
-        started,
-        commit: provenance::checked_out(workshop.root()),
-        variant: order.variant.clone(),
-        environment: environment::observe(optimised, "dev", versions(workshop)),
-        seed: order.seed,
-        chapter_file_digest: digest,
-        chapter: file,
-        references,
-        rounds,
-        profiles: profiles.iter().map(|data| data.profile.clone()).collect(),
         instructions,
+        ..so_far(&proof)
     };
+    let profiles = proof.profiles;
     Ok(Measured {
         seconds: began.elapsed().as_secs_f64(),
         files: profiles.iter().filter_map(viewer_file).collect(),
@@ -164,6 +165,39 @@ pub(crate) fn measure(
                 .collect(),
         },
     })
+}
+
+/// The record of what was measured so far.
+fn with(nothing_yet: &Record, proof: &Proof) -> Record {
+    let mut record = nothing_yet.clone();
+    record.environment.optimised = proof.optimised;
+    record.rounds.clone_from(&proof.rounds);
+    let profiles = proof.profiles.iter().map(|data| data.profile.clone());
+    record.profiles = profiles.collect();
+    record
+}
+
+/// Measures until it is decided and says so; then takes the profiles.
+fn prove(
+    bench: &Bench<'_>,
+    fix: &str,
+    so_far: &dyn Fn(&Proof) -> Record,
+    terminal: &Terminal,
+) -> Result<Proof, CliError> {
+    let failed = |error| CliError::of_run(&error, bench.interrupt);
+    let began = Instant::now();
+    let is_decided = |proof: &Proof| verdict::is_decided(&so_far(proof));
+    let mut proof = proof::run(bench, fix, &is_decided).map_err(failed)?;
+    let record = so_far(&proof);
+    terminal.say(&format!(
+        "{} after {} of at most {} triplets and {:.0} s; now the profiles",
+        analyse(&record).verdict.kind,
+        record.effect_rounds().len() / 2,
+        bench.chapter.rounds.pairs,
+        began.elapsed().as_secs_f64()
+    ));
+    proof.profile_both(bench, fix).map_err(failed)?;
+    Ok(proof)
 }
 
 /// What was asked for beside the proof: the table of variants, other generators, baselines.

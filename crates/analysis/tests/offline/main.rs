@@ -2,6 +2,7 @@
 //! program.
 
 mod grade;
+mod noise;
 mod prediction;
 mod statistics;
 mod support;

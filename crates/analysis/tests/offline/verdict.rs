@@ -73,15 +73,21 @@ fn counts(record: &mut Record, variant: &str, counter: &str, reading: f64) {
 
 /// Makes the equal servers differ: the first one answers so many times.
 fn restless(record: &mut Record, completed: u64) {
-    completes(&mut record.rounds[0], completed);
+    let mut equal = record.rounds.iter_mut();
+    let first = equal.find(|round| round.purpose == Purpose::Equal);
+    completes(first.expect("a round of equal servers"), completed);
 }
 
 /// Gives the solution's rounds so many answers, in turn.
 fn solution_completes(record: &mut Record, counts: &[u64]) {
     let mut counts = counts.iter().cycle();
-    change(record, SATURATED, SOLUTION, |round| {
+    let of_solution = |round: &&mut Round| {
+        let is_effects = matches!(round.purpose, Purpose::Claim | Purpose::Equal);
+        is_effects && round.scenario == SATURATED && round.variant == SOLUTION
+    };
+    for round in record.rounds.iter_mut().filter(of_solution) {
         completes(round, *counts.next().unwrap());
-    });
+    }
 }
 
 /// Changes the chapter's effect.
@@ -216,12 +222,16 @@ fn a_prediction_that_is_only_told_changes_no_verdict() {
 #[test]
 fn a_missed_prediction_of_a_restless_machine_says_nothing() {
     let mut record = predicting(1_200.0);
-    // Equal servers that lie 9 % apart: more than half of the 15 % that are allowed.
-    restless(&mut record, 26_500);
-    judged(&record, Invalid, &["9.1 %", "1,200 times", "within 15 %"]);
+    // One of six equal servers lies a fifth apart: more than half of the 15 % that are allowed.
+    restless(&mut record, 23_000);
+    judged(
+        &record,
+        Invalid,
+        &["differed by", "1,200 times", "within 15 %"],
+    );
     // What the prediction holds in spite of is no reason.
     let mut near = predicting(1_000.0);
-    restless(&mut near, 26_500);
+    restless(&mut near, 23_000);
     judged(&near, Proved, &[]);
 }
 
@@ -321,7 +331,7 @@ fn a_further_effect_is_judged_by_its_worst_pair() {
             claims.push(other);
         });
         // A second pair, which gains less: 262.5 times beside 265.
-        let mut pair: Vec<Round> = record.rounds[14..].to_vec();
+        let mut pair: Vec<Round> = record.rounds[18..].to_vec();
         completes(&mut pair[1], 21_000);
         record.rounds.extend(pair.into_iter().rev());
         record
@@ -343,8 +353,8 @@ fn no_gain_or_one_within_the_noise_is_inconclusive() {
     let none = |record: &mut Record| solution_completes(record, &[31, 32, 33]);
     changed(none, Inconclusive, &["no gain", "equal servers differ"]);
     let within_noise = |record: &mut Record| {
-        restless(record, 20_000);
-        solution_completes(record, &[40, 41, 42]);
+        solution_completes(record, &[36, 37, 38]);
+        restless(record, 18);
     };
     changed(within_noise, Inconclusive, &["no gain"]);
 }
@@ -353,7 +363,7 @@ fn no_gain_or_one_within_the_noise_is_inconclusive() {
 fn an_interval_that_straddles_the_claim_says_so() {
     let mut record = claims_at_least(900.0);
     solution_completes(&mut record, &[28_000, 28_900, 29_700]);
-    judged(&record, Inconclusive, &["straddles", "900", "--pairs 12"]);
+    judged(&record, Inconclusive, &["not certain", "900", "--pairs 12"]);
 }
 
 #[test]
@@ -530,7 +540,7 @@ fn no_nonsense_is_ever_proved() {
             let claimed = effect.claim.ratio.unwrap().number;
             assert!(low >= claimed && high.is_finite(), "{reason}");
             let pairs = ratios(&effect.claim, &record.pairs(&record.effect_rounds()));
-            assert!(pairs.iter().all(Option::is_some) && pairs.len() >= 6);
+            assert!(pairs.iter().all(Option::is_some) && pairs.len() >= 3);
             assert_eq!(analysis.root_cause().unwrap().holds, Some(true));
             let mut rounds = record.rounds.iter();
             assert!(rounds.all(|round| round.outcome.errors.is_empty()));

@@ -5,7 +5,7 @@ use crate::grade::observed;
 use crate::support::{outcome, record, round};
 use analysis::{
     grade::{GradeKind, grade},
-    statistics::{Side, abba},
+    statistics::{Side, triplets},
     verdict::{Analysis, VerdictKind, analyse},
 };
 use measurement::{
@@ -46,12 +46,13 @@ fn run(few: u32, few_per_second: f64, many_per_second: f64) -> Record {
     record.chapter = chapter();
     record.profiles.clear();
     let solution = |purpose| worked(purpose, SOLUTION, 2, 2, many_per_second);
-    record.rounds = (0..2 * record.chapter.rounds.equal_pairs)
-        .map(|_| solution(Purpose::Equal))
-        .chain(abba(6).map(|side| match side {
+    record.rounds = triplets(6)
+        .flatten()
+        .map(|side| match side {
             Side::Problem => worked(Purpose::Claim, PROBLEM, few, 2, few_per_second),
-            Side::Solution => solution(Purpose::Claim),
-        }))
+            Side::Fix => solution(Purpose::Claim),
+            Side::Again => solution(Purpose::Equal),
+        })
         .collect();
     record
 }

@@ -13,52 +13,64 @@ pub(super) struct Step<'a> {
     pub(super) scenario: &'a str,
 }
 
-/// Problem and fix in turn.
-pub(super) fn in_turn(fix: &str, pairs: u32) -> impl Iterator<Item = &str> {
-    statistics::abba(pairs).map(move |side| match side {
-        Side::Problem => PROBLEM,
-        Side::Solution => fix,
-    })
+/// What is measured once, before the effect: what the law predicts from, counts that take rounds of
+/// their own, and what is claimed in other scenarios.
+pub(super) fn beforehand<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step<'a>> {
+    let effect = chapter.claims.effect().scenario();
+    let in_turn = |purpose, scenario, pairs| {
+        statistics::abba(PROBLEM, fix, pairs).map(move |variant| Step {
+            purpose,
+            variant,
+            scenario,
+        })
+    };
+    let mut steps = Vec::new();
+    if let Some(scenario) = chapter.law.scenario() {
+        steps.extend(in_turn(Purpose::Law, scenario, 2));
+    }
+    if let Some(scenario) = &chapter.series {
+        steps.extend(in_turn(Purpose::Series, scenario, 1));
+    }
+    for claim in chapter.claims.of(Role::RootCause) {
+        if !claim.features.is_empty() || claim.scenario() != effect {
+            steps.extend(in_turn(Purpose::RootCause, claim.scenario(), 1));
+        }
+    }
+    for (scenario, pairs) in chapter.further_scenarios() {
+        steps.extend(in_turn(Purpose::Claim, scenario, pairs));
+    }
+    steps
 }
 
-/// The rounds of a whole proof, in order.
-pub(super) fn plan<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step<'a>> {
-    let effect = chapter.claims.effect().scenario();
-    let step = |purpose, scenario| {
-        move |variant| Step {
+/// The rounds of the effect, by triplets: problem, fix, and the fix again.
+pub(super) fn triplets<'a>(
+    chapter: &'a ChapterFile,
+    fix: &'a str,
+) -> impl Iterator<Item = [Step<'a>; 3]> {
+    let scenario = chapter.claims.effect().scenario();
+    let step = move |side| {
+        let (purpose, variant) = match side {
+            Side::Problem => (Purpose::Claim, PROBLEM),
+            Side::Fix => (Purpose::Claim, fix),
+            Side::Again => (Purpose::Equal, fix),
+        };
+        Step {
             purpose,
             variant,
             scenario,
         }
     };
-    let equal = std::iter::repeat_n(fix, 2 * chapter.rounds.equal_pairs as usize);
-    let mut steps: Vec<Step<'_>> = equal.map(step(Purpose::Equal, effect)).collect();
-    steps.extend(in_turn(fix, chapter.rounds.pairs).map(step(Purpose::Claim, effect)));
-    if let Some(scenario) = chapter.law.scenario() {
-        steps.extend(in_turn(fix, 2).map(step(Purpose::Law, scenario)));
-    }
-    if let Some(scenario) = &chapter.series {
-        steps.extend(in_turn(fix, 1).map(step(Purpose::Series, scenario)));
-    }
-    for claim in chapter.claims.of(Role::RootCause) {
-        if !claim.features.is_empty() || claim.scenario() != effect {
-            steps.extend(in_turn(fix, 1).map(step(Purpose::RootCause, claim.scenario())));
-        }
-    }
-    for (scenario, pairs) in chapter.further_scenarios() {
-        steps.extend(in_turn(fix, pairs).map(step(Purpose::Claim, scenario)));
-    }
-    steps
+    statistics::triplets(chapter.rounds.pairs).map(move |sides| sides.map(step))
 }
 
-/// Seconds of load that a whole proof takes, without starts and drawing.
-pub fn planned_s(chapter: &ChapterFile) -> f64 {
+/// Seconds of load that a proof takes, without starts and drawing: from the first moment at which it
+/// may be decided to the last, profiles included.
+pub fn planned_s(chapter: &ChapterFile) -> (f64, f64) {
     let of =
         |name: &str, seconds: fn(&Scenario) -> f64| chapter.scenario(name).map_or(0.0, seconds);
-    let rounds: f64 = plan(chapter, SOLUTION)
-        .iter()
-        .map(|step| of(step.scenario, Scenario::whole_s))
-        .sum();
+    let whole = |step: &Step<'_>| of(step.scenario, Scenario::whole_s);
+    let before: f64 = beforehand(chapter, SOLUTION).iter().map(whole).sum();
+    let each = 3.0 * of(chapter.claims.effect().scenario(), Scenario::whole_s);
     let profile = |kind| {
         of(chapter.profile_scenario(kind), |scenario| {
             scenario.warm_up_s
@@ -68,7 +80,9 @@ pub fn planned_s(chapter: &ChapterFile) -> f64 {
         + chapter.rounds.cpu_profile_s
         + profile(ProfileKind::Await)
         + chapter.rounds.await_profile_s;
-    rounds + 2.0 * profiles
+    let (first, most) = chapter.looks();
+    let with = |triplets| before + f64::from(triplets) * each + 2.0 * profiles;
+    (with(first), with(most))
 }
 
 /// The rounds of the chapter's table: every scenario's variants forwards, then backwards, so that
@@ -94,7 +108,7 @@ pub(super) fn matrix_plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
 /// What a round is, for people.
 pub(super) fn label(step: &Step<'_>) -> String {
     match step.purpose {
-        Purpose::Equal => format!("{} against itself", step.variant),
+        Purpose::Equal => format!("{} again, {} scenario", step.variant, step.scenario),
         Purpose::Agreement => step.variant.to_owned(),
         Purpose::Law => format!("{}, for the law", step.variant),
         Purpose::RootCause => format!("{}, counted", step.variant),

@@ -165,9 +165,9 @@ fn what_two_places_contradict_each_other_in_is_named() {
         contradictory(scenario, &asking, &[&format!("check.{key}"), table]);
     }
     contradictory(
-        "equal_pairs = 1\npairs = 6",
-        "equal_pairs = 1\npairs = 2",
-        &["rounds.pairs", "conditions.pairs_at_least = 6"],
+        "pairs = 8\ncpu",
+        "pairs = 2\ncpu",
+        &["rounds.pairs", "conditions.pairs_at_least = 3"],
     );
     let users = "users_per_cpu = 3\n";
     let said = with(CHAPTER_6, users, "").unwrap_err().to_string();

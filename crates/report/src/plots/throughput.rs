@@ -11,7 +11,7 @@ use measurement::{
     record::{Purpose, Round},
 };
 
-/// Requests per second of the A/A rounds (hollow) and the ABBA rounds (filled) in one scenario.
+/// Requests per second of the rounds of the fix again (hollow) and of problem and fix (filled) in one scenario.
 /// Other rounds ran another load and are left out.
 ///
 /// # Errors

@@ -44,7 +44,6 @@ pub(crate) fn environment_rows(record: &Record) -> Vec<(&str, String)> {
     let run = [
         ("commit", record.commit.in_short()),
         ("date", format!("{} (UTC)", record.started)),
-        ("seed", record.seed.to_string()),
     ];
     machine.into_iter().chain(tools).chain(run).collect()
 }

@@ -138,8 +138,8 @@ pub fn agreement(record: &Record) -> String {
 /// Why a round was run, for a table.
 fn purpose_in_words(purpose: Purpose) -> &'static str {
     match purpose {
-        Purpose::Equal => "noise (A/A)",
-        Purpose::Claim => "claim (ABBA)",
+        Purpose::Equal => "the fix again (A/A)",
+        Purpose::Claim => "claim",
         Purpose::Agreement => "agreement",
         Purpose::RootCause => "root cause",
         Purpose::Matrix => "table",

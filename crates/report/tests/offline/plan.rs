@@ -14,15 +14,16 @@ fn parse(text: &str) -> ChapterFile {
 
 #[test]
 fn a_proof_of_chapter_1_leaves_room_in_a_minute() {
-    let planned = planned_s(&chapter());
-    assert!(planned < 52.0, "{planned} s of load");
+    let (least, most) = planned_s(&chapter());
+    assert!(least < 45.0 && least < most, "{least} to {most} s of load");
 }
 
 #[test]
 fn another_upstream_makes_a_proof_shorter() {
     let file = parse(CHAPTER_4);
     let planned = planned_s(&file);
-    assert!(planned_s(&file.with_another_upstream()) < planned);
+    let other = planned_s(&file.with_another_upstream());
+    assert!(other.0 < planned.0 && other.1 < planned.1);
 }
 
 #[test]

@@ -53,7 +53,6 @@ fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
         variant: SOLUTION.to_owned(),
         pairs: None,
         command: format!("cargo workshop capture {}", chapter.number),
-        seed: 1,
         all_generators: true,
         matrix: true,
         counts: true,

@@ -70,7 +70,6 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         let order = Order {
             command: command(options, chapter.number),
             variant: options.variant.clone(),
-            seed: options.seed,
             pairs: options.pairs,
             all_generators: options.all_generators,
             matrix: options.matrix,
@@ -115,13 +114,12 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
 }
 
 fn command(options: &Prove, number: u32) -> String {
-    let Prove { variant, seed, .. } = options;
+    let variant = &options.variant;
     let pairs = options.pairs.map(|pairs| format!(" --pairs {pairs}"));
     let flag = |is_asked: bool, flag: &str| is_asked.then(|| flag.to_owned());
     [
         Some(format!("cargo workshop prove {number}")),
         (variant != SOLUTION).then(|| format!(" --variant {variant}")),
-        (*seed != 1).then(|| format!(" --seed {seed}")),
         pairs,
         flag(options.upstream == UpstreamOf::Nginx, " --upstream nginx"),
         flag(options.matrix, " --matrix"),
