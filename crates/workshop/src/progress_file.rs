@@ -28,6 +28,7 @@ pub(crate) struct ChapterProgress {
     pub(crate) hints: usize,
     pub(crate) check: Option<Check>,
     pub(crate) proof: Option<Proof>,
+    pub(crate) own_proof: Option<OwnProof>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -42,15 +43,39 @@ pub(crate) struct Proof {
     pub(crate) kind: VerdictKind,
 }
 
-/// Remembers how a check of the exercise ended. Never fails: a result that
-/// cannot be remembered is a result all the same.
-pub(crate) fn remember_check(workshop: &Workshop, chapter: &Chapter, kind: GradeKind) {
+/// A proof of the learner's own fix.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct OwnProof {
+    pub(crate) kind: VerdictKind,
+    /// How many times better than the problem it was; `None` where nothing was measured.
+    pub(crate) gain: Option<f64>,
+    /// SHA-256 of the exercise that was proved.
+    pub(crate) exercise: String,
+}
+
+/// SHA-256 of the exercise as it is now.
+pub(crate) fn exercise_now(chapter: &Chapter) -> String {
     let text = Exercise::read(chapter).ok().and_then(|e| e.text);
+    bench::provenance::digest(&text.unwrap_or_default())
+}
+
+/// Remembers how a check of the exercise with this digest ended. Never fails: a result that
+/// cannot be remembered is a result all the same.
+pub(crate) fn remember_check(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    kind: GradeKind,
+    exercise: String,
+) {
     remember(workshop, chapter.number, |progress| {
-        progress.check = Some(Check {
-            kind,
-            exercise: bench::provenance::digest(&text.unwrap_or_default()),
-        });
+        progress.check = Some(Check { kind, exercise });
+    });
+}
+
+/// Remembers how a proof of the learner's own fix ended. Never fails, as [`remember_check`].
+pub(crate) fn remember_own_proof(workshop: &Workshop, chapter: &Chapter, proof: OwnProof) {
+    remember(workshop, chapter.number, |progress| {
+        progress.own_proof = Some(proof);
     });
 }
 

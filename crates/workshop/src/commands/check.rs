@@ -11,10 +11,11 @@ use measurement::claim::EXERCISE;
 use report::claims::ClaimSummary;
 use serde::Serialize;
 
-use crate::chapters::Workshop;
+use crate::chapters::{Chapter, Workshop};
 use crate::cli::Format;
 use crate::compile::{self, CompileError};
 use crate::exit::{CliError, Exit};
+use crate::git::Git;
 use crate::terminal::Terminal;
 use crate::{ctrl_c, json, progress_file};
 
@@ -30,6 +31,11 @@ struct Report<'a> {
     detail: Option<&'a str>,
     contract: &'a Contract,
     claims: Vec<ClaimSummary>,
+    /// SHA-256 of the exercise that was compiled.
+    exercise: &'a str,
+    /// Other files that differ from the last commit, by their paths: of the chapter, and the two of
+    /// cargo at the root.
+    also_changed: &'a [String],
     /// After compiling.
     seconds: f64,
 }
@@ -41,6 +47,8 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
     let file = chapter.file()?;
     let interrupt = ctrl_c::watch();
     let began;
+    let exercise = progress_file::exercise_now(&chapter);
+    let also_changed = also_changed(&workshop, &chapter);
     let features = &file.claims.root_cause().features;
     let grade = match compile::programs(&workshop, &chapter, features, &interrupt) {
         Ok(programs) => {
@@ -65,7 +73,16 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
         Err(CompileError::Cargo(error)) => return Err(error),
     };
     if variant == EXERCISE {
-        progress_file::remember_check(&workshop, &chapter, grade.kind);
+        if progress_file::exercise_now(&chapter) != exercise {
+            eprintln!("note: exercise.rs has changed since; the grade is of what was compiled");
+        }
+        progress_file::remember_check(&workshop, &chapter, grade.kind, exercise.clone());
+    }
+    if !also_changed.is_empty() {
+        eprintln!(
+            "note: you also changed {}; only exercise.rs is meant to change",
+            also_changed.join(", ")
+        );
     }
     match format {
         Format::Json => json::print(&Report {
@@ -76,6 +93,8 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
             detail: grade.detail.as_deref(),
             contract: &grade.contract,
             claims: grade.findings.iter().map(ClaimSummary::from).collect(),
+            exercise: &exercise,
+            also_changed: &also_changed,
             seconds: began.elapsed().as_secs_f64(),
         })?,
         Format::Human => print(number, variant, &grade),
@@ -85,6 +104,27 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
         GradeKind::Failed => Exit::Bad,
         GradeKind::Invalid => Exit::Invalid,
     })
+}
+
+/// What git says was changed beside the exercise; nothing where there is no git.
+fn also_changed(workshop: &Workshop, chapter: &Chapter) -> Vec<String> {
+    let folder = workshop.shown(&chapter.folder);
+    let Ok(git) = Git::at(workshop.root()) else {
+        return Vec::new();
+    };
+    let files = [
+        "diff",
+        "--name-only",
+        "HEAD",
+        "--",
+        &folder,
+        "Cargo.toml",
+        "Cargo.lock",
+    ];
+    let changed = git.ask(files).unwrap_or_default();
+    let own = workshop.shown(&chapter.source("exercise"));
+    let others = changed.lines().filter(|file| *file != own);
+    others.map(str::to_owned).collect()
 }
 
 fn print(number: u32, variant: &str, grade: &Grade) {

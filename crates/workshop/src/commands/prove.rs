@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use analysis::agreement::{self, Compared};
 use analysis::baseline::{Baseline, baselines};
 use analysis::verdict::VerdictKind;
-use measurement::claim::{PROBLEM, SOLUTION};
+use measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
 use measurement::figures;
 use measurement::law::Law;
 use measurement::record::Record;
@@ -18,6 +18,7 @@ use crate::chapters::Workshop;
 use crate::cli::{Format, Prove, UpstreamOf};
 use crate::exit::{CliError, Exit};
 use crate::measured::{Measured, Order, measure};
+use crate::progress_file::OwnProof;
 use crate::{ctrl_c, files, json, progress_file};
 
 /// What `--format json` prints for a chapter.
@@ -76,12 +77,21 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
             counts: false,
             upstream: options.upstream,
         };
+        let exercise = progress_file::exercise_now(chapter);
         let measured = measure(&workshop, chapter, &order, &interrupt)?;
         let folder = folder.join(chapter.package());
         let report = write(&folder, &measured)?;
         let analysis = measured.capture.analysis();
         if options.variant == SOLUTION {
             progress_file::remember_proof(&workshop, chapter, analysis.verdict.kind);
+        }
+        if options.variant == EXERCISE {
+            let proof = OwnProof {
+                kind: analysis.verdict.kind,
+                gain: analysis.effect().and_then(|effect| effect.ratio),
+                exercise,
+            };
+            progress_file::remember_own_proof(&workshop, chapter, proof);
         }
         let record = &measured.capture.record;
         let proved = Proved {

@@ -8,7 +8,7 @@ use crate::chapters::{Chapter, Workshop};
 use crate::cli::Format;
 use crate::exercise::Exercise;
 use crate::exit::{CliError, Exit};
-use crate::progress_file::{ChapterProgress, Progress};
+use crate::progress_file::{ChapterProgress, OwnProof, Progress};
 use crate::tools::{self, Tools};
 use crate::{hints, json};
 
@@ -36,6 +36,8 @@ struct Status {
     edited_since_check: bool,
     /// The last proof on this machine.
     proof: Option<VerdictKind>,
+    /// The last proof of the exercise, if it was not edited since.
+    own_proof: Option<OwnProof>,
 }
 
 pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
@@ -83,6 +85,7 @@ fn status(
             .as_ref()
             .is_some_and(|check| check.exercise != now),
         proof: done.proof.as_ref().map(|proof| proof.kind),
+        own_proof: done.own_proof.clone().filter(|proof| proof.exercise == now),
     })
 }
 
@@ -122,6 +125,12 @@ impl std::fmt::Display for Status {
         }
         if let Some(proof) = self.proof {
             parts.push(format!("claim {proof} here"));
+        }
+        if let Some(OwnProof { kind, gain, .. }) = &self.own_proof {
+            let gain = gain.map_or_else(String::new, |gain| {
+                format!(": {}", measurement::figures::gain(gain))
+            });
+            parts.push(format!("your fix {kind} here{gain}"));
         }
         f.write_str(&parts.join(", "))
     }
