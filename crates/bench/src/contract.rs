@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Barrier;
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use loadgen::interrupt::Interrupt;
@@ -19,8 +20,8 @@ const TIME_OUT: Duration = Duration::from_secs(10);
 /// An answer longer than this is told by its length.
 const QUOTED: usize = 60;
 
-/// Tries the promises on `variant`, in order, until one is broken. The problem does the same
-/// beside it, and what it answers and counts is right.
+/// Tries the promises on `variant`, all at the same time, since most of them wait. The problem does the
+/// same beside it, and what it answers and counts is right.
 ///
 /// # Errors
 ///
@@ -32,39 +33,42 @@ pub fn attempt(
     data_seed: u64,
     interrupt: &Interrupt,
 ) -> Result<Vec<Tried>, ServerError> {
-    let mut tried = Vec::new();
-    for promise in promises {
-        let seen = |variant| {
-            let launch = Launch {
-                data_seed,
-                arguments: &promise.arguments,
-                workers: promise.workers,
-                ..Launch::of(program, variant)
-            };
-            Server::start(&launch, interrupt).map(|server| observe(promise, server))
+    let seen = |promise: &Promise, variant| {
+        let launch = Launch {
+            data_seed,
+            arguments: &promise.arguments,
+            workers: promise.workers,
+            ..Launch::of(program, variant)
         };
+        Server::start(&launch, interrupt).map(|server| observe(promise, server))
+    };
+    let tried = |promise: &Promise| {
         let (right, own) = std::thread::scope(|scope| {
-            let problem = scope.spawn(|| seen(PROBLEM));
-            let own = seen(variant);
-            // A panic of the thread is one of this code, and goes on.
-            let right = problem
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            (right, own)
+            let problem = scope.spawn(|| seen(promise, PROBLEM));
+            let own = seen(promise, variant);
+            (joined(problem), own)
         });
         let (right, own) = (right?, own?);
-        let broken = difference(promise, &right, &own);
-        let is_broken = broken.is_some();
-        tried.push(Tried {
+        Ok(Tried {
             name: promise.name.clone(),
-            broken,
+            broken: difference(promise, &right, &own),
             panic: own.panic,
-        });
-        if is_broken {
-            break;
-        }
-    }
-    Ok(tried)
+        })
+    };
+    std::thread::scope(|scope| {
+        let tried = &tried;
+        let all: Vec<_> = promises
+            .iter()
+            .map(|promise| scope.spawn(move || tried(promise)))
+            .collect();
+        all.into_iter().map(joined).collect()
+    })
+}
+
+/// What a thread yields; a panic of it is one of this code, and goes on.
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    let ended = thread.join();
+    ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// What a server did.
@@ -128,11 +132,7 @@ fn side_by_side<T: Send>(users: u32, one_user: impl Fn(u32) -> Vec<T> + Sync) ->
             })
         };
         let users: Vec<_> = (0..users).map(user).collect();
-        let ended = users.into_iter().map(|user| {
-            user.join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        ended.flatten().collect()
+        users.into_iter().flat_map(joined).collect()
     })
 }
 

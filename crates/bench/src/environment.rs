@@ -37,6 +37,7 @@ pub fn observe(
         kernel: System::kernel_version().map_or_else(|_| "unknown".to_owned(), released),
         quota: quota::limit(),
         governor: governor(Path::new("/sys")),
+        placement: None,
         optimised,
         build_profile: build_profile.into(),
         tools,

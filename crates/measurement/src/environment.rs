@@ -28,6 +28,10 @@ pub struct Environment {
     pub quota: Option<f64>,
     /// The frequency governor, where one is known.
     pub governor: Option<String>,
+    /// Which CPUs server and generator were kept on, and whether they are threads of one core; `None`
+    /// in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<String>,
     /// Whether the servers were optimised builds.
     pub optimised: bool,
     /// The cargo profile of the servers.

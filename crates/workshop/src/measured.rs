@@ -19,6 +19,7 @@ use bench::provenance;
 use bench::rounds::Bench;
 use loadgen::interrupt::Interrupt;
 use measurement::chapter_file::ChapterFile;
+use measurement::environment::Environment;
 use measurement::record::{Record, Round};
 use measurement::reference;
 use report::capture::Capture;
@@ -66,20 +67,7 @@ pub(crate) fn measure(
     order: &Order,
     interrupt: &Interrupt,
 ) -> Result<Measured, CliError> {
-    let mut file = match order.upstream {
-        UpstreamOf::Embedded => chapter.file()?,
-        UpstreamOf::Nginx => chapter.file()?.with_another_upstream(),
-    };
-    if let Some(pairs) = order.pairs {
-        let least = file.conditions.pairs_at_least;
-        if pairs < least {
-            return Err(CliError::usage(format!(
-                "--pairs {pairs} is too few for an interval in chapter {}: at least {least}",
-                file.chapter
-            )));
-        }
-        file.rounds.pairs = pairs;
-    }
+    let file = claims(chapter, order)?;
     let references = published(workshop, &file)?;
     let digest = provenance::digest(&chapter.file_text()?);
     let programs = compile::programs(
@@ -122,7 +110,10 @@ pub(crate) fn measure(
         started,
         commit: provenance::checked_out(workshop.root()),
         variant: order.variant.clone(),
-        environment: environment::observe(true, "dev", versions(workshop)),
+        environment: Environment {
+            placement: Some(placement.in_words()),
+            ..environment::observe(true, "dev", versions(workshop))
+        },
         chapter_file_digest: digest,
         chapter: file.clone(),
         references,
@@ -165,6 +156,26 @@ pub(crate) fn measure(
                 .collect(),
         },
     })
+}
+
+/// What the chapter claims, as far as it can be shown before this upstream, with as many pairs as were
+/// asked for.
+fn claims(chapter: &Chapter, order: &Order) -> Result<ChapterFile, CliError> {
+    let mut file = match order.upstream {
+        UpstreamOf::Embedded => chapter.file()?,
+        UpstreamOf::Nginx => chapter.file()?.with_another_upstream(),
+    };
+    if let Some(pairs) = order.pairs {
+        let least = file.conditions.pairs_at_least;
+        if pairs < least {
+            return Err(CliError::usage(format!(
+                "--pairs {pairs} is too few for an interval in chapter {}: at least {least}",
+                file.chapter
+            )));
+        }
+        file.rounds.pairs = pairs;
+    }
+    Ok(file)
 }
 
 /// The record of what was measured so far.

@@ -126,6 +126,7 @@ pub(crate) fn record() -> Record {
             kernel: "6.18.5".to_owned(),
             quota: None,
             governor: Some("performance".to_owned()),
+            placement: Some("server on CPU 0, generator on CPU 1".to_owned()),
             optimised: true,
             build_profile: "dev".to_owned(),
             tools: [("rustc".to_owned(), "1.95.0".to_owned())].into(),

@@ -45,5 +45,14 @@ pub(crate) fn environment_rows(record: &Record) -> Vec<(&str, String)> {
         ("commit", record.commit.in_short()),
         ("date", format!("{} (UTC)", record.started)),
     ];
-    machine.into_iter().chain(tools).chain(run).collect()
+    let placement = here
+        .placement
+        .clone()
+        .map(|placement| ("placement", placement));
+    machine
+        .into_iter()
+        .chain(placement)
+        .chain(tools)
+        .chain(run)
+        .collect()
 }
