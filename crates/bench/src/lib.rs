@@ -6,6 +6,7 @@ pub mod contract;
 pub mod counters;
 pub mod drivers;
 pub mod environment;
+mod neighbours;
 pub mod placement;
 pub mod profiling;
 pub mod proof;

@@ -13,6 +13,7 @@ use measurement::outcome::Outcome;
 use measurement::record::{Purpose, Round};
 
 use crate::environment::quota::throttled_so_far;
+use crate::neighbours::CpuTime;
 use crate::placement::Placement;
 use crate::server::{Launch, Server, ServerError};
 use crate::watch;
@@ -200,6 +201,7 @@ pub(crate) struct Watch {
     throttled: Option<Duration>,
     before: Metrics,
     began: Instant,
+    cpu_time: CpuTime,
 }
 
 impl Watch {
@@ -212,6 +214,7 @@ impl Watch {
             began: Instant::now()
                 .checked_sub(server.age())
                 .unwrap_or_else(Instant::now),
+            cpu_time: CpuTime::now(),
         }
     }
 
@@ -227,6 +230,7 @@ impl Watch {
         let cpu = |metrics: &Metrics| metrics.get("process_cpu_seconds");
         let received = |metrics: &Metrics| metrics.count("http_requests_total");
         let unfinished = outcome.unfinished;
+        let server_cpu_s = cpu(after).zip(cpu(&self.before)).map(|(a, b)| a - b);
         let reading = |metric: String| after.get(&metric).map(|value| (metric, value));
         Round {
             purpose,
@@ -234,7 +238,8 @@ impl Watch {
             scenario: scenario.to_owned(),
             outcome,
             readings: chapter.metrics().into_iter().filter_map(reading).collect(),
-            server_cpu_s: cpu(after).zip(cpu(&self.before)).map(|(a, b)| a - b),
+            server_cpu_s,
+            elsewhere_share: server_cpu_s.and_then(|used| self.cpu_time.used_elsewhere(used)),
             server_answers: received(after)
                 .zip(received(&self.before))
                 .and_then(|(a, b)| a.checked_sub(b)?.checked_sub(unfinished)),

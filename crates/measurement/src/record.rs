@@ -84,6 +84,8 @@ pub enum Purpose {
     Series,
     /// Another program that does the same work, beside the solution.
     Baseline,
+    /// Set aside, because others used the machine in one round of its triplet and not in another.
+    Disturbed,
 }
 
 /// One server under one load.
@@ -107,6 +109,10 @@ pub struct Round {
     pub server_answers: Option<u64>,
     /// Time for which a quota held the run back, in seconds.
     pub throttled_s: Option<f64>,
+    /// Share (0 to 1) of the machine's CPU time that others used meanwhile; `None` where the system
+    /// does not tell, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere_share: Option<f64>,
     /// Start of the server to end of the load, in seconds.
     pub wall_s: f64,
     /// Connections over time, of rounds that were run for them.
@@ -141,7 +147,11 @@ impl Round {
     pub fn is_judged(&self) -> bool {
         !matches!(
             self.purpose,
-            Purpose::Agreement | Purpose::Matrix | Purpose::Series | Purpose::Baseline
+            Purpose::Agreement
+                | Purpose::Matrix
+                | Purpose::Series
+                | Purpose::Baseline
+                | Purpose::Disturbed
         )
     }
 }

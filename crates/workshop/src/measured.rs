@@ -20,7 +20,7 @@ use bench::rounds::Bench;
 use loadgen::interrupt::Interrupt;
 use measurement::chapter_file::ChapterFile;
 use measurement::environment::Environment;
-use measurement::record::{Record, Round};
+use measurement::record::{Purpose, Record, Round};
 use measurement::reference;
 use report::capture::Capture;
 
@@ -200,8 +200,12 @@ fn prove(
     let is_decided = |proof: &Proof| verdict::is_decided(&so_far(proof));
     let mut proof = proof::run(bench, fix, &is_decided).map_err(failed)?;
     let record = so_far(&proof);
+    let disturbed = match record.rounds_for(Purpose::Disturbed).count() / 3 {
+        0 => String::new(),
+        count => format!(" ({count} more were set aside: the machine was disturbed)"),
+    };
     terminal.say(&format!(
-        "{} after {} of at most {} triplets and {:.0} s; now the profiles",
+        "{} after {} of at most {} triplets and {:.0} s{disturbed}; now the profiles",
         analyse(&record).verdict.kind,
         record.effect_rounds().len() / 2,
         bench.chapter.rounds.pairs,

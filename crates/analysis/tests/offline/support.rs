@@ -78,6 +78,7 @@ pub(crate) fn round(
         server_cpu_s: Some(0.9),
         server_answers: None,
         throttled_s: Some(0.0),
+        elsewhere_share: None,
     }
 }
 

@@ -42,7 +42,8 @@ pub(super) fn beforehand<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step
     steps
 }
 
-/// The rounds of the effect, by triplets: problem, fix, and the fix again.
+/// The rounds of the effect, by triplets: problem, fix, and the fix again. Half as many more than are
+/// judged, in place of those that are set aside.
 pub(super) fn triplets<'a>(
     chapter: &'a ChapterFile,
     fix: &'a str,
@@ -60,7 +61,8 @@ pub(super) fn triplets<'a>(
             scenario,
         }
     };
-    statistics::triplets(chapter.rounds.pairs).map(move |sides| sides.map(step))
+    let most = chapter.rounds.pairs + chapter.rounds.pairs / 2;
+    statistics::triplets(most).map(move |sides| sides.map(step))
 }
 
 /// Seconds of load that a proof takes, without starts and drawing: from the first moment at which it
@@ -112,7 +114,11 @@ pub(super) fn label(step: &Step<'_>) -> String {
         Purpose::Agreement => step.variant.to_owned(),
         Purpose::Law => format!("{}, for the law", step.variant),
         Purpose::RootCause => format!("{}, counted", step.variant),
-        Purpose::Claim | Purpose::Matrix | Purpose::Series | Purpose::Baseline => {
+        Purpose::Claim
+        | Purpose::Matrix
+        | Purpose::Series
+        | Purpose::Baseline
+        | Purpose::Disturbed => {
             format!("{}, {} scenario", step.variant, step.scenario)
         }
     }

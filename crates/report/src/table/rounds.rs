@@ -146,5 +146,6 @@ fn purpose_in_words(purpose: Purpose) -> &'static str {
         Purpose::Law => "the law's input",
         Purpose::Series => "connections",
         Purpose::Baseline => "baseline",
+        Purpose::Disturbed => "set aside: disturbed",
     }
 }

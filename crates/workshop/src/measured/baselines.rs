@@ -90,6 +90,7 @@ fn outside(
         server_cpu_s: None,
         server_answers: None,
         throttled_s: None,
+        elsewhere_share: None,
         connections: Vec::new(),
     })
 }
