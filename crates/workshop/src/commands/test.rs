@@ -83,6 +83,7 @@ const CHECKS: &[Check] = &[
         .deep(),
     Check::new("grades", "exercises fail, solutions pass", grades::once),
     Check::new("many-grades", "20 each beside a busy core", grades::many).deep(),
+    Check::new("fixes", "of other kinds pass", grades::fixes).deep(),
     Check::new("cheats", "fail, each for its reason", grades::cheats).deep(),
 ];
 

@@ -1,5 +1,6 @@
 //! Grades: of the shipped exercise, of the solution in its place, and of edits that fix nothing.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +9,7 @@ use serde::Deserialize;
 
 use super::answers;
 use super::context::Context;
-use super::judge::{self, Answer};
+use super::judge::{self, Answer, Judged};
 use super::scratch::Scratch;
 use crate::chapters::Chapter;
 use crate::exercise::{self, Exercise};
@@ -87,63 +88,74 @@ fn beside_a_busy_core<T>(work: impl FnOnce() -> T) -> T {
 }
 
 pub(super) fn cheats(context: &Context<'_>) -> Result<(), CliError> {
+    edits(context, "cheats", |answer, cheat| {
+        judge::of_cheat(answer, cheat.reason.as_deref().unwrap_or_default())
+    })
+}
+
+pub(super) fn fixes(context: &Context<'_>) -> Result<(), CliError> {
+    edits(context, "fixes", |answer, _| judge::of_solution(answer))
+}
+
+/// Grades all edits of this kind, in a copy of the workshop.
+fn edits(
+    context: &Context<'_>,
+    kind: &str,
+    judge: impl Fn(&Answer, &Edit) -> Judged,
+) -> Result<(), CliError> {
     let scratch = Scratch::copy(context)?;
     for chapter in &context.chapters {
-        for (cheat, code) in edited(chapter)? {
+        for (edit, code) in edited(chapter, kind)? {
             scratch.put(chapter, &code)?;
             let check = format!("check {}", chapter.number);
             let answer = grade(context, &check, || scratch.own(&check))?;
-            let what = format!("chapter {}'s cheat `{}`", chapter.number, cheat.name);
-            context.settle(&what, &answer, judge::of_cheat(&answer, &cheat.reason))?;
+            let what = format!("chapter {}, {kind}: `{}`", chapter.number, edit.name);
+            context.settle(&what, &answer, judge(&answer, &edit))?;
         }
     }
     Ok(())
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Cheats {
-    cheats: Vec<Cheat>,
-}
-
 /// An edit of the problem, and what the grade must say of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Cheat {
+struct Edit {
     name: String,
-    edits: Vec<Edit>,
-    /// A part of the reason, in lower case.
-    reason: String,
+    edits: Vec<Replacement>,
+    /// A part of the reason for which it fails, in lower case; a fix has none.
+    reason: Option<String>,
 }
 
 /// What is replaced by what.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Edit {
+struct Replacement {
     old: String,
     new: String,
 }
 
-/// The chapter's cheats, each with the problem's code so edited.
-fn edited(chapter: &Chapter) -> Result<Vec<(Cheat, String)>, CliError> {
+/// The chapter's `cheats` or `fixes`, each with the problem's code so edited.
+fn edited(chapter: &Chapter, kind: &str) -> Result<Vec<(Edit, String)>, CliError> {
     let problem = exercise::read(&chapter.source("problem"))?;
-    let text = exercise::read(&chapter.folder.join("cheats.toml"))?;
-    let Cheats { cheats } = toml::from_str(&text)
-        .map_err(|error| CliError::bad(format!("cheats.toml is not understood: {error}")))?;
-    let edit = |cheat: Cheat| {
+    let file = format!("{kind}.toml");
+    let text = exercise::read(&chapter.folder.join(&file))?;
+    let mut edits: BTreeMap<String, Vec<Edit>> = toml::from_str(&text)
+        .map_err(|error| CliError::bad(format!("{file} is not understood: {error}")))?;
+    let edit = |edit: Edit| {
         let mut code = problem.clone();
-        for Edit { old, new } in &cheat.edits {
+        for Replacement { old, new } in &edit.edits {
             if !code.contains(old.as_str()) {
                 return Err(CliError::bad(format!(
-                    "`{}`: problem.rs has no `{old}`",
-                    cheat.name
+                    "{file}, `{}`: problem.rs has no `{old}`",
+                    edit.name
                 )));
             }
             code = code.replace(old, new);
         }
-        Ok((cheat, code))
+        Ok((edit, code))
     };
-    cheats.into_iter().map(edit).collect()
+    let edits = edits.remove(kind).unwrap_or_default();
+    edits.into_iter().map(edit).collect()
 }
 
 #[cfg(test)]
@@ -152,10 +164,19 @@ mod tests {
     use crate::chapters::Workshop;
 
     #[test]
-    fn every_cheat_is_an_edit_of_its_problem_as_it_is() {
+    fn every_edit_is_one_of_its_problem_as_it_is() {
         let chapters = Workshop::find().unwrap().chapters().unwrap();
         for chapter in chapters {
-            assert!(!edited(&chapter).unwrap().is_empty(), "{chapter:?}");
+            for (kind, at_least) in [("fixes", 6), ("cheats", 8)] {
+                let edits = edited(&chapter, kind).unwrap();
+                assert!(edits.len() >= at_least, "{kind} of {chapter:?}");
+                let has_reason = |(edit, _): &(Edit, _)| edit.reason.is_some();
+                assert!(
+                    edits
+                        .iter()
+                        .all(|edit| has_reason(edit) == (kind == "cheats"))
+                );
+            }
         }
     }
 }
