@@ -1,5 +1,6 @@
 //! The promises of a chapter's contract, tried on a variant and on the problem beside it.
 
+use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -16,7 +17,7 @@ use crate::server::{Client, Launch, Server, ServerError};
 
 /// How long one answer may take: twice the longest time-out that a chapter's service has.
 const TIME_OUT: Duration = Duration::from_secs(10);
-/// An answer longer than this is told by its length.
+/// So many characters of an answer are told.
 const QUOTED: usize = 60;
 
 /// Tries the promises on `variant`, in order, until one is broken. The problem does the same
@@ -92,7 +93,8 @@ fn observe(promise: &Promise, mut server: Server) -> Seen {
     let numbered = |number| promise.requests.iter().map(move |one| one.numbered(number));
     let mut answers = match promise.hang_up_after_ms {
         Some(after) => {
-            hang_up(promise, address, Duration::from_millis(after));
+            let after = Duration::from_millis(after);
+            (0..promise.times).for_each(|_| hang_up(promise, address, after));
             Vec::new()
         }
         None if promise.times == 1 => side_by_side(promise.users, |user| {
@@ -101,7 +103,8 @@ fn observe(promise: &Promise, mut server: Server) -> Seen {
         }),
         None => side_by_side(promise.users, |user| {
             let own = user * promise.times..(user + 1) * promise.times;
-            pipelined(address, own.flat_map(numbered).collect())
+            let is_alone = promise.users == 1;
+            pipelined(address, own.flat_map(numbered).collect(), is_alone)
         }),
     };
     let client = Client::of(address, TIME_OUT);
@@ -136,8 +139,8 @@ fn side_by_side<T: Send>(users: u32, one_user: impl Fn(u32) -> Vec<T> + Sync) ->
     })
 }
 
-/// Sends all requests on one connection, and then reads the answers' statuses.
-fn pipelined(address: SocketAddr, requests: Vec<Request>) -> Vec<(Request, Answer)> {
+/// Sends all requests on one connection, and then reads the answers; without `bodies` their statuses.
+fn pipelined(address: SocketAddr, requests: Vec<Request>, bodies: bool) -> Vec<(Request, Answer)> {
     let last = requests.len().saturating_sub(1);
     let exchanged = || -> std::io::Result<Vec<u8>> {
         let mut stream = TcpStream::connect(address)?;
@@ -152,18 +155,21 @@ fn pipelined(address: SocketAddr, requests: Vec<Request>) -> Vec<(Request, Answe
     let exchanged = exchanged();
     let answers = exchanged.as_deref().unwrap_or_default();
     let answers = String::from_utf8_lossy(answers);
-    let mut statuses = answers.split("HTTP/1.1 ").skip(1);
+    let mut answers = answers.split("HTTP/1.1 ").skip(1);
     let missing = match &exchanged {
         Ok(_) => "the connection was closed".to_owned(),
         Err(error) => error.to_string(),
     };
-    let answer = |status: &str| match status.get(..3) {
-        Some(code) if code.starts_with('2') => Answer::Success(String::new()),
+    let answer = |answer: &str| match answer.get(..3) {
+        Some(code) if code.starts_with('2') => {
+            let body = answer.split_once("\r\n\r\n").filter(|_| bodies);
+            Answer::Success(body.map_or_else(String::new, |(_, body)| body.to_owned()))
+        }
         code => Answer::Refusal(code.unwrap_or_default().to_owned()),
     };
     let mut next = || {
-        let status = statuses.next().map(answer);
-        status.unwrap_or_else(|| Answer::Missing(missing.clone()))
+        let answer = answers.next().map(answer);
+        answer.unwrap_or_else(|| Answer::Missing(missing.clone()))
     };
     requests.into_iter().map(|one| (one, next())).collect()
 }
@@ -244,19 +250,37 @@ fn difference(promise: &Promise, right: &Seen, own: &Seen) -> Option<String> {
         })
 }
 
+/// Which items, with commas between them, `list` has and `other` has not, in a few words.
+fn missing(list: &str, other: &str) -> Option<String> {
+    let others: HashSet<&str> = other.split(',').collect();
+    let missing = list.split(',').filter(|item| !others.contains(item));
+    let missing: Vec<&str> = missing.collect();
+    match *missing.as_slice() {
+        _ if !list.contains(',') => None,
+        [] => None,
+        [one] => Some(format!("`{one}`")),
+        [one, ..] => Some(format!("{} items, `{one}` for one", missing.len())),
+    }
+}
+
 fn value(of: Option<f64>) -> String {
     of.map_or_else(|| "not told".to_owned(), |value| value.to_string())
 }
 
-/// Both answers as verbs; by their lengths if they are long.
+/// Both answers as verbs. Of long lists that differ in what they hold, that is told.
 fn told(right: &Answer, own: &Answer) -> (String, String) {
-    let bytes = |answer: &Answer| match answer {
-        Answer::Success(body) => body.len(),
-        _ => 0,
-    };
-    let is_long = bytes(right).max(bytes(own)) > QUOTED && bytes(right) != bytes(own);
+    if let (Answer::Success(right), Answer::Success(own)) = (right, own)
+        && right.len().max(own.len()) > QUOTED
+    {
+        let lacks = missing(right, own).map(|lacks| format!("lacks {lacks}"));
+        let lacks =
+            lacks.or_else(|| missing(own, right).map(|more| format!("has {more} too many")));
+        if let Some(lacks) = lacks {
+            let many = right.split(',').count();
+            return (format!("answers {many} items"), lacks);
+        }
+    }
     let tell = |answer: &Answer| match answer {
-        Answer::Success(body) if is_long => format!("answers {} bytes", body.len()),
         Answer::Success(body) => format!(
             "answers {:?}",
             body.chars().take(QUOTED).collect::<String>()
