@@ -290,3 +290,53 @@ fn told(right: &Answer, own: &Answer) -> (String, String) {
     };
     (tell(right), tell(own))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of many topics, those that are not there are told, and not how long the lists are.
+    #[test]
+    fn a_list_is_told_by_what_it_lacks() {
+        let list = |topics: std::ops::Range<u32>| {
+            let topics: Vec<String> = topics.map(|n| format!("topic{n}")).collect();
+            Answer::Success(topics.join(","))
+        };
+        for (own, said) in [
+            (list(0..29), "lacks `topic29`"),
+            (list(5..30), "lacks 5 items, `topic0` for one"),
+            (list(0..31), "has `topic30` too many"),
+        ] {
+            let told = told(&list(0..30), &own);
+            assert_eq!(told, ("answers 30 items".to_owned(), said.to_owned()));
+        }
+        let short = told(&list(0..2), &Answer::Refusal("404".to_owned()));
+        assert_eq!(short.0, "answers \"topic0,topic1\"");
+        assert_eq!(short.1, "answers 404");
+    }
+
+    /// The answers to one user are those of its requests, in their order.
+    #[test]
+    fn answers_on_one_connection_are_told_apart() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let address = listener.local_addr().expect("it listens");
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept()?;
+            let ok = |body: &str| format!("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n{body}");
+            let refused = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all((ok("a") + refused + &ok("b")).as_bytes())?;
+            // All requests, the last of which closes.
+            let mut buffer = [0; 4096];
+            stream.read(&mut buffer)
+        });
+        let request = Request::try_from("GET /".to_owned()).expect("a request");
+        let answers = pipelined(address, vec![request; 4], true);
+        server.join().expect("no panic").expect("it could answer");
+        let answers: Vec<Answer> = answers.into_iter().map(|(_, answer)| answer).collect();
+        let success = |body: &str| Answer::Success(body.to_owned());
+        assert_eq!(answers[0], success("a"));
+        assert_eq!(answers[1], Answer::Refusal("404".to_owned()));
+        assert_eq!(answers[2], success("b"));
+        assert!(matches!(answers[3], Answer::Missing(_)));
+    }
+}
