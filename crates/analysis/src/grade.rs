@@ -5,7 +5,7 @@ mod contract;
 use measurement::{
     attempt::{Attempt, Observed, Trial},
     chapter_file::ChapterFile,
-    claim::{Bound, Claim, Direction, Role},
+    claim::{Bound, Claim, Direction, Of, Role},
     figures,
     outcome::Outcome,
 };
@@ -18,6 +18,9 @@ use crate::{
     validity::{fault, generator_bound, throttled, unoptimised},
     verdict::claim_bound,
 };
+
+/// A smaller ratio is a loss. What is between it and 1 is the noise of one round.
+const NO_WORSE: f64 = 0.8;
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,7 +130,7 @@ fn findings(chapter: &ChapterFile, trial: &Trial) -> Vec<Finding> {
         Finding::of(&claim, &measured)
     };
     let no_worse = Claim {
-        ratio: Some(Bound::at_least(chapter.check.no_worse_than)),
+        ratio: Some(Bound::at_least(chapter.check.effect_at_least)),
         ..effect.clone()
     };
     let judged = chapter.claims.iter().filter(|claim| {
@@ -186,8 +189,7 @@ impl Grade {
                 false,
             ),
             Some(finding) if finding.claim.ratio.is_none() => {
-                let (reading, needed) = (reading(finding), needed(finding));
-                let reason = format!("{reading}, but {needed} is needed.");
+                let reason = missed_count(chapter, finding, of(Role::Effect).next());
                 (GradeKind::Failed, reason, false)
             }
             Some(finding)
@@ -277,6 +279,43 @@ fn needed(finding: &Finding) -> String {
     bound.map_or_else(String::new, |bound| claim_bound(finding, bound))
 }
 
+/// A count that is not the solution's, what that means, and whether the edit is slower besides.
+fn missed_count(chapter: &ChapterFile, finding: &Finding, effect: Option<&Finding>) -> String {
+    let as_before = match (finding.fix, finding.problem) {
+        (Some(fix), Some(problem)) if fix.total_cmp(&problem).is_eq() => ", as in the problem",
+        _ => "",
+    };
+    let share = match finding.claim.solution {
+        Some(bound) if bound.of == Of::Users => {
+            let share = figures::percent(bound.number);
+            format!(" ({share} of the {} users)", finding.users)
+        }
+        _ => String::new(),
+    };
+    let is_root_cause = finding.claim.role == Role::RootCause;
+    let missed = chapter.check.missed.as_ref().filter(|_| is_root_cause);
+    let meaning = missed.map_or_else(String::new, |meaning| format!(": {meaning}"));
+    let slower = effect.filter(|effect| effect.ratio.is_some_and(|ratio| ratio < NO_WORSE));
+    let slower = slower.map_or_else(String::new, |effect| format!("; and {}", worse(effect)));
+    format!(
+        "{}{as_before}, but {}{share} is needed{meaning}{slower}.",
+        reading(finding),
+        needed(finding),
+    )
+}
+
+/// That an edit is worse than the problem, by both figures.
+fn worse(effect: &Finding) -> String {
+    let text = |figure: Option<f64>| figures::ratio(figure.unwrap_or(f64::NAN));
+    format!(
+        "worse than the problem: {}: {}, where the problem has {} ({})",
+        effect.claim.label(),
+        text(effect.fix),
+        text(effect.problem),
+        figures::gain(effect.ratio.unwrap_or(f64::NAN)),
+    )
+}
+
 fn gain(finding: &Finding) -> String {
     let ratio = finding.ratio.unwrap_or(f64::NAN);
     format!("{}: {}", finding.claim.label(), figures::gain(ratio))
@@ -296,10 +335,18 @@ fn short(finding: &Finding, root_cause: Option<&Finding>) -> String {
     let as_it_should_be = root_cause.map_or_else(String::new, |root_cause| {
         format!("; {}, as it should be", reading(root_cause))
     });
+    if needed < 1.0 {
+        let (worse, least) = (worse(finding), figures::percent(needed));
+        return format!("{worse}, but at least {least} of it is needed{as_it_should_be}.");
+    }
+    if finding.ratio.is_some_and(|ratio| ratio < NO_WORSE) {
+        return format!("{}{as_it_should_be}.", worse(finding));
+    }
     format!(
-        "worse than the problem: {}, but at least {} of the problem's are needed{as_it_should_be}.",
+        "hardly better than the problem: {}, where every fix gains {} times at least{as_it_should_be}, so \
+         requests wait for something else.",
         gain(finding),
-        figures::percent(needed),
+        figures::ratio(needed),
     )
 }
 

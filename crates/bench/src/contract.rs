@@ -1,5 +1,6 @@
 //! The promises of a chapter's contract, tried on a variant and on the problem beside it.
 
+use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -17,7 +18,7 @@ use crate::server::{Client, Launch, Server, ServerError};
 
 /// How long one answer may take: twice the longest time-out that a chapter's service has.
 const TIME_OUT: Duration = Duration::from_secs(10);
-/// An answer longer than this is told by its length.
+/// So many characters of an answer are told.
 const QUOTED: usize = 60;
 
 /// Tries the promises on `variant`, all at the same time, since most of them wait. The problem does the
@@ -96,7 +97,8 @@ fn observe(promise: &Promise, mut server: Server) -> Seen {
     let numbered = |number| promise.requests.iter().map(move |one| one.numbered(number));
     let mut answers = match promise.hang_up_after_ms {
         Some(after) => {
-            hang_up(promise, address, Duration::from_millis(after));
+            let after = Duration::from_millis(after);
+            (0..promise.times).for_each(|_| hang_up(promise, address, after));
             Vec::new()
         }
         None if promise.times == 1 => side_by_side(promise.users, |user| {
@@ -105,7 +107,8 @@ fn observe(promise: &Promise, mut server: Server) -> Seen {
         }),
         None => side_by_side(promise.users, |user| {
             let own = user * promise.times..(user + 1) * promise.times;
-            pipelined(address, own.flat_map(numbered).collect())
+            let is_alone = promise.users == 1;
+            pipelined(address, own.flat_map(numbered).collect(), is_alone)
         }),
     };
     let client = Client::of(address, TIME_OUT);
@@ -136,8 +139,8 @@ fn side_by_side<T: Send>(users: u32, one_user: impl Fn(u32) -> Vec<T> + Sync) ->
     })
 }
 
-/// Sends all requests on one connection, and then reads the answers' statuses.
-fn pipelined(address: SocketAddr, requests: Vec<Request>) -> Vec<(Request, Answer)> {
+/// Sends all requests on one connection, and then reads the answers; without `bodies` their statuses.
+fn pipelined(address: SocketAddr, requests: Vec<Request>, bodies: bool) -> Vec<(Request, Answer)> {
     let last = requests.len().saturating_sub(1);
     let exchanged = || -> std::io::Result<Vec<u8>> {
         let mut stream = TcpStream::connect(address)?;
@@ -152,18 +155,21 @@ fn pipelined(address: SocketAddr, requests: Vec<Request>) -> Vec<(Request, Answe
     let exchanged = exchanged();
     let answers = exchanged.as_deref().unwrap_or_default();
     let answers = String::from_utf8_lossy(answers);
-    let mut statuses = answers.split("HTTP/1.1 ").skip(1);
+    let mut answers = answers.split("HTTP/1.1 ").skip(1);
     let missing = match &exchanged {
         Ok(_) => "the connection was closed".to_owned(),
         Err(error) => error.to_string(),
     };
-    let answer = |status: &str| match status.get(..3) {
-        Some(code) if code.starts_with('2') => Answer::Success(String::new()),
+    let answer = |answer: &str| match answer.get(..3) {
+        Some(code) if code.starts_with('2') => {
+            let body = answer.split_once("\r\n\r\n").filter(|_| bodies);
+            Answer::Success(body.map_or_else(String::new, |(_, body)| body.to_owned()))
+        }
         code => Answer::Refusal(code.unwrap_or_default().to_owned()),
     };
     let mut next = || {
-        let status = statuses.next().map(answer);
-        status.unwrap_or_else(|| Answer::Missing(missing.clone()))
+        let answer = answers.next().map(answer);
+        answer.unwrap_or_else(|| Answer::Missing(missing.clone()))
     };
     requests.into_iter().map(|one| (one, next())).collect()
 }
@@ -244,19 +250,37 @@ fn difference(promise: &Promise, right: &Seen, own: &Seen) -> Option<String> {
         })
 }
 
+/// Which items, with commas between them, `list` has and `other` has not, in a few words.
+fn missing(list: &str, other: &str) -> Option<String> {
+    let others: HashSet<&str> = other.split(',').collect();
+    let missing = list.split(',').filter(|item| !others.contains(item));
+    let missing: Vec<&str> = missing.collect();
+    match *missing.as_slice() {
+        _ if !list.contains(',') => None,
+        [] => None,
+        [one] => Some(format!("`{one}`")),
+        [one, ..] => Some(format!("{} items, `{one}` for one", missing.len())),
+    }
+}
+
 fn value(of: Option<f64>) -> String {
     of.map_or_else(|| "not told".to_owned(), |value| value.to_string())
 }
 
-/// Both answers as verbs; by their lengths if they are long.
+/// Both answers as verbs. Of long lists that differ in what they hold, that is told.
 fn told(right: &Answer, own: &Answer) -> (String, String) {
-    let bytes = |answer: &Answer| match answer {
-        Answer::Success(body) => body.len(),
-        _ => 0,
-    };
-    let is_long = bytes(right).max(bytes(own)) > QUOTED && bytes(right) != bytes(own);
+    if let (Answer::Success(right), Answer::Success(own)) = (right, own)
+        && right.len().max(own.len()) > QUOTED
+    {
+        let lacks = missing(right, own).map(|lacks| format!("lacks {lacks}"));
+        let lacks =
+            lacks.or_else(|| missing(own, right).map(|more| format!("has {more} too many")));
+        if let Some(lacks) = lacks {
+            let many = right.split(',').count();
+            return (format!("answers {many} items"), lacks);
+        }
+    }
     let tell = |answer: &Answer| match answer {
-        Answer::Success(body) if is_long => format!("answers {} bytes", body.len()),
         Answer::Success(body) => format!(
             "answers {:?}",
             body.chars().take(QUOTED).collect::<String>()
@@ -265,4 +289,54 @@ fn told(right: &Answer, own: &Answer) -> (String, String) {
         Answer::Missing(why) => format!("gives no answer ({why})"),
     };
     (tell(right), tell(own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of many topics, those that are not there are told, and not how long the lists are.
+    #[test]
+    fn a_list_is_told_by_what_it_lacks() {
+        let list = |topics: std::ops::Range<u32>| {
+            let topics: Vec<String> = topics.map(|n| format!("topic{n}")).collect();
+            Answer::Success(topics.join(","))
+        };
+        for (own, said) in [
+            (list(0..29), "lacks `topic29`"),
+            (list(5..30), "lacks 5 items, `topic0` for one"),
+            (list(0..31), "has `topic30` too many"),
+        ] {
+            let told = told(&list(0..30), &own);
+            assert_eq!(told, ("answers 30 items".to_owned(), said.to_owned()));
+        }
+        let short = told(&list(0..2), &Answer::Refusal("404".to_owned()));
+        assert_eq!(short.0, "answers \"topic0,topic1\"");
+        assert_eq!(short.1, "answers 404");
+    }
+
+    /// The answers to one user are those of its requests, in their order.
+    #[test]
+    fn answers_on_one_connection_are_told_apart() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let address = listener.local_addr().expect("it listens");
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept()?;
+            let ok = |body: &str| format!("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n{body}");
+            let refused = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all((ok("a") + refused + &ok("b")).as_bytes())?;
+            // All requests, the last of which closes.
+            let mut buffer = [0; 4096];
+            stream.read(&mut buffer)
+        });
+        let request = Request::try_from("GET /".to_owned()).expect("a request");
+        let answers = pipelined(address, vec![request; 4], true);
+        server.join().expect("no panic").expect("it could answer");
+        let answers: Vec<Answer> = answers.into_iter().map(|(_, answer)| answer).collect();
+        let success = |body: &str| Answer::Success(body.to_owned());
+        assert_eq!(answers[0], success("a"));
+        assert_eq!(answers[1], Answer::Refusal("404".to_owned()));
+        assert_eq!(answers[2], success("b"));
+        assert!(matches!(answers[3], Answer::Missing(_)));
+    }
 }

@@ -7,7 +7,7 @@
 
 mod here;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -121,6 +121,8 @@ pub(crate) fn metrics() -> Vec<Metric> {
         reads,
         at_home,
         copies,
+        cpus,
+        copies_a_node,
     } = counts();
     vec![
         Metric::count(
@@ -134,6 +136,16 @@ pub(crate) fn metrics() -> Vec<Metric> {
             "Reads by a thread pinned to one CPU, of a copy that a pinned thread of the same NUMA node wrote",
             at_home as f64 / reads.max(1) as f64,
         ),
+        Metric::count(
+            "data_reader_cpus",
+            "CPUs on which copies were read",
+            cpus as u64,
+        ),
+        Metric::count(
+            "data_copies_read_in_a_node_peak",
+            "Most copies that were read in the same NUMA node",
+            copies_a_node as u64,
+        ),
     ]
 }
 
@@ -141,6 +153,10 @@ struct Counts {
     reads: u64,
     at_home: u64,
     copies: usize,
+    /// CPUs on which there was a reader.
+    cpus: usize,
+    /// Most copies that were read in one node.
+    copies_a_node: usize,
 }
 
 fn counts() -> Counts {
@@ -149,12 +165,24 @@ fn counts() -> Counts {
         reads: 0,
         at_home: 0,
         copies: copies.iter().filter(|copy| copy.is_there()).count(),
+        cpus: 0,
+        copies_a_node: 0,
     };
+    let nodes = here::cpu_nodes();
+    let mut cpus = BTreeSet::new();
+    let mut read: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
     for reader in locked(&READERS).iter() {
         let reader = locked(reader);
         counts.reads += reader.reads;
         counts.at_home += reader.at_home;
+        for &(cpu, copy) in reader.from.keys() {
+            cpus.insert(cpu);
+            let node = nodes.get(cpu).copied().unwrap_or(0);
+            read.entry(node).or_default().insert(copy);
+        }
     }
+    counts.cpus = cpus.len();
+    counts.copies_a_node = read.values().map(BTreeSet::len).max().unwrap_or(0);
     counts
 }
 
@@ -236,6 +264,8 @@ mod tests {
         // The thread's copy is gone by now.
         let seen = counts();
         assert_eq!((seen.reads, seen.copies), (2, 1));
+        assert!((1..=2).contains(&seen.cpus), "{}", seen.cpus);
+        assert!((1..=2).contains(&seen.copies_a_node));
         assert_eq!(placement()["copies"][0]["number"], 0);
     }
 }

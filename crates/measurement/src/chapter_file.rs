@@ -154,19 +154,28 @@ impl Secondary {
 pub struct Check {
     /// The scenario in which it is graded: a key of `[scenarios]`.
     pub scenario: String,
-    /// The effect that an exercise must keep, as a ratio to the problem's. An honest fix may gain less
+    /// The effect that an exercise must reach, as a ratio to the problem's. An honest fix may gain less
     /// than the chapter's; none is worse than the problem. What lies between this and 1 allows for
-    /// the noise of one round.
-    #[serde(default = "not_worse", deserialize_with = "checked::positive")]
-    pub no_worse_than: f64,
+    /// the noise of one round. It is above 1 where every fix gains many times as much: whoever raises
+    /// the root cause's count and leaves the fault in place does not reach it.
+    // By its old name in records from before.
+    #[serde(
+        default = "not_worse",
+        alias = "no_worse_than",
+        deserialize_with = "checked::positive"
+    )]
+    pub effect_at_least: f64,
+    /// What it means when an exercise misses the root cause's bound: a clause for its grade.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<String>,
     /// A counter on `/metrics` that every answer must have raised by one, unless it is the calls to
     /// the database: an answer without it was got by leaving out the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<String>,
-    /// The soonest that an answer can come, in milliseconds, if the work for it is done; for chapters
-    /// whose law says nothing of it.
+    /// CPU time that the work for an answer takes at least, in milliseconds; for chapters whose law says
+    /// nothing of it. No answer can come sooner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shortest_answer_ms: Option<f64>,
+    pub work_ms_at_least: Option<f64>,
 }
 
 fn not_worse() -> f64 {

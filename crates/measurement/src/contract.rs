@@ -28,7 +28,8 @@ pub struct Promise {
     #[serde(default = "once", deserialize_with = "checked::some")]
     pub users: u32,
     /// Each of them so often. More than once means: without waiting for an answer in between, so that
-    /// the server is never idle; of these answers the statuses are compared and not the bodies.
+    /// the server is never idle. Of what several users are answered so, the statuses are compared and not
+    /// the bodies. Users who hang up do so, and come again.
     #[serde(default = "once", deserialize_with = "checked::some")]
     pub times: u32,
     /// They hang up after so many milliseconds instead of waiting for their answers.

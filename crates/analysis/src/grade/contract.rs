@@ -6,6 +6,7 @@ use measurement::{
     contract::Tried,
     figures,
     outcome::Outcome,
+    record::Round,
 };
 use serde::{Deserialize, Serialize};
 
@@ -189,14 +190,31 @@ fn unrecorded(chapter: &ChapterFile, trial: &Trial) -> Part {
     }).into()
 }
 
-/// Answers that came sooner than what they need can take.
+/// Answers for less CPU time than their work takes, on average.
+fn idle(round: &Round, work_ms: f64) -> Option<Broken> {
+    let answers = round.server_answers? as f64;
+    let used_ms = 1e3 * round.server_cpu_s? / answers;
+    (used_ms < work_ms).then(|| {
+        Broken::because(format!(
+            "the exercise used {} of CPU time for an answer, but its work takes {} at least; do it for \
+             every answer.",
+            figures::milliseconds(used_ms),
+            figures::milliseconds(work_ms)
+        ))
+    })
+}
+
+/// Answers that came sooner, or for less CPU time, than what they need can take.
 fn hasty(chapter: &ChapterFile, trial: &Trial) -> Part {
     let (shortest, needed) = match (
         chapter.law.shortest_answer_ms(),
-        chapter.check.shortest_answer_ms,
+        chapter.check.work_ms_at_least,
     ) {
         (Some(call), _) => (call, "its database call"),
-        (None, Some(shortest)) => (shortest, "its work"),
+        (None, Some(work)) => match idle(&trial.exercise.round, work) {
+            Some(broken) => return Part::Broken(broken),
+            None => (work, "its work"),
+        },
         (None, None) => return Part::Unasked,
     };
     let fastest = trial.exercise.round.outcome.latency.min_ms;

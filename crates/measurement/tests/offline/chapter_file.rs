@@ -75,7 +75,7 @@ fn chapter_1_says_what_the_book_says() {
     assert_eq!(load.users, 3_000);
     assert_eq!(load.warm_up, Duration::from_secs_f64(1.5));
     assert!(matches!(&file.law, Law::Little(law) if law.problem_in_flight == 1));
-    assert_eq!(file.check.no_worse_than.to_bits(), 0.8_f64.to_bits());
+    assert_eq!(file.check.effect_at_least.to_bits(), 10.0_f64.to_bits());
 }
 
 #[test]
@@ -130,10 +130,8 @@ fn values_that_make_no_sense_are_refused() {
     ] {
         damaged_at(from, from, to, &[remedy]);
     }
-    let grading = "[check]\nscenario = \"check\"\n";
-    let worse = format!("{grading}no_worse_than = 0\n");
-    let line = damaged(grading, &worse, &["above 0"]);
-    assert_eq!(line, line_of("[check]") + 2);
+    let (from, to) = ("effect_at_least = 10", "effect_at_least = 0");
+    damaged_at(from, from, to, &["above 0"]);
 }
 
 #[test]

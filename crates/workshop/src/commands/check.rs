@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::Format;
 use crate::compile::{self, CompileError};
+use crate::exercise::Exercise;
 use crate::exit::{CliError, Exit};
 use crate::git::Git;
 use crate::terminal::Terminal;
@@ -50,7 +51,7 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
     let exercise = progress_file::exercise_now(&chapter);
     let also_changed = also_changed(&workshop, &chapter);
     let features = &file.claims.root_cause().features;
-    let grade = match compile::programs(&workshop, &chapter, features, &interrupt) {
+    let mut grade = match compile::programs(&workshop, &chapter, features, &interrupt) {
         Ok(programs) => {
             began = Instant::now();
             let terminal = Terminal::new();
@@ -75,6 +76,9 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
     if variant == EXERCISE {
         if progress_file::exercise_now(&chapter) != exercise {
             eprintln!("note: exercise.rs has changed since; the grade is of what was compiled");
+        }
+        if grade.kind == GradeKind::Failed && !Exercise::read(&chapter)?.is_edited() {
+            grade.reason = format!("exercise.rs is as it was shipped: {}", grade.reason);
         }
         progress_file::remember_check(&workshop, &chapter, grade.kind, exercise.clone());
     }

@@ -83,7 +83,14 @@ const CHECKS: &[Check] = &[
         .deep(),
     Check::new("grades", "exercises fail, solutions pass", grades::once),
     Check::new("many-grades", "20 each beside a busy core", grades::many).deep(),
+    Check::new("fixes", "of other kinds pass", grades::fixes).deep(),
     Check::new("cheats", "fail, each for its reason", grades::cheats).deep(),
+    Check::new(
+        "many-edits",
+        "5 of each beside a busy core",
+        grades::many_edits,
+    )
+    .deep(),
 ];
 
 /// Runs the checks of these names, or lists them. Without a name those that a push waits for, and with

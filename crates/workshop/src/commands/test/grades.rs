@@ -1,5 +1,9 @@
-//! Grades: of the shipped exercise, of the solution in its place, and of edits that fix nothing.
+//! Grades: of the shipped exercise, of the solution in its place, of right fixes and of edits that fix nothing.
 
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,6 +20,8 @@ use crate::exit::{CliError, Exit};
 
 /// Grades in a row that must all be right, beside a busy core.
 const AT_LENGTH: u32 = 20;
+/// Grades of each edit beside a busy core.
+const OF_EACH_EDIT: usize = 5;
 /// How often an invalid run is made at most.
 const ATTEMPTS: u32 = 3;
 
@@ -86,64 +92,112 @@ fn beside_a_busy_core<T>(work: impl FnOnce() -> T) -> T {
     })
 }
 
-pub(super) fn cheats(context: &Context<'_>) -> Result<(), CliError> {
-    let scratch = Scratch::copy(context)?;
-    for chapter in &context.chapters {
-        for (cheat, code) in edited(chapter)? {
-            scratch.put(chapter, &code)?;
-            let check = format!("check {}", chapter.number);
-            let answer = grade(context, &check, || scratch.own(&check))?;
-            let what = format!("chapter {}'s cheat `{}`", chapter.number, cheat.name);
-            context.settle(&what, &answer, judge::of_cheat(&answer, &cheat.reason))?;
-        }
-    }
-    Ok(())
+pub(super) fn fixes(context: &Context<'_>) -> Result<(), CliError> {
+    edits(context, "fixes", None)
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Cheats {
-    cheats: Vec<Cheat>,
+pub(super) fn cheats(context: &Context<'_>) -> Result<(), CliError> {
+    edits(context, "cheats", None)
+}
+
+/// Goes on where an earlier run of the same code ended.
+pub(super) fn many_edits(context: &Context<'_>) -> Result<(), CliError> {
+    let done = context.folder.join("grades.tsv");
+    beside_a_busy_core(|| {
+        edits(context, "fixes", Some(&done))?;
+        edits(context, "cheats", Some(&done))
+    })
+}
+
+/// Grades all edits of this kind, in a copy of the workshop: once, or as often as it takes until `done`
+/// has enough of each.
+fn edits(context: &Context<'_>, kind: &str, done: Option<&Path>) -> Result<(), CliError> {
+    let scratch = Scratch::copy(context)?;
+    let mut failures = Vec::new();
+    for chapter in &context.chapters {
+        for (edit, code) in edited(chapter, kind)? {
+            scratch.put(chapter, &code)?;
+            let check = format!("check {}", chapter.number);
+            let what = format!("chapter {}, {kind}: `{}`", chapter.number, edit.name);
+            let row = format!("{}\t{what}\t", scratch.hash_of(chapter)?);
+            let left = match done {
+                Some(done) => OF_EACH_EDIT.saturating_sub(rows(done, &row)),
+                None => 1,
+            };
+            for _ in 0..left {
+                let answer = grade(context, &check, || scratch.own(&check))?;
+                let judged = match &edit.reason {
+                    Some(reason) => judge::of_cheat(&answer, reason),
+                    None => judge::of_solution(&answer),
+                };
+                match context.settle(&what, &answer, judged) {
+                    Err(failure) => failures.push(failure.to_string()),
+                    // A failure is no row: it is seen again until it is mended.
+                    Ok(()) => done.map_or(Ok(()), |done| append(done, &row, &answer))?,
+                }
+            }
+        }
+    }
+    match failures.as_slice() {
+        [] => Ok(()),
+        failures => Err(CliError::bad(failures.join("\n"))),
+    }
+}
+
+/// How many grades with this beginning there are.
+fn rows(done: &Path, beginning: &str) -> usize {
+    let text = std::fs::read_to_string(done).unwrap_or_default();
+    text.lines()
+        .filter(|line| line.starts_with(beginning))
+        .count()
+}
+
+fn append(done: &Path, row: &str, answer: &Answer) -> Result<(), CliError> {
+    let file = File::options().append(true).create(true).open(done);
+    file.and_then(|mut file| writeln!(file, "{row}{}\t{}", answer.word, answer.reason))
+        .map_err(CliError::because("a grade cannot be noted"))
 }
 
 /// An edit of the problem, and what the grade must say of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Cheat {
+struct Edit {
     name: String,
-    edits: Vec<Edit>,
-    /// A part of the reason, in lower case.
-    reason: String,
+    edits: Vec<Replacement>,
+    /// A part of the reason for which it fails, in lower case; a fix has none.
+    reason: Option<String>,
 }
 
 /// What is replaced by what.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Edit {
+struct Replacement {
     old: String,
     new: String,
 }
 
-/// The chapter's cheats, each with the problem's code so edited.
-fn edited(chapter: &Chapter) -> Result<Vec<(Cheat, String)>, CliError> {
+/// The chapter's `cheats` or `fixes`, each with the problem's code so edited.
+fn edited(chapter: &Chapter, kind: &str) -> Result<Vec<(Edit, String)>, CliError> {
     let problem = exercise::read(&chapter.source("problem"))?;
-    let text = exercise::read(&chapter.folder.join("cheats.toml"))?;
-    let Cheats { cheats } = toml::from_str(&text)
-        .map_err(|error| CliError::bad(format!("cheats.toml is not understood: {error}")))?;
-    let edit = |cheat: Cheat| {
+    let file = format!("{kind}.toml");
+    let text = exercise::read(&chapter.folder.join(&file))?;
+    let mut edits: BTreeMap<String, Vec<Edit>> = toml::from_str(&text)
+        .map_err(|error| CliError::bad(format!("{file} is not understood: {error}")))?;
+    let edit = |edit: Edit| {
         let mut code = problem.clone();
-        for Edit { old, new } in &cheat.edits {
+        for Replacement { old, new } in &edit.edits {
             if !code.contains(old.as_str()) {
                 return Err(CliError::bad(format!(
-                    "`{}`: problem.rs has no `{old}`",
-                    cheat.name
+                    "{file}, `{}`: problem.rs has no `{old}`",
+                    edit.name
                 )));
             }
             code = code.replace(old, new);
         }
-        Ok((cheat, code))
+        Ok((edit, code))
     };
-    cheats.into_iter().map(edit).collect()
+    let edits = edits.remove(kind).unwrap_or_default();
+    edits.into_iter().map(edit).collect()
 }
 
 #[cfg(test)]
@@ -152,10 +206,19 @@ mod tests {
     use crate::chapters::Workshop;
 
     #[test]
-    fn every_cheat_is_an_edit_of_its_problem_as_it_is() {
+    fn every_edit_is_one_of_its_problem_as_it_is() {
         let chapters = Workshop::find().unwrap().chapters().unwrap();
         for chapter in chapters {
-            assert!(!edited(&chapter).unwrap().is_empty(), "{chapter:?}");
+            for (kind, at_least) in [("fixes", 6), ("cheats", 8)] {
+                let edits = edited(&chapter, kind).unwrap();
+                assert!(edits.len() >= at_least, "{kind} of {chapter:?}");
+                let has_reason = |(edit, _): &(Edit, _)| edit.reason.is_some();
+                assert!(
+                    edits
+                        .iter()
+                        .all(|edit| has_reason(edit) == (kind == "cheats"))
+                );
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A copy of the workshop's code, to be changed as a check likes: the reader's files keep their text.
 
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,6 +53,20 @@ impl<'a> Scratch<'a> {
             .map_err(|error| CliError::bad(format!("the exercise cannot be written: {error}")))
     }
 
+    /// The same for the same code of chapter, crates and dependencies.
+    pub(super) fn hash_of(&self, chapter: &Chapter) -> Result<String, CliError> {
+        let own = self
+            .folder
+            .join(self.context.workshop.shown(&chapter.folder));
+        let [claims, code] = ["chapter.toml", "src"].map(|part| own.join(part));
+        let [lock, crates] = ["Cargo.lock", "crates"].map(|part| self.folder.join(part));
+        let mut hasher = DefaultHasher::new();
+        for part in [claims, code, lock, crates] {
+            hash(&part, &mut hasher).map_err(CliError::because("the copy cannot be read"))?;
+        }
+        Ok(format!("{:016x}", hasher.finish()))
+    }
+
     /// `cargo workshop WORDS` in the copy.
     pub(super) fn own(&self, words: &str) -> Command {
         let root = self.context.workshop.root();
@@ -75,6 +90,18 @@ impl Drop for Scratch<'_> {
         }
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Hashes all files of a folder, or one file.
+fn hash(path: &Path, hasher: &mut impl Hasher) -> io::Result<()> {
+    if !path.is_dir() {
+        fs::read(path)?.hash(hasher);
+        return Ok(());
+    }
+    let entries = fs::read_dir(path)?.map(|entry| Ok(entry?.path()));
+    let mut paths: Vec<PathBuf> = entries.collect::<io::Result<_>>()?;
+    paths.sort();
+    paths.iter().try_for_each(|path| hash(path, hasher))
 }
 
 /// Copies files and folders with their times; links are left out.
