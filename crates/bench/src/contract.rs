@@ -281,6 +281,8 @@ fn told(right: &Answer, own: &Answer) -> (String, String) {
         }
     }
     let tell = |answer: &Answer| match answer {
+        // Its body was not read.
+        Answer::Success(body) if body.is_empty() => "answers".to_owned(),
         Answer::Success(body) => format!(
             "answers {:?}",
             body.chars().take(QUOTED).collect::<String>()

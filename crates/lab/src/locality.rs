@@ -121,7 +121,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
         reads,
         at_home,
         copies,
-        cpus,
+        readers,
         copies_a_node,
     } = counts();
     vec![
@@ -137,9 +137,9 @@ pub(crate) fn metrics() -> Vec<Metric> {
             at_home as f64 / reads.max(1) as f64,
         ),
         Metric::count(
-            "data_reader_cpus",
-            "CPUs on which copies were read",
-            cpus as u64,
+            "data_readers",
+            "Threads that read a copy, of which those pinned to the same CPU count as one",
+            readers as u64,
         ),
         Metric::count(
             "data_copies_read_in_a_node_peak",
@@ -153,8 +153,8 @@ struct Counts {
     reads: u64,
     at_home: u64,
     copies: usize,
-    /// CPUs on which there was a reader.
-    cpus: usize,
+    /// Threads that read, of which those pinned to the same CPU count as one.
+    readers: usize,
     /// Most copies that were read in one node.
     copies_a_node: usize,
 }
@@ -165,23 +165,26 @@ fn counts() -> Counts {
         reads: 0,
         at_home: 0,
         copies: copies.iter().filter(|copy| copy.is_there()).count(),
-        cpus: 0,
+        readers: 0,
         copies_a_node: 0,
     };
     let nodes = here::cpu_nodes();
-    let mut cpus = BTreeSet::new();
+    let mut pinned_to = BTreeSet::new();
     let mut read: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
     for reader in locked(&READERS).iter() {
         let reader = locked(reader);
         counts.reads += reader.reads;
         counts.at_home += reader.at_home;
+        counts.readers += match reader.pinned_to {
+            _ if reader.reads == 0 => 0,
+            Some(cpu) => usize::from(pinned_to.insert(cpu)),
+            None => 1,
+        };
         for &(cpu, copy) in reader.from.keys() {
-            cpus.insert(cpu);
             let node = nodes.get(cpu).copied().unwrap_or(0);
             read.entry(node).or_default().insert(copy);
         }
     }
-    counts.cpus = cpus.len();
     counts.copies_a_node = read.values().map(BTreeSet::len).max().unwrap_or(0);
     counts
 }
@@ -264,7 +267,7 @@ mod tests {
         // The thread's copy is gone by now.
         let seen = counts();
         assert_eq!((seen.reads, seen.copies), (2, 1));
-        assert!((1..=2).contains(&seen.cpus), "{}", seen.cpus);
+        assert!((1..=2).contains(&seen.readers), "{}", seen.readers);
         assert!((1..=2).contains(&seen.copies_a_node));
         assert_eq!(placement()["copies"][0]["number"], 0);
     }
