@@ -182,9 +182,13 @@ impl Finding {
             ..Self::empty(claim, measured)
         };
         let near = |within: f64| {
-            finding
-                .off()
-                .is_some_and(|off| off.abs() <= within || (is_lower_bound && off > 0.0))
+            let Some((ratio, measured)) = finding.ratio.zip(finding.measured) else {
+                return false;
+            };
+            let (low, high) = finding.interval.unwrap_or((measured, measured));
+            // The interval may reach as far as this on either side of what is predicted.
+            let is_reached = high >= ratio * (1.0 - within) && low <= ratio * (1.0 + within);
+            is_reached || (is_lower_bound && measured > ratio)
         };
         finding.holds = claim.within.map(near);
         finding
