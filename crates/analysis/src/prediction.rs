@@ -7,9 +7,10 @@ mod laws;
 use serde::{Deserialize, Serialize};
 
 pub use self::laws::Working;
+use crate::statistics;
 use measurement::{
     chapter_file::{ChapterFile, Scenario, WORKER_PARKS},
-    claim::PROBLEM,
+    claim::{Metric, PROBLEM},
     law::{self, Law},
     profile::ProfileKind,
     record::{Purpose, Record, Round},
@@ -48,6 +49,9 @@ pub struct Inputs {
     pub frames_share: Option<f64>,
     /// CPU time a request of problem and solution in the law's own scenario, in seconds.
     pub cpu_per_request: Option<(f64, f64)>,
+    /// 99th percentile of the problem's bystanders, in ms: in the law's own scenario, and in the
+    /// effect's.
+    pub bystander_ms: Option<(f64, f64)>,
     /// CPUs that worked, and what a request cost on them, in the effect's rounds.
     pub working: Option<Working>,
     /// NUMA nodes of the machine.
@@ -67,6 +71,8 @@ impl Inputs {
         Self {
             frames_share: problem.and_then(|profile| profile.frames_share),
             cpu_per_request: cpu(Purpose::Law),
+            bystander_ms: bystander_ms(record.rounds_for(Purpose::Law))
+                .zip(bystander_ms(record.effect_rounds().into_iter())),
             working: cpus
                 .zip(both(&|variant| cpu_of(&record.effect_rounds(), variant)))
                 .map(|(cpus, cpu_per_request)| Working {
@@ -76,6 +82,15 @@ impl Inputs {
             numa_nodes: record.environment.numa_nodes,
         }
     }
+}
+
+/// Median of the problem's rounds; `None` if one of them has no bystanders.
+fn bystander_ms<'r>(rounds: impl Iterator<Item = &'r Round>) -> Option<f64> {
+    let p99: Option<Vec<f64>> = rounds
+        .filter(|round| round.variant == PROBLEM)
+        .map(|round| Metric::BystanderP99Ms.of(&round.outcome))
+        .collect();
+    statistics::median_ratio(&p99?)
 }
 
 /// Most CPUs that worked in any of a variant's rounds; `None` where they were not counted.
@@ -137,7 +152,10 @@ pub fn predicted(law: &Law, scenario: &Scenario, inputs: Inputs) -> Option<Predi
         Law::SetUp(_) => inputs
             .cpu_per_request
             .map(|(problem, solution)| laws::set_up(problem, solution)),
-        Law::Utilisation(law) => laws::utilisation(law, scenario.users, inputs.cpu_per_request),
+        Law::Utilisation(law) => Some(laws::utilisation(law, scenario.users)),
+        Law::Wait(_) => inputs
+            .bystander_ms
+            .map(|alone_and_beside| laws::wait(scenario.users, alone_and_beside)),
         Law::Workers(_) => inputs.working.map(laws::workers),
         Law::Locality(law) => Some(laws::locality(law, inputs.numa_nodes)),
     }

@@ -71,6 +71,12 @@ pub struct Options {
     #[arg(long, value_name = "FOLDER", hide = true)]
     pub(crate) files: Option<PathBuf>,
 
+    // As fast as a volume of a cloud that was paid for, and slower than any machine copies in memory.
+    /// MiB a second that the stand-in disk of temporary files writes and reads; 0 is as fast as the
+    /// machine's own
+    #[arg(long, value_name = "N", default_value_t = 256, hide = true)]
+    pub(crate) disk_mib_per_second: u32,
+
     /// Stop when standard input closes
     #[arg(long, hide = true)]
     pub(crate) stop_with_stdin: bool,

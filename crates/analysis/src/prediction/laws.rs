@@ -102,18 +102,11 @@ pub(super) fn set_up(problem: f64, solution: f64) -> Prediction {
     )
 }
 
-/// The utilisation law, and the queue before a busy CPU. `None` where the work has to be measured and
-/// was not. `cpu_per_request` is the CPU time of problem and solution, in seconds.
-pub(super) fn utilisation(
-    law: &Utilisation,
-    users: u32,
-    cpu_per_request: Option<(f64, f64)>,
-) -> Option<Prediction> {
-    let measured = || cpu_per_request.map(|(problem, _)| 1e3 * problem);
-    let work_ms = law.work_ms.or_else(measured)?;
+/// The utilisation law, and the queue before a busy CPU.
+pub(super) fn utilisation(law: &Utilisation, users: u32) -> Prediction {
+    let work_ms = law.work_ms;
     let ratio = f64::from(users);
-    let queue = ratio * work_ms;
-    Some(Prediction::of_gain(
+    Prediction::of_gain(
         ratio,
         format!(
             "A CPU gives at most {} requests per second of {} each, wherever it works; but \
@@ -122,11 +115,28 @@ pub(super) fn utilisation(
             figures::count((1e3 / work_ms).round()),
             figures::milliseconds(work_ms),
             figures::things(users.into(), "user"),
-            figures::milliseconds(queue),
+            figures::milliseconds(ratio * work_ms),
             figures::milliseconds(work_ms),
             figures::ratio(ratio)
         ),
-    ))
+    )
+}
+
+/// Own time and wait: from the 99th percentile of the problem's bystanders alone and beside the
+/// load, in ms.
+pub(super) fn wait(users: u32, (alone, beside): (f64, f64)) -> Prediction {
+    let ratio = beside / alone;
+    Prediction::of_gain(
+        ratio,
+        format!(
+            "A bystander takes {} with nobody else there, and {} beside {}: all but its own time is \
+             wait, and without the wait it takes {} times less.",
+            figures::milliseconds(alone),
+            figures::milliseconds(beside),
+            figures::things(users.into(), "user"),
+            figures::ratio(ratio)
+        ),
+    )
 }
 
 /// What the law needs to know of problem and solution.

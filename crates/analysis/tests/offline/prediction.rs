@@ -3,7 +3,7 @@
 use analysis::prediction::{Inputs, Prediction, Working, in_scenario, predicted};
 use measurement::{
     chapter_file::{ChapterFile, Scenario},
-    law::{Amdahl, Barrier, Law, Little, Locality, SetUp, Utilisation, Workers},
+    law::{Amdahl, Barrier, Law, Little, Locality, SetUp, Utilisation, Wait, Workers},
 };
 
 use crate::support::chapter;
@@ -108,19 +108,28 @@ fn a_set_up_of_nine_exchanges_costs_a_factor_of_ten() {
 
 #[test]
 fn a_ping_waits_behind_everybody() {
-    let law = |work_ms| {
-        Law::Utilisation(Utilisation {
-            work_ms,
-            scenario: Some("one".to_owned()),
-        })
+    let law = Law::Utilisation(Utilisation { work_ms: 4.0 });
+    let nothing = Inputs::default();
+    gains(&law, (32, 0.0, 0.0), nothing, 32.0, &["250", "128 ms"]);
+}
+
+#[test]
+fn a_fix_leaves_a_bystander_its_own_time() {
+    let law = Law::Wait(Wait {
+        scenario: "alone".to_owned(),
+    });
+    assert_eq!(predicted(&law, &chapter().load, Inputs::default()), None);
+    let inputs = Inputs {
+        bystander_ms: Some((20.0, 190.0)),
+        ..Inputs::default()
     };
-    let (known, nothing) = (law(Some(4.0)), Inputs::default());
-    gains(&known, (32, 0.0, 0.0), nothing, 32.0, &["250", "128 ms"]);
-    // Work that is not known is measured.
-    let unknown = law(None);
-    assert_eq!(predicted(&unknown, &chapter().load, nothing), None);
-    let measured = costing(0.01, 0.02);
-    gains(&unknown, (64, 0.0, 0.0), measured, 64.0, &["640 ms"]);
+    gains(
+        &law,
+        (64, 0.0, 0.0),
+        inputs,
+        9.5,
+        &["20.0 ms", "190 ms", "64 users"],
+    );
 }
 
 #[test]
