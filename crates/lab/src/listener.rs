@@ -167,6 +167,7 @@ impl Lab {
             let mut dispatcher = Dispatcher::to(queues);
             loop {
                 let stream = accept(&self.listener).await;
+                self.sources.scans.note_acceptor();
                 if let Ok(connection) = Connection::detached(stream, &self.waits, &self.counters) {
                     dispatcher.pass(connection).await;
                 }

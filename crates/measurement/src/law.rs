@@ -87,6 +87,7 @@ impl Law {
         match self {
             Self::SetUp(law) => Some(&law.scenario),
             Self::Wait(law) => Some(&law.scenario),
+            Self::Workers(law) => Some(&law.scenario),
             _ => None,
         }
     }
@@ -182,8 +183,8 @@ pub struct Utilisation {
 /// Lazowska and others, "Quantitative System Performance", 1984, chapter 1). A fix that takes the
 /// queue away and leaves the request as it is makes it R/S times as short.
 ///
-/// Both are the 99th percentile of bystanders of the problem: `R` beside the load of the
-/// prediction's scenario, `S` in a scenario in which next to nobody else is there.
+/// Both are measured with the problem's bystanders: `R` is their 99th percentile beside the load of
+/// the prediction's scenario, `S` their median in a scenario in which next to nobody else is there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
@@ -196,12 +197,14 @@ pub struct Wait {
 /// of the machine's CPUs answers as many times more, for as long as a request costs no more
 /// beside others of its kind: threads of one core, and CPUs that share a memory, may make it.
 ///
-/// Both numbers of CPUs are counted while the service runs. `S` is measured in the same
-/// rounds as the gain, but it is CPU time: a CPU that idles raises the throughput of
-/// neither side.
+/// What it costs there is found out with the problem: as many of it side by side as there are CPUs,
+/// each on a CPU of its own, answer what the fix can be expected to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Workers {}
+pub struct Workers {
+    /// The scenario in which the problem runs side by side: a key of `[scenarios]`.
+    pub scenario: String,
+}
 
 /// Of memory that lies in one of `n` regions, a CPU that is anywhere finds 1/n nearby and
 /// reaches (n - 1)/n across, where an access takes `across` times as long. So the mean access takes

@@ -122,8 +122,7 @@ pub(super) fn utilisation(law: &Utilisation, users: u32) -> Prediction {
     )
 }
 
-/// Own time and wait: from the 99th percentile of the problem's bystanders alone and beside the
-/// load, in ms.
+/// Own time and wait: from what the problem's bystanders take alone and beside the load, in ms.
 pub(super) fn wait(users: u32, (alone, beside): (f64, f64)) -> Prediction {
     let ratio = beside / alone;
     Prediction::of_gain(
@@ -139,42 +138,20 @@ pub(super) fn wait(users: u32, (alone, beside): (f64, f64)) -> Prediction {
     )
 }
 
-/// What the law needs to know of problem and solution.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Working {
-    /// CPUs that did any work, in each.
-    pub cpus: (f64, f64),
-    /// CPU time a request, in seconds, in each.
-    pub cpu_per_request: (f64, f64),
-}
-
-/// Throughput goes with workers until CPUs or memory run out.
-pub(super) fn workers(working: Working) -> Prediction {
-    let (few, many) = working.cpus;
-    let dearer = working.cpu_per_request.1 / working.cpu_per_request.0;
-    let ratio = many / few / dearer;
+/// Throughput goes with workers until CPUs or memory run out: from the problem's requests per second
+/// by itself, and of as many of it as there are CPUs.
+pub(super) fn workers((alone, side_by_side): (f64, f64)) -> Prediction {
+    let ratio = side_by_side / alone;
     Prediction::of_gain(
         ratio,
         format!(
-            "CPUs that worked: {} of the problem, {} of the solution, which is {} times as \
-             many; beside its neighbours a request takes {} times the CPU time, so that {} \
-             / {} = {} times as many are answered.",
-            figures::count(few),
-            figures::count(many),
-            figures::ratio(many / few),
-            figures::ratio(dearer),
-            figures::ratio(many / few),
-            figures::ratio(dearer),
+            "One problem on one CPU answers {} requests per second, and as many as there are CPUs, \
+             each on one of its own, {} together: {} times as many.",
+            figures::count(alone.round()),
+            figures::count(side_by_side.round()),
             figures::ratio(ratio)
         ),
     )
-}
-
-impl Working {
-    /// Whether both sides worked on equally many CPUs: then there is nothing to gain here.
-    pub(crate) fn is_equal(self) -> bool {
-        self.cpus.0 >= self.cpus.1
-    }
 }
 
 /// The locality mix, and Amdahl's law on top of it.

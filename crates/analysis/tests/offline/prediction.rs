@@ -1,6 +1,6 @@
 //! What laws predict, by themselves and for the chapters as they are written.
 
-use analysis::prediction::{Inputs, Prediction, Working, in_scenario, predicted};
+use analysis::prediction::{Inputs, Prediction, in_scenario, predicted};
 use measurement::{
     chapter_file::{ChapterFile, Scenario},
     law::{Amdahl, Barrier, Law, Little, Locality, SetUp, Utilisation, Wait, Workers},
@@ -133,18 +133,16 @@ fn a_fix_leaves_a_bystander_its_own_time() {
 }
 
 #[test]
-fn twice_the_cpus_answer_twice_as_many_unless_memory_runs_out() {
-    for (dearer, ratio, words) in [(1.0, 2.0, ""), (1.6, 1.25, "1.6")] {
-        let inputs = Inputs {
-            working: Some(Working {
-                cpus: (1.0, 2.0),
-                cpu_per_request: (0.01, 0.01 * dearer),
-            }),
-            ..Inputs::default()
-        };
-        let law = Law::Workers(Workers {});
-        gains(&law, (1, 0.0, 0.0), inputs, ratio, &[words]);
-    }
+fn the_fix_answers_what_problems_side_by_side_do() {
+    let law = Law::Workers(Workers {
+        scenario: "side-by-side".to_owned(),
+    });
+    assert_eq!(predicted(&law, &chapter().load, Inputs::default()), None);
+    let inputs = Inputs {
+        side_by_side: Some((500.0, 925.0)),
+        ..Inputs::default()
+    };
+    gains(&law, (1, 0.0, 0.0), inputs, 1.85, &["500", "925", "1.85"]);
 }
 
 #[test]
