@@ -27,7 +27,7 @@ enum Variant {
 }
 
 /// What a ping takes with nobody else there.
-const DATABASE_CALL: Duration = Duration::from_millis(20);
+const DATABASE_CALL: Duration = Duration::from_millis(50);
 
 fn main() -> Result<(), lab::Error> {
     let (variant, options) = Options::read("chapter8");

@@ -38,8 +38,6 @@ pub(crate) enum Strategy {
 /// What a batch consists of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// Nothing at all runs beside the bystander.
-    Idle,
     /// Does nothing: what is left is the strategy's own cost.
     Noop,
     /// Shuffles and sorts 300 numbers.
@@ -85,7 +83,6 @@ impl Work {
     /// published.
     fn sizes(&self) -> (usize, usize, usize) {
         match self {
-            Self::Idle => (0, 4, 4),
             Self::Noop | Self::Expensive => (100, 4, 4),
             Self::Sleep => (200, 4, 40),
             Self::Body(..) => (16, 2, 2),
@@ -97,7 +94,6 @@ impl Work {
         // Microseconds of the published sleeps: short ones mostly, and a long one now and then.
         const SLEEPS: [u64; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 12, 49];
         match self {
-            Self::Idle => Ok(()),
             Self::Noop => by.run(move || _ = black_box(number)).await,
             Self::Expensive => {
                 by.run(move || {
@@ -242,10 +238,6 @@ pub(crate) fn run(
         let began = Instant::now();
         let mut taken = Vec::new();
         while began.elapsed() < duration {
-            if size == 0 {
-                tokio::time::sleep(duration).await;
-                continue;
-            }
             let batch_began = Instant::now();
             let mut batch = JoinSet::new();
             for number in 0..size {

@@ -35,10 +35,7 @@ pub(crate) fn of_strategies(measured: &[(Cell, Measured)]) -> Result<String, Box
             Work::Noop => "noop",
             Work::Expensive => "expensive",
             Work::Sleep => "sleep",
-            Work::Idle | Work::Body(..) => {
-                writeln!(text, "| none | | | | | {ping} |")?;
-                continue;
-            }
+            Work::Body(..) => continue,
         };
         let direct = median(measured, &(work.clone(), Strategy::Direct));
         let batch = quantile(&own.batches, 0.5);
