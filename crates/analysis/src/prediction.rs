@@ -48,8 +48,8 @@ pub struct Inputs {
     pub frames_share: Option<f64>,
     /// CPU time a request of problem and solution in the law's own scenario, in seconds.
     pub cpu_per_request: Option<(f64, f64)>,
-    /// The problem's bystanders, in ms: their median in the law's own scenario, and their 99th
-    /// percentile in the effect's.
+    /// 99th percentile of the problem's bystanders, in ms: in the law's own scenario, and in the
+    /// effect's.
     pub bystander_ms: Option<(f64, f64)>,
     /// CPUs that worked in problem and solution, in the effect's rounds.
     pub cpus: Option<(f64, f64)>,
@@ -70,16 +70,13 @@ impl Inputs {
         let both = |of: &dyn Fn(&str) -> Option<f64>| of(PROBLEM).zip(of(&record.variant));
         let cpu = |purpose| both(&|variant| cpu_per_request(record, purpose, variant));
         let effect_rounds = || record.effect_rounds().into_iter();
+        let bystander = |round: &Round| Metric::BystanderP99Ms.of(&round.outcome);
         let requests_per_second = |round: &Round| Metric::RequestsPerSecond.of(&round.outcome);
         Self {
             frames_share: problem.and_then(|profile| profile.frames_share),
             cpu_per_request: cpu(Purpose::Law),
-            bystander_ms: of_problem(record.rounds_for(Purpose::Law), |round| {
-                round.outcome.bystander.as_ref()?.latency.at(0.5)
-            })
-            .zip(of_problem(effect_rounds(), |round| {
-                Metric::BystanderP99Ms.of(&round.outcome)
-            })),
+            bystander_ms: of_problem(record.rounds_for(Purpose::Law), bystander)
+                .zip(of_problem(effect_rounds(), bystander)),
             cpus: both(&|variant| most_cpus(record, variant)),
             side_by_side: of_problem(effect_rounds(), requests_per_second).zip(of_problem(
                 record.rounds_for(Purpose::Law),

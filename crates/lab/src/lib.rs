@@ -19,7 +19,7 @@
 //! | `/metrics` | counters, Prometheus text |
 //!
 //! Read in this order: `options`, `database`, `upstream`, `work`, `scans`, `counters`, `metrics`,
-//! `listener`, `connection`, `dispatcher`, `admin`.
+//! `listener`, `connection`, `dispatcher`, `files`, `admin`.
 
 mod admin;
 mod admin_error;

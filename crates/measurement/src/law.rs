@@ -183,8 +183,8 @@ pub struct Utilisation {
 /// Lazowska and others, "Quantitative System Performance", 1984, chapter 1). A fix that takes the
 /// queue away and leaves the request as it is makes it R/S times as short.
 ///
-/// Both are measured with the problem's bystanders: `R` is their 99th percentile beside the load of
-/// the prediction's scenario, `S` their median in a scenario in which next to nobody else is there.
+/// Both are the 99th percentile of the problem's bystanders: `R` beside the load of the prediction's
+/// scenario, `S` in a scenario in which next to nobody else is there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
