@@ -12,10 +12,10 @@ from common import ChapterUser, Limits, Bystander
 
 class Reader(ChapterUser):
     path = "/summarize"
-    answer = "255 is the highest of 8388608 bytes"
+    answer = "255 is the highest of 1048576 bytes"
     users = 64
     think = 0
-    # A body may take 40 ms of the CPU: 64 users then get theirs every 2.56 s.
-    limits = Limits(call_s=2.56)
-    # Who has no body must not wait for those of others.
-    bystander = Bystander(path="/ping", answer="pong", per_second=100, within_ms=25)
+    # The disk keeps 128 bodies a second: 64 users get theirs every 0.5 s, and on a slow machine later.
+    limits = Limits(call_s=2)
+    # A ping takes 50 ms, and must not wait for the bodies of others.
+    bystander = Bystander(path="/ping", answer="pong", per_second=100, within_ms=100)

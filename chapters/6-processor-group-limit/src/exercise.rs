@@ -5,40 +5,31 @@
 //! a worker does nothing, however many requests are waiting.
 //!
 //! Change the code below so that there are as many workers as CPUs that this
-//! process may use, and so that they can run on all of them. The acceptor stays
-//! where it is, on the CPU of the network card.
+//! process may use, however many that are, and so that they can run on all of them.
+//! The acceptor, which is the thread that calls `start`, has to stay where it is: on
+//! the first of those CPUs, which the network card interrupts, and on no other.
+//!
+//! What you may need, all of it in `worker.rs`:
+//!
+//!     num_cpus::get()                how many CPUs
+//!     start_workers(count, texts)?   starts so many workers, from this thread
+//!     stay_by_the_network_card()     pins this thread to that CPU
 //!
 //!     cargo workshop check 6       is it fixed?
 //!     cargo workshop hint 6        the next hint
 //!     cargo workshop solution 6    one way to do it, as a diff
 //!     cargo workshop reset 6       start over (your file is kept aside)
 
-use std::{io, thread};
+use std::io;
 
 use crate::texts::Texts;
-use crate::worker::{Queue, Worker};
+use crate::worker::{Queue, start_workers, stay_by_the_network_card};
 
 // ANCHOR: start
 /// Starts a worker for each CPU, from the thread that accepts.
 pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
     stay_by_the_network_card();
-    (0..num_cpus::get())
-        .map(|_| {
-            let (queue, worker) = Worker::new(texts)?;
-            thread::spawn(|| worker.run());
-            Ok(queue)
-        })
-        .collect()
+    let queues = start_workers(num_cpus::get(), texts)?;
+    Ok(queues)
 }
 // ANCHOR_END: start
-
-// ANCHOR: pin
-/// Keeps the calling thread on the CPU that the network card interrupts, so that a new
-/// connection is accepted where its packets are.
-fn stay_by_the_network_card() {
-    let cores = core_affinity::get_core_ids().unwrap_or_default();
-    if let Some(&first) = cores.first() {
-        core_affinity::set_for_current(first);
-    }
-}
-// ANCHOR_END: pin

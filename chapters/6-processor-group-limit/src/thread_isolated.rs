@@ -1,19 +1,13 @@
 //! A step on the way: a worker for each CPU, by the count that most programs take.
 
-use std::{io, thread};
+use std::io;
 
 use crate::texts::Texts;
-use crate::worker::{Queue, Worker};
+use crate::worker::{Queue, start_workers};
 
 // ANCHOR: start
 /// Starts a worker for each CPU. On Windows `num_cpus` counts one processor group only.
 pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
-    (0..num_cpus::get())
-        .map(|_| {
-            let (queue, worker) = Worker::new(texts)?;
-            thread::spawn(|| worker.run());
-            Ok(queue)
-        })
-        .collect()
+    start_workers(num_cpus::get(), texts)
 }
 // ANCHOR_END: start

@@ -1,6 +1,6 @@
 //! Workers: each a runtime and a web server for one thread, and the queue that feeds it.
 
-use std::io;
+use std::{io, thread};
 
 use axum::Router;
 use lab::{Connection, Lab, Options};
@@ -53,6 +53,30 @@ impl Worker {
 }
 // ANCHOR_END: worker
 
+// ANCHOR: start_workers
+/// Starts `count` workers, whose threads may run where the calling one may.
+pub(crate) fn start_workers(count: usize, texts: &Texts) -> io::Result<Vec<Queue>> {
+    (0..count)
+        .map(|_| {
+            let (queue, worker) = Worker::new(texts)?;
+            thread::spawn(|| worker.run());
+            Ok(queue)
+        })
+        .collect()
+}
+// ANCHOR_END: start_workers
+
+// ANCHOR: pin
+/// Keeps the calling thread on the CPU that the network card interrupts, so that a new
+/// connection is accepted where its packets are.
+pub(crate) fn stay_by_the_network_card() {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    if let Some(&first) = cores.first() {
+        core_affinity::set_for_current(first);
+    }
+}
+// ANCHOR_END: pin
+
 /// Accepts on this thread, and has the workers answer that `start` starts.
 pub(crate) fn serve(
     options: Options,
@@ -61,7 +85,33 @@ pub(crate) fn serve(
 ) -> Result<(), lab::Error> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
+        let side_by_side = options.side_by_side();
         let lab = Lab::open(options)?;
-        lab.dispatch(start(texts)?).await
+        let queues = if side_by_side {
+            start_side_by_side(texts, start)?
+        } else {
+            start(texts)?
+        };
+        lab.dispatch(queues).await
     })
+}
+
+/// Starts workers once for each CPU, from a thread that is pinned to it: what as many processes would
+/// do that have a CPU each.
+fn start_side_by_side(
+    texts: &Texts,
+    start: fn(&Texts) -> io::Result<Vec<Queue>>,
+) -> io::Result<Vec<Queue>> {
+    let mut queues = Vec::new();
+    for core in core_affinity::get_core_ids().unwrap_or_default() {
+        let started = thread::scope(|scope| {
+            let pinned = scope.spawn(|| {
+                core_affinity::set_for_current(core);
+                start(texts)
+            });
+            pinned.join()
+        });
+        queues.extend(started.map_err(|_| io::Error::other("a start of workers panicked"))??);
+    }
+    Ok(queues)
 }

@@ -49,12 +49,48 @@ fn all_stages_answer_alike_and_scan_for_every_answer() {
 }
 
 #[test]
-fn every_cpu_has_a_worker_in_the_solution() {
-    let server = under_load("solution");
+fn every_cpu_has_a_worker_in_the_solution_and_the_acceptor_stays() {
+    for variant in ["solution", "all-processors"] {
+        let server = under_load(variant);
+        let usable = u64::from(cpus::count());
+        assert_eq!(read(&server, "cpus_usable"), usable, "{variant}");
+        assert_eq!(read(&server, "scan_workers"), usable, "{variant}");
+        // Where they ran is for other processes to decide, too.
+        assert_eq!(read(&server, "scan_cpus_allowed"), usable, "{variant}");
+        if cfg!(target_os = "linux") {
+            assert_eq!(read(&server, "acceptor_cpus_elsewhere"), 0, "{variant}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn one_worker_is_right_where_the_process_may_use_one_cpu() {
+    for variant in STAGES {
+        let server = testing::start(PROGRAM, variant, 0, &["--texts", "1000", "--cpus", "1"]);
+        let answer = testing::ask(&server, &post("/check", "a letter", ""));
+        assert_eq!(answer.as_deref(), Ok("false"), "{variant}");
+        let counted = ["cpus_usable", "scan_workers", "scan_cpus_allowed"];
+        for name in counted {
+            assert_eq!(read(&server, name), 1, "{variant}: {name}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn problems_side_by_side_have_a_cpu_each() {
+    let server = testing::start(
+        PROGRAM,
+        "problem",
+        0,
+        &["--texts", "200000", "--side-by-side"],
+    );
+    let letter = "None of the forbidden texts begins as this letter does. ".repeat(12);
+    let users = Load::closed(post("/check", &letter, "false"), 3 * cpus::count());
+    assert!(testing::load(&server, &users).completed > 0);
     let usable = u64::from(cpus::count());
-    assert_eq!(read(&server, "cpus_usable"), usable);
     assert_eq!(read(&server, "scan_workers"), usable);
-    // Where they ran is for other processes to decide, too.
     assert_eq!(read(&server, "scan_cpus_allowed"), usable);
 }
 

@@ -20,6 +20,10 @@ const LONGEST: u64 = 64 * 1024 * 1024;
 /// once take 8 MiB and not 32.
 const BUFFER: usize = 128 * 1024;
 
+/// Bytes that are off-loaded to another thread at once. To off-load costs some microseconds, however
+/// many bytes it is, and each body holds so many bytes while it waits for a thread.
+pub const BATCH: usize = 256 * 1024;
+
 /// How long the upstream may be silent.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -38,7 +42,8 @@ pub struct Body {
 }
 
 impl Bodies {
-    pub(crate) fn of(upstream: &Upstream) -> Self {
+    /// Fetches them from `upstream`.
+    pub fn of(upstream: &Upstream) -> Self {
         Self {
             client: Client::builder(TokioExecutor::new())
                 .http1_max_buf_size(BUFFER)
@@ -95,16 +100,16 @@ impl Body {
     }
 
     // ANCHOR: batch
-    /// Chunks until they have `enough` bytes together. Fewer bytes at the end of the body, and no
+    /// Chunks until they have [`BATCH`] bytes together. Fewer bytes at the end of the body, and no
     /// chunk after it.
     ///
     /// # Errors
     ///
     /// As [`Body::chunk`].
-    pub async fn batch(&mut self, enough: usize) -> Result<Vec<Bytes>, Error> {
+    pub async fn batch(&mut self) -> Result<Vec<Bytes>, Error> {
         let mut batch = Vec::new();
         let mut length = 0;
-        while length < enough {
+        while length < BATCH {
             let Some(chunk) = self.chunk().await? else {
                 break;
             };

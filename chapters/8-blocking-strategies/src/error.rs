@@ -36,6 +36,13 @@ impl From<io::Error> for Error {
     }
 }
 
+/// `spawn_blocking(work).await?` gives up when the work panicked.
+impl From<tokio::task::JoinError> for Error {
+    fn from(_: tokio::task::JoinError) -> Self {
+        Self::Panicked
+    }
+}
+
 impl Error {
     pub(crate) fn upstream(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Upstream(error.into())

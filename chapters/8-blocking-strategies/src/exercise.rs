@@ -1,14 +1,21 @@
 //! Exercise: keep the reactor free while bodies are written and read.
 //!
-//! No line of `summarize` looks as if it blocked. But `push` writes to a file once
-//! a body is large, and `summary` reads all of it back. Both return when they are
-//! done, and until then the thread that accepts, reads and answers for everybody
-//! does nothing else.
+//! No line of `summarize` looks as if it blocked. But `push` and `summary` return
+//! when the disk is done, and until then the thread that accepts, reads and answers
+//! for everybody does nothing else.
 //!
-//! Change the code below so that no request waits for another one's file on that
-//! thread. Every body must still be fetched and read to its last byte. Keep three
-//! limits: nearly as many bodies a second as before, far fewer threads than
-//! requests, and no more memory than the files were meant to save.
+//! Change the code below so that no request waits on that thread for another one's
+//! file. Every body must still be written to the file that `service.keep()` makes,
+//! and be read back from it to its last byte. Keep two limits: nearly as many bodies
+//! a second as before, and far fewer threads than requests.
+//!
+//! What you may need:
+//!
+//!     tokio::task::spawn_blocking(closure).await?   runs it on another thread
+//!     body.batch().await?                           the next 256 KiB of chunks; none at the end
+//!     kept.with(batch)?                             writes them, and gives `kept` back
+//!
+//! A closure for another thread cannot borrow `kept`: it takes it, and returns it.
 //!
 //!     cargo workshop check 8       is it fixed?
 //!     cargo workshop hint 8        the next hint
@@ -18,15 +25,15 @@
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::routing::get;
-use chapter8::{Asked, Error, Service};
+use chapter8::{Asked, Error, Service, ping};
 
 // ANCHOR: routes
 /// `GET /summarize` fetches a body and answers with its highest byte and its length; `GET /ping`
-/// answers at once.
+/// asks the database whether it is there.
 pub(crate) fn routes(service: Service) -> Router {
     Router::new()
         .route("/summarize", get(summarize))
-        .route("/ping", get(async || "pong"))
+        .route("/ping", get(ping))
         .with_state(service)
 }
 // ANCHOR_END: routes
@@ -37,10 +44,9 @@ async fn summarize(
     Query(asked): Query<Asked>,
 ) -> Result<String, Error> {
     let mut body = service.bodies.fetch(asked.bytes).await?;
-    // In memory while it is small, in a file once it is large.
-    let mut kept = service.keep();
+    let mut kept = service.keep()?;
     while let Some(chunk) = body.chunk().await? {
-        kept.push(chunk)?;
+        kept.push(&chunk)?;
     }
     let summary = kept.summary()?;
     Ok(summary.to_string())

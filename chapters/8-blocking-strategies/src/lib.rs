@@ -1,23 +1,60 @@
-//! Chapter 8: what all variants stand on, so that each of them shows only how it blocks.
+//! Chapter 8: what all variants stand on, so that each of them shows only which thread blocks.
 //!
-//! Read in this order: `summary` (what is computed), `kept` (where a body is stored until then),
-//! `bodies` (where it comes from), `error` (what may go wrong), `strategy` and `pool` (which thread
-//! runs what blocks), `service` (all of it, for a request), `by_query` (any combination, chosen in the
-//! URL).
+//! Read in this order: `kept` (a body in a file, and its summary), `bodies` (where it comes from),
+//! `error` (what may go wrong), `pool` (threads of our own).
 
 mod bodies;
-pub mod by_query;
 mod error;
 mod kept;
 mod pool;
-mod service;
-mod strategy;
-mod summary;
 
-pub use bodies::{Bodies, Body};
+use axum::extract::State;
+use lab::{Database, Files};
+use serde::Deserialize;
+
+pub use bodies::{BATCH, Bodies, Body};
 pub use error::Error;
-pub use kept::{IN_MEMORY, Keep, Kept};
+pub use kept::{Kept, Summary};
 pub use pool::Pool;
-pub use service::{Asked, Service};
-pub use strategy::{Blocking, Strategy};
-pub use summary::Summary;
+
+/// What every request needs. Clones are cheap and share everything.
+#[derive(Debug, Clone)]
+pub struct Service {
+    /// Where bodies come from.
+    pub bodies: Bodies,
+    /// What a ping asks whether it is there.
+    pub database: Database,
+    /// Where bodies are kept.
+    pub files: Files,
+}
+
+impl Service {
+    /// An empty file for a body.
+    ///
+    /// # Errors
+    ///
+    /// When none can be created.
+    pub fn keep(&self) -> std::io::Result<Kept> {
+        self.files.create().map(Kept::from)
+    }
+}
+
+// ANCHOR: ping
+/// A bystander: asks the database whether it is there, and has nothing to do with files.
+pub async fn ping(State(service): State<Service>) -> &'static str {
+    service.database.call().await;
+    "pong"
+}
+// ANCHOR_END: ping
+
+/// The query of `GET /summarize`.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct Asked {
+    /// Length of the body to fetch.
+    #[serde(default = "one_mebibyte")]
+    pub bytes: u64,
+}
+
+fn one_mebibyte() -> u64 {
+    1024 * 1024
+}

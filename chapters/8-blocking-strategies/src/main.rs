@@ -2,14 +2,16 @@
 //! `cargo run -p chapter8 [-- VARIANT]`; the book says what each variant is for.
 
 mod exercise;
-mod named;
+mod others;
 mod problem;
 mod solution;
 
-use chapter8::{Service, Strategy, by_query};
+use std::time::Duration;
+
+use chapter8::{Bodies, Service};
 use clap::ValueEnum;
-use lab::Lab;
-use tokio::sync::Semaphore;
+use lab::{Lab, Options};
+use tokio::runtime::Builder;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Variant {
@@ -19,33 +21,44 @@ enum Variant {
     FewAtOnce,
     Permit,
     Dispatch,
-    SpawnBlocking,
+    PerChunk,
+    PerBody,
+    TokioFs,
 }
 
-/// Threads of the pool, or permits, of the strategies that are named in a URL or by a variant.
-const EXTRA: usize = 2;
+/// What a ping takes with nobody else there.
+const DATABASE_CALL: Duration = Duration::from_millis(50);
 
-/// Bodies at once in the variant that limits them and does nothing else: as many as in the solution.
-/// The reactor's thread still writes and reads their files.
-const CONCURRENT_BODIES: usize = 4;
-const UNLIMITED: usize = Semaphore::MAX_PERMITS;
-
-// One worker thread: what blocks it blocks every request. Several can all be blocked as easily.
-#[tokio::main(worker_threads = 1)]
-async fn main() -> Result<(), lab::Error> {
-    let (variant, lab) = Lab::start("chapter8")?;
-    lab.heartbeat();
-    let service = Service::new(&lab.upstream()?, lab.files(), EXTRA);
-    let routes = match variant {
-        Variant::Problem => problem::routes(service.clone()),
-        Variant::Exercise => exercise::routes(service.clone()),
-        Variant::Solution => solution::routes(service.clone()),
-        Variant::FewAtOnce => named::routes(service.clone(), Strategy::Direct, CONCURRENT_BODIES),
-        Variant::Permit => named::routes(service.clone(), Strategy::Permit, UNLIMITED),
-        Variant::Dispatch => named::routes(service.clone(), Strategy::Dispatch, UNLIMITED),
-        Variant::SpawnBlocking => {
-            named::routes(service.clone(), Strategy::SpawnBlocking, UNLIMITED)
-        }
-    };
-    lab.serve(by_query::or_else(service, routes)).await
+fn main() -> Result<(), lab::Error> {
+    let (variant, options) = Options::read("chapter8");
+    // ANCHOR: runtime
+    let runtime = Builder::new_multi_thread()
+        // What blocks it blocks every request. Several can all be blocked as easily.
+        .worker_threads(1)
+        // Of 512 threads nearly all would wait for the same disk.
+        .max_blocking_threads(8)
+        .enable_all()
+        .build()?;
+    // ANCHOR_END: runtime
+    runtime.block_on(async {
+        let lab = Lab::open(options)?;
+        lab.heartbeat();
+        let service = Service {
+            bodies: Bodies::of(&lab.upstream()?),
+            database: lab.database(DATABASE_CALL),
+            files: lab.files(),
+        };
+        let routes = match variant {
+            Variant::Problem => problem::routes(service),
+            Variant::Exercise => exercise::routes(service),
+            Variant::Solution => solution::routes(service),
+            Variant::FewAtOnce => others::few_at_once(service),
+            Variant::Permit => others::permit(service),
+            Variant::Dispatch => others::dispatch(service),
+            Variant::PerChunk => others::per_chunk(service),
+            Variant::PerBody => others::per_body(service),
+            Variant::TokioFs => others::tokio_fs(service),
+        };
+        lab.serve(routes).await
+    })
 }

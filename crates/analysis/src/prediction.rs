@@ -6,10 +6,10 @@ mod laws;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::laws::Working;
+use crate::statistics;
 use measurement::{
     chapter_file::{ChapterFile, Scenario, WORKER_PARKS},
-    claim::PROBLEM,
+    claim::{Metric, PROBLEM},
     law::{self, Law},
     profile::ProfileKind,
     record::{Purpose, Record, Round},
@@ -48,8 +48,14 @@ pub struct Inputs {
     pub frames_share: Option<f64>,
     /// CPU time a request of problem and solution in the law's own scenario, in seconds.
     pub cpu_per_request: Option<(f64, f64)>,
-    /// CPUs that worked, and what a request cost on them, in the effect's rounds.
-    pub working: Option<Working>,
+    /// 99th percentile of the problem's bystanders, in ms: in the law's own scenario, and in the
+    /// effect's.
+    pub bystander_ms: Option<(f64, f64)>,
+    /// CPUs that worked in problem and solution, in the effect's rounds.
+    pub cpus: Option<(f64, f64)>,
+    /// Requests per second of the problem in the effect's rounds, and of as many of it as there are
+    /// CPUs in the law's own scenario.
+    pub side_by_side: Option<(f64, f64)>,
     /// NUMA nodes of the machine.
     pub numa_nodes: u32,
 }
@@ -63,19 +69,32 @@ impl Inputs {
             .find(|profile| profile.variant == PROBLEM && profile.kind == ProfileKind::Cpu);
         let both = |of: &dyn Fn(&str) -> Option<f64>| of(PROBLEM).zip(of(&record.variant));
         let cpu = |purpose| both(&|variant| cpu_per_request(record, purpose, variant));
-        let cpus = both(&|variant| most_cpus(record, variant));
+        let effect_rounds = || record.effect_rounds().into_iter();
+        let bystander = |round: &Round| Metric::BystanderP99Ms.of(&round.outcome);
+        let requests_per_second = |round: &Round| Metric::RequestsPerSecond.of(&round.outcome);
         Self {
             frames_share: problem.and_then(|profile| profile.frames_share),
             cpu_per_request: cpu(Purpose::Law),
-            working: cpus
-                .zip(both(&|variant| cpu_of(&record.effect_rounds(), variant)))
-                .map(|(cpus, cpu_per_request)| Working {
-                    cpus,
-                    cpu_per_request,
-                }),
+            bystander_ms: of_problem(record.rounds_for(Purpose::Law), bystander)
+                .zip(of_problem(effect_rounds(), bystander)),
+            cpus: both(&|variant| most_cpus(record, variant)),
+            side_by_side: of_problem(effect_rounds(), requests_per_second).zip(of_problem(
+                record.rounds_for(Purpose::Law),
+                requests_per_second,
+            )),
             numa_nodes: record.environment.numa_nodes,
         }
     }
+}
+
+/// Median of the problem's rounds; `None` if one of them has no figure.
+fn of_problem<'r>(
+    rounds: impl Iterator<Item = &'r Round>,
+    figure: impl Fn(&Round) -> Option<f64>,
+) -> Option<f64> {
+    let own = rounds.filter(|round| round.variant == PROBLEM);
+    let figures: Option<Vec<f64>> = own.map(figure).collect();
+    statistics::median_ratio(&figures?)
 }
 
 /// Most CPUs that worked in any of a variant's rounds; `None` where they were not counted.
@@ -137,35 +156,39 @@ pub fn predicted(law: &Law, scenario: &Scenario, inputs: Inputs) -> Option<Predi
         Law::SetUp(_) => inputs
             .cpu_per_request
             .map(|(problem, solution)| laws::set_up(problem, solution)),
-        Law::Utilisation(law) => laws::utilisation(law, scenario.users, inputs.cpu_per_request),
-        Law::Workers(_) => inputs.working.map(laws::workers),
+        Law::Utilisation(law) => Some(laws::utilisation(law, scenario.users)),
+        Law::Wait(_) => inputs
+            .bystander_ms
+            .map(|alone_and_beside| laws::wait(scenario.users, alone_and_beside)),
+        Law::Workers(_) => inputs.side_by_side.map(laws::workers),
         Law::Locality(law) => Some(laws::locality(law, inputs.numa_nodes)),
     }
 }
 
 /// Why there is nothing to gain on the machine that was measured, where the law can tell.
 pub(crate) fn nothing_to_gain(law: &Law, inputs: Inputs) -> Option<String> {
-    let (Law::Workers(_), Some(working)) = (law, inputs.working) else {
+    let (Law::Workers(_), Some((problem, solution))) = (law, inputs.cpus) else {
         return None;
     };
-    working.is_equal().then(|| {
+    (problem >= solution).then(|| {
         format!(
             "this machine cannot show it: the problem sees as many CPUs as the solution \
              here ({}).",
-            measurement::figures::count(working.cpus.0)
+            measurement::figures::count(problem)
         )
     })
 }
 
 /// What the law predicts in the named scenario; nothing if it predicts from costs that were
-/// measured on another kind of server.
+/// measured on another kind of server. Side by side is one on purpose.
 pub fn in_scenario(chapter: &ChapterFile, scenario: &str, inputs: Inputs) -> Option<Prediction> {
     let scenario = chapter.scenario(scenario)?;
     let measured_in = chapter
         .law
         .scenario()
         .and_then(|name| chapter.scenario(name));
-    if measured_in.is_some_and(|own| own.arguments != scenario.arguments) {
+    let is_alike = |own: &Scenario| own.arguments == scenario.arguments;
+    if !matches!(chapter.law, Law::Workers(_)) && !measured_in.is_none_or(is_alike) {
         return None;
     }
     predicted(&chapter.law, scenario, inputs)

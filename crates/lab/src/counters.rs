@@ -24,6 +24,9 @@ pub(crate) struct Counters {
     pub(crate) upstream_requests: Counter,
     upstream_requests_in_flight: Gauge,
     pub(crate) upstream_requests_in_flight_peak: Gauge,
+    pub(crate) upstream_body_bytes: Counter,
+    file_bytes_written: Counter,
+    file_bytes_read: Counter,
     work_runs: Counter,
     work_running: Gauge,
     pub(crate) work_running_peak: Gauge,
@@ -100,6 +103,36 @@ impl Counters {
     pub(crate) fn note_work(&self, cpu_time: Duration) {
         self.work_runs.inc();
         self.work_cpu.inc_by(cpu_time.as_secs_f64());
+    }
+
+    /// So many bytes were written to a file.
+    pub(crate) fn note_written(&self, bytes: usize) {
+        self.file_bytes_written.inc_by(bytes as u64);
+    }
+
+    /// So many bytes were read from a file.
+    pub(crate) fn note_read(&self, bytes: usize) {
+        self.file_bytes_read.inc_by(bytes as u64);
+    }
+
+    /// Bytes that were written to files and read from them so far.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.file_bytes_written.get() + self.file_bytes_read.get()
+    }
+
+    /// Bytes that were both written to files and read back.
+    pub(crate) fn bytes_kept(&self) -> u64 {
+        self.file_bytes_written
+            .get()
+            .min(self.file_bytes_read.get())
+    }
+
+    /// Upstream's bodies that bytes which were written and read back come to.
+    pub(crate) fn bodies_kept(&self) -> u64 {
+        let bodies = u128::from(self.upstream_requests.get());
+        let asked_for = u128::from(self.upstream_body_bytes.get().max(1));
+        let kept = u128::from(self.bytes_kept()) * bodies / asked_for;
+        u64::try_from(kept).unwrap_or(u64::MAX)
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {

@@ -11,7 +11,7 @@ use cpu_time::ThreadTime;
 use hdrhistogram::{CreationError, Histogram};
 use tokio::time::{Instant, sleep_until};
 
-use crate::counted_file::bytes_on_this_thread;
+use crate::files::bytes_on_this_thread;
 use crate::metric::Metric;
 use crate::work;
 
@@ -33,8 +33,8 @@ struct Ticks {
     cpu_time: Histogram<u64>,
     /// Most pieces of work that a ticking thread did itself between two ticks.
     most_pieces: u64,
-    /// Most bytes of files that a ticking thread wrote and read itself between two ticks.
-    most_file_bytes: u64,
+    /// Bytes of files that a ticking thread wrote and read itself between two ticks, all together.
+    file_bytes: u64,
 }
 
 impl Ticks {
@@ -59,11 +59,6 @@ impl Ticks {
                 "reactor_work_between_ticks_peak",
                 "Most pieces of work that the reactor's own thread did between two of those ticks",
                 self.most_pieces,
-            ),
-            Metric::count(
-                "reactor_file_bytes_between_ticks_peak",
-                "Most bytes of files that the reactor's own thread wrote and read between two of those ticks",
-                self.most_file_bytes,
             ),
         ]
     }
@@ -134,7 +129,7 @@ impl Heartbeat {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Ticks {
             lateness,
             most_pieces: 0,
-            most_file_bytes: 0,
+            file_bytes: 0,
             cpu_time,
         });
         let heartbeat = self.clone();
@@ -157,13 +152,18 @@ impl Heartbeat {
             add(&mut ticks.lateness, late);
             add(&mut ticks.cpu_time, interval.cpu_time);
             ticks.most_pieces = ticks.most_pieces.max(interval.pieces);
-            ticks.most_file_bytes = ticks.most_file_bytes.max(interval.file_bytes);
+            ticks.file_bytes += interval.file_bytes;
         }
     }
 
     /// Nothing if it was never started.
     pub(crate) fn metrics(&self) -> Vec<Metric> {
         self.look(Ticks::metrics).unwrap_or_default()
+    }
+
+    /// Bytes of files that a ticking thread wrote and read itself; 0 if it was never started.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.look(|ticks| ticks.file_bytes).unwrap_or_default()
     }
 
     fn look<T>(&self, at: impl FnOnce(&Ticks) -> T) -> Option<T> {
@@ -192,7 +192,7 @@ mod tests {
 
     use super::*;
 
-    use crate::{CountedFile, Work};
+    use crate::{Files, Work};
 
     #[tokio::test]
     async fn a_blocked_runtime_is_late() {
@@ -249,21 +249,22 @@ mod tests {
         heartbeat.start();
         let tick = || tokio::time::sleep(Duration::from_millis(5));
         tick().await;
-        let file = || CountedFile::from(tempfile::tempfile().expect("a file"));
+        let files = Files::new(std::env::temp_dir(), 0, Arc::default());
+        let file = || files.create().expect("a file");
         let mut elsewhere = file();
         tokio::task::spawn_blocking(move || elsewhere.write_all(&[0; 4096]))
             .await
             .expect("it ends")
             .expect("room on the disk");
         tick().await;
-        let bytes = || heartbeat.look(|ticks| ticks.most_file_bytes);
-        assert_eq!(bytes(), Some(0));
+        let bytes = || heartbeat.file_bytes();
+        assert_eq!(bytes(), 0);
         let mut here = file();
         here.write_all(&[0; 4096]).expect("room on the disk");
         here.rewind().expect("a place to read from");
         here.read_exact(&mut [0; 100]).expect("it was written");
         tick().await;
-        assert_eq!(bytes(), Some(4196));
+        assert_eq!(bytes(), 4196);
     }
 
     #[tokio::test]

@@ -19,14 +19,13 @@
 //! | `/metrics` | counters, Prometheus text |
 //!
 //! Read in this order: `options`, `database`, `upstream`, `work`, `scans`, `counters`, `metrics`,
-//! `listener`, `connection`, `dispatcher`, `admin`.
+//! `listener`, `connection`, `dispatcher`, `files`, `admin`.
 
 mod admin;
 mod admin_error;
 #[cfg(feature = "allocations")]
 mod allocations;
 mod connection;
-mod counted_file;
 mod counters;
 mod cpu_profile;
 mod cpu_profiler;
@@ -35,6 +34,7 @@ mod cpu_sampler;
 mod database;
 mod dispatcher;
 mod error;
+mod files;
 mod heap_profile;
 mod heartbeat;
 mod listener;
@@ -50,9 +50,9 @@ mod web_service;
 mod work;
 
 pub use connection::Connection;
-pub use counted_file::CountedFile;
 pub use database::Database;
 pub use error::Error;
+pub use files::{CountedFile, Files, Pace};
 pub use listener::Lab;
 pub use locality::{Reading, Replica};
 pub use options::Options;

@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ use crate::options::Options;
 use crate::upstream::Upstream;
 use crate::waits::Waits;
 use crate::web_service::WebService;
-use crate::{Database, Error, Work};
+use crate::{Database, Error, Files, Work};
 
 /// Connections that the kernel holds for us before `accept`: enough for thousands of users at once.
 const BACKLOG: u32 = 4096;
@@ -116,10 +115,13 @@ impl Lab {
         Work::calibrated(duration, self.data_seed(), Arc::clone(&self.counters))
     }
 
-    /// The folder for temporary files: the system's, unless `--files` names another.
-    pub fn files(&self) -> PathBuf {
-        let own = self.options.files.clone();
-        own.unwrap_or_else(std::env::temp_dir)
+    /// Temporary files, counted on `/metrics`: in the system's folder for them unless `--files` names
+    /// another, and at the speed that `--disk-mib-per-second` gives the disk.
+    pub fn files(&self) -> Files {
+        let folder = self.options.files.clone();
+        let folder = folder.unwrap_or_else(std::env::temp_dir);
+        let speed = self.options.disk_mib_per_second;
+        Files::new(folder, speed, Arc::clone(&self.counters))
     }
 
     /// Ticks every millisecond on the current runtime, unless `--no-heartbeat` was given; `/metrics`
@@ -165,6 +167,7 @@ impl Lab {
             let mut dispatcher = Dispatcher::to(queues);
             loop {
                 let stream = accept(&self.listener).await;
+                self.sources.scans.note_acceptor();
                 if let Ok(connection) = Connection::detached(stream, &self.waits, &self.counters) {
                     dispatcher.pass(connection).await;
                 }

@@ -120,6 +120,17 @@ impl OnRequest {
                 "Most pieces of work at once, for each CPU that the process may use",
                 self.counters.work_running_peak.get() as f64 / self.cpus,
             ),
+            Metric::count(
+                "bodies_kept_total",
+                "Bodies of the upstream that were written to files and read back, by their bytes",
+                self.counters.bodies_kept(),
+            ),
+            Metric::ratio(
+                "reactor_file_bytes_share",
+                "Share of all bytes of files that the reactor's own thread wrote and read while no other thread was the reactor",
+                self.sources.heartbeat.file_bytes() as f64
+                    / self.counters.file_bytes().max(1) as f64,
+            ),
             #[cfg(feature = "allocations")]
             Metric::ratio(
                 "allocations_per_request",

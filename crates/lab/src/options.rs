@@ -20,6 +20,7 @@ struct CommandLine<V: ValueEnum + Send + Sync + 'static> {
 // What stands above a field is its text in `--help`, unless it is skipped.
 /// How a server was asked to run: its command line without the variant.
 #[derive(Debug, Clone, Args)]
+#[allow(clippy::struct_excessive_bools)] // Each is a switch of the command line.
 pub struct Options {
     /// The package's name.
     #[arg(skip)]
@@ -72,9 +73,23 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), hide = true)]
     pub(crate) texts: Option<u64>,
 
+    /// Use only so many of the CPUs that there are (Linux)
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), hide = true)]
+    pub(crate) cpus: Option<u32>,
+
+    /// Start the workers once for each CPU, from a thread that is pinned to it
+    #[arg(long, hide = true)]
+    pub(crate) side_by_side: bool,
+
     /// Put temporary files there instead of into the system's folder for them
     #[arg(long, value_name = "FOLDER", hide = true)]
     pub(crate) files: Option<PathBuf>,
+
+    // As fast as a volume of a cloud that was paid for, and slower than any machine copies in memory.
+    /// MiB a second that the stand-in disk of temporary files writes and reads; 0 is as fast as the
+    /// machine's own
+    #[arg(long, value_name = "N", default_value_t = 256, hide = true)]
+    pub(crate) disk_mib_per_second: u32,
 
     /// Stop when standard input closes
     #[arg(long, hide = true)]
@@ -116,6 +131,11 @@ impl Options {
         self.data_seed
     }
 
+    /// Whether workers are started once for each CPU, as by so many processes that have one each.
+    pub fn side_by_side(&self) -> bool {
+        self.side_by_side
+    }
+
     /// Counts scans of a data set on `/metrics`.
     pub fn scans(&self) -> Scans {
         self.scans.clone()
@@ -131,7 +151,9 @@ impl<V: ValueEnum + Send + Sync + 'static> CommandLine<V> {
         let Self { variant, options } = self;
         let value = variant.to_possible_value();
         let name = value.map(|value| value.get_name().to_owned());
+        let scans = options.cpus.map(Scans::on_the_first);
         let options = Options {
+            scans: scans.unwrap_or(options.scans),
             chapter,
             variant: name.unwrap_or_default(),
             ..options

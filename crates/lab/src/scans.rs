@@ -18,6 +18,10 @@ pub struct Scans(Arc<Counted>);
 struct Counted {
     /// CPUs that the process might use when it started, before any of its threads was pinned.
     usable: usize,
+    /// The first of them, where the network card is said to interrupt.
+    first: Option<usize>,
+    /// Others on which the thread that accepts may run; `None` before it accepts.
+    acceptor_elsewhere: Mutex<Option<usize>>,
     scans: Counter,
     threads: Mutex<HashSet<ThreadId>>,
     cpus: Mutex<HashSet<usize>>,
@@ -39,6 +43,8 @@ pub(crate) struct Seen {
     cpus: usize,
     /// CPUs on which threads that scanned may run.
     allowed: usize,
+    /// CPUs but the first on which the thread that accepts may run.
+    acceptor_elsewhere: Option<usize>,
 }
 
 impl Default for Scans {
@@ -46,6 +52,8 @@ impl Default for Scans {
     fn default() -> Self {
         Self(Arc::new(Counted {
             usable: usable(),
+            first: allowed_cpus(0).into_iter().min(),
+            acceptor_elsewhere: Mutex::default(),
             scans: Counter::default(),
             threads: Mutex::default(),
             cpus: Mutex::default(),
@@ -55,6 +63,33 @@ impl Default for Scans {
 }
 
 impl Scans {
+    /// Counts where this process, from now on, may use only the first of its CPUs. For a process
+    /// of one thread so far: others keep what they may use. Only Linux can do it.
+    pub(crate) fn on_the_first(cpus: u32) -> Self {
+        #[cfg(target_os = "linux")]
+        {
+            let mut only = rustix::thread::CpuSet::new();
+            let first = allowed_cpus(0).into_iter().take(cpus as usize);
+            first.for_each(|cpu| only.set(cpu));
+            // A system that refuses counts as many CPUs as before, and says so on /metrics.
+            let _ = rustix::thread::sched_setaffinity(None, &only);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = cpus;
+        Self::default()
+    }
+
+    /// The calling thread accepts connections.
+    pub(crate) fn note_acceptor(&self) {
+        let Some(first) = self.0.first.filter(|_| cfg!(target_os = "linux")) else {
+            return;
+        };
+        let allowed = allowed_cpus(first).into_iter();
+        let elsewhere = allowed.filter(|cpu| *cpu != first).count();
+        let mut most = lock(&self.0.acceptor_elsewhere);
+        *most = (*most).max(Some(elsewhere));
+    }
+
     /// A scan has ended on the calling thread.
     pub fn note(&self) {
         self.0.scans.inc();
@@ -74,6 +109,7 @@ impl Scans {
             threads: lock(&self.0.threads).len(),
             cpus: lock(&self.0.cpus).len(),
             allowed: lock(&self.0.allowed).len(),
+            acceptor_elsewhere: *lock(&self.0.acceptor_elsewhere),
         }
     }
 }
@@ -87,7 +123,11 @@ impl Seen {
     }
 
     pub(crate) fn metrics(self) -> Vec<Metric> {
-        vec![
+        let acceptor = self.acceptor_elsewhere.map(|cpus| {
+            let help = "CPUs but the process's first on which the thread that accepts may run";
+            Metric::count("acceptor_cpus_elsewhere", help, cpus as u64)
+        });
+        let counted = vec![
             Metric::count("scans_total", "Scans of the data set", self.scans),
             Metric::count(
                 "scan_workers",
@@ -114,7 +154,8 @@ impl Seen {
                 "min(scan_workers, scan_cpus_allowed) / max(scan_workers, cpus_usable)",
                 self.match_of_workers(),
             ),
-        ]
+        ];
+        counted.into_iter().chain(acceptor).collect()
     }
 }
 
@@ -201,6 +242,7 @@ mod tests {
                 threads,
                 cpus: 1,
                 allowed,
+                acceptor_elsewhere: None,
             };
             seen.match_of_workers()
         };

@@ -24,6 +24,8 @@ pub enum Law {
     SetUp(SetUp),
     /// The utilisation law, and the queue that it fills.
     Utilisation(Utilisation),
+    /// Own time and wait: what a bystander takes for itself, and what it waits for others.
+    Wait(Wait),
     /// Workers, CPUs and memory.
     Workers(Workers),
     /// The locality mix: how much of the memory is nearby.
@@ -39,6 +41,7 @@ impl Law {
             Self::Amdahl(_) => "Amdahl's law",
             Self::SetUp(_) => "Set-up against per-request cost",
             Self::Utilisation(_) => "The utilisation law",
+            Self::Wait(_) => "Own time and wait",
             Self::Workers(_) => "Workers, CPUs and memory",
             Self::Locality(_) => "The locality mix",
         }
@@ -83,7 +86,8 @@ impl Law {
     pub fn scenario(&self) -> Option<&String> {
         match self {
             Self::SetUp(law) => Some(&law.scenario),
-            Self::Utilisation(law) => law.scenario.as_ref(),
+            Self::Wait(law) => Some(&law.scenario),
+            Self::Workers(law) => Some(&law.scenario),
             _ => None,
         }
     }
@@ -170,12 +174,22 @@ pub struct SetUp {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Utilisation {
-    /// CPU time of one piece of work, in milliseconds, where the chapter's code fixes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_ms: Option<f64>,
-    /// Otherwise the scenario in which it is measured: the problem's CPU time for one request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scenario: Option<String>,
+    /// CPU time of one piece of work, in milliseconds.
+    #[serde(deserialize_with = "checked::positive")]
+    pub work_ms: f64,
+}
+
+/// Own time and wait: a request takes R = S + W, its own time `S` and its wait `W` in queues (E. D.
+/// Lazowska and others, "Quantitative System Performance", 1984, chapter 1). A fix that takes the
+/// queue away and leaves the request as it is makes it R/S times as short.
+///
+/// Both are the 99th percentile of the problem's bystanders: `R` beside the load of the prediction's
+/// scenario, `S` in a scenario in which next to nobody else is there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wait {
+    /// The scenario in which a bystander is alone: a key of `[scenarios]`.
+    pub scenario: String,
 }
 
 /// The utilisation law for work that fills every CPU it gets: `m` busy CPUs answer X =
@@ -183,12 +197,14 @@ pub struct Utilisation {
 /// of the machine's CPUs answers as many times more, for as long as a request costs no more
 /// beside others of its kind: threads of one core, and CPUs that share a memory, may make it.
 ///
-/// Both numbers of CPUs are counted while the service runs. `S` is measured in the same
-/// rounds as the gain, but it is CPU time: a CPU that idles raises the throughput of
-/// neither side.
+/// What it costs there is found out with the problem: as many of it side by side as there are CPUs,
+/// each on a CPU of its own, answer what the fix can be expected to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Workers {}
+pub struct Workers {
+    /// The scenario in which the problem runs side by side: a key of `[scenarios]`.
+    pub scenario: String,
+}
 
 /// Of memory that lies in one of `n` regions, a CPU that is anywhere finds 1/n nearby and
 /// reaches (n - 1)/n across, where an access takes `across` times as long. So the mean access takes

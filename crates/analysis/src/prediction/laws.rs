@@ -102,18 +102,11 @@ pub(super) fn set_up(problem: f64, solution: f64) -> Prediction {
     )
 }
 
-/// The utilisation law, and the queue before a busy CPU. `None` where the work has to be measured and
-/// was not. `cpu_per_request` is the CPU time of problem and solution, in seconds.
-pub(super) fn utilisation(
-    law: &Utilisation,
-    users: u32,
-    cpu_per_request: Option<(f64, f64)>,
-) -> Option<Prediction> {
-    let measured = || cpu_per_request.map(|(problem, _)| 1e3 * problem);
-    let work_ms = law.work_ms.or_else(measured)?;
+/// The utilisation law, and the queue before a busy CPU.
+pub(super) fn utilisation(law: &Utilisation, users: u32) -> Prediction {
+    let work_ms = law.work_ms;
     let ratio = f64::from(users);
-    let queue = ratio * work_ms;
-    Some(Prediction::of_gain(
+    Prediction::of_gain(
         ratio,
         format!(
             "A CPU gives at most {} requests per second of {} each, wherever it works; but \
@@ -122,49 +115,43 @@ pub(super) fn utilisation(
             figures::count((1e3 / work_ms).round()),
             figures::milliseconds(work_ms),
             figures::things(users.into(), "user"),
-            figures::milliseconds(queue),
+            figures::milliseconds(ratio * work_ms),
             figures::milliseconds(work_ms),
-            figures::ratio(ratio)
-        ),
-    ))
-}
-
-/// What the law needs to know of problem and solution.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Working {
-    /// CPUs that did any work, in each.
-    pub cpus: (f64, f64),
-    /// CPU time a request, in seconds, in each.
-    pub cpu_per_request: (f64, f64),
-}
-
-/// Throughput goes with workers until CPUs or memory run out.
-pub(super) fn workers(working: Working) -> Prediction {
-    let (few, many) = working.cpus;
-    let dearer = working.cpu_per_request.1 / working.cpu_per_request.0;
-    let ratio = many / few / dearer;
-    Prediction::of_gain(
-        ratio,
-        format!(
-            "CPUs that worked: {} of the problem, {} of the solution, which is {} times as \
-             many; beside its neighbours a request takes {} times the CPU time, so that {} \
-             / {} = {} times as many are answered.",
-            figures::count(few),
-            figures::count(many),
-            figures::ratio(many / few),
-            figures::ratio(dearer),
-            figures::ratio(many / few),
-            figures::ratio(dearer),
             figures::ratio(ratio)
         ),
     )
 }
 
-impl Working {
-    /// Whether both sides worked on equally many CPUs: then there is nothing to gain here.
-    pub(crate) fn is_equal(self) -> bool {
-        self.cpus.0 >= self.cpus.1
-    }
+/// Own time and wait: from what the problem's bystanders take alone and beside the load, in ms.
+pub(super) fn wait(users: u32, (alone, beside): (f64, f64)) -> Prediction {
+    let ratio = beside / alone;
+    Prediction::of_gain(
+        ratio,
+        format!(
+            "A bystander takes {} with nobody else there, and {} beside {}: all but its own time is \
+             wait, and without the wait it takes {} times less.",
+            figures::milliseconds(alone),
+            figures::milliseconds(beside),
+            figures::things(users.into(), "user"),
+            figures::ratio(ratio)
+        ),
+    )
+}
+
+/// Throughput goes with workers until CPUs or memory run out: from the problem's requests per second
+/// by itself, and of as many of it as there are CPUs.
+pub(super) fn workers((alone, side_by_side): (f64, f64)) -> Prediction {
+    let ratio = side_by_side / alone;
+    Prediction::of_gain(
+        ratio,
+        format!(
+            "One problem on one CPU answers {} requests per second, and as many as there are CPUs, \
+             each on one of its own, {} together: {} times as many.",
+            figures::count(alone.round()),
+            figures::count(side_by_side.round()),
+            figures::ratio(ratio)
+        ),
+    )
 }
 
 /// The locality mix, and Amdahl's law on top of it.

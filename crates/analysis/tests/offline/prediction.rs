@@ -1,9 +1,9 @@
 //! What laws predict, by themselves and for the chapters as they are written.
 
-use analysis::prediction::{Inputs, Prediction, Working, in_scenario, predicted};
+use analysis::prediction::{Inputs, Prediction, in_scenario, predicted};
 use measurement::{
     chapter_file::{ChapterFile, Scenario},
-    law::{Amdahl, Barrier, Law, Little, Locality, SetUp, Utilisation, Workers},
+    law::{Amdahl, Barrier, Law, Little, Locality, SetUp, Utilisation, Wait, Workers},
 };
 
 use crate::support::chapter;
@@ -108,34 +108,41 @@ fn a_set_up_of_nine_exchanges_costs_a_factor_of_ten() {
 
 #[test]
 fn a_ping_waits_behind_everybody() {
-    let law = |work_ms| {
-        Law::Utilisation(Utilisation {
-            work_ms,
-            scenario: Some("one".to_owned()),
-        })
-    };
-    let (known, nothing) = (law(Some(4.0)), Inputs::default());
-    gains(&known, (32, 0.0, 0.0), nothing, 32.0, &["250", "128 ms"]);
-    // Work that is not known is measured.
-    let unknown = law(None);
-    assert_eq!(predicted(&unknown, &chapter().load, nothing), None);
-    let measured = costing(0.01, 0.02);
-    gains(&unknown, (64, 0.0, 0.0), measured, 64.0, &["640 ms"]);
+    let law = Law::Utilisation(Utilisation { work_ms: 4.0 });
+    let nothing = Inputs::default();
+    gains(&law, (32, 0.0, 0.0), nothing, 32.0, &["250", "128 ms"]);
 }
 
 #[test]
-fn twice_the_cpus_answer_twice_as_many_unless_memory_runs_out() {
-    for (dearer, ratio, words) in [(1.0, 2.0, ""), (1.6, 1.25, "1.6")] {
-        let inputs = Inputs {
-            working: Some(Working {
-                cpus: (1.0, 2.0),
-                cpu_per_request: (0.01, 0.01 * dearer),
-            }),
-            ..Inputs::default()
-        };
-        let law = Law::Workers(Workers {});
-        gains(&law, (1, 0.0, 0.0), inputs, ratio, &[words]);
-    }
+fn a_fix_leaves_a_bystander_its_own_time() {
+    let law = Law::Wait(Wait {
+        scenario: "alone".to_owned(),
+    });
+    assert_eq!(predicted(&law, &chapter().load, Inputs::default()), None);
+    let inputs = Inputs {
+        bystander_ms: Some((20.0, 190.0)),
+        ..Inputs::default()
+    };
+    gains(
+        &law,
+        (64, 0.0, 0.0),
+        inputs,
+        9.5,
+        &["20.0 ms", "190 ms", "64 users"],
+    );
+}
+
+#[test]
+fn the_fix_answers_what_problems_side_by_side_do() {
+    let law = Law::Workers(Workers {
+        scenario: "side-by-side".to_owned(),
+    });
+    assert_eq!(predicted(&law, &chapter().load, Inputs::default()), None);
+    let inputs = Inputs {
+        side_by_side: Some((500.0, 925.0)),
+        ..Inputs::default()
+    };
+    gains(&law, (1, 0.0, 0.0), inputs, 1.85, &["500", "925", "1.85"]);
 }
 
 #[test]

@@ -54,6 +54,11 @@ impl Maker {
 }
 
 impl Chunks {
+    /// How many bytes it will have sent at its end.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
     fn next(&mut self) -> Option<Bytes> {
         let left = usize::try_from(self.length - self.sent).unwrap_or(CHUNK);
         let chunk = self.ordinary.slice(..left.min(CHUNK));

@@ -98,7 +98,9 @@ impl Answers {
         let number = self.counters.upstream_requests.inc() + 1;
         let length = path.strip_prefix("/bodies/").map(str::parse);
         if let Some(Ok(length)) = length {
-            return Response::new(Either::Right(self.bodies.make(number, length)));
+            let body = self.bodies.make(number, length);
+            self.counters.upstream_body_bytes.inc_by(body.length());
+            return Response::new(Either::Right(body));
         }
         let mut response = Response::new(Either::Left(Full::new(self.message.clone())));
         let kind = HeaderValue::from_static("application/json");

@@ -31,8 +31,8 @@ const RECORDED: &[Recorded] = &[
     ("limits.md", "bench", &["processor_limits", "--", "counters"], None),
     ("throttling.md", "bench", &["processor_limits", "--", "throttling"], None),
     ("noisy-neighbour.md", "bench", &["noisy_neighbour", "--", "8"], Some(7)),
-    ("blocking-strategies.md", "chapter8", &["strategies"], None),
-    ("blocking-keeping.md", "chapter8", &["keeping"], Some(8)),
+    ("blocking-strategies.md", "chapter8", &["blocking", "--", "strategies"], None),
+    ("blocking-keeping.md", "chapter8", &["blocking", "--", "keeping"], None),
 ];
 
 /// Runs each example, or the one that `file` is made by, and keeps what it printed.
