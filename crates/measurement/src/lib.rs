@@ -16,3 +16,4 @@ pub mod profile;
 pub mod record;
 pub mod reference;
 pub mod regions;
+pub mod traffic;
