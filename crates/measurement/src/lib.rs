@@ -5,6 +5,7 @@ pub mod attempt;
 pub mod chapter_file;
 mod checked;
 pub mod claim;
+pub mod comparison;
 pub mod environment;
 pub mod figures;
 pub mod instructions;
