@@ -15,7 +15,7 @@ use measurement::figures;
 use serde::Serialize;
 
 /// After how many rounds is looked.
-pub const LOOKS: [usize; 6] = [5, 7, 10, 14, 20, 28];
+pub const LOOKS: [usize; 6] = [3, 5, 8, 12, 18, 28];
 
 /// What is asked of a change.
 #[derive(Debug, Clone, Copy, PartialEq)]

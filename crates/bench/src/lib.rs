@@ -2,6 +2,8 @@
 //! asks for, and the profiles that they give meanwhile.
 
 pub mod agreement;
+pub mod answers;
+pub mod comparison;
 pub mod counters;
 pub mod drivers;
 pub mod environment;
