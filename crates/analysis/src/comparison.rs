@@ -142,6 +142,10 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
         is_good,
         reason,
     };
+    if rounds.len() < 2 {
+        let reason = "too few rounds: give it more time, with --at-most.".to_owned();
+        return verdict(Word::Inconclusive, false, reason);
+    }
     let Some(estimate) = Estimate::of(metric, rounds) else {
         let reason = format!(
             "{} was not measured in every round, so no ratio can be formed; load longer, or let \

@@ -14,6 +14,7 @@ use measurement::comparison::{
 };
 use measurement::figures;
 use measurement::load::Arrivals;
+use measurement::outcome::GeneratorFacts;
 use measurement::traffic::Traffic;
 
 use crate::answers::{AnswerError, Asked, Learnt, learn};
@@ -202,6 +203,8 @@ struct Spoilt {
     /// Largest share of its CPU time that the generator used.
     generator_cpu: Option<f64>,
     is_generator_bound: bool,
+    /// A slice ended before its first answer.
+    is_silent: bool,
     is_unsettled: bool,
 }
 
@@ -216,7 +219,7 @@ impl Comparison<'_> {
         let (mut traffic, mut notes) = self.prepare()?;
         let mut rounds: Vec<Round> = Vec::new();
         let mut spoilt: Vec<Spoilt> = Vec::new();
-        let (mut looks, mut shed, mut bound) = (0, 0, 0);
+        let (mut looks, mut shed, mut bound, mut silent) = (0, 0, 0, 0);
         let mut verdict = None;
         for number in 0_u32.. {
             (self.observer)(Event::Begins(&format!(
@@ -227,10 +230,14 @@ impl Comparison<'_> {
             traffic.seed = u64::from(number);
             let (round, fault) = self.round(number, &mut servers, &traffic)?;
             drop(servers);
-            let what = if fault.is_generator_bound {
+            let is_late = began.elapsed() > self.at_most;
+            let what = if fault.is_silent {
+                silent += 1;
+                "not counted: a slice had no answer"
+            } else if fault.is_generator_bound {
                 bound += 1;
                 "not counted: the generator was the limit"
-            } else if fault.foreign > DISTURBED && shed * 2 <= rounds.len() {
+            } else if fault.foreign > DISTURBED && shed * 2 <= rounds.len() && !is_late {
                 shed += 1;
                 "not counted: other programs used the CPU"
             } else {
@@ -239,11 +246,19 @@ impl Comparison<'_> {
             };
             self.tell(number, &round, what);
             spoilt.push(fault);
-            if bound >= 2 && bound * 2 > number + 1 {
+            if bound * 2 > number + 1 && (bound >= 2 || is_late) {
                 verdict = Some(generator_bound(&spoilt));
                 break;
             }
-            let is_over = began.elapsed() > self.at_most || rounds.len() == LOOKS[LOOKS.len() - 1];
+            if silent >= 3 && silent * 2 > number + 1 {
+                return Err(ComparisonError::Invalid(format!(
+                    "in {silent} of {} rounds a server gave no answer for a whole slice of {} s; \
+                     take longer slices with --seconds, or more users.",
+                    number + 1,
+                    figures::ratio(traffic.duration.as_secs_f64())
+                )));
+            }
+            let is_over = is_late || rounds.len() == LOOKS[LOOKS.len() - 1];
             let is_look = LOOKS.contains(&rounds.len()) && what == "counted";
             if is_look || is_over {
                 looks += 1;
@@ -342,28 +357,33 @@ impl Comparison<'_> {
             needed = needed.max(Duration::from_secs_f64(seconds));
         }
         let is_of_users = !self.deciding.key.starts_with("bystander");
-        if let Some(quantile) = self.deciding.quantile().filter(|_| is_of_users) {
-            (self.observer)(Event::Begins("how long a slice must be"));
-            for index in [BASE, CHANGE] {
-                let probe = Traffic {
-                    bystander: None,
-                    ..traffic.clone()
-                };
+        let quantile = self.deciding.quantile().filter(|_| is_of_users);
+        (self.observer)(Event::Begins("how long a slice must be"));
+        for index in [BASE, CHANGE] {
+            let mut probe = Traffic {
+                bystander: None,
+                ..traffic.clone()
+            };
+            loop {
                 let outcome = self.load(servers, index, &probe)?;
                 settle(&servers[index]);
-                let mine = |(route, _): &(usize, _)| {
-                    let key = |percentile| route_key(percentile, &traffic.routes[*route].name);
-                    PERCENTILES
-                        .iter()
-                        .any(|(_, name)| key(name) == self.deciding.key)
-                };
-                let mut routes = outcome.users.routes.iter().enumerate();
-                let answers = routes
-                    .find(mine)
-                    .map_or(outcome.users.completed, |(_, route)| route.latency.count());
-                let rate = answers as f64 / outcome.seconds;
-                let seconds = answers_for(quantile) / (rate.max(1e-3) * slices);
-                needed = needed.max(Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST_SLICE));
+                let answers = self.answers(&outcome, traffic) as f64;
+                if answers > 0.0 {
+                    // Without a percentile to decide, the median is what a slice must hold.
+                    let wanted = answers_for(quantile.unwrap_or(0.5));
+                    let seconds = wanted / (answers / outcome.seconds * slices);
+                    let seconds = Duration::try_from_secs_f64(seconds);
+                    needed = needed.max(seconds.unwrap_or(Duration::MAX));
+                    break;
+                }
+                if probe.duration >= LONGEST_SLICE {
+                    return Err(ComparisonError::Invalid(format!(
+                        "under load the {} answered nothing in {} s.",
+                        NAMES[index],
+                        figures::count(outcome.seconds)
+                    )));
+                }
+                probe.duration = (probe.duration * 4).min(LONGEST_SLICE);
             }
         }
         if needed > LONGEST_SLICE {
@@ -376,12 +396,26 @@ impl Comparison<'_> {
             needed = LONGEST_SLICE;
         } else if needed > traffic.duration {
             notes.push(format!(
-                "slices last {} s, which is what the percentiles take.",
+                "slices last {} s, for a latency takes so many answers.",
                 figures::ratio(needed.as_secs_f64())
             ));
         }
         traffic.duration = needed;
         Ok(())
+    }
+
+    /// How many answers of a load the deciding metric is about.
+    fn answers(&self, outcome: &TrafficOutcome, traffic: &Traffic) -> u64 {
+        let is_its_own = |route: usize| {
+            let name = &traffic.routes[route].name;
+            PERCENTILES
+                .iter()
+                .any(|(_, key)| route_key(key, name) == self.deciding.key)
+        };
+        let mut routes = outcome.users.routes.iter().enumerate();
+        routes
+            .find(|(route, _)| is_its_own(*route))
+            .map_or(outcome.users.completed, |(_, seen)| seen.latency.count())
     }
 
     fn load(
@@ -452,7 +486,7 @@ impl Comparison<'_> {
             if let Some((foreign, now)) = before.zip(self.busy(servers)) {
                 let used = (now.all - foreign.all) - (now.own - foreign.own);
                 let wall = (now.at - foreign.at).as_secs_f64() * self.placement.server.len() as f64;
-                spoilt.foreign = spoilt.foreign.max(used / wall);
+                spoilt.foreign = spoilt.foreign.max((used / wall).min(1.0));
             }
             let generator = &outcome.generator;
             spoilt.generator_cpu = most(
@@ -462,6 +496,7 @@ impl Comparison<'_> {
             );
             spoilt.is_generator_bound |= generator.is_bound();
             spoilt.is_unsettled |= !is_settled;
+            spoilt.is_silent |= outcome.users.completed == 0;
             seen[index].add(outcome, cpu_s);
         }
         let mut figures = Vec::new();
@@ -520,7 +555,8 @@ impl Comparison<'_> {
         if let Some(bystander) = &seen.bystander {
             told(bystander, &|key| format!("bystander_{key}"));
         }
-        if let Some(cpu_s) = seen.cpu_s {
+        // The system counts in hundredths of a second: less than ten of them are no figure.
+        if let Some(cpu_s) = seen.cpu_s.filter(|cpu_s| *cpu_s >= 0.1) {
             figures.insert(CPU_MS.to_owned(), cpu_s * 1e3 / seen.right.max(1) as f64);
         }
         if let Instance::Command(server) = server
@@ -705,10 +741,16 @@ fn generator_bound(spoilt: &[Spoilt]) -> Verdict {
         word: Word::Invalid,
         is_good: false,
         reason: format!(
-            "generator-bound: the generator used {} of its CPU time, so the figures describe \
-             it and not the service; ask for fewer users or some think time, and compare a \
+            "generator-bound: the generator used {}, so the figures describe it and not the service; ask for fewer users or some think time, and compare a \
              latency or {CPU_MS}.",
-            share.map_or_else(|| "all".to_owned(), figures::percent)
+            match share {
+                Some(share) if share < GeneratorFacts::BOUND => format!(
+                    "all of its CPU time that other programs left it, {}",
+                    figures::percent(share)
+                ),
+                Some(share) => format!("{} of its CPU time", figures::percent(share)),
+                None => "all of its CPU time".to_owned(),
+            }
         ),
     }
 }
@@ -746,13 +788,11 @@ fn fault(group: &GroupOutcome) -> Option<String> {
             group.first_wrong_answer.as_deref().unwrap_or_default()
         ));
     }
-    if let Some((cause, count)) = group.errors.iter().max_by_key(|(_, count)| **count) {
-        return Some(format!(
-            "failed {} with `{cause}`; find out why, or ask for less.",
-            figures::things(*count, "request")
-        ));
-    }
-    (group.completed == 0).then(|| "answered nothing; load it for longer.".to_owned())
+    let (cause, count) = group.errors.iter().max_by_key(|(_, count)| **count)?;
+    Some(format!(
+        "failed {} with `{cause}`; find out why, or ask for less.",
+        figures::things(*count, "request")
+    ))
 }
 
 fn most(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -166,6 +166,9 @@ impl Comparison {
     /// For a terminal: the verdict, the table, and the notes.
     pub fn text(&self) -> String {
         let table = self.table();
+        if table.rows.is_empty() {
+            return format!("{}: {}\n", self.verdict, self.sentence);
+        }
         let width = |column: usize| {
             let cells = table.rows.iter().map(|row| row[column].chars().count());
             cells
@@ -201,12 +204,16 @@ impl Comparison {
     /// For a pull request.
     pub fn markdown(&self) -> String {
         let mut text = format!(
-            "### {}: {} against {}\n\n{}\n\n{}\n",
+            "### {}: {} against {}\n\n{}\n\n{}",
             sentence_case(&self.verdict.to_string()),
             named(&self.change),
             named(&self.base),
             self.sentence,
-            self.table().markdown()
+            if self.metrics.is_empty() {
+                String::new()
+            } else {
+                self.table().markdown() + "\n"
+            }
         );
         for note in &self.notes {
             let _ = writeln!(text, "- {note}");
@@ -261,7 +268,7 @@ impl Comparison {
                         p.provenance { (page.load) " " (page.environment.in_a_line()) "." }
                     }
                     main {
-                        section aria-labelledby="metrics" {
+                        @if !self.metrics.is_empty() { section aria-labelledby="metrics" {
                             h2 #metrics { "Measured" }
                             p {
                                 "Means of " (page.rounds.len()) " rounds. Times as good: larger is better for the "
@@ -272,7 +279,7 @@ impl Comparison {
                             @if !self.notes.is_empty() {
                                 ul { @for note in &self.notes { li { (note) } } }
                             }
-                        }
+                        } }
                         @if !plots.is_empty() {
                             section aria-labelledby="plots" {
                                 h2 #plots { "Every round" }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::guard::GUARD;
 use super::processes;
-use super::stderr_tail::StderrTail;
+use super::stderr_tail::{StderrTail, panics_in};
 use loadgen::cpus;
 use loadgen::interrupt::Interrupt;
 use measurement::load::Exchange;
@@ -17,7 +17,7 @@ const LINES_TOLD: usize = 6;
 /// How often a server that starts is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a guard may take to end what it guards; it kills long before.
-const TIME_TO_END: Duration = Duration::from_secs(10);
+const TIME_TO_END: Duration = Duration::from_secs(20);
 
 /// A command, and where it runs.
 #[derive(Debug, Clone)]
@@ -119,6 +119,8 @@ impl Guarded {
         guard
             .current_dir(folder)
             .envs(variables.iter().map(|(name, value)| (name, value)))
+            // A backtrace would push what a panic says out of what is kept.
+            .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -168,7 +170,11 @@ impl Guarded {
                 .collect();
             lines[lines.len().saturating_sub(LINES_TOLD)..].join(" | ")
         };
-        let errors = last(&self.errors.text());
+        let errors = self.errors.text();
+        if let Some(panic) = panics_in(&errors).pop() {
+            return format!("panicked at {panic}");
+        }
+        let errors = last(&errors);
         if errors.is_empty() {
             last(&self.output.text())
         } else {
@@ -183,6 +189,9 @@ impl Drop for Guarded {
         let deadline = Instant::now() + TIME_TO_END;
         while matches!(self.guard.try_wait(), Ok(None)) {
             if Instant::now() > deadline || cfg!(not(unix)) {
+                // The guard hangs: what it would have ended must end before it.
+                #[cfg(unix)]
+                processes::kill_below(self.guard.id());
                 let _ = self.guard.kill();
                 let _ = self.guard.wait();
                 return;

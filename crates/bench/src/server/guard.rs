@@ -102,20 +102,23 @@ mod unix {
         }
     }
 
-    /// Asks everything that the command started to end, and then does not ask.
+    /// Asks everything that the command started to end, and then does not ask. Something that was
+    /// just being started may be seen only at the second look, so there are two without a find.
     fn end_all(child: &mut Child) {
         let asked = Instant::now();
+        let mut was_empty = false;
         for signal in [Signal::TERM, Signal::KILL] {
             while signal == Signal::KILL || asked.elapsed() < TIME_TO_END {
                 let is_over = !matches!(child.try_wait(), Ok(None));
                 let left = descendants(child, is_over);
-                if left.is_empty() || asked.elapsed() > 2 * TIME_TO_END {
+                if left.is_empty() && was_empty || asked.elapsed() > 4 * TIME_TO_END {
                     return;
                 }
+                was_empty = left.is_empty();
                 for pid in left {
                     let _ = kill_process(pid, signal);
                 }
-                std::thread::sleep(LOOK);
+                std::thread::sleep(LOOK / 5);
             }
         }
     }

@@ -8,6 +8,8 @@ use std::fs;
 pub(crate) struct Process {
     pub(crate) id: u32,
     parent: u32,
+    /// Whether it has ended and was not waited for: its children may still be alive.
+    is_over: bool,
     /// Scheduler ticks of CPU time, those of its ended children included.
     ticks: u64,
 }
@@ -43,10 +45,10 @@ pub(crate) fn below(ancestor: u32) -> Option<Vec<Process>> {
         found.extend(more);
         next += 1;
     }
+    found.retain(|one| !one.is_over);
     Some(found)
 }
 
-/// `None` for one that has ended and was not waited for.
 fn process_in(id: u32, stat: &str) -> Option<Process> {
     // The name in parentheses may hold anything; the fields begin after it.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
@@ -54,11 +56,23 @@ fn process_in(id: u32, stat: &str) -> Option<Process> {
         .get(11..15)?
         .iter()
         .map(|field| field.parse::<u64>().ok());
-    (fields[0] != "Z").then_some(Process {
+    Some(Process {
         id,
+        is_over: matches!(fields[0], "Z" | "X"),
         parent: fields.get(1)?.parse().ok()?,
         ticks: ticks.sum::<Option<u64>>()?,
     })
+}
+
+/// Kills everything that `ancestor` started, without asking.
+#[cfg(unix)]
+pub(crate) fn kill_below(ancestor: u32) {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    for one in below(ancestor).unwrap_or_default() {
+        let pid = i32::try_from(one.id).ok().and_then(Pid::from_raw);
+        let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
+    }
 }
 
 /// CPU seconds that they have used.
@@ -108,7 +122,8 @@ mod tests {
         let stat = "7 (a) b (c) S 3 7 7 0 -1 4194560 1 2 3 4 50 20 5 1 20 0 3 0 100";
         let process = process_in(7, stat).unwrap();
         assert_eq!((process.parent, process.ticks), (3, 76));
-        assert!(process_in(7, &stat.replace(" S ", " Z ")).is_none());
+        assert!(!process.is_over);
+        assert!(process_in(7, &stat.replace(" S ", " Z ")).unwrap().is_over);
         assert!(process_in(7, "7 (a) S 3").is_none());
     }
 
