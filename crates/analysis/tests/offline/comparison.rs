@@ -177,7 +177,7 @@ fn equal_builds_are_told_apart_at_most_twice_in_a_hundred() {
                 count(Word::NoDifference),
                 count(Word::Inconclusive)
             );
-            assert!(wrong <= 20, "{wrong} of 1000 at {spread}, {margin}");
+            assert!(wrong <= 10, "{wrong} of 1000 at {spread}, {margin}");
             assert!(count(Word::Invalid) <= 20);
         }
     }
@@ -210,4 +210,5 @@ fn differences_are_found_as_often_as_the_page_says() {
     assert!(found(0.3, 0.04) >= 990);
     assert!(found(0.1, 0.04) >= 990);
     assert!(found(0.05, 0.02) >= 990);
+    assert!(found(0.05, 0.04) >= 700);
 }

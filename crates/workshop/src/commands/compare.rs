@@ -11,6 +11,7 @@ use bench::answers::AnswerError;
 use bench::comparison::{self, Compared, ComparisonError, Event};
 use bench::environment;
 use bench::placement::Placement;
+use loadgen::GeneratorError;
 use loadgen::interrupt::Interrupt;
 use measurement::comparison::{Metric, P50, REQUESTS_PER_SECOND};
 use measurement::figures;
@@ -272,6 +273,11 @@ fn explained(error: ComparisonError, interrupt: &Interrupt) -> CliError {
         return CliError::interrupted();
     }
     match error {
+        // The generator's own words are about chapters.
+        ComparisonError::Generator(GeneratorError::Unreachable { target, reason }) => {
+            let sentence = format!("the server at {target} takes no connections: {reason}");
+            CliError::new(Exit::Invalid, sentence)
+        }
         ComparisonError::Answer(AnswerError::Status { .. } | AnswerError::Unexpected { .. })
         | ComparisonError::NoCounter { .. } => CliError::usage(error),
         other => CliError::new(Exit::Invalid, other),

@@ -585,3 +585,44 @@ fn a_load_on_a_url_is_told_and_written_down() {
         told(&said, 2, &[sentence]);
     }
 }
+
+/// The lines `$ cargo workshop …` of the book's page, with what they need in place of the shop.
+#[test]
+fn the_commands_of_the_books_page_run() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/own/compare.md");
+    let page = fs::read_to_string(page).unwrap();
+    let lines: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ cargo workshop "))
+        .collect();
+    assert!(lines.len() >= 4, "{lines:?}");
+    let project = Project::new();
+    project.git(&["init", "--quiet", "--initial-branch=main"]);
+    project.git(&["commit", "--quiet", "--allow-empty", "-m", "a shop"]);
+    let running = Running::start("--delay-ms 4");
+    let pids = project.path("pids").display().to_string();
+    let shop = format!("{} --delay-ms 20 --pids {pids}", service().display());
+    for line in lines {
+        let is_load = line.starts_with("load ");
+        let short = if is_load {
+            "--seconds 0.2 --warm-up 0"
+        } else {
+            "--seconds 0.1 --warm-up 0 --at-most 1"
+        };
+        let line = line
+            .replace("./target/release/shop", &shop)
+            .replace("cargo build --release", "true")
+            .replace("http://127.0.0.1:8080", &running.1);
+        let said = Said::of(
+            Command::new("sh")
+                .args(["-c", &format!("\"$0\" {line} {short}")])
+                .arg(env!("CARGO_BIN_EXE_cargo-workshop"))
+                .current_dir(project.folder.path()),
+        );
+        // Whatever a busy machine makes of it, it is no wrong usage and no server that fails.
+        assert!(matches!(said.code, Some(0 | 1 | 3)), "{line}: {said:?}");
+        let is_told = said.out.contains("report: ") || said.out.contains("requests/s");
+        assert!(is_told, "{line}: {said:?}");
+    }
+    assert!(project.left().is_empty());
+}

@@ -31,6 +31,7 @@ fn main() {
             "--answer" => service.answer = value(),
             "--delay-ms" => service.delay = Duration::from_millis(value().parse().expect("ms")),
             "--changing" => service.is_changing = true,
+            "--fixed" => {}
             "--dies-after" => service.dies_after = value().parse().expect("a number"),
             // Who ran, so that a test can see whether anybody still does.
             "--pids" => {
@@ -71,7 +72,7 @@ fn serve(mut stream: TcpStream, service: &Service) {
             "/none" => ("404 Not Found", "no such page".to_owned()),
             "/metrics" => (
                 "200 OK",
-                format!("served_total{{a=\"b\"}} {number}\nkind 3\n"),
+                format!("served_total{{a=\"b\"}} {number}\ndb_connections_idle_in_use 3\n"),
             ),
             _ if service.is_changing => ("200 OK", format!("{number}")),
             _ => ("200 OK", service.answer.clone()),
