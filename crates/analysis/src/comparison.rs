@@ -6,7 +6,7 @@
 //! what differs from one start of the same program to the next is part of the noise.
 //!
 //! Rounds are looked at several times, and the comparison ends at the first look that decides it.
-//! Each look takes Student's interval with one chance in 300 of missing the truth. There are six
+//! Each look takes Student's interval, of a trimmed mean where there are rounds enough, with one chance in 300 of missing the truth. There are six
 //! looks at most, so that all of them together miss it at most twice in a hundred comparisons
 //! (Bonferroni); the tests simulate how often they do.
 
@@ -62,7 +62,7 @@ impl std::fmt::Display for Word {
 /// One metric of both builds. Ratios are larger when the change is better.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Geometric mean over the rounds.
+    /// Geometric mean over the rounds, without the outer ones where there are many.
     pub base: f64,
     /// The same of the change.
     pub change: f64,
@@ -109,11 +109,11 @@ impl Estimate {
         let equals: Vec<f64> = equals.collect();
         let exp = |(low, high): (f64, f64)| (low.exp(), high.exp());
         Some(Self {
-            base: mean(&bases).exp(),
-            change: mean(&change).exp(),
-            ratio: mean(&gains).exp(),
+            base: centre(&bases).exp(),
+            change: centre(&change).exp(),
+            ratio: centre(&gains).exp(),
             interval: interval(&gains).map(exp),
-            noise_floor: mean(&equals).abs().exp() - 1.0,
+            noise_floor: centre(&equals).abs().exp() - 1.0,
             equal_interval: interval(&equals).map(exp),
         })
     }
@@ -250,13 +250,41 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Student's interval of the mean for one look.
+/// From so many rounds on, the outer fifths are trimmed: a round in which the machine did something
+/// else for a while would widen the interval for all.
+const TRIMMED_FROM: usize = 8;
+
+/// How many values are trimmed at each end. It hangs on their number alone.
+fn trimmed(count: usize) -> usize {
+    if count < TRIMMED_FROM { 0 } else { count / 5 }
+}
+
+/// The mean without the outer values, in the middle of [`interval`].
+fn centre(values: &[f64]) -> f64 {
+    let cut = trimmed(values.len());
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    mean(&sorted[cut..sorted.len() - cut])
+}
+
+/// Student's interval of that mean for one look, by the spread of the values with the outer ones
+/// drawn in: K. K. Yuen, "The Two-Sample Trimmed t for Unequal Population Variances", Biometrika
+/// 61(1), 1974, for one sample.
 fn interval(values: &[f64]) -> Option<(f64, f64)> {
-    let freedom = values.len().checked_sub(1).filter(|freedom| *freedom > 0)?;
-    let centre = mean(values);
-    let squares = values.iter().map(|value| (value - centre).powi(2));
-    let deviation = (squares.sum::<f64>() / freedom as f64).sqrt();
-    let half = STUDENT[freedom.min(STUDENT.len() - 1)] * deviation / (values.len() as f64).sqrt();
+    let cut = trimmed(values.len());
+    let kept = values.len() - 2 * cut;
+    let freedom = kept.checked_sub(1).filter(|freedom| *freedom > 0)?;
+    let mut drawn_in = values.to_vec();
+    drawn_in.sort_unstable_by(f64::total_cmp);
+    let (low, high) = (drawn_in[cut], drawn_in[values.len() - 1 - cut]);
+    for value in &mut drawn_in {
+        *value = value.clamp(low, high);
+    }
+    let middle = mean(&drawn_in);
+    let squares: f64 = drawn_in.iter().map(|value| (value - middle).powi(2)).sum();
+    let error = (squares / (kept as f64 * freedom as f64)).sqrt();
+    let half = STUDENT[freedom.min(STUDENT.len() - 1)] * error;
+    let centre = centre(values);
     Some((centre - half, centre + half))
 }
 

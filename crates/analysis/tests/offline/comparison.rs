@@ -110,6 +110,8 @@ fn a_difference_no_larger_than_that_of_equal_servers_is_none() {
 struct Machine {
     random: Pcg64,
     spread: f64,
+    /// Whether a neighbour only ever slows a server down.
+    is_lopsided: bool,
 }
 
 impl Machine {
@@ -120,8 +122,15 @@ impl Machine {
     fn noise(&mut self) -> f64 {
         // Twelve uniform numbers make a normal one, near enough.
         let normal: f64 = (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0;
-        let scale = if self.uniform() < 0.1 { 4.0 } else { 1.0 };
-        (normal * scale * self.spread).exp()
+        let is_disturbed = self.uniform() < 0.1;
+        let scale = if is_disturbed { 4.0 } else { 1.0 };
+        let noise = normal * scale * self.spread;
+        let noise = if is_disturbed && self.is_lopsided {
+            -noise.abs()
+        } else {
+            noise
+        };
+        noise.exp()
     }
 
     /// A whole comparison, looked at as the command does.
@@ -148,9 +157,19 @@ impl Machine {
 
 /// How many of a thousand comparisons end with each word, and after how many rounds on average.
 fn thousand(ratio: f64, spread: f64, goal: Goal) -> (impl Fn(Word) -> usize, f64) {
+    thousand_on(false, ratio, spread, goal)
+}
+
+fn thousand_on(
+    is_lopsided: bool,
+    ratio: f64,
+    spread: f64,
+    goal: Goal,
+) -> (impl Fn(Word) -> usize, f64) {
     let mut machine = Machine {
         random: Pcg64::new(7, 11),
         spread,
+        is_lopsided,
     };
     let ended: Vec<_> = (0..1000).map(|_| machine.compare(ratio, goal)).collect();
     let rounds = ended.iter().map(|(_, rounds)| *rounds as f64).sum::<f64>() / 1000.0;
@@ -167,8 +186,9 @@ fn thousand(ratio: f64, spread: f64, goal: Goal) -> (impl Fn(Word) -> usize, f64
 fn equal_builds_are_told_apart_at_most_twice_in_a_hundred() {
     for spread in [0.005, 0.01, 0.02, 0.04, 0.1] {
         // Without a margin everything that is not 1 counts: the worst case.
-        for margin in [0.0, 0.05] {
-            let (count, rounds) = thousand(1.0, spread, Goal::Difference { margin });
+        for (margin, is_lopsided) in [(0.0, false), (0.05, false), (0.0, true), (0.05, true)] {
+            let goal = Goal::Difference { margin };
+            let (count, rounds) = thousand_on(is_lopsided, 1.0, spread, goal);
             let wrong = count(Word::Faster) + count(Word::Slower);
             println!(
                 "spread {spread}, margin {margin}: {wrong} wrong of 1000, {} invalid, {} no \
@@ -177,7 +197,7 @@ fn equal_builds_are_told_apart_at_most_twice_in_a_hundred() {
                 count(Word::NoDifference),
                 count(Word::Inconclusive)
             );
-            assert!(wrong <= 10, "{wrong} of 1000 at {spread}, {margin}");
+            assert!(wrong <= 20, "{wrong} of 1000 at {spread}, {margin}");
             assert!(count(Word::Invalid) <= 20);
         }
     }
@@ -210,5 +230,5 @@ fn differences_are_found_as_often_as_the_page_says() {
     assert!(found(0.3, 0.04) >= 990);
     assert!(found(0.1, 0.04) >= 990);
     assert!(found(0.05, 0.02) >= 990);
-    assert!(found(0.05, 0.04) >= 700);
+    assert!(found(0.05, 0.04) >= 800);
 }
