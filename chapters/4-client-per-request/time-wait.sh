@@ -23,7 +23,7 @@ sleep 1
 for round in $(seq "$rounds"); do
     echo "round $round:"
     # Failed requests are what this is about: they must not end the script.
-    target/debug/workshop load 4 --host http://127.0.0.1:8080 --users 50 --think 0 --seconds 5 || true
+    target/debug/cargo-workshop load 4 --host http://127.0.0.1:8080 --users 50 --think 0 --seconds 5 || true
     curl -s http://127.0.0.1:6060/metrics | grep '^upstream_ports_in_time_wait' || true
     curl -s -o /dev/null -w 'one more request: status %{http_code}\n' http://127.0.0.1:8080/io
 done

@@ -3,6 +3,7 @@
 
 pub mod agreement;
 pub mod baseline;
+pub mod comparison;
 pub mod finding;
 pub mod folded;
 pub mod grade;

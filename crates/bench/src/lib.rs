@@ -2,6 +2,8 @@
 //! asks for, and the profiles that they give meanwhile.
 
 pub mod agreement;
+pub mod answers;
+pub mod comparison;
 pub mod contract;
 pub mod counters;
 pub mod drivers;

@@ -1,6 +1,9 @@
 //! A chapter's server as a child process: started, asked, and never left behind.
 
 mod ask;
+pub mod command;
+pub mod guard;
+pub(crate) mod processes;
 mod stderr_tail;
 
 use std::io::{BufRead, BufReader, Read};

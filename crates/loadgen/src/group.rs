@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::slice;
 use std::time::Duration;
 
 use super::error::GeneratorError;
@@ -9,8 +10,9 @@ use super::record::Record;
 use super::request;
 use super::schedule::Schedule;
 use super::shared::Shared;
-use super::user::{self, Ask, Script};
-use measurement::load::{Arrivals, Bystander, Exchange};
+use super::user::{self, Ask, Asked, Script};
+use measurement::load::Arrivals;
+use measurement::traffic::{Paced, Route};
 
 /// Connections over which a bystander is sent: so many may be overdue at once without delaying the
 /// next, and beyond them latency still counts from the scheduled moment.
@@ -36,13 +38,8 @@ impl Group {
                 (Some(schedule(shared, index, per_second)), Duration::ZERO)
             }
         };
-        let mut script = script(shared, &load.exchange, schedule.is_some())?;
-        script.write = load
-            .writes
-            .as_ref()
-            .map(|writes| (ask(shared, &writes.exchange), writes.share));
         Ok(Self {
-            script: Rc::new(script),
+            script: Rc::new(script(shared, &load.routes, schedule.is_some())?),
             schedule,
             users: load.users,
             think,
@@ -53,10 +50,10 @@ impl Group {
     pub(super) fn of_bystander(
         shared: &Shared<'_>,
         index: usize,
-        bystander: &Bystander,
+        bystander: &Paced,
     ) -> Result<Self, GeneratorError> {
         Ok(Self {
-            script: Rc::new(script(shared, &bystander.exchange, true)?),
+            script: Rc::new(script(shared, slice::from_ref(&bystander.route), true)?),
             schedule: Some(schedule(shared, index, bystander.per_second)),
             users: BYSTANDER_USERS,
             think: Duration::ZERO,
@@ -120,27 +117,43 @@ impl Seen {
 
 fn script(
     shared: &Shared<'_>,
-    exchange: &Exchange,
+    routes: &[Route],
     open_loop: bool,
 ) -> Result<Script, GeneratorError> {
     let load = shared.load;
     let timeline = shared.timeline;
-    let record = Record::new(timeline.record_from, timeline.end, load.time_out, open_loop)
-        .map_err(|error| GeneratorError::Thread(error.to_string()))?;
+    let record = Record::new(
+        timeline.record_from,
+        timeline.end,
+        load.time_out,
+        open_loop,
+        routes.len(),
+    )
+    .map_err(|error| GeneratorError::Thread(error.to_string()))?;
+    let weights: f64 = routes.iter().map(|route| route.weight).sum();
     Ok(Script {
         target: shared.target,
-        ask: ask(shared, exchange),
-        write: None,
+        routes: routes
+            .iter()
+            .map(|route| asked(shared, route, weights))
+            .collect(),
+        seed: load.seed,
         keep_alive: load.keep_alive,
         time_out: load.time_out,
         record: RefCell::new(record),
     })
 }
 
-fn ask(shared: &Shared<'_>, exchange: &Exchange) -> Ask {
-    Ask {
-        request: request::bytes(shared.target, exchange, shared.load.keep_alive),
-        answer: exchange.answer.clone().into_bytes(),
+fn asked(shared: &Shared<'_>, route: &Route, weights: f64) -> Asked {
+    let requests = route.requests.iter();
+    Asked {
+        share: route.weight / weights,
+        asks: requests
+            .map(|request| Ask {
+                request: request::bytes(shared.target, request, shared.load.keep_alive),
+                expected: request.expected.clone(),
+            })
+            .collect(),
     }
 }
 

@@ -11,6 +11,7 @@
 
 mod alarm;
 mod answer;
+mod ask;
 mod connection;
 pub mod cpus;
 mod deadline;
@@ -18,6 +19,7 @@ mod error;
 mod failure;
 mod group;
 pub mod interrupt;
+mod outcome;
 mod rate;
 mod record;
 mod request;
@@ -33,10 +35,13 @@ use std::time::{Duration, Instant};
 
 use crate::cpus::allow_open_files;
 use crate::interrupt::Interrupt;
+pub use ask::ask;
 pub use error::GeneratorError;
 use group::Seen;
 use measurement::load::{Arrivals, Load};
-use measurement::outcome::{BystanderOutcome, GeneratorFacts, GeneratorKind, Outcome};
+use measurement::outcome::{GeneratorFacts, GeneratorKind, Outcome};
+use measurement::traffic::Traffic;
+pub use outcome::{GroupOutcome, Latencies, RouteLatencies, TrafficOutcome};
 pub use shared::Progress;
 use shared::{Shared, Timeline};
 use worker::Report;
@@ -67,8 +72,12 @@ impl<'s> Settings<'s> {
 /// come back in one wave, and never more than ten thousand a second, which would overrun the
 /// queue of connections that a server has not accepted yet.
 pub fn ramp(load: &Load) -> Duration {
-    let connecting = Duration::from_micros(100) * load.users;
-    match load.arrivals {
+    ramp_of(load.users, load.arrivals)
+}
+
+fn ramp_of(users: u32, arrivals: Arrivals) -> Duration {
+    let connecting = Duration::from_micros(100) * users;
+    match arrivals {
         Arrivals::Closed { think } => think.max(connecting),
         Arrivals::Open { .. } => connecting,
     }
@@ -84,6 +93,18 @@ pub fn run(
     load: &Load,
     settings: &Settings<'_>,
 ) -> Result<Outcome, GeneratorError> {
+    run_traffic(target, &load.into(), settings).map(Outcome::from)
+}
+
+/// As [`run`], for the load of any service.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_traffic(
+    target: SocketAddr,
+    load: &Traffic,
+    settings: &Settings<'_>,
+) -> Result<TrafficOutcome, GeneratorError> {
     check(load)?;
     // Beside the connections: the bystanders', standard streams, event queues, and some to spare.
     allow_open_files(u64::from(load.users) + 128)?;
@@ -93,7 +114,7 @@ pub fn run(
     let threads = settings.cpus.len().clamp(1, load.users as usize);
     // A moment for the threads to start, so that the first users are not late.
     let begin = Instant::now() + Duration::from_millis(10);
-    let all_here = begin + ramp(load);
+    let all_here = begin + ramp_of(load.users, load.arrivals);
     let record_from = all_here + load.warm_up;
     let shared = Shared {
         target,
@@ -109,17 +130,21 @@ pub fn run(
         abandoned: AtomicBool::new(false),
         completed: (0..threads).map(|_| AtomicU64::new(0)).collect(),
         failed: (0..threads).map(|_| AtomicU64::new(0)).collect(),
+        median: (0..threads).map(|_| AtomicU64::new(0)).collect(),
+        p99: (0..threads).map(|_| AtomicU64::new(0)).collect(),
     };
     let reports = run_threads(&shared, settings)?;
     outcome(load, reports)
 }
 
-fn check(load: &Load) -> Result<(), GeneratorError> {
-    let (writes, bystander) = (load.writes.as_ref(), load.bystander.as_ref());
-    let exchanges = [&load.exchange]
-        .into_iter()
-        .chain(writes.map(|writes| &writes.exchange))
-        .chain(bystander.map(|bystander| &bystander.exchange));
+fn check(load: &Traffic) -> Result<(), GeneratorError> {
+    let bystander = load.bystander.as_ref();
+    let routes = load
+        .routes
+        .iter()
+        .chain(bystander.map(|bystander| &bystander.route));
+    let mut requests = routes.clone().flat_map(|route| &route.requests);
+    let is_weight = |weight: f64| weight.is_finite() && weight >= 0.0;
     let own_rate = match load.arrivals {
         Arrivals::Open { per_second } => Some(per_second),
         Arrivals::Closed { .. } => None,
@@ -132,11 +157,19 @@ fn check(load: &Load) -> Result<(), GeneratorError> {
         (load.duration.is_zero(), "its duration is zero"),
         (load.time_out.is_zero(), "its time-out is zero"),
         (
-            exchanges.clone().any(|one| !one.path.starts_with('/')),
+            load.routes.is_empty() || routes.clone().any(|route| route.requests.is_empty()),
+            "it has no requests",
+        ),
+        (
+            routes.clone().any(|route| !is_weight(route.weight)),
+            "one of its weights is no number or below zero",
+        ),
+        (
+            requests.clone().any(|one| !one.path.starts_with('/')),
             "its path does not start with /",
         ),
         (
-            exchanges.clone().any(|one| one.method == "HEAD"),
+            requests.any(|one| one.method == "HEAD"),
             "HEAD has no body to check",
         ),
         (
@@ -193,7 +226,7 @@ fn run_threads(
     })
 }
 
-fn outcome(load: &Load, reports: Vec<Report>) -> Result<Outcome, GeneratorError> {
+fn outcome(load: &Traffic, reports: Vec<Report>) -> Result<TrafficOutcome, GeneratorError> {
     // A run is as bound as its busiest thread: the other threads cannot take over its users.
     let busiest = |share: fn(&Report) -> Option<f64>| {
         reports
@@ -209,9 +242,7 @@ fn outcome(load: &Load, reports: Vec<Report>) -> Result<Outcome, GeneratorError>
         .unzip();
     let all = merged(users).ok_or_else(|| GeneratorError::Thread("none was started".to_owned()))?;
     let seconds = load.duration.as_secs_f64();
-    let record = &all.record;
-    Ok(Outcome {
-        exit_code: None,
+    Ok(TrafficOutcome {
         generator: GeneratorFacts {
             name: GeneratorKind::Embedded,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -221,17 +252,9 @@ fn outcome(load: &Load, reports: Vec<Report>) -> Result<Outcome, GeneratorError>
             open_loop: matches!(load.arrivals, Arrivals::Open { .. }),
         },
         seconds,
-        completed: record.completions.count,
-        writes: record.writes,
-        requests_per_second: record.completions.per_second(seconds),
-        errors: record.errors(),
-        wrong_answers: record.wrong_answers,
-        unfinished: all.unfinished(),
-        latency: record.latency(),
-        service_latency: record.service_latency(),
-        per_second: record.per_second.clone(),
-        first_wrong_answer: record.first_wrong_answer.clone(),
-        bystander: merged(bystanders.into_iter().flatten()).map(|seen| bystander_outcome(&seen)),
+        users: GroupOutcome::of(all, seconds),
+        bystander: merged(bystanders.into_iter().flatten())
+            .map(|seen| GroupOutcome::of(seen, seconds)),
     })
 }
 
@@ -240,16 +263,4 @@ fn merged(parts: impl IntoIterator<Item = Seen>) -> Option<Seen> {
         all.merge(part);
         all
     })
-}
-
-fn bystander_outcome(seen: &Seen) -> BystanderOutcome {
-    let record = &seen.record;
-    BystanderOutcome {
-        completed: record.completions.count,
-        errors: record.errors(),
-        wrong_answers: record.wrong_answers,
-        unfinished: seen.unfinished(),
-        latency: record.latency(),
-        service_latency: record.service_latency().unwrap_or_default(),
-    }
 }

@@ -14,13 +14,11 @@ use measurement::outcome::Latency;
 pub(super) struct Record {
     start: Instant,
     end: Instant,
-    latency: Histogram<u64>,
-    /// Open loop only.
-    service: Option<Histogram<u64>>,
+    routes: Vec<RouteTimes>,
     pub(super) completions: Completions,
+    /// Right answers, those before and after the span included.
+    pub(super) right_in_all: u64,
     pub(super) per_second: Vec<u64>,
-    /// Right answers to writes, which are among the completions.
-    pub(super) writes: u64,
     failures: HashMap<Failure, u64>,
     pub(super) wrong_answers: u64,
     pub(super) first_wrong_answer: Option<String>,
@@ -28,13 +26,23 @@ pub(super) struct Record {
     pub(super) in_flight: u64,
 }
 
+/// Latencies of the right answers of one route.
+#[derive(Debug)]
+pub(super) struct RouteTimes {
+    pub(super) latency: Histogram<u64>,
+    /// Open loop only.
+    pub(super) service: Option<Histogram<u64>>,
+}
+
 impl Record {
-    /// For the span from `start` to `end`. Latencies have three significant digits from 1 us up.
+    /// For the span from `start` to `end`, of so many routes. Latencies have three significant
+    /// digits from 1 us up.
     pub(super) fn new(
         start: Instant,
         end: Instant,
         time_out: Duration,
         open_loop: bool,
+        routes: usize,
     ) -> Result<Self, CreationError> {
         // In an open loop a request can be overdue for as long as the whole load.
         let longest = (time_out + (end - start)).max(Duration::from_secs(120)) * 2;
@@ -44,11 +52,17 @@ impl Record {
         Ok(Self {
             start,
             end,
-            latency: histogram()?,
-            service: open_loop.then(histogram).transpose()?,
+            routes: (0..routes)
+                .map(|_| {
+                    Ok(RouteTimes {
+                        latency: histogram()?,
+                        service: open_loop.then(histogram).transpose()?,
+                    })
+                })
+                .collect::<Result<_, CreationError>>()?,
             completions: Completions::default(),
+            right_in_all: 0,
             per_second: vec![0; usize::try_from(seconds).unwrap_or(0)],
-            writes: 0,
             failures: HashMap::new(),
             wrong_answers: 0,
             first_wrong_answer: None,
@@ -56,19 +70,14 @@ impl Record {
         })
     }
 
-    /// A right answer now, wanted at `due` and asked for at `sent`.
-    pub(super) fn right(&mut self, due: Instant, sent: Instant) {
+    /// A right answer of `route` now, wanted at `due` and asked for at `sent`.
+    pub(super) fn right(&mut self, route: usize, due: Instant, sent: Instant) {
+        self.right_in_all += 1;
         let Some(now) = self.completed() else { return };
-        self.latency.saturating_record(nanoseconds(now - due));
-        if let Some(service) = &mut self.service {
+        let times = &mut self.routes[route];
+        times.latency.saturating_record(nanoseconds(now - due));
+        if let Some(service) = &mut times.service {
             service.saturating_record(nanoseconds(now - sent));
-        }
-    }
-
-    /// A right answer to a write: it counts as an answer, and its latency is not a reader's.
-    pub(super) fn right_write(&mut self) {
-        if self.completed().is_some() {
-            self.writes += 1;
         }
     }
 
@@ -92,7 +101,7 @@ impl Record {
         Some(now)
     }
 
-    /// An answer with status 200 and a body that is not the one expected.
+    /// An answer with the status and without the body that is expected.
     pub(super) fn wrong(&mut self, body: &[u8]) {
         self.wrong_answers += 1;
         self.first_wrong_answer
@@ -111,16 +120,18 @@ impl Record {
 
     /// Adds what another thread saw over the same span.
     pub(super) fn merge(&mut self, other: Self) {
-        // Both histograms have the same bounds, so that adding them cannot fail.
-        let _ = self.latency.add(&other.latency);
-        if let (Some(mine), Some(others)) = (&mut self.service, &other.service) {
-            let _ = mine.add(others);
+        for (mine, others) in self.routes.iter_mut().zip(&other.routes) {
+            // Both histograms have the same bounds, so that adding them cannot fail.
+            let _ = mine.latency.add(&others.latency);
+            if let (Some(mine), Some(others)) = (&mut mine.service, &others.service) {
+                let _ = mine.add(others);
+            }
         }
         self.completions.merge(&other.completions);
+        self.right_in_all += other.right_in_all;
         for (mine, others) in self.per_second.iter_mut().zip(other.per_second) {
             *mine += others;
         }
-        self.writes += other.writes;
         for (failure, count) in other.failures {
             *self.failures.entry(failure).or_default() += count;
         }
@@ -136,12 +147,17 @@ impl Record {
             .collect()
     }
 
-    pub(super) fn latency(&self) -> Latency {
-        summary(&self.latency)
+    /// Median and 99th percentile of all routes together so far, in nanoseconds.
+    pub(super) fn so_far(&self) -> Option<(u64, u64)> {
+        let mut all = self.routes.first()?.latency.clone();
+        for other in &self.routes[1..] {
+            let _ = all.add(&other.latency);
+        }
+        (!all.is_empty()).then(|| (all.value_at_quantile(0.5), all.value_at_quantile(0.99)))
     }
 
-    pub(super) fn service_latency(&self) -> Option<Latency> {
-        self.service.as_ref().map(summary)
+    pub(super) fn into_routes(self) -> Vec<RouteTimes> {
+        self.routes
     }
 }
 
@@ -151,7 +167,7 @@ const QUANTILES: [f64; 21] = [
     0.995, 0.999, 0.9999, 1.0,
 ];
 
-fn summary(histogram: &Histogram<u64>) -> Latency {
+pub(super) fn summary(histogram: &Histogram<u64>) -> Latency {
     if histogram.is_empty() {
         return Latency::default();
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use measurement::load::Load;
+use measurement::traffic::Traffic;
 
 use crate::interrupt::Interrupt;
 
@@ -19,6 +19,10 @@ pub struct Progress {
     pub completed: u64,
     /// Failed requests and wrong answers.
     pub failed: u64,
+    /// Median latency so far of the generator thread that sees the longest; zero before any.
+    pub median: Duration,
+    /// The same of the 99th percentile.
+    pub p99: Duration,
 }
 
 /// When the parts of a load begin and end; the same for every thread.
@@ -38,7 +42,7 @@ pub(super) struct Timeline {
 #[derive(Debug)]
 pub(super) struct Shared<'r> {
     pub(super) target: SocketAddr,
-    pub(super) load: &'r Load,
+    pub(super) load: &'r Traffic,
     pub(super) timeline: Timeline,
     pub(super) threads: usize,
     pub(super) interrupt: &'r Interrupt,
@@ -47,6 +51,9 @@ pub(super) struct Shared<'r> {
     /// For the progress display, a few times a second.
     pub(super) completed: Vec<AtomicU64>,
     pub(super) failed: Vec<AtomicU64>,
+    /// In nanoseconds.
+    pub(super) median: Vec<AtomicU64>,
+    pub(super) p99: Vec<AtomicU64>,
 }
 
 impl Shared<'_> {
@@ -58,11 +65,17 @@ impl Shared<'_> {
                 .map(|count| count.load(Ordering::Relaxed))
                 .sum()
         };
+        let longest = |times: &[AtomicU64]| {
+            let times = times.iter().map(|time| time.load(Ordering::Relaxed));
+            Duration::from_nanos(times.max().unwrap_or(0))
+        };
         Progress {
             elapsed: self.timeline.begin.elapsed(),
             total: self.timeline.end - self.timeline.begin,
             completed: sum(&self.completed),
             failed: sum(&self.failed),
+            median: longest(&self.median),
+            p99: longest(&self.p99),
         }
     }
 }

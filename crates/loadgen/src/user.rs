@@ -9,24 +9,41 @@ use super::deadline::Deadline;
 use super::failure::Failure;
 use super::record::Record;
 use super::schedule::Schedule;
+use measurement::traffic::Expected;
+use rand::Rng as _;
+use rand_pcg::Pcg32;
 
 /// What the users of one generator thread have in common.
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) target: SocketAddr,
-    pub(super) ask: Ask,
-    pub(super) write: Option<(Ask, f64)>,
+    /// At least one.
+    pub(super) routes: Vec<Asked>,
+    /// Draws among the values of a route.
+    pub(super) seed: u64,
     pub(super) keep_alive: bool,
     pub(super) time_out: Duration,
     pub(super) record: RefCell<Record>,
+}
+
+/// A route, as it is sent.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// Of all requests; the first route has what the others leave.
+    pub(super) share: f64,
+    /// At least one; users draw among them.
+    pub(super) asks: Vec<Ask>,
 }
 
 /// A request and the answer that is right.
 #[derive(Debug)]
 pub(super) struct Ask {
     pub(super) request: Vec<u8>,
-    pub(super) answer: Vec<u8>,
+    pub(super) expected: Expected,
 }
+
+/// Between the beginnings of two routes of one user, in multiples of the golden ratio.
+const APART: u32 = 1009;
 
 /// The golden ratio.
 const GOLDEN: f64 = 1.618_033_988_749_895;
@@ -39,8 +56,10 @@ struct User<'s> {
     script: &'s Script,
     connection: Connection,
     deadline: Deadline,
-    /// Rises by the share of writes with every request; a write is due when it passes 1.
-    writes_due: f64,
+    /// Of each route but the first: rises by its share with every request; one of the route is due
+    /// when it passes 1.
+    due: Vec<f64>,
+    random: Pcg32,
 }
 
 /// A user of the closed loop: think, ask, wait for the answer, and again.
@@ -78,7 +97,11 @@ impl<'s> User<'s> {
             deadline: Deadline::new(script.time_out),
             // Multiples of the golden ratio lie evenly: users who are neighbours in a queue do
             // not write together, and every round has the same writes.
-            writes_due: (f64::from(number) * GOLDEN).fract(),
+            due: (0_u32..)
+                .zip(&script.routes[1..])
+                .map(|(index, _)| (f64::from(number + index * APART) * GOLDEN).fract())
+                .collect(),
+            random: Pcg32::new(script.seed, u64::from(number)),
         };
         if script.keep_alive {
             let opened = user
@@ -96,18 +119,16 @@ impl<'s> User<'s> {
     /// One request and its answer, recorded.
     async fn ask(&mut self, due: Instant, sent: Instant) -> Result<(), Failure> {
         let script = self.script;
-        let write = script.write.as_ref().and_then(|(ask, share)| {
-            self.writes_due += share;
-            let is_due = self.writes_due >= 1.0;
-            self.writes_due -= f64::from(u8::from(is_due));
-            is_due.then_some(ask)
-        });
-        let ask = write.unwrap_or(&script.ask);
+        let route = self.next_route();
+        let ask = match &script.routes[route].asks[..] {
+            [one] => one,
+            asks => &asks[below(asks.len(), self.random.next_u32())],
+        };
         script.record.borrow_mut().in_flight += 1;
         let exchange = self.connection.exchange(&ask.request);
         let answered = self.deadline.for_answer(sent, exchange).await;
         let answered = answered.and_then(|answer| match answer.status {
-            200 => Ok(answer),
+            status if status == ask.expected.status => Ok(answer),
             status => Err(Failure::Status(status)),
         });
         let mut record = script.record.borrow_mut();
@@ -115,12 +136,9 @@ impl<'s> User<'s> {
         match answered {
             Ok(answer) => {
                 let body = self.connection.body(&answer);
-                if body != ask.answer {
-                    record.wrong(body);
-                } else if write.is_some() {
-                    record.right_write();
-                } else {
-                    record.right(due, sent);
+                match &ask.expected.body {
+                    Some(expected) if body != expected => record.wrong(body),
+                    _ => record.right(route, due, sent),
                 }
                 Ok(())
             }
@@ -130,4 +148,24 @@ impl<'s> User<'s> {
             }
         }
     }
+
+    /// Which route's turn it is. Where several are due at once, the later ones wait for the next
+    /// request.
+    fn next_route(&mut self) -> usize {
+        let others = &self.script.routes[1..];
+        for (due, route) in self.due.iter_mut().zip(others) {
+            *due += route.share;
+        }
+        let Some(index) = self.due.iter().position(|due| *due >= 1.0) else {
+            return 0;
+        };
+        self.due[index] -= 1.0;
+        index + 1
+    }
+}
+
+/// An index below `count` from 32 random bits; counts are far below 2^32, so the bias is nothing.
+fn below(count: usize, random: u32) -> usize {
+    // Below `count`, so it fits.
+    usize::try_from((u64::from(random) * count as u64) >> 32).unwrap_or(0)
 }

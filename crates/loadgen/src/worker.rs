@@ -32,6 +32,8 @@ pub(super) struct Cost {
 
 /// How often a thread looks whether to stop, and tells how far it is.
 const LOOK_AROUND: Duration = Duration::from_millis(50);
+/// How many of these looks go by between two at the latencies, which take some microseconds.
+const LOOKS_A_LATENCY: u32 = 5;
 
 /// Runs the users whose number, modulo the number of threads, is `index`.
 pub(super) fn run(
@@ -82,7 +84,7 @@ async fn watch_until(
     script: &Script,
     moment: Instant,
 ) -> Result<(), GeneratorError> {
-    loop {
+    for look in 0_u32.. {
         if shared.interrupt.is_set() || shared.abandoned.load(Ordering::Relaxed) {
             return Err(GeneratorError::Interrupted);
         }
@@ -91,6 +93,12 @@ async fn watch_until(
             shared.completed[index].store(record.completions.count, Ordering::Relaxed);
             let failed = record.failure_count() + record.wrong_answers;
             shared.failed[index].store(failed, Ordering::Relaxed);
+            if look % LOOKS_A_LATENCY == 1
+                && let Some((median, p99)) = record.so_far()
+            {
+                shared.median[index].store(median, Ordering::Relaxed);
+                shared.p99[index].store(p99, Ordering::Relaxed);
+            }
         }
         let now = Instant::now();
         if now >= moment {
@@ -98,6 +106,7 @@ async fn watch_until(
         }
         tokio::time::sleep_until(moment.min(now + LOOK_AROUND).into()).await;
     }
+    Ok(())
 }
 
 /// What the calling thread has used up to now.

@@ -3,6 +3,8 @@
 mod frame;
 mod sections;
 
+pub(crate) use self::sections::scrolled;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -13,10 +15,10 @@ use crate::{
 use analysis::verdict::VerdictKind;
 use measurement::figures;
 
-const STYLE: &str = include_str!("html/page.css");
+pub(crate) const STYLE: &str = include_str!("html/page.css");
 
 /// Nothing but what stands in the file: no network, no other file.
-const POLICY: &str =
+pub(crate) const POLICY: &str =
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// The report of a capture, verdict first.
@@ -129,7 +131,7 @@ fn words_for_plot(name: &str) -> (&'static str, &'static str) {
     }
 }
 
-fn data_url(svg: &str) -> String {
+pub(crate) fn data_url(svg: &str) -> String {
     format!("data:image/svg+xml;base64,{}", STANDARD.encode(svg))
 }
 

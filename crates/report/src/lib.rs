@@ -3,6 +3,7 @@
 
 pub mod capture;
 pub mod claims;
+pub mod comparison;
 pub mod flamegraph;
 pub mod html;
 pub mod instructions;

@@ -2,11 +2,13 @@
 //! dark pages, on a phone, and without telling colours apart.
 
 mod canvas;
+mod comparison;
 mod percentiles;
 mod throughput;
 mod time_series;
 
 pub use self::{
+    comparison::metric_of_rounds,
     percentiles::latency_by_percentile,
     throughput::throughput_of_rounds,
     time_series::{Series, time_series},

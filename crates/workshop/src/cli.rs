@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+mod service;
+
+pub(crate) use self::service::{Compare, Sent};
 use crate::arguments::{chapter, number};
 
 /// A profiling workshop for Rust web services.
@@ -22,6 +25,11 @@ pub(crate) struct Cli {
 impl Cli {
     /// Reads the process's arguments. `-1` is a wrong number and no option, wherever it stands.
     pub(crate) fn read() -> Self {
+        // Cargo calls an installed `cargo-workshop` with the word `workshop` first.
+        let mut words: Vec<_> = std::env::args_os().collect();
+        if words.get(1).is_some_and(|word| word == "workshop") {
+            words.remove(1);
+        }
         let read = Self::command()
             .mut_subcommands(|command| {
                 command.mut_args(|argument| {
@@ -29,7 +37,7 @@ impl Cli {
                     argument.allow_negative_numbers(takes_value)
                 })
             })
-            .get_matches();
+            .get_matches_from(words);
         Self::from_arg_matches(&read).unwrap_or_else(|error| error.exit())
     }
 }
@@ -75,8 +83,10 @@ pub(crate) enum Command {
         #[arg(value_parser = chapter)]
         chapter: u32,
     },
-    /// Put a chapter's load on one variant
-    Load(Load),
+    /// Put a chapter's load on one variant, or a load of your own on your own service
+    Load(Box<Load>),
+    /// Compare two builds of your own service
+    Compare(Box<Compare>),
     /// Profile one variant under its chapter's load
     Profile(Profile),
     /// Record a chapter's evidence for the book, under flamegraphs/
@@ -152,8 +162,12 @@ pub(crate) struct Prove {
 #[derive(Debug, Args)]
 pub(crate) struct Load {
     /// The chapter's number
-    #[arg(value_parser = chapter)]
-    pub(crate) chapter: u32,
+    #[arg(value_parser = chapter, required_unless_present = "url")]
+    pub(crate) chapter: Option<u32>,
+    /// Instead: your own service, `http://127.0.0.1:8080`, with the requests below
+    #[arg(long, value_name = "URL")]
+    #[arg(conflicts_with_all = ["chapter", "with", "variant", "write_share", "host"])]
+    pub(crate) url: Option<String>,
     /// Which load generator
     #[arg(long, value_enum, default_value_t = With::Embedded)]
     pub(crate) with: With,
@@ -180,8 +194,16 @@ pub(crate) struct Load {
     /// A server that runs already, `http://127.0.0.1:8080`, instead of one of our own
     #[arg(long, value_name = "URL")]
     pub(crate) host: Option<String>,
+    /// With --url: write the load as a k6 script, too
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) k6: Option<PathBuf>,
+    /// With --url: write the load as a Locust file, too
+    #[arg(long, value_name = "FILE", requires = "url")]
+    pub(crate) locust: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: Output,
+    #[command(flatten)]
+    pub(crate) sent: Sent,
 }
 
 #[derive(Debug, Args)]

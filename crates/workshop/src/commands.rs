@@ -2,9 +2,11 @@
 
 mod capture;
 mod check;
+mod compare;
 mod doctor;
 mod hint;
 mod load;
+mod load_url;
 mod profile;
 mod prove;
 mod regions;
@@ -40,7 +42,14 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         } => hint::run(chapter, upto, output.format),
         Command::Solution { chapter } => solution::run(chapter),
         Command::Reset { chapter } => reset::run(chapter),
-        Command::Load(options) => load::run(&options),
+        Command::Load(options) => match (options.chapter, &options.url) {
+            (_, Some(url)) => load_url::run(url, &options),
+            (Some(chapter), None) => load::run(chapter, &options),
+            (None, None) => Err(CliError::usage(
+                "name a chapter, or --url of your own service",
+            )),
+        },
+        Command::Compare(options) => compare::run(&options),
         Command::Profile(options) => profile::run(&options),
         Command::Capture(options) => capture::run(&options),
         Command::Steps { output } => steps::run(output.format),

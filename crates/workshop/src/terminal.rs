@@ -1,8 +1,9 @@
 //! What a person sees meanwhile: a live line in a terminal, plain lines elsewhere.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::fmt::Write as _;
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bench::rounds::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -15,6 +16,8 @@ pub(crate) struct Terminal {
     label: RefCell<String>,
     /// `[16/18]`, with which the label begins.
     place: RefCell<String>,
+    /// When, how many requests had been answered then, and how many a second before.
+    rate: Cell<(Instant, u64, f64)>,
 }
 
 impl Terminal {
@@ -33,6 +36,7 @@ impl Terminal {
             line,
             label: RefCell::default(),
             place: RefCell::default(),
+            rate: Cell::new((Instant::now(), 0, 0.0)),
         }
     }
 
@@ -68,7 +72,32 @@ impl Terminal {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             line.set_position((share.clamp(0.0, 1.0) * 1000.0) as u64);
             let label = self.label.borrow();
-            line.set_message(format!("{label}: {} requests", progress.completed));
+            // Writing to a String cannot fail.
+            let mut message = format!("{label}: {} requests", progress.completed);
+            let now = Instant::now();
+            let (then, before, rate) = self.rate.get();
+            let passed = now.saturating_duration_since(then).as_secs_f64();
+            // A second is long enough for a rate that does not jump about.
+            if progress.completed < before {
+                self.rate.set((now, progress.completed, 0.0));
+            } else if passed >= 1.0 {
+                let rate = (progress.completed - before) as f64 / passed;
+                self.rate.set((now, progress.completed, rate));
+            }
+            if rate > 0.0 {
+                let ms = |time: Duration| figures::milliseconds(time.as_secs_f64() * 1e3);
+                let _ = write!(
+                    message,
+                    ", {}/s, median {}, 99 % {}",
+                    figures::count(rate.round()),
+                    ms(progress.median),
+                    ms(progress.p99)
+                );
+            }
+            if progress.failed > 0 {
+                let _ = write!(message, ", {} failed or wrong", progress.failed);
+            }
+            line.set_message(message);
         }
     }
 

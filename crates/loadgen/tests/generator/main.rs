@@ -4,6 +4,7 @@
 mod faults;
 mod server;
 mod timing;
+mod traffic;
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A table that a narrow page scrolls; the first cell of a row is its heading.
-fn scrolled(table: &Table, label: &str, class: &str) -> Markup {
+pub(crate) fn scrolled(table: &Table, label: &str, class: &str) -> Markup {
     html! {
         div.scroll.(class) tabindex="0" role="region" aria-label=(label) {
             table {

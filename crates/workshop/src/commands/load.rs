@@ -23,11 +23,12 @@ use crate::{compile, ctrl_c, json};
 /// How long a server that runs already may take to accept a connection.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
+/// Puts the load of the chapter `number` on one of its variants.
+pub(crate) fn run(number: u32, options: &Load) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
-    let chapter = workshop.chapter(options.chapter)?;
+    let chapter = workshop.chapter(number)?;
     let file = chapter.file()?;
-    let scenario = scenario(options, &file)?;
+    let scenario = scenario(number, options, &file)?;
     let interrupt = ctrl_c::watch();
     let placement = Placement::of_chapter(&file);
     let (server, target) = if let Some(host) = &options.host {
@@ -111,7 +112,7 @@ fn start(
         .map_err(|error| CliError::of_run(&error.into(), interrupt))
 }
 
-fn scenario(options: &Load, file: &ChapterFile) -> Result<Scenario, CliError> {
+fn scenario(number: u32, options: &Load, file: &ChapterFile) -> Result<Scenario, CliError> {
     let mut scenario = file.load.clone();
     scenario.users = options.users.unwrap_or(scenario.users);
     scenario.think_s = options.think.unwrap_or(scenario.think_s);
@@ -125,8 +126,7 @@ fn scenario(options: &Load, file: &ChapterFile) -> Result<Scenario, CliError> {
     }
     if scenario.write_share > 0.0 && file.write.is_none() {
         return Err(CliError::usage(format!(
-            "chapter {} has no writes: leave out --write-share",
-            options.chapter
+            "chapter {number} has no writes: leave out --write-share"
         )));
     }
     Ok(scenario)
@@ -156,7 +156,8 @@ fn address(host: &str) -> Result<SocketAddr, CliError> {
     }
 }
 
-fn table(outcome: &Outcome) -> String {
+/// The figures for people.
+pub(super) fn table(outcome: &Outcome) -> String {
     let at = |latency: &Latency, quantile| {
         let found = latency.at(quantile);
         found.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"))

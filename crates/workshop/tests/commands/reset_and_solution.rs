@@ -84,7 +84,7 @@ fn reset_changes_nothing_on_a_full_disk() {
     let mut limited = std::process::Command::new("sh");
     limited
         .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" reset 1"])
-        .arg(env!("CARGO_BIN_EXE_workshop"));
+        .arg(env!("CARGO_BIN_EXE_cargo-workshop"));
     let said = Said::of(limited.current_dir(workshop.path(""))).refused(1);
     assert!(said.contains("so nothing was changed"), "{said}");
     assert_eq!(std::fs::read_to_string(workshop.exercise()).unwrap(), mine);

@@ -76,7 +76,7 @@ impl Workshop {
 
     /// `cargo workshop WORDS`, ready to be changed before it runs.
     pub(crate) fn command(&self, words: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_workshop"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-workshop"));
         command
             .args(words.split_whitespace())
             .current_dir(self.folder.path())

@@ -1,0 +1,398 @@
+//! A reader's own service as a child process: any command that listens on a port it is told.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::guard::GUARD;
+use super::processes;
+use super::stderr_tail::{StderrTail, panics_in};
+use loadgen::cpus;
+use loadgen::interrupt::Interrupt;
+use measurement::load::Exchange;
+
+/// Lines of a command's output that a message shows.
+const LINES_TOLD: usize = 6;
+/// How often a server that starts is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a guard may take to end what it guards; it kills long before.
+const TIME_TO_END: Duration = Duration::from_secs(20);
+
+/// A command, and where it runs.
+#[derive(Debug, Clone)]
+pub struct Launch<'a> {
+    /// What it is called in messages: `base`.
+    pub name: &'a str,
+    /// For the shell; `{port}` stands for the port to listen on, which `PORT` holds as well, and
+    /// `{admin_port}` for a second one.
+    pub command: &'a str,
+    /// The folder it runs in.
+    pub folder: &'a Path,
+    /// A path that answers with a status of 200 to 299 once the service is ready; without it a
+    /// port that accepts connections is enough.
+    pub ready: Option<&'a str>,
+    /// How long it may take until then.
+    pub ready_within: Duration,
+    /// CPUs that it may use; empty for all. Linux only.
+    pub cpus: &'a [usize],
+}
+
+/// A command that could not be run, or did not become a server.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// The guard cannot be started, or no port is free.
+    #[error("the {name} cannot be started: {reason}")]
+    Spawn {
+        /// Which command.
+        name: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// It ended.
+    #[error("the {name} ended {when} ({status}){}", it_said(.said))]
+    Ended {
+        /// Which command.
+        name: String,
+        /// When: before it was ready, or under load.
+        when: &'static str,
+        /// Its exit status.
+        status: String,
+        /// The end of what it printed.
+        said: String,
+    },
+    /// It runs, and nobody listens.
+    #[error(
+        "the {name} did not answer at {} within {} s: it must listen on the port that `{{port}}` in \
+         its command or the variable PORT gives, here {port}{}",
+         .asked, .within.as_secs(), it_said(.said)
+    )]
+    Silent {
+        /// Which command.
+        name: String,
+        /// Where it was asked.
+        asked: String,
+        /// The port that it was given.
+        port: u16,
+        /// How long it was waited for.
+        within: Duration,
+        /// The end of what it printed.
+        said: String,
+    },
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+fn it_said(said: &str) -> String {
+    if said.is_empty() {
+        "; it printed nothing".to_owned()
+    } else {
+        format!("; it printed: {said}")
+    }
+}
+
+/// A running command, with all that it started. Dropping it ends them.
+#[derive(Debug)]
+struct Guarded {
+    name: String,
+    guard: Child,
+    // The guard ends the command when this closes: also when this process is killed.
+    stdin: Option<ChildStdin>,
+    output: StderrTail,
+    errors: StderrTail,
+}
+
+impl Guarded {
+    fn start(
+        name: &str,
+        command: &str,
+        folder: &Path,
+        variables: &[(&str, String)],
+        cpus: &[usize],
+    ) -> Result<Self, CommandError> {
+        let refused = |error: &dyn std::fmt::Display| CommandError::Spawn {
+            name: name.to_owned(),
+            reason: error.to_string(),
+        };
+        let mut guard = guard_of(command).map_err(|error| refused(&error))?;
+        guard
+            .current_dir(folder)
+            .envs(variables.iter().map(|(name, value)| (name, value)))
+            // A backtrace would push what a panic says out of what is kept.
+            .env("RUST_BACKTRACE", "0")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        // Ctrl-C in the terminal is for the workshop, which then ends the guard.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut guard, 0);
+        let cpus = cpus.to_vec();
+        // A child inherits the CPUs of the thread that starts it: pin one for this.
+        let started = std::thread::spawn(move || {
+            if cfg!(target_os = "linux") {
+                cpus::pin_current_thread(&cpus).map_err(std::io::Error::other)?;
+            }
+            guard.spawn()
+        });
+        let mut guard = started
+            .join()
+            .unwrap_or_else(|_| Err(std::io::Error::other("the starting thread panicked")))
+            .map_err(|error| refused(&error))?;
+        Ok(Self {
+            name: name.to_owned(),
+            stdin: guard.stdin.take(),
+            output: StderrTail::of(guard.stdout.take()),
+            errors: StderrTail::of(guard.stderr.take()),
+            guard,
+        })
+    }
+
+    /// The exit status once the command has ended.
+    fn ended(&mut self) -> Option<String> {
+        let status = self.guard.try_wait().ok().flatten()?;
+        // The end of what it printed may still be on its way.
+        std::thread::sleep(LOOK);
+        Some(match status.code() {
+            Some(code) if code > 128 => format!("signal {}", code - 128),
+            Some(code) => format!("exit code {code}"),
+            None => status.to_string(),
+        })
+    }
+
+    /// The last lines that it printed, those on standard error if there are any, on one line.
+    fn said(&self) -> String {
+        let last = |text: &str| {
+            let lines: Vec<&str> = text
+                .lines()
+                .map(str::trim)
+                .filter(|l| !l.is_empty())
+                .collect();
+            lines[lines.len().saturating_sub(LINES_TOLD)..].join(" | ")
+        };
+        let errors = self.errors.text();
+        if let Some(panic) = panics_in(&errors).pop() {
+            return format!("panicked at {panic}");
+        }
+        let errors = last(&errors);
+        if errors.is_empty() {
+            last(&self.output.text())
+        } else {
+            errors
+        }
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let deadline = Instant::now() + TIME_TO_END;
+        while matches!(self.guard.try_wait(), Ok(None)) {
+            if Instant::now() > deadline || cfg!(not(unix)) {
+                // The guard hangs: what it would have ended must end before it.
+                #[cfg(unix)]
+                processes::kill_below(self.guard.id());
+                let _ = self.guard.kill();
+                let _ = self.guard.wait();
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn guard_of(command: &str) -> std::io::Result<Command> {
+    let mut guard = Command::new(std::env::current_exe()?);
+    guard.arg(GUARD).arg(command);
+    Ok(guard)
+}
+
+/// Without process groups there is no guard: what the command itself starts is its own affair.
+#[cfg(not(unix))]
+fn guard_of(command: &str) -> std::io::Result<Command> {
+    let mut shell = Command::new("cmd");
+    shell.arg("/C").arg(command);
+    let _ = GUARD;
+    Ok(shell)
+}
+
+/// Runs `command` in `folder` to its end, such as a build.
+///
+/// # Errors
+///
+/// When it cannot be run, ends with another code than 0, or `interrupt` is set.
+pub fn run_to_end(
+    name: &str,
+    command: &str,
+    folder: &Path,
+    interrupt: &Interrupt,
+) -> Result<(), CommandError> {
+    let mut running = Guarded::start(name, command, folder, &[], &[])?;
+    loop {
+        if interrupt.is_set() {
+            return Err(CommandError::Interrupted);
+        }
+        match running.ended() {
+            Some(status) if status == "exit code 0" => return Ok(()),
+            Some(status) => {
+                return Err(CommandError::Ended {
+                    name: name.to_owned(),
+                    when: "with an error",
+                    status,
+                    said: running.said(),
+                });
+            }
+            None => std::thread::sleep(LOOK),
+        }
+    }
+}
+
+/// A service that is ready. Dropping it ends all of its processes.
+#[derive(Debug)]
+pub struct CommandServer {
+    guarded: Guarded,
+    address: SocketAddr,
+    admin_port: u16,
+}
+
+/// What a service has used since its start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Used {
+    /// CPU seconds.
+    pub(crate) cpu_s: f64,
+    /// The most memory at once, in bytes.
+    pub(crate) peak_bytes: Option<f64>,
+}
+
+impl CommandServer {
+    /// Starts a service on a free port and waits until it is ready.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started, ends or stays silent, or `interrupt` is set.
+    pub fn start(launch: &Launch<'_>, interrupt: &Interrupt) -> Result<Self, CommandError> {
+        let ports = free_ports().map_err(|error| CommandError::Spawn {
+            name: launch.name.to_owned(),
+            reason: format!("no port is free: {error}"),
+        })?;
+        let [port, admin_port] = ports;
+        let command = launch
+            .command
+            .replace("{port}", &port.to_string())
+            .replace("{admin_port}", &admin_port.to_string());
+        let variables = [("PORT", port.to_string())];
+        let guarded = Guarded::start(
+            launch.name,
+            &command,
+            launch.folder,
+            &variables,
+            launch.cpus,
+        )?;
+        let mut server = Self {
+            guarded,
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            admin_port,
+        };
+        server.await_ready(launch, interrupt)?;
+        Ok(server)
+    }
+
+    fn await_ready(
+        &mut self,
+        launch: &Launch<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<(), CommandError> {
+        let started = Instant::now();
+        loop {
+            if interrupt.is_set() {
+                return Err(CommandError::Interrupted);
+            }
+            self.is_alive("before it was ready")?;
+            if self.is_ready(launch.ready) {
+                // A server that could not have the port may end only now, and another answer.
+                return self.is_alive("before it was ready");
+            }
+            if started.elapsed() > launch.ready_within {
+                return Err(CommandError::Silent {
+                    name: launch.name.to_owned(),
+                    asked: format!(
+                        "127.0.0.1:{}{}",
+                        self.address.port(),
+                        launch.ready.unwrap_or_default()
+                    ),
+                    port: self.address.port(),
+                    within: launch.ready_within,
+                    said: self.guarded.said(),
+                });
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Also finds out which of the two loopback addresses it listens on.
+    fn is_ready(&mut self, path: Option<&str>) -> bool {
+        let port = self.address.port();
+        let loopback = [
+            SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            SocketAddr::from((Ipv6Addr::LOCALHOST, port)),
+        ];
+        let time_out = Duration::from_secs(1);
+        let listens = |address: &SocketAddr| TcpStream::connect_timeout(address, time_out).is_ok();
+        let Some(address) = loopback.into_iter().find(listens) else {
+            return false;
+        };
+        self.address = address;
+        path.is_none_or(|path| {
+            let request = (&Exchange::get(path, "")).into();
+            loadgen::ask(address, [&request], time_out)
+                .is_ok_and(|answers| (200..300).contains(&answers[0].status))
+        })
+    }
+
+    /// An error once the service has ended; `when` says what it was doing.
+    ///
+    /// # Errors
+    ///
+    /// When it has.
+    pub fn is_alive(&mut self, when: &'static str) -> Result<(), CommandError> {
+        match self.guarded.ended() {
+            None => Ok(()),
+            Some(status) => Err(CommandError::Ended {
+                name: self.guarded.name.clone(),
+                when,
+                status,
+                said: self.guarded.said(),
+            }),
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where it listens for administrators, if its command has such a port.
+    pub fn admin_address(&self) -> SocketAddr {
+        SocketAddr::new(self.address.ip(), self.admin_port)
+    }
+
+    /// CPU time and memory of all of its processes; `None` where the system does not tell.
+    pub(crate) fn used(&self) -> Option<Used> {
+        let processes = processes::below(self.guarded.guard.id())?;
+        Some(Used {
+            cpu_s: processes::cpu_seconds(&processes),
+            peak_bytes: processes::peak_memory(&processes),
+        })
+    }
+}
+
+/// Two different ports that nobody listens on at this moment.
+fn free_ports() -> std::io::Result<[u16; 2]> {
+    let open = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let listeners = [open()?, open()?];
+    Ok([
+        listeners[0].local_addr()?.port(),
+        listeners[1].local_addr()?.port(),
+    ])
+}

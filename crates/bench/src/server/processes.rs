@@ -1,0 +1,139 @@
+//! What a tree of processes uses, as Linux tells it under `/proc`; nothing elsewhere.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+/// One living process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) id: u32,
+    parent: u32,
+    /// Whether it has ended and was not waited for: its children may still be alive.
+    is_over: bool,
+    /// Scheduler ticks of CPU time, those of its ended children included.
+    ticks: u64,
+}
+
+/// Scheduler ticks in a second, as `/proc` counts for every architecture that Rust's standard
+/// library runs on.
+const TICKS_A_SECOND: f64 = 100.0;
+
+/// The living processes that `ancestor` started, and those that these did; `None` where the system
+/// does not tell.
+pub(crate) fn below(ancestor: u32) -> Option<Vec<Process>> {
+    let mut children: BTreeMap<u32, Vec<Process>> = BTreeMap::new();
+    for entry in fs::read_dir("/proc").ok()?.flatten() {
+        let id: Option<u32> = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        let process = id.and_then(|id| {
+            let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+            process_in(id, &stat)
+        });
+        if let Some(process) = process {
+            children.entry(process.parent).or_default().push(process);
+        }
+    }
+    if children.is_empty() {
+        return None;
+    }
+    let mut found = children.remove(&ancestor).unwrap_or_default();
+    let mut next = 0;
+    while let Some(one) = found.get(next) {
+        let more = children.remove(&one.id).unwrap_or_default();
+        found.extend(more);
+        next += 1;
+    }
+    found.retain(|one| !one.is_over);
+    Some(found)
+}
+
+fn process_in(id: u32, stat: &str) -> Option<Process> {
+    // The name in parentheses may hold anything; the fields begin after it.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let ticks = fields
+        .get(11..15)?
+        .iter()
+        .map(|field| field.parse::<u64>().ok());
+    Some(Process {
+        id,
+        is_over: matches!(fields[0], "Z" | "X"),
+        parent: fields.get(1)?.parse().ok()?,
+        ticks: ticks.sum::<Option<u64>>()?,
+    })
+}
+
+/// Kills everything that `ancestor` started, without asking.
+#[cfg(unix)]
+pub(crate) fn kill_below(ancestor: u32) {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    for one in below(ancestor).unwrap_or_default() {
+        let pid = i32::try_from(one.id).ok().and_then(Pid::from_raw);
+        let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
+    }
+}
+
+/// CPU seconds that they have used.
+pub(crate) fn cpu_seconds(processes: &[Process]) -> f64 {
+    processes.iter().map(|one| one.ticks).sum::<u64>() as f64 / TICKS_A_SECOND
+}
+
+/// The most memory that each of them held at once, in bytes, added up.
+pub(crate) fn peak_memory(processes: &[Process]) -> Option<f64> {
+    let peaks = processes.iter().map(|one| {
+        let status = fs::read_to_string(format!("/proc/{}/status", one.id)).ok()?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kib: f64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+        Some(kib * 1024.0)
+    });
+    // A process may end between being found and being asked.
+    let peaks: Vec<f64> = peaks.flatten().collect();
+    (!peaks.is_empty()).then(|| peaks.iter().sum())
+}
+
+/// CPU seconds that these CPUs spent on programs, or that the machine below them took, since they
+/// were switched on. Interrupts are left out: they serve the load.
+pub(crate) fn busy_seconds(cpus: &[usize]) -> Option<f64> {
+    let text = fs::read_to_string("/proc/stat").ok()?;
+    let ticks = cpus.iter().map(|cpu| {
+        let name = format!("cpu{cpu} ");
+        let line = text.lines().find_map(|line| line.strip_prefix(&name))?;
+        let fields: Vec<u64> = line
+            .split_ascii_whitespace()
+            .map_while(|field| field.parse().ok())
+            .collect();
+        // user, nice, system, and steal.
+        Some(fields.get(..3)?.iter().sum::<u64>() + fields.get(7)?)
+    });
+    let ticks: u64 = ticks.sum::<Option<u64>>()?;
+    Some(ticks as f64 / TICKS_A_SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_read_whatever_its_name() {
+        let stat = "7 (a) b (c) S 3 7 7 0 -1 4194560 1 2 3 4 50 20 5 1 20 0 3 0 100";
+        let process = process_in(7, stat).unwrap();
+        assert_eq!((process.parent, process.ticks), (3, 76));
+        assert!(!process.is_over);
+        assert!(process_in(7, &stat.replace(" S ", " Z ")).unwrap().is_over);
+        assert!(process_in(7, "7 (a) S 3").is_none());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_is_below_its_parent_and_uses_something() {
+        let parent = std::os::unix::process::parent_id();
+        let found = below(parent).unwrap();
+        assert!(found.iter().any(|one| one.id == std::process::id()));
+        assert!(peak_memory(&found).unwrap() > 1024.0 * 1024.0);
+        assert!(busy_seconds(&[]) == Some(0.0));
+    }
+}

@@ -1,0 +1,44 @@
+//! One request by itself, sent as a load would send it.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use super::connection::Connection;
+use super::deadline::Deadline;
+use super::request;
+use measurement::traffic::{Expected, Request};
+
+/// Sends `requests` one after the other on a connection that is kept, and yields the answer to
+/// each: status and body, whatever they are.
+///
+/// # Errors
+///
+/// For a request without an answer within `time_out`: its cause in a phrase.
+pub fn ask<'r>(
+    target: SocketAddr,
+    requests: impl IntoIterator<Item = &'r Request>,
+    time_out: Duration,
+) -> Result<Vec<Expected>, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    runtime.block_on(async {
+        let mut connection = Connection::new(target, true);
+        let mut deadline = Deadline::new(time_out);
+        let mut answers = Vec::new();
+        for request in requests {
+            let bytes = request::bytes(target, request, true);
+            let exchange = connection.exchange(&bytes);
+            let answer = deadline
+                .for_answer(Instant::now(), exchange)
+                .await
+                .map_err(|failure| failure.to_string())?;
+            answers.push(Expected {
+                status: answer.status,
+                body: Some(connection.body(&answer).to_vec()),
+            });
+        }
+        Ok(answers)
+    })
+}

@@ -1,0 +1,345 @@
+//! A comparison of two builds for people and scripts: table, Markdown, JSON and one HTML file.
+
+use std::fmt::Write as _;
+
+use analysis::comparison::{Estimate, Verdict, Word};
+use maud::{DOCTYPE, PreEscaped, html};
+use measurement::comparison::{Metric, Round, Unit};
+use measurement::environment::Environment;
+use measurement::figures;
+use serde::Serialize;
+
+use crate::html::{POLICY, STYLE, data_url, scrolled};
+use crate::plots::{PlotError, metric_of_rounds};
+use crate::table::{Table, sentence_case};
+
+/// What `compare --format json` prints.
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparison {
+    /// The word.
+    pub verdict: Word,
+    /// Why, and what a reader must know beside.
+    pub reason: String,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// The metric that decides; `None` where it was not measured.
+    pub effect: Option<Effect>,
+    /// Everything that was measured.
+    pub metrics: Vec<Told>,
+    /// The base.
+    pub base: Side,
+    /// The change.
+    pub change: Side,
+    #[serde(skip)]
+    sentence: String,
+    #[serde(skip)]
+    notes: Vec<String>,
+}
+
+/// One of the two builds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Side {
+    /// As it was named: a command, `git:REVISION`, or a URL.
+    pub name: String,
+    /// The commit of a revision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+}
+
+/// The metric that decides.
+#[derive(Debug, Clone, Serialize)]
+pub struct Effect {
+    /// Its key.
+    pub metric: String,
+    /// Change against base; larger is better.
+    pub ratio: f64,
+    /// Where the true ratio lies.
+    pub interval: Option<(f64, f64)>,
+    /// How far from 1 two equal servers came out.
+    pub noise_floor: f64,
+}
+
+/// One metric of both.
+#[derive(Debug, Clone, Serialize)]
+pub struct Told {
+    /// Its key.
+    pub metric: String,
+    /// As people read it.
+    pub label: String,
+    /// What it counts.
+    pub unit: Unit,
+    /// Mean of the base over the rounds that have it.
+    pub base: Option<f64>,
+    /// The same of the change.
+    pub change: Option<f64>,
+    /// Change against base, larger is better; `None` where no direction is better.
+    pub ratio: Option<f64>,
+    /// Its interval.
+    pub interval: Option<(f64, f64)>,
+    /// How far from 1 two equal servers came out.
+    pub noise_floor: Option<f64>,
+}
+
+/// What the report's page has beside the comparison.
+#[derive(Debug, Clone)]
+pub struct Page<'a> {
+    /// All metrics.
+    pub metrics: &'a [Metric],
+    /// The key of the one that decides.
+    pub deciding: &'a str,
+    /// Every round.
+    pub rounds: &'a [Round],
+    /// The load in words.
+    pub load: &'a str,
+    /// The machine.
+    pub environment: &'a Environment,
+    /// What was typed.
+    pub command: &'a str,
+}
+
+impl Comparison {
+    /// Of these rounds, judged as `verdict` says.
+    pub fn new(
+        verdict: &Verdict,
+        notes: &[String],
+        seconds: f64,
+        deciding: &Metric,
+        metrics: &[Metric],
+        rounds: &[Round],
+        (base, change): (Side, Side),
+    ) -> Self {
+        let sentence = sentence_case(&verdict.reason);
+        let notes: Vec<String> = notes.iter().map(|note| sentence_case(note)).collect();
+        let effect = Estimate::of(deciding, rounds).map(|estimate| Effect {
+            metric: deciding.key.clone(),
+            ratio: estimate.ratio,
+            interval: estimate.interval,
+            noise_floor: estimate.noise_floor,
+        });
+        let told = metrics.iter().map(|metric| told(metric, rounds));
+        Self {
+            verdict: verdict.word,
+            reason: [std::slice::from_ref(&sentence), &notes[..]]
+                .concat()
+                .join(" "),
+            seconds,
+            effect,
+            metrics: told.filter(|told| told.base.is_some()).collect(),
+            base,
+            change,
+            sentence,
+            notes,
+        }
+    }
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        let row = |told: &Told| {
+            let value = |value: Option<f64>| {
+                value.map_or_else(|| "-".to_owned(), |value| written(told.unit, value))
+            };
+            let ratio = told.ratio.map_or_else(String::new, |ratio| {
+                let interval = told.interval.map_or_else(String::new, |(low, high)| {
+                    format!(" ({} to {})", figures::ratio(low), figures::ratio(high))
+                });
+                format!("{}{interval}", figures::ratio(ratio))
+            });
+            let noise = told.noise_floor.map_or_else(String::new, figures::percent);
+            vec![
+                match told.unit {
+                    Unit::Count => told.label.clone(),
+                    _ => sentence_case(&told.label),
+                },
+                value(told.base),
+                value(told.change),
+                ratio,
+                noise,
+            ]
+        };
+        self.metrics.iter().map(row).collect()
+    }
+
+    fn table(&self) -> Table {
+        let heads = ["base", "change", "times as good", "noise"];
+        Table::new(&[""], &heads, self.rows())
+    }
+
+    /// For a terminal: the verdict, the table, and the notes.
+    pub fn text(&self) -> String {
+        let table = self.table();
+        if table.rows.is_empty() {
+            return format!("{}: {}\n", self.verdict, self.sentence);
+        }
+        let width = |column: usize| {
+            let cells = table.rows.iter().map(|row| row[column].chars().count());
+            cells
+                .chain([table.heads[column].0.chars().count()])
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..table.heads.len()).map(width).collect();
+        let mut text = format!("{}: {}\n\n", self.verdict, self.sentence);
+        let heads = table.heads.iter().map(|(head, _)| head.clone()).collect();
+        for row in [heads].iter().chain(&table.rows) {
+            let cells = row.iter().zip(&widths).zip(&table.heads);
+            let cells = cells.map(|((cell, width), (_, is_figure))| {
+                if *is_figure {
+                    format!("{cell:>width$}")
+                } else {
+                    format!("{cell:<width$}")
+                }
+            });
+            let line = cells.collect::<Vec<_>>().join("  ");
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+        if !self.notes.is_empty() {
+            text.push('\n');
+        }
+        for note in &self.notes {
+            let _ = writeln!(text, "{note}");
+        }
+        text
+    }
+
+    /// For a pull request.
+    pub fn markdown(&self) -> String {
+        let mut text = format!(
+            "### {}: {} against {}\n\n{}\n\n{}",
+            sentence_case(&self.verdict.to_string()),
+            named(&self.change),
+            named(&self.base),
+            self.sentence,
+            if self.metrics.is_empty() {
+                String::new()
+            } else {
+                self.table().markdown() + "\n"
+            }
+        );
+        for note in &self.notes {
+            let _ = writeln!(text, "- {note}");
+        }
+        text
+    }
+
+    /// The report: one HTML file that needs nothing else.
+    ///
+    /// # Errors
+    ///
+    /// When a plot cannot be drawn.
+    pub fn page(&self, page: &Page<'_>) -> Result<String, PlotError> {
+        let title = format!("{} against {}", self.change.name, self.base.name);
+        let has_figures = |metric: &&Metric| {
+            page.rounds.iter().any(|round| {
+                round
+                    .base
+                    .get(&metric.key)
+                    .is_some_and(|value| *value > 0.0)
+            })
+        };
+        let deciding = page.metrics.iter().filter(|one| one.key == page.deciding);
+        let others = page.metrics.iter().filter(|one| one.key != page.deciding);
+        let mut plots = Vec::new();
+        for metric in deciding.chain(others).filter(has_figures) {
+            plots.push((metric, metric_of_rounds(metric, page.rounds)?));
+        }
+        let class = match self.verdict {
+            Word::Faster | Word::NoDifference => "proved",
+            Word::Slower => "refuted",
+            Word::Inconclusive => "inconclusive",
+            Word::Invalid => "invalid",
+        };
+        let html = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    meta http-equiv="Content-Security-Policy" content=(POLICY);
+                    link rel="icon" href="data:,";
+                    title { (title) " – " (self.verdict) }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    header {
+                        p.kicker { "Two builds compared" }
+                        h1 { (title) }
+                        p.verdict.(class) { strong { (self.verdict) } " " (self.sentence) }
+                        p.provenance { (page.load) " " (page.environment.in_a_line()) "." }
+                    }
+                    main {
+                        @if !self.metrics.is_empty() { section aria-labelledby="metrics" {
+                            h2 #metrics { "Measured" }
+                            p {
+                                "Means of " (page.rounds.len()) " rounds. Times as good: larger is better for the "
+                                "change, with the interval that holds the truth 98 times in a hundred. Noise: how far "
+                                "apart the base and a second server of the base came out."
+                            }
+                            (scrolled(&self.table(), "Measured", "raw"))
+                            @if !self.notes.is_empty() {
+                                ul { @for note in &self.notes { li { (note) } } }
+                            }
+                        } }
+                        @if !plots.is_empty() {
+                            section aria-labelledby="plots" {
+                                h2 #plots { "Every round" }
+                                p { "Each round has three fresh servers: base, change, and the base again (hollow)." }
+                                div.pictures {
+                                    @for (metric, svg) in &plots {
+                                        figure {
+                                            img src=(data_url(svg)) alt=(format!("{} of every round.", metric.label)) width="480" height="370";
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                        section aria-labelledby="repeat" {
+                            h2 #repeat { "Repeat it" }
+                            pre tabindex="0" { code { (page.command) } }
+                            @for (name, side) in [("Base", &self.base), ("Change", &self.change)] {
+                                @if let Some(commit) = &side.commit { p { (name) " is commit " code { (commit) } "." } }
+                            }
+                        }
+                    }
+                }
+            }
+        };
+        Ok(html.into_string())
+    }
+}
+
+fn named(side: &Side) -> String {
+    // A command may hold a backtick.
+    format!("`` {} ``", side.name)
+}
+
+fn told(metric: &Metric, rounds: &[Round]) -> Told {
+    let estimate = Estimate::of(metric, rounds).filter(|_| metric.larger_is_better.is_some());
+    let mean = |of: fn(&Round) -> &measurement::comparison::Figures| {
+        let values = rounds.iter().filter_map(|round| of(round).get(&metric.key));
+        let values: Vec<f64> = values.copied().collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    Told {
+        metric: metric.key.clone(),
+        label: metric.label.clone(),
+        unit: metric.unit,
+        base: estimate
+            .map(|one| one.base)
+            .or_else(|| mean(|round| &round.base)),
+        change: estimate
+            .map(|one| one.change)
+            .or_else(|| mean(|round| &round.change)),
+        ratio: estimate.map(|one| one.ratio),
+        interval: estimate.and_then(|one| one.interval),
+        noise_floor: estimate.map(|one| one.noise_floor),
+    }
+}
+
+fn written(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::PerSecond | Unit::Count => figures::count(value),
+        Unit::Ms => figures::milliseconds(value),
+        Unit::Bytes => figures::bytes(value),
+    }
+}

@@ -1,0 +1,134 @@
+//! The command line for a reader's own service.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Output;
+use crate::arguments::{number, share, times};
+
+/// What is sent to a service.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Requests")]
+pub(crate) struct Sent {
+    /// A path to get; `/checkout/{1..5000}` or `/checkout/{file:ids.txt}` draws a value each time,
+    /// and `'/search?q=tea x3'` is sent three times as often as another without a weight
+    #[arg(long, value_name = "PATH")]
+    pub(crate) get: Vec<String>,
+    /// The same with another method: `'POST /orders'`
+    #[arg(long, value_name = "METHOD PATH")]
+    pub(crate) request: Vec<String>,
+    /// A header of every request: `'Authorization: Bearer …'`
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+    /// The body of each --request that has one, `@FILE` to read it; once, or once for each
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) body: Vec<String>,
+    /// A path that is asked at a steady rate beside the load: what the others feel of it
+    #[arg(long, value_name = "PATH")]
+    pub(crate) bystander: Option<String>,
+    /// How often
+    #[arg(
+        long,
+        value_name = "PER SECOND",
+        default_value_t = 200.0,
+        requires = "bystander"
+    )]
+    #[arg(value_parser = number(1.0..=10_000.0, "200"))]
+    pub(crate) bystander_rate: f64,
+    /// A new connection for each request
+    #[arg(long)]
+    pub(crate) no_keep_alive: bool,
+    /// The status that every answer must have; bodies are not looked at then [default: status and
+    /// body as learnt before the load]
+    #[arg(long, value_name = "STATUS", value_parser = number(200_u16..=599, "200"))]
+    pub(crate) expect_status: Option<u16>,
+    /// Seconds of load before anything is recorded
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    #[arg(value_parser = number(0.0..=600.0, "1"))]
+    pub(crate) warm_up: f64,
+    /// Seconds after which a request without an answer has failed
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    #[arg(value_parser = number(0.1..=600.0, "30"))]
+    pub(crate) time_out: f64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// A command that starts the service as it is, with `{port}` or the variable PORT to listen on;
+    /// or `git:REVISION`
+    #[arg(long, value_name = "COMMAND", required_unless_present = "running")]
+    pub(crate) base: Option<String>,
+    /// The same of the service with the change
+    #[arg(long, value_name = "COMMAND", required_unless_present = "running")]
+    pub(crate) change: Option<String>,
+    /// Two that run already, base and change, instead; they are not pinned
+    #[arg(long, value_name = "URL", num_args = 2, conflicts_with_all = ["base", "change"])]
+    pub(crate) running: Vec<String>,
+    /// What builds a revision, in a worktree of its own
+    #[arg(long, value_name = "COMMAND", default_value = "cargo build --release")]
+    pub(crate) build: String,
+    /// What starts a revision's build, in the same folder
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) run: Option<String>,
+    /// A path that answers with 2xx once the service is ready [default: its port is enough]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) ready: Option<String>,
+    /// Seconds that this may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    #[arg(value_parser = number(0.1..=3600.0, "30"))]
+    pub(crate) ready_within: f64,
+    /// Simultaneous users
+    #[arg(long, default_value_t = 50, value_parser = number(1_u32..=1_000_000, "200"))]
+    pub(crate) users: u32,
+    /// Seconds that a user thinks between an answer and the next request
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = number(0.0..=3600.0, "0.5"))]
+    pub(crate) think: f64,
+    /// Open loop: this many requests per second on a schedule, whatever the answers do
+    #[arg(long, value_name = "PER SECOND", conflicts_with = "think", value_parser = number(0.01..=1_000_000.0, "500"))]
+    pub(crate) rate: Option<f64>,
+    /// Seconds that a slice records; longer where a percentile takes it
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    #[arg(value_parser = number(0.1..=20.0, "1"))]
+    pub(crate) seconds: f64,
+    /// No round begins after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
+    #[arg(value_parser = number(1.0..=86_400.0, "300"))]
+    pub(crate) at_most: f64,
+    #[command(flatten)]
+    pub(crate) sent: Sent,
+    /// What decides [default: `requests_per_second`, with --rate `p50_ms`]
+    #[arg(long, value_name = "METRIC", help_heading = "Verdict")]
+    pub(crate) metric: Option<String>,
+    /// Differences below this share are none
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, help_heading = "Verdict")]
+    pub(crate) margin: f64,
+    /// The change must be so many times as good
+    #[arg(long, value_name = "TIMES", value_parser = times, help_heading = "Verdict")]
+    #[arg(conflicts_with_all = ["at_most_slower", "margin"])]
+    pub(crate) at_least: Option<f64>,
+    /// The change may be worse by this share, and no more
+    #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Verdict")]
+    #[arg(conflicts_with = "margin")]
+    pub(crate) at_most_slower: Option<f64>,
+    /// A counter that both have under --metrics, told beside
+    #[arg(long, value_name = "NAME", help_heading = "Verdict")]
+    pub(crate) root_cause: Vec<String>,
+    /// Where the counters are, as Prometheus text; on the port that `{admin_port}` gives, if the
+    /// command has it
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "/metrics",
+        help_heading = "Verdict"
+    )]
+    pub(crate) metrics: String,
+    /// Where the report goes [default: target/workshop]
+    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
+    /// Also write a summary for a pull request
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}

@@ -1,0 +1,345 @@
+//! `cargo workshop compare`: two builds of a reader's own service.
+
+mod revision;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use analysis::comparison::{Goal, Verdict, Word};
+use bench::answers::AnswerError;
+use bench::comparison::{self, Compared, ComparisonError, Event};
+use bench::environment;
+use bench::placement::Placement;
+use loadgen::GeneratorError;
+use loadgen::interrupt::Interrupt;
+use measurement::comparison::{Metric, P50, REQUESTS_PER_SECOND};
+use measurement::figures;
+use measurement::load::Arrivals;
+use measurement::traffic::Traffic;
+use report::comparison::{Comparison, Page, Side};
+
+use self::revision::{GIT, Revision};
+use crate::cli::{Compare, Format};
+use crate::exit::{CliError, Exit};
+use crate::requests::{self, Target};
+use crate::terminal::Terminal;
+use crate::{ctrl_c, files, json};
+
+pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
+    let traffic = traffic(options)?;
+    let metrics = metrics(options, &traffic);
+    let deciding = deciding(options, &metrics)?;
+    let folder = options
+        .report
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("target/workshop"));
+    check(options)?;
+    files::writable(&folder)?;
+    let environment = environment::observe(true, "", BTreeMap::new());
+    let interrupt = ctrl_c::watch();
+    let terminal = Terminal::new();
+    let began = Instant::now();
+    let mut sides = sides(options);
+    let compared = compare(
+        options, &traffic, deciding, &mut sides, &interrupt, &terminal,
+    );
+    drop(terminal);
+    let compared = match compared {
+        Ok(compared) => compared,
+        Err(error) if error.exit == Exit::Invalid && !interrupt.is_set() => {
+            invalid(&error, began.elapsed())
+        }
+        Err(error) => return Err(error),
+    };
+    let comparison = Comparison::new(
+        &compared.verdict,
+        &compared.notes,
+        began.elapsed().as_secs_f64(),
+        deciding,
+        &metrics,
+        &compared.rounds,
+        sides,
+    );
+    let page = Page {
+        metrics: &metrics,
+        deciding: &deciding.key,
+        rounds: &compared.rounds,
+        load: &load_in_words(options, &traffic, &compared),
+        environment: &environment,
+        command: &typed(),
+    };
+    let html = comparison
+        .page(&page)
+        .map_err(CliError::because("the report cannot be drawn"))?;
+    let file = folder.join("compare.html");
+    files::replace(&file, html)?;
+    if let Some(markdown) = &options.markdown {
+        files::replace(markdown, comparison.markdown())?;
+    }
+    match options.output.format {
+        Format::Human => {
+            println!("{}\nreport: {}", comparison.text(), file.display());
+        }
+        Format::Json => {
+            eprintln!("{}\nreport: {}", comparison.text(), file.display());
+            json::print(&comparison)?;
+        }
+    }
+    Ok(match compared.verdict.word {
+        Word::Invalid => Exit::Invalid,
+        _ if compared.verdict.is_good => Exit::Good,
+        _ => Exit::Bad,
+    })
+}
+
+/// What can be said before anything is built or started.
+fn check(options: &Compare) -> Result<(), CliError> {
+    let commands = [("--base", &options.base), ("--change", &options.change)];
+    for (option, command) in commands {
+        let Some(command) = command else { continue };
+        if command.trim().is_empty() {
+            return Err(CliError::usage(format!(
+                "{option} is empty: name a command"
+            )));
+        }
+        if command.starts_with(GIT) && options.run.is_none() {
+            return Err(CliError::usage(format!(
+                "{option} {command} needs --run, what starts the build, such as --run \
+                 './target/release/shop --port {{port}}'"
+            )));
+        }
+    }
+    let is_git = |command: &Option<String>| command.as_ref().is_some_and(|c| c.starts_with(GIT));
+    if options.run.is_some() && !is_git(&options.base) && !is_git(&options.change) {
+        return Err(CliError::usage(
+            "--run starts the build of a git:REVISION, and neither --base nor --change is one",
+        ));
+    }
+    let path = |option: &str, path: &str| {
+        if path.starts_with('/') {
+            return Ok(());
+        }
+        Err(CliError::usage(format!(
+            "{option} takes a path on the service, such as /health, not {path}"
+        )))
+    };
+    options
+        .ready
+        .as_deref()
+        .map_or(Ok(()), |ready| path("--ready", ready))?;
+    path("--metrics", &options.metrics)
+}
+
+fn traffic(options: &Compare) -> Result<Traffic, CliError> {
+    let specs = requests::specs(&options.sent, None)?;
+    let arrivals = match options.rate {
+        Some(per_second) => Arrivals::Open { per_second },
+        None => Arrivals::Closed {
+            think: Duration::from_secs_f64(options.think),
+        },
+    };
+    requests::traffic(
+        &options.sent,
+        &specs,
+        options.users,
+        arrivals,
+        options.seconds,
+    )
+}
+
+fn metrics(options: &Compare, traffic: &Traffic) -> Vec<Metric> {
+    let routes: Vec<&str> = traffic.routes.iter().map(|route| &*route.name).collect();
+    let has_bystander = traffic.bystander.is_some();
+    Metric::all(&routes, has_bystander, &options.root_cause)
+}
+
+fn deciding<'m>(options: &Compare, metrics: &'m [Metric]) -> Result<&'m Metric, CliError> {
+    let by_default = if options.rate.is_some() {
+        P50
+    } else {
+        REQUESTS_PER_SECOND
+    };
+    let key = options.metric.as_deref().unwrap_or(by_default);
+    let mut can_decide = metrics.iter().filter(|one| one.larger_is_better.is_some());
+    can_decide
+        .clone()
+        .find(|one| one.key == key)
+        .ok_or_else(|| {
+            let keys: Vec<String> = can_decide
+                .by_ref()
+                .map(|one| format!("'{}'", one.key))
+                .collect();
+            CliError::usage(format!(
+                "--metric '{key}' is not measured by this load; there are {}",
+                keys.join(", ")
+            ))
+        })
+}
+
+fn goal(options: &Compare) -> Goal {
+    match (options.at_least, options.at_most_slower) {
+        (Some(times), _) => Goal::AtLeast(times),
+        (_, Some(share)) => Goal::AtMostSlower(share),
+        _ => Goal::Difference {
+            margin: options.margin,
+        },
+    }
+}
+
+/// Base and change as they were named.
+fn sides(options: &Compare) -> (Side, Side) {
+    let named = |name: Option<&String>| Side {
+        name: name.cloned().unwrap_or_default(),
+        commit: None,
+    };
+    match &options.running[..] {
+        [base, change] => (named(Some(base)), named(Some(change))),
+        _ => (named(options.base.as_ref()), named(options.change.as_ref())),
+    }
+}
+
+fn compare(
+    options: &Compare,
+    traffic: &Traffic,
+    deciding: &Metric,
+    (base, change): &mut (Side, Side),
+    interrupt: &Interrupt,
+    terminal: &Terminal,
+) -> Result<Compared, CliError> {
+    let is_running = !options.running.is_empty();
+    let say = |text: &str| terminal.say(text);
+    // The worktrees are removed when these go, after the servers.
+    let mut worktrees = Vec::new();
+    let mut prepared = Vec::new();
+    for (name, side) in [("base", &mut *base), ("change", &mut *change)] {
+        prepared.push(if is_running {
+            let target = Target::of("--running", &side.name)?;
+            std::net::TcpStream::connect_timeout(&target.address, Duration::from_secs(5)).map_err(
+                |error| CliError::usage(format!("no server answers at {}: {error}", side.name)),
+            )?;
+            comparison::Side::Running(target.address)
+        } else if let Some(revision) = side.name.strip_prefix(GIT) {
+            let built = Revision::build(name, revision, &options.build, interrupt, &say)?;
+            side.commit = Some(built.commit().to_owned());
+            let run = options.run.clone().unwrap_or_default();
+            let prepared = comparison::Side::Command(run, built.folder().to_owned());
+            worktrees.push(built);
+            prepared
+        } else {
+            comparison::Side::Command(side.name.clone(), here()?)
+        });
+    }
+    let [base, change] = &prepared[..] else {
+        unreachable!("there are two sides");
+    };
+    let placement = if is_running {
+        Placement {
+            server: Vec::new(),
+            generator: Vec::new(),
+        }
+    } else {
+        Placement::apart()
+    };
+    let has_admin_port = |side: &comparison::Side| matches!(side, comparison::Side::Command(command, _) if command.contains("{admin_port}"));
+    let observer = |event: Event<'_>| match event {
+        Event::Begins(what) => terminal.show(bench::rounds::Event::Begins(1, 1, what)),
+        Event::Runs(progress) => terminal.show(bench::rounds::Event::Runs(progress)),
+        Event::Said(text) => terminal.say(text),
+    };
+    comparison::Comparison {
+        base: base.clone(),
+        change: change.clone(),
+        ready: options.ready.as_deref(),
+        ready_within: Duration::from_secs_f64(options.ready_within),
+        traffic: traffic.clone(),
+        expect_status: options.sent.expect_status,
+        counters: &options.root_cause,
+        metrics_path: &options.metrics,
+        is_metrics_on_admin: has_admin_port(base) && has_admin_port(change),
+        deciding,
+        goal: goal(options),
+        at_most: Duration::from_secs_f64(options.at_most),
+        placement: &placement,
+        interrupt,
+        observer: &observer,
+    }
+    .run()
+    .map_err(|error| explained(error, interrupt))
+}
+
+fn explained(error: ComparisonError, interrupt: &Interrupt) -> CliError {
+    if error.is_interrupt() || interrupt.is_set() {
+        return CliError::interrupted();
+    }
+    match error {
+        // The generator's own words are about chapters.
+        ComparisonError::Generator(GeneratorError::Unreachable { target, reason }) => {
+            let sentence = format!("the server at {target} takes no connections: {reason}");
+            CliError::new(Exit::Invalid, sentence)
+        }
+        ComparisonError::Answer(AnswerError::Status { .. } | AnswerError::Unexpected { .. })
+        | ComparisonError::NoCounter { .. } => CliError::usage(error),
+        other => CliError::new(Exit::Invalid, other),
+    }
+}
+
+fn invalid(error: &CliError, took: Duration) -> Compared {
+    Compared {
+        verdict: Verdict {
+            word: Word::Invalid,
+            is_good: false,
+            reason: error.to_string(),
+        },
+        rounds: Vec::new(),
+        notes: Vec::new(),
+        seconds: took.as_secs_f64(),
+        slice_s: 0.0,
+        generator_cpu: None,
+    }
+}
+
+fn here() -> Result<PathBuf, CliError> {
+    std::env::current_dir()
+        .map_err(|e| CliError::usage(format!("the current folder cannot be read: {e}")))
+}
+
+fn load_in_words(options: &Compare, traffic: &Traffic, compared: &Compared) -> String {
+    let arrivals = match options.rate {
+        Some(rate) => format!("{} requests per second on a schedule", figures::count(rate)),
+        None if options.think > 0.0 => {
+            format!("who think for {} s", figures::count(options.think))
+        }
+        None => "who ask again at once".to_owned(),
+    };
+    let routes: Vec<&str> = traffic.routes.iter().map(|route| &*route.name).collect();
+    let generator = compared.generator_cpu.map_or_else(String::new, |share| {
+        format!(
+            " The generator used at most {} of its CPU time.",
+            figures::percent(share)
+        )
+    });
+    format!(
+        "{}, {arrivals}: {}; slices of {} s.{generator}",
+        figures::things(traffic.users.into(), "user"),
+        routes.join(", "),
+        figures::ratio(compared.slice_s),
+    )
+}
+
+/// The command line, to be typed again.
+fn typed() -> String {
+    let quoted = |word: String| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    let words = std::env::args()
+        .skip(1)
+        .skip_while(|word| word == "workshop");
+    let words: Vec<String> = words.map(quoted).collect();
+    format!("cargo workshop {}", words.join(" "))
+}

@@ -1,0 +1,86 @@
+//! A service for tests, of the standard library alone: what it does is on its command line.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+struct Service {
+    answer: String,
+    delay: Duration,
+    is_changing: bool,
+    dies_after: u64,
+    requests: AtomicU64,
+}
+
+fn main() {
+    let mut port = std::env::var("PORT").unwrap_or_default();
+    let mut service = Service {
+        answer: "right".to_owned(),
+        delay: Duration::ZERO,
+        is_changing: false,
+        dies_after: u64::MAX,
+        requests: AtomicU64::new(0),
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().expect("a value");
+        match word.as_str() {
+            "--port" => port = value(),
+            "--answer" => service.answer = value(),
+            "--delay-ms" => service.delay = Duration::from_millis(value().parse().expect("ms")),
+            "--changing" => service.is_changing = true,
+            "--fixed" => {}
+            "--dies-after" => service.dies_after = value().parse().expect("a number"),
+            // Who ran, so that a test can see whether anybody still does.
+            "--pids" => {
+                let id = std::process::id().to_string();
+                std::fs::write(format!("{}/{id}", value()), "").expect("a folder");
+            }
+            "--silent" => std::thread::sleep(Duration::from_secs(600)),
+            "--refuses" => {
+                eprintln!("no database here");
+                std::process::exit(7);
+            }
+            other => panic!("no {other}"),
+        }
+    }
+    let listener = TcpListener::bind(format!("127.0.0.1:{port}")).expect("a free port");
+    let service = Arc::new(service);
+    for stream in listener.incoming() {
+        let service = Arc::clone(&service);
+        std::thread::spawn(move || serve(stream.expect("a connection"), &service));
+    }
+}
+
+fn serve(mut stream: TcpStream, service: &Service) {
+    let mut lines = BufReader::new(stream.try_clone().expect("a second handle")).lines();
+    while let Some(Ok(first)) = lines.next() {
+        while lines
+            .next()
+            .is_some_and(|line| line.is_ok_and(|line| !line.is_empty()))
+        {}
+        let number = service.requests.fetch_add(1, Ordering::Relaxed);
+        if number >= service.dies_after {
+            eprintln!("out of paper");
+            std::process::exit(9);
+        }
+        std::thread::sleep(service.delay);
+        let path = first.split(' ').nth(1).unwrap_or_default();
+        let (status, body) = match path {
+            "/none" => ("404 Not Found", "no such page".to_owned()),
+            "/metrics" => (
+                "200 OK",
+                format!("served_total{{a=\"b\"}} {number}\ndb_connections_idle_in_use 3\n"),
+            ),
+            _ if service.is_changing => ("200 OK", format!("{number}")),
+            _ => ("200 OK", service.answer.clone()),
+        };
+        let length = body.len();
+        let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{body}");
+        if stream.write_all(answer.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
