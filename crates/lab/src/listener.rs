@@ -1,9 +1,10 @@
 //! The service's own listener: binds, announces, accepts and serves.
 
+use std::any::Any;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -20,7 +21,7 @@ use crate::options::Options;
 use crate::upstream::Upstream;
 use crate::waits::Waits;
 use crate::web_service::WebService;
-use crate::{Database, Error, Work};
+use crate::{Database, Error, PoolUse, Work};
 
 /// Connections that the kernel holds for us before `accept`: enough for thousands of users at once.
 const BACKLOG: u32 = 4096;
@@ -35,7 +36,11 @@ pub struct Lab {
     waits: Waits,
     counters: Arc<Counters>,
     sources: Sources,
+    kept: Kept,
 }
+
+/// What goes when the server stops, however it stops: leaving the process drops nothing by itself.
+type Kept = Arc<Mutex<Vec<Box<dyn Any + Send>>>>;
 
 impl Lab {
     /// Reads the command line, raises the limit on open files, binds both listeners. Yields the
@@ -83,6 +88,7 @@ impl Lab {
             facts,
             counters,
             sources,
+            kept: Kept::default(),
         })
     }
 
@@ -105,10 +111,36 @@ impl Lab {
     ///
     /// When it cannot be started, or the one that the reader names cannot be reached.
     pub fn upstream(&self) -> Result<Upstream, Error> {
-        let (upstream, counted) = Upstream::start(&self.options, &self.counters)?;
+        self.upstream_after(Duration::ZERO)
+    }
+
+    /// As [`Lab::upstream`], where the embedded one answers after `latency` unless
+    /// `--upstream-latency-ms` says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lab::upstream`].
+    pub fn upstream_after(&self, latency: Duration) -> Result<Upstream, Error> {
+        let (upstream, counted) = Upstream::start(&self.options, latency, &self.counters)?;
         // A chapter asks once; asking again would start another.
         let _ = self.sources.upstream.set(counted);
         Ok(upstream)
+    }
+
+    /// The database that the reader names with `--database`, if any.
+    pub fn database_url(&self) -> Option<&str> {
+        self.options.database.as_deref()
+    }
+
+    /// Counts on `/metrics` what a pool of connections lends.
+    pub fn pool_use(&self) -> PoolUse {
+        self.counters.pool.get_or_init(PoolUse::default).clone()
+    }
+
+    /// Keeps `what`, such as a temporary folder, until the server stops, and drops it then.
+    pub fn keep(&self, what: impl Send + 'static) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(Box::new(what));
     }
 
     /// Work that takes `duration` of a thread's CPU time, counted on `/metrics`.
@@ -139,7 +171,7 @@ impl Lab {
         self.announce().map_err(Error::Announce)?;
         let service = self.waits.profiler().layer().layer(service);
         if self.options.stop_with_stdin {
-            stop_with_stdin();
+            stop_with_stdin(Arc::clone(&self.kept));
         }
         tokio::select! {
             () = self.accept(service) => Ok(()),
@@ -159,7 +191,7 @@ impl Lab {
     pub async fn dispatch(self, queues: Vec<Sender<Connection>>) -> Result<(), Error> {
         self.announce().map_err(Error::Announce)?;
         if self.options.stop_with_stdin {
-            stop_with_stdin();
+            stop_with_stdin(Arc::clone(&self.kept));
         }
         let accept = async {
             let mut dispatcher = Dispatcher::to(queues);
@@ -248,10 +280,11 @@ fn count_panics(counters: Arc<Counters>) {
     }));
 }
 
-fn stop_with_stdin() {
-    std::thread::spawn(|| {
+fn stop_with_stdin(kept: Kept) {
+    std::thread::spawn(move || {
         let mut rest = Vec::new();
         let _ = std::io::stdin().read_to_end(&mut rest);
+        kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
         std::process::exit(0);
     });
 }

@@ -29,7 +29,12 @@ pub(super) struct Started {
     pub(super) certificate: Option<Vec<u8>>,
 }
 
-pub(super) fn start(options: &Options, counters: &Arc<Counters>) -> io::Result<Started> {
+pub(super) fn start(
+    options: &Options,
+    latency: Duration,
+    counters: &Arc<Counters>,
+) -> io::Result<Started> {
+    let asked = options.upstream_latency_ms.map(Duration::from_millis);
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
@@ -38,7 +43,8 @@ pub(super) fn start(options: &Options, counters: &Arc<Counters>) -> io::Result<S
     let answers = Answers {
         message: message(options.data_seed),
         bodies: Maker::new(options.data_seed),
-        latency: Duration::from_millis(options.upstream_latency_ms),
+        seed: options.data_seed,
+        latency: asked.unwrap_or(latency),
         counters: Arc::clone(counters),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -65,6 +71,8 @@ struct Answers {
     message: Bytes,
     /// For requests that name the length of a body.
     bodies: Maker,
+    /// For requests that ask for a price.
+    seed: u64,
     /// Waited for before each answer, as if the upstream were on a network.
     latency: Duration,
     counters: Arc<Counters>,
@@ -78,7 +86,12 @@ impl Answers {
         if let Some(Ok(length)) = length {
             return Response::new(Either::Right(self.bodies.make(number, length)));
         }
-        let mut response = Response::new(Either::Left(Full::new(self.message.clone())));
+        let product = path.strip_prefix("/prices/").map(str::parse);
+        let body = match product {
+            Some(Ok(product)) => price(product, self.seed),
+            _ => self.message.clone(),
+        };
+        let mut response = Response::new(Either::Left(Full::new(body)));
         let kind = HeaderValue::from_static("application/json");
         response.headers_mut().insert(CONTENT_TYPE, kind);
         response
@@ -92,6 +105,12 @@ fn message(seed: u64) -> Bytes {
         seed => format!("Good Luck, {seed}!"),
     };
     format!("{{\"status\": 200, \"msg\": \"{message}\"}}").into()
+}
+
+/// What a product costs; with another data seed it costs something else.
+fn price(product: u64, seed: u64) -> Bytes {
+    let cents = 100 + product.wrapping_mul(997).wrapping_add(seed) % 9_900;
+    format!("{{\"product\": {product}, \"cents\": {cents}}}").into()
 }
 
 async fn accept(
@@ -122,9 +141,13 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, ans
     let answer = service_fn(move |request: Request<Incoming>| {
         let response = answers.to(request.uri().path());
         let latency = answers.latency;
+        let counters = Arc::clone(&answers.counters);
         async move {
             if !latency.is_zero() {
                 tokio::time::sleep(latency).await;
+            }
+            if let Some(pool) = counters.pool.get() {
+                pool.note_answer();
             }
             Ok::<_, Infallible>(response)
         }
