@@ -46,6 +46,8 @@ impl Prediction {
 pub struct Inputs {
     /// Share (0 to 1) of the problem's CPU time that is spent in the law's frames.
     pub frames_share: Option<f64>,
+    /// How long a call of the problem's took on average in the effect's rounds, in seconds.
+    pub call_s: Option<f64>,
     /// CPU time a request of problem and solution in the law's own scenario, in seconds.
     pub cpu_per_request: Option<(f64, f64)>,
     /// CPUs that worked, and what a request cost on them, in the effect's rounds.
@@ -66,6 +68,7 @@ impl Inputs {
         let cpus = both(&|variant| most_cpus(record, variant));
         Self {
             frames_share: problem.and_then(|profile| profile.frames_share),
+            call_s: call_of_problem(record),
             cpu_per_request: cpu(Purpose::Law),
             working: cpus
                 .zip(both(&|variant| cpu_of(&record.effect_rounds(), variant)))
@@ -76,6 +79,22 @@ impl Inputs {
             numa_nodes: record.environment.numa_nodes,
         }
     }
+}
+
+/// The mean of what the problem's rounds say of the law's call; `None` where none says it.
+fn call_of_problem(record: &Record) -> Option<f64> {
+    let Law::Little(law) = &record.chapter.law else {
+        return None;
+    };
+    let metric = law.measured_by.as_ref()?;
+    let seconds: Vec<f64> = record
+        .effect_rounds()
+        .into_iter()
+        .filter(|round| round.variant == PROBLEM)
+        .filter_map(|round| round.readings.get(metric).copied())
+        .collect();
+    let mean = seconds.iter().sum::<f64>() / seconds.len() as f64;
+    (mean > 0.0).then_some(mean)
 }
 
 /// Most CPUs that worked in any of a variant's rounds; `None` where they were not counted.
@@ -126,7 +145,12 @@ fn per_request(
 /// What the law predicts in `scenario`; `None` while an input that it needs is unknown.
 pub fn predicted(law: &Law, scenario: &Scenario, inputs: Inputs) -> Option<Prediction> {
     match law {
-        Law::Little(law) => Some(laws::little(law, scenario.users, scenario.think())),
+        Law::Little(law) => Some(laws::little(
+            law,
+            scenario.users,
+            scenario.think(),
+            inputs.call_s,
+        )),
         Law::Barrier(law) => Some(laws::barrier(
             law,
             scenario.users,

@@ -186,7 +186,7 @@ fn hasty(chapter: &ChapterFile, trial: &Trial) -> Part {
     let too_fast = fastest < 0.96 * call || fastest.is_nan();
     too_fast.then(|| {
         Broken::because(format!(
-            "the exercise answered within {}, faster than its database call of {} allows; wait for the call.",
+            "the exercise answered within {}, faster than its call of {} allows; wait for the call.",
             figures::milliseconds(fastest),
             figures::milliseconds(call)
         ))
