@@ -7,6 +7,7 @@ mod laws;
 use serde::{Deserialize, Serialize};
 
 pub use self::laws::Working;
+use crate::statistics;
 use measurement::{
     chapter_file::{ChapterFile, Scenario, WORKER_PARKS},
     claim::PROBLEM,
@@ -46,7 +47,8 @@ impl Prediction {
 pub struct Inputs {
     /// Share (0 to 1) of the problem's CPU time that is spent in the law's frames.
     pub frames_share: Option<f64>,
-    /// How long a call of the problem's took on average in the effect's rounds, in seconds.
+    /// How long a call of the problem's took in the effect's rounds, in seconds: the median of their
+    /// means.
     pub call_s: Option<f64>,
     /// CPU time a request of problem and solution in the law's own scenario, in seconds.
     pub cpu_per_request: Option<(f64, f64)>,
@@ -81,7 +83,7 @@ impl Inputs {
     }
 }
 
-/// The mean of what the problem's rounds say of the law's call; `None` where none says it.
+/// The median of what the problem's rounds say of the law's call; `None` where none says it.
 fn call_of_problem(record: &Record) -> Option<f64> {
     let Law::Little(law) = &record.chapter.law else {
         return None;
@@ -93,8 +95,7 @@ fn call_of_problem(record: &Record) -> Option<f64> {
         .filter(|round| round.variant == PROBLEM)
         .filter_map(|round| round.readings.get(metric).copied())
         .collect();
-    let mean = seconds.iter().sum::<f64>() / seconds.len() as f64;
-    (mean > 0.0).then_some(mean)
+    statistics::median_ratio(&seconds)
 }
 
 /// Most CPUs that worked in any of a variant's rounds; `None` where they were not counted.
