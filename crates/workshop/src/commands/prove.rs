@@ -76,6 +76,7 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
             matrix: options.matrix,
             counts: false,
             upstream: options.upstream,
+            database: options.database.clone(),
         };
         let measured = measure(&workshop, chapter, &order, &interrupt)?;
         let folder = folder.join(chapter.package());
@@ -124,6 +125,8 @@ fn command(options: &Prove, number: u32) -> String {
         (*seed != 1).then(|| format!(" --seed {seed}")),
         pairs,
         flag(options.upstream == UpstreamOf::Nginx, " --upstream nginx"),
+        // Without its address: there may be a password in it.
+        flag(options.database.is_some(), " --database …"),
         flag(options.matrix, " --matrix"),
         flag(options.all_generators, " --all-generators"),
     ]
