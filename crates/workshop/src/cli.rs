@@ -143,7 +143,7 @@ pub(crate) struct Prove {
     /// What the services of chapter 4 call; before nginx its baselines are measured, too
     #[arg(long, value_enum, default_value_t = UpstreamOf::Embedded)]
     pub(crate) upstream: UpstreamOf,
-    /// The database of chapter 9's services, such as postgres://me@localhost/shop, instead of a file
+    /// The database of chapter 9's services, such as `postgres://me@localhost/shop`, instead of a file
     /// of their own
     #[arg(long, value_name = "URL")]
     pub(crate) database: Option<String>,
