@@ -1,6 +1,6 @@
 //! The database: where it is, its tables, and the pool of connections to it.
 
-use std::error::Error;
+use std::fmt;
 use std::future::ready;
 use std::time::Duration;
 
@@ -22,6 +22,37 @@ pub(crate) enum Kind {
     Sqlite,
     Postgres,
 }
+
+/// What is wrong with the database, as one sentence.
+pub(crate) struct Unusable(String);
+
+impl Unusable {
+    pub(crate) fn new(sentence: &str) -> Self {
+        Self(sentence.to_owned())
+    }
+
+    // The address is not repeated: there may be a password in it.
+    fn because(error: impl fmt::Display) -> Self {
+        Self(format!(
+            "the database cannot be opened: {error}; start it, or leave out --database"
+        ))
+    }
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+// `main` prints the `Debug` form: let it be the sentence.
+impl fmt::Debug for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Unusable {}
 
 const SQLITE: &str = "
     CREATE TABLE IF NOT EXISTS products (
@@ -58,12 +89,14 @@ const POSTGRES: &str = "
 
 impl Store {
     /// Opens the database and creates its tables where they are missing.
-    pub(crate) async fn open(lab: &Lab) -> Result<Self, Box<dyn Error>> {
+    pub(crate) async fn open(lab: &Lab) -> Result<Self, Unusable> {
         sqlx::any::install_default_drivers();
         let url = if let Some(url) = lab.database_url() {
-            url.to_owned()
+            // SQLite would not create a file unless it is told to.
+            let creates = url.starts_with("sqlite:") && !url.contains('?');
+            format!("{url}{}", if creates { "?mode=rwc" } else { "" })
         } else {
-            let folder = tempfile::tempdir_in(lab.files())?;
+            let folder = tempfile::tempdir_in(lab.files()).map_err(Unusable::because)?;
             let file = folder.path().join("orders.db");
             lab.keep(folder);
             format!("sqlite:{}?mode=rwc", file.display())
@@ -87,15 +120,19 @@ impl Store {
             ),
         };
         let store = Self {
-            options: url.parse()?,
+            options: url.parse().map_err(Unusable::because)?,
             greeting,
             kind,
         };
-        let mut connection = AnyConnection::connect_with(&store.options).await?;
-        connection.execute(raw_sql(greeting)).await?;
-        connection.execute(raw_sql(tables)).await?;
-        connection.close().await?;
+        store.create(tables).await.map_err(Unusable::because)?;
         Ok(store)
+    }
+
+    async fn create(&self, tables: &'static str) -> Result<(), sqlx::Error> {
+        let mut connection = AnyConnection::connect_with(&self.options).await?;
+        connection.execute(raw_sql(self.greeting)).await?;
+        connection.execute(raw_sql(tables)).await?;
+        connection.close().await
     }
 
     // ANCHOR: pool

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use bench::testing::{get, post, start};
+use bench::testing::{get, launch, post, start};
 use loadgen::Settings;
 use loadgen::interrupt::Interrupt;
 use measurement::load::{Arrivals, Exchange, Load};
@@ -59,6 +59,21 @@ fn who_gets_no_connection_in_time_is_told_when_to_come_back() {
     let audit = get(&server, "/audit").expect("it has recovered");
     let zeros = r#""lost":0,"doubled":0,"unwritten":0,"missing":0}"#;
     assert!(audit.ends_with(zeros), "{audit}");
+}
+
+#[test]
+fn a_database_that_is_not_there_is_told_in_one_sentence() {
+    for (url, words) in [
+        ("postgres://me:secret@127.0.0.1:1/shop", "refused"),
+        ("mysql://127.0.0.1/shop", "driver"),
+        ("sqlite:/no/such/folder/orders.db", "unable to open"),
+    ] {
+        let refused = launch(PROGRAM, "problem", 0, &["--database", url]);
+        let said = refused.expect_err("there is none").to_string();
+        assert!(said.contains("the database cannot be opened"), "{said}");
+        assert!(said.contains(words), "{url}: {said}");
+        assert!(!said.contains("secret"), "{said}");
+    }
 }
 
 // ANCHOR: killed
