@@ -46,6 +46,9 @@ impl Prediction {
 pub struct Inputs {
     /// Share (0 to 1) of the problem's CPU time that is spent in the law's frames.
     pub frames_share: Option<f64>,
+    /// How long a call of the problem's took in the effect's rounds, in seconds: the median of their
+    /// means.
+    pub call_s: Option<f64>,
     /// CPU time a request of problem and solution in the law's own scenario, in seconds.
     pub cpu_per_request: Option<(f64, f64)>,
     /// 99th percentile of the problem's bystanders, in ms: in the law's own scenario, and in the
@@ -74,6 +77,7 @@ impl Inputs {
         let requests_per_second = |round: &Round| Metric::RequestsPerSecond.of(&round.outcome);
         Self {
             frames_share: problem.and_then(|profile| profile.frames_share),
+            call_s: call_of_problem(record),
             cpu_per_request: cpu(Purpose::Law),
             bystander_ms: of_problem(record.rounds_for(Purpose::Law), bystander)
                 .zip(of_problem(effect_rounds(), bystander)),
@@ -95,6 +99,21 @@ fn of_problem<'r>(
     let own = rounds.filter(|round| round.variant == PROBLEM);
     let figures: Option<Vec<f64>> = own.map(figure).collect();
     statistics::median_ratio(&figures?)
+}
+
+/// The median of what the problem's rounds say of the law's call; `None` where none says it.
+fn call_of_problem(record: &Record) -> Option<f64> {
+    let Law::Little(law) = &record.chapter.law else {
+        return None;
+    };
+    let metric = law.measured_by.as_ref()?;
+    let seconds: Vec<f64> = record
+        .effect_rounds()
+        .into_iter()
+        .filter(|round| round.variant == PROBLEM)
+        .filter_map(|round| round.readings.get(metric).copied())
+        .collect();
+    statistics::median_ratio(&seconds)
 }
 
 /// Most CPUs that worked in any of a variant's rounds; `None` where they were not counted.
@@ -145,7 +164,12 @@ fn per_request(
 /// What the law predicts in `scenario`; `None` while an input that it needs is unknown.
 pub fn predicted(law: &Law, scenario: &Scenario, inputs: Inputs) -> Option<Prediction> {
     match law {
-        Law::Little(law) => Some(laws::little(law, scenario.users, scenario.think())),
+        Law::Little(law) => Some(laws::little(
+            law,
+            scenario.users,
+            scenario.think(),
+            inputs.call_s,
+        )),
         Law::Barrier(law) => Some(laws::barrier(
             law,
             scenario.users,

@@ -235,6 +235,16 @@ impl Server {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
+    /// Ends the process at once, as a crash would: it finishes nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the system does not let it.
+    pub fn kill(&mut self) -> std::io::Result<()> {
+        self.child.kill()?;
+        self.child.wait().map(drop)
+    }
+
     /// The end of what the server wrote to its standard error.
     pub fn stderr_tail(&self) -> String {
         self.errors.text()

@@ -1,11 +1,14 @@
 //! What a server counts while it serves.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
+
+use crate::PoolUse;
 
 /// Counters that the hot path adds to: each is one relaxed atomic.
 #[derive(Debug, Default)]
@@ -32,6 +35,8 @@ pub(crate) struct Counters {
     pub(crate) work_running_peak: Gauge,
     work_cpu: Counter<f64, AtomicU64>,
     pub(crate) connections_finished: Counter,
+    /// Of a chapter that has a pool.
+    pub(crate) pool: OnceLock<PoolUse>,
 }
 
 /// Lowers a gauge when what it counts ends, however it ends.

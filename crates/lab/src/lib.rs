@@ -3,7 +3,7 @@
 //! [`Lab::start`] reads the command line, raises the limit on open files and binds both
 //! listeners; the chapter builds its variant on the lab's [`Database`]; [`Lab::serve`] answers
 //! requests until Ctrl-C. Chapters that call a service or compute ask the lab for an [`Upstream`] or for
-//! [`Work`]; those that answer on threads of their own get their [`Connection`]s from
+//! [`Work`]; one with a real database tells [`PoolUse`] what its pool lends; those that answer on threads of their own get their [`Connection`]s from
 //! [`Lab::dispatch`]. Meanwhile the admin listener, on a thread of its own so that a stalled
 //! reactor cannot silence it, serves profiles and counters:
 //!
@@ -18,8 +18,8 @@
 //! | `/debug/placement` | which copy of the data is read from where, JSON (chapters with a [`Replica`]) |
 //! | `/metrics` | counters, Prometheus text |
 //!
-//! Read in this order: `options`, `database`, `upstream`, `work`, `scans`, `counters`, `metrics`,
-//! `listener`, `connection`, `dispatcher`, `files`, `admin`.
+//! Read in this order: `options`, `database`, `upstream`, `pool_use`, `work`, `scans`, `counters`,
+//! `metrics`, `listener`, `connection`, `dispatcher`, `files`, `admin`.
 
 mod admin;
 mod admin_error;
@@ -43,6 +43,7 @@ mod memory;
 mod metric;
 mod metrics;
 mod options;
+mod pool_use;
 mod scans;
 mod upstream;
 mod waits;
@@ -56,6 +57,7 @@ pub use files::{CountedFile, Files, Pace};
 pub use listener::Lab;
 pub use locality::{Reading, Replica};
 pub use options::Options;
+pub use pool_use::PoolUse;
 pub use scans::Scans;
 pub use upstream::Upstream;
 pub use web_service::WebService;

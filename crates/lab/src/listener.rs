@@ -1,8 +1,10 @@
 //! The service's own listener: binds, announces, accepts and serves.
 
+use std::any::Any;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -19,7 +21,7 @@ use crate::options::Options;
 use crate::upstream::Upstream;
 use crate::waits::Waits;
 use crate::web_service::WebService;
-use crate::{Database, Error, Files, Work};
+use crate::{Database, Error, Files, PoolUse, Work};
 
 /// Connections that the kernel holds for us before `accept`: enough for thousands of users at once.
 const BACKLOG: u32 = 4096;
@@ -34,7 +36,11 @@ pub struct Lab {
     waits: Waits,
     counters: Arc<Counters>,
     sources: Sources,
+    kept: Kept,
 }
+
+/// What goes when the server stops, however it stops: leaving the process drops nothing by itself.
+type Kept = Arc<Mutex<Vec<Box<dyn Any + Send>>>>;
 
 impl Lab {
     /// Reads the command line, raises the limit on open files, binds both listeners. Yields the
@@ -82,6 +88,7 @@ impl Lab {
             facts,
             counters,
             sources,
+            kept: Kept::default(),
         })
     }
 
@@ -104,10 +111,36 @@ impl Lab {
     ///
     /// When it cannot be started, or the one that the reader names cannot be reached.
     pub fn upstream(&self) -> Result<Upstream, Error> {
-        let (upstream, counted) = Upstream::start(&self.options, &self.counters)?;
+        self.upstream_after(Duration::ZERO)
+    }
+
+    /// As [`Lab::upstream`], where the embedded one answers after `latency` unless
+    /// `--upstream-latency-ms` says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lab::upstream`].
+    pub fn upstream_after(&self, latency: Duration) -> Result<Upstream, Error> {
+        let (upstream, counted) = Upstream::start(&self.options, latency, &self.counters)?;
         // A chapter asks once; asking again would start another.
         let _ = self.sources.upstream.set(counted);
         Ok(upstream)
+    }
+
+    /// The database that the reader names with `--database`, if any.
+    pub fn database_url(&self) -> Option<&str> {
+        self.options.database.as_deref()
+    }
+
+    /// Counts on `/metrics` what a pool of connections lends.
+    pub fn pool_use(&self) -> PoolUse {
+        self.counters.pool.get_or_init(PoolUse::default).clone()
+    }
+
+    /// Keeps `what`, such as a temporary folder, until the server stops, and drops it then.
+    pub fn keep(&self, what: impl Send + 'static) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(Box::new(what));
     }
 
     /// Work that takes `duration` of a thread's CPU time, counted on `/metrics`.
@@ -115,11 +148,16 @@ impl Lab {
         Work::calibrated(duration, self.data_seed(), Arc::clone(&self.counters))
     }
 
+    /// The folder for temporary files: the system's, unless `--files` names another.
+    pub fn folder(&self) -> PathBuf {
+        let own = self.options.files.clone();
+        own.unwrap_or_else(std::env::temp_dir)
+    }
+
     /// Temporary files, counted on `/metrics`: in the system's folder for them unless `--files` names
     /// another, and at the speed that `--disk-mib-per-second` gives the disk.
     pub fn files(&self) -> Files {
-        let folder = self.options.files.clone();
-        let folder = folder.unwrap_or_else(std::env::temp_dir);
+        let folder = self.folder();
         let speed = self.options.disk_mib_per_second;
         Files::new(folder, speed, Arc::clone(&self.counters))
     }
@@ -141,7 +179,7 @@ impl Lab {
         self.announce().map_err(Error::Announce)?;
         let service = self.waits.profiler().layer().layer(service);
         if self.options.stop_with_stdin {
-            stop_with_stdin();
+            stop_with_stdin(Arc::clone(&self.kept));
         }
         tokio::select! {
             () = self.accept(service) => Ok(()),
@@ -161,7 +199,7 @@ impl Lab {
     pub async fn dispatch(self, queues: Vec<Sender<Connection>>) -> Result<(), Error> {
         self.announce().map_err(Error::Announce)?;
         if self.options.stop_with_stdin {
-            stop_with_stdin();
+            stop_with_stdin(Arc::clone(&self.kept));
         }
         let accept = async {
             let mut dispatcher = Dispatcher::to(queues);
@@ -251,10 +289,11 @@ fn count_panics(counters: Arc<Counters>) {
     }));
 }
 
-fn stop_with_stdin() {
-    std::thread::spawn(|| {
+fn stop_with_stdin(kept: Kept) {
+    std::thread::spawn(move || {
         let mut rest = Vec::new();
         let _ = std::io::stdin().read_to_end(&mut rest);
+        kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
         std::process::exit(0);
     });
 }

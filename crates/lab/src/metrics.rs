@@ -11,12 +11,12 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use tokio::runtime::Handle;
 
-use crate::Scans;
 use crate::counters::Counters;
 use crate::heartbeat::Heartbeat;
 use crate::locality;
 use crate::metric::Metric;
 use crate::upstream::Counted;
+use crate::{PoolUse, Scans};
 
 /// What does not change while a server runs.
 #[derive(Debug, Clone)]
@@ -97,10 +97,12 @@ struct OnRequest {
 impl Collector for OnRequest {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let upstream = self.sources.upstream.get();
+        let pool = self.counters.pool.get();
         let all = [
             of_runtime(&self.runtime),
             of_process(),
             self.of_work(),
+            pool.map(PoolUse::metrics).unwrap_or_default(),
             self.sources.heartbeat.metrics(),
             upstream.map(Counted::metrics).unwrap_or_default(),
             self.sources.scans.seen().metrics(),

@@ -42,7 +42,7 @@ pub struct Options {
     #[arg(long, default_value_t = 0, value_parser = value_parser!(u64).range(..=u64::from(u32::MAX)))]
     pub(crate) data_seed: u64,
 
-    // The others are hidden: only some chapters have an upstream, a data set or files, and only
+    // The others are hidden: only some chapters have an upstream, a data set, a database or files, and only
     // drivers need the rest. The book's pages name them where they matter.
     //
     /// Call this upstream instead of the embedded one
@@ -60,9 +60,9 @@ pub struct Options {
     pub(crate) no_heartbeat: bool,
 
     /// The embedded upstream waits that long before it answers, as one on a network
-    #[arg(long, value_name = "MS", default_value_t = 0, hide = true)]
+    #[arg(long, value_name = "MS", hide = true)]
     #[arg(conflicts_with = "upstream", value_parser = value_parser!(u64).range(..=60_000))]
-    pub(crate) upstream_latency_ms: u64,
+    pub(crate) upstream_latency_ms: Option<u64>,
 
     /// The embedded upstream fails
     #[arg(long, value_enum, value_name = "HOW", hide = true)]
@@ -80,6 +80,9 @@ pub struct Options {
     /// Start the workers once for each CPU, from a thread that is pinned to it
     #[arg(long, hide = true)]
     pub(crate) side_by_side: bool,
+    /// Keep the data in this database instead of in a file of the server's own
+    #[arg(long, value_name = "URL", hide = true)]
+    pub(crate) database: Option<String>,
 
     /// Put temporary files there instead of into the system's folder for them
     #[arg(long, value_name = "FOLDER", hide = true)]
@@ -190,7 +193,7 @@ mod tests {
     #[test]
     fn another_upstream_has_a_latency_of_its_own() {
         let waits = parse(&["--upstream-latency-ms", "20"]).expect("the embedded one can wait");
-        assert_eq!(waits.1.upstream_latency_ms, 20);
+        assert_eq!(waits.1.upstream_latency_ms, Some(20));
         let url = "http://127.0.0.1:18081/";
         let both = parse(&["--upstream", url, "--upstream-latency-ms", "20"]);
         let said = both.expect_err("one or the other").to_string();

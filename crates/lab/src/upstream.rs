@@ -6,6 +6,7 @@ mod outside;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::counters::Counters;
 use crate::error::Error;
@@ -18,7 +19,8 @@ use crate::options::Options;
 /// neither shares the service's reactor nor finds the ports of an earlier run in `TIME_WAIT`. It
 /// answers every `GET` with `{"status": 200, "msg": "Good Luck!"}`, at once or after
 /// `--upstream-latency-ms N`, as an upstream on a network would. To `GET /bodies/N` it sends a chunked
-/// body of N bytes, one of which is higher than all others. `--upstream-fault HOW` makes it fail. With `--upstream URL` it is another
+/// body of N bytes, one of which is higher than all others; to `GET /prices/N` what product N costs,
+/// `{"product": N, "cents": …}`. `--upstream-fault HOW` makes it fail. With `--upstream URL` it is another
 /// server, which tells its counts at `/stub_status` as nginx does.
 #[derive(Debug, Clone)]
 pub struct Upstream {
@@ -27,8 +29,10 @@ pub struct Upstream {
 }
 
 impl Upstream {
+    /// `latency` is the embedded one's unless the options have another.
     pub(crate) fn start(
         options: &Options,
+        latency: Duration,
         counters: &Arc<Counters>,
     ) -> Result<(Self, Counted), Error> {
         if let Some(url) = &options.upstream {
@@ -39,7 +43,7 @@ impl Upstream {
             };
             return Ok((upstream, Counted::Outside(counted)));
         }
-        let started = embedded::start(options, counters).map_err(Error::Upstream)?;
+        let started = embedded::start(options, latency, counters).map_err(Error::Upstream)?;
         let scheme = if options.tls { "https" } else { "http" };
         let upstream = Self {
             // A certificate is made out to a name.

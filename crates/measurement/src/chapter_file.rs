@@ -420,7 +420,7 @@ impl ChapterFile {
         let secondary = self.secondary.iter().map(|one| one.quantity.as_str());
         let parks = matches!(self.law, Law::SetUp(_)).then_some(WORKER_PARKS);
         let all = claimed
-            .chain(self.law.metrics().iter().copied())
+            .chain(self.law.metrics())
             .chain(parks)
             .chain(secondary);
         all.map(str::to_owned).collect()

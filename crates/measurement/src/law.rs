@@ -70,10 +70,11 @@ impl Law {
     }
 
     /// The counters on `/metrics` that the law needs.
-    pub fn metrics(&self) -> &'static [&'static str] {
+    pub fn metrics(&self) -> Vec<&str> {
         match self {
-            Self::Workers(_) => &[CPUS, WORKERS],
-            _ => &[],
+            Self::Workers(_) => vec![CPUS, WORKERS],
+            Self::Little(law) => law.measured_by.iter().map(String::as_str).collect(),
+            _ => Vec::new(),
         }
     }
 
@@ -109,6 +110,10 @@ pub struct Little {
     /// Calls that the problem lets be in flight at once.
     #[serde(deserialize_with = "checked::some")]
     pub problem_in_flight: u32,
+    /// The counter on `/metrics` that tells how long one takes in the problem's own rounds, in
+    /// seconds, where more belongs to it than the wait of `call_ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured_by: Option<String>,
 }
 
 /// The barrier of a fair readers-writer lock.

@@ -150,9 +150,13 @@ pub(crate) struct Prove {
     /// What the services of chapter 4 call; before nginx its baselines are measured, too
     #[arg(long, value_enum, default_value_t = UpstreamOf::Embedded)]
     pub(crate) upstream: UpstreamOf,
+    /// The database of chapter 9's services, such as `postgres://me@localhost/shop`, instead of a file
+    /// of their own
+    #[arg(long, value_name = "URL")]
+    pub(crate) database: Option<String>,
     /// Chapter 7 in a small emulated machine with so many NUMA nodes: counts, no times
     #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
-    #[arg(conflicts_with_all = ["variant", "pairs", "all_generators", "matrix", "upstream"])]
+    #[arg(conflicts_with_all = ["variant", "pairs", "all_generators", "matrix", "upstream", "database"])]
     pub(crate) regions: Option<u32>,
     /// CPUs of that machine [default: two for each node]
     #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]

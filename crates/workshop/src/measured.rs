@@ -49,6 +49,8 @@ pub(crate) struct Order {
     /// Where the services' upstream is, unless it is the embedded one. Beside nginx the baselines
     /// are measured, too.
     pub(crate) upstream: UpstreamOf,
+    /// Where chapter 9's services keep their orders, unless each has a file of its own.
+    pub(crate) database: Option<String>,
 }
 
 #[derive(Debug)]
@@ -84,7 +86,7 @@ pub(crate) fn measure(
         file.chapter, file.title
     ));
     let placement = Placement::of_chapter(&file);
-    let (nginx, arguments) = match order.upstream {
+    let (nginx, mut arguments) = match order.upstream {
         UpstreamOf::Embedded => (None, Vec::new()),
         UpstreamOf::Nginx => {
             let nginx = Nginx::start(chapter, &file, &placement.server)?;
@@ -95,6 +97,9 @@ pub(crate) fn measure(
             (Some(nginx), arguments)
         }
     };
+    if let Some(database) = &order.database {
+        arguments.extend(["--database".to_owned(), database.clone()]);
+    }
     let bench = Bench {
         program: &programs.served,
         counted: programs.counted.as_deref(),

@@ -154,6 +154,17 @@ pub(crate) fn nginx() -> Option<PathBuf> {
         .or_else(|| Some(PathBuf::from("/usr/sbin/nginx")).filter(|file| file.is_file()))
 }
 
+/// The version of a `PostgreSQL` server: Debian keeps it in a folder for each version.
+pub(crate) fn postgres() -> Option<String> {
+    let folders = std::fs::read_dir("/usr/lib/postgresql").into_iter();
+    let packaged = folders.flatten().filter_map(Result::ok);
+    let packaged = packaged.map(|folder| folder.path().join("bin/postgres"));
+    on_path("postgres")
+        .into_iter()
+        .chain(packaged)
+        .find_map(|program| version(program, ["--version"]))
+}
+
 /// The first program of this name on the PATH.
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);

@@ -8,9 +8,16 @@ use measurement::{
     law::{Amdahl, Barrier, Little, Locality, Utilisation},
 };
 
-/// Little's law.
-pub(super) fn little(law: &Little, users: u32, think: Duration) -> Prediction {
-    let call = law.call_ms / 1e3;
+/// Little's law. `measured` is how long a call takes, in seconds, if that is known better than by
+/// the law's own figure.
+pub(super) fn little(
+    law: &Little,
+    users: u32,
+    think: Duration,
+    measured: Option<f64>,
+) -> Prediction {
+    let call_ms = measured.map_or(law.call_ms, |seconds| 1e3 * seconds);
+    let call = call_ms / 1e3;
     let free = f64::from(users) / (think.as_secs_f64() + call);
     let limited = (f64::from(law.problem_in_flight) / call).min(free);
     let ratio = free / limited;
@@ -26,7 +33,7 @@ pub(super) fn little(law: &Little, users: u32, think: Duration) -> Prediction {
         sentence: format!(
             "With {calls} of {} ms in flight at a time, at most {} requests per second are \
              answered; with none held back, {} get up to {}: {} times as many.",
-            figures::count(law.call_ms),
+            figures::count(call_ms),
             figures::count(limited.round()),
             figures::things(users.into(), "user"),
             figures::count(free.round()),

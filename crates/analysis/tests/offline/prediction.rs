@@ -45,6 +45,7 @@ fn a_held_lock_passes_twenty_a_second_whatever_the_users() {
     let law = Law::Little(Little {
         call_ms: 50.0,
         problem_in_flight: 1,
+        measured_by: None,
     });
     let nothing = Inputs::default();
     for users in [1, 200, 3_000] {
@@ -58,6 +59,34 @@ fn a_held_lock_passes_twenty_a_second_whatever_the_users() {
     // Users who think long do not meet the limit.
     let idle = gains(&law, (2, 1.0, 0.0), nothing, 1.0, &[]);
     close(idle.problem, 2.0 / 1.05);
+}
+
+#[test]
+fn a_call_that_was_measured_counts_in_place_of_the_one_that_was_planned() {
+    let law = Law::Little(Little {
+        call_ms: 50.0,
+        problem_in_flight: 5,
+        measured_by: Some("pool_connection_held_seconds".to_owned()),
+    });
+    let planned = Inputs::default();
+    let measured = Inputs {
+        call_s: Some(0.0625),
+        ..planned
+    };
+    let free = |call: f64| 300.0 / (0.3 + call);
+    for (inputs, call, words) in [
+        (planned, 0.05, ["5 calls of 50 ms", "at most 100 requests"]),
+        (
+            measured,
+            0.0625,
+            ["5 calls of 62.5 ms", "at most 80 requests"],
+        ),
+    ] {
+        let ratio = free(call) / (5.0 / call);
+        let bounds = gains(&law, (300, 0.3, 0.0), inputs, ratio, &words);
+        close(bounds.problem, 5.0 / call);
+        close(bounds.solution, free(call));
+    }
 }
 
 #[test]

@@ -28,7 +28,12 @@ pub(super) struct Started {
     pub(super) certificate: Option<Vec<u8>>,
 }
 
-pub(super) fn start(options: &Options, counters: &Arc<Counters>) -> io::Result<Started> {
+pub(super) fn start(
+    options: &Options,
+    latency: Duration,
+    counters: &Arc<Counters>,
+) -> io::Result<Started> {
+    let asked = options.upstream_latency_ms.map(Duration::from_millis);
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
@@ -37,7 +42,8 @@ pub(super) fn start(options: &Options, counters: &Arc<Counters>) -> io::Result<S
     let answers = Answers {
         message: message(options.data_seed),
         bodies: Maker::new(options.data_seed),
-        latency: Duration::from_millis(options.upstream_latency_ms),
+        seed: options.data_seed,
+        latency: asked.unwrap_or(latency),
         fault: options.upstream_fault,
         counters: Arc::clone(counters),
     };
@@ -65,6 +71,8 @@ struct Answers {
     message: Bytes,
     /// For requests that name the length of a body.
     bodies: Maker,
+    /// For requests that ask for a price.
+    seed: u64,
     /// Waited for before each answer, as if the upstream were on a network.
     latency: Duration,
     /// How it fails, if it does.
@@ -91,6 +99,9 @@ impl Answers {
             Some(UpstreamFault::HangUp) => return Err(io::ErrorKind::ConnectionReset.into()),
             Some(UpstreamFault::Silence) => std::future::pending().await,
         }
+        if let Some(pool) = self.counters.pool.get() {
+            pool.note_answer();
+        }
         Ok(answer)
     }
 
@@ -102,7 +113,12 @@ impl Answers {
             self.counters.upstream_body_bytes.inc_by(body.length());
             return Response::new(Either::Right(body));
         }
-        let mut response = Response::new(Either::Left(Full::new(self.message.clone())));
+        let product = path.strip_prefix("/prices/").map(str::parse);
+        let body = match product {
+            Some(Ok(product)) => price(product, self.seed),
+            _ => self.message.clone(),
+        };
+        let mut response = Response::new(Either::Left(Full::new(body)));
         let kind = HeaderValue::from_static("application/json");
         response.headers_mut().insert(CONTENT_TYPE, kind);
         response
@@ -116,6 +132,12 @@ fn message(seed: u64) -> Bytes {
         seed => format!("Good Luck, {seed}!"),
     };
     format!("{{\"status\": 200, \"msg\": \"{message}\"}}").into()
+}
+
+/// What a product costs; with another data seed it costs something else.
+fn price(product: u64, seed: u64) -> Bytes {
+    let cents = 100 + product.wrapping_mul(997).wrapping_add(seed) % 9_900;
+    format!("{{\"product\": {product}, \"cents\": {cents}}}").into()
 }
 
 async fn accept(

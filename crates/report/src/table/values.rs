@@ -140,7 +140,7 @@ impl Values {
 
     /// What the law counts, as it was in most rounds.
     fn counted(&mut self, record: &Record, variant: &str) {
-        for &metric in record.chapter.law.metrics() {
+        for metric in record.chapter.law.metrics() {
             let median = median(record, variant, |round| round.readings.get(metric).copied());
             let name = format!("{variant}-{}", metric.replace('_', "-"));
             self.add(&name, count(median));

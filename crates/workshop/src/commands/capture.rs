@@ -57,6 +57,7 @@ fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
         matrix: true,
         counts: true,
         upstream: UpstreamOf::Embedded,
+        database: None,
     };
     let measured = measure(workshop, chapter, &order, &interrupt)?;
     measured.capture.write(&folder).map_err(CliError::bad)?;

@@ -76,6 +76,7 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
             matrix: options.matrix,
             counts: false,
             upstream: options.upstream,
+            database: options.database.clone(),
         };
         let exercise = progress_file::exercise_now(chapter);
         let measured = measure(&workshop, chapter, &order, &interrupt)?;
@@ -132,6 +133,8 @@ fn command(options: &Prove, number: u32) -> String {
         (variant != SOLUTION).then(|| format!(" --variant {variant}")),
         pairs,
         flag(options.upstream == UpstreamOf::Nginx, " --upstream nginx"),
+        // Without its address: there may be a password in it.
+        flag(options.database.is_some(), " --database …"),
         flag(options.matrix, " --matrix"),
         flag(options.all_generators, " --all-generators"),
     ]

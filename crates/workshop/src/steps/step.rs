@@ -54,7 +54,9 @@ pub(super) fn tree(
     folder: &str,
     variant: &str,
 ) -> Result<Option<String>, CliError> {
-    let source = format!("{base}:{folder}/src/{variant}.rs");
+    // A module's name has no hyphen.
+    let module = variant.replace('-', "_");
+    let source = format!("{base}:{folder}/src/{module}.rs");
     let Some(blob) = git.ask(["rev-parse", "--verify", "--quiet", &source]) else {
         return Ok(None);
     };

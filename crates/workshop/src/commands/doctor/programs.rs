@@ -58,6 +58,12 @@ pub(super) fn optional(tools: &Tools) -> Vec<Finding> {
             "prove 4 --upstream nginx: https://nginx.org (on Debian: apt-get install nginx-light)",
         ),
         found(
+            "PostgreSQL",
+            tools::postgres(),
+            "prove 9 --database postgres://…: https://www.postgresql.org (on Debian: apt-get install \
+             postgresql)",
+        ),
+        found(
             "Python",
             tools::python().map(|(_, version)| version),
             "Locust: https://www.python.org",

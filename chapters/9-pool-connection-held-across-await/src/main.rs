@@ -1,0 +1,57 @@
+//! Chapter 9: a pool connection held across an await.
+//! `cargo run -p chapter9 [-- VARIANT]`; the book says what each variant is for.
+
+mod audit;
+mod compare_and_set;
+mod exercise;
+mod open_transaction;
+mod problem;
+mod shop;
+mod solution;
+mod store;
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use lab::Lab;
+
+use crate::audit::Audit;
+use crate::shop::{Pricing, Shop};
+use crate::store::Store;
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Variant {
+    Problem,
+    Exercise,
+    Solution,
+    BiggerPool,
+    CompareAndSet,
+    OpenTransaction,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // reqwest leaves the cryptography to the program. ring is quick to compile.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+
+    let (variant, lab) = Lab::start("chapter9")?;
+    let store = Store::open(&lab).await?;
+    let upstream = lab.upstream_after(Duration::from_millis(50))?;
+    let connections = match variant {
+        Variant::BiggerPool => 20,
+        _ => 5,
+    };
+    let shop = Shop {
+        pool: store.pool(connections, lab.pool_use()),
+        pricing: Pricing::new(upstream),
+    };
+
+    let routes = match variant {
+        Variant::Problem | Variant::BiggerPool => problem::routes(shop),
+        Variant::Exercise => exercise::routes(shop),
+        Variant::Solution => solution::routes(shop),
+        Variant::CompareAndSet => compare_and_set::routes(shop),
+        Variant::OpenTransaction => open_transaction::routes(shop, &store)?,
+    };
+    Ok(lab.serve(Audit::begin(store).await?.of(routes)).await?)
+}

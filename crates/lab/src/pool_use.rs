@@ -1,0 +1,153 @@
+//! What a service does with the connections of its pool: how many are lent, for how long, and how
+//! many of them wait with their request for somebody else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+use crate::metric::Metric;
+
+/// Counts the connections that a pool lends to requests. Clones are cheap and count together.
+///
+/// Call it from the pool's own hooks, so that no request can take a connection past it.
+#[derive(Debug, Clone, Default)]
+pub struct PoolUse(Arc<Counts>);
+
+#[derive(Debug)]
+struct Counts {
+    began: Instant,
+    lent: AtomicU64,
+    in_use: AtomicI64,
+    in_use_peak: AtomicI64,
+    /// Nanoseconds from `began`: those of every return, less those of every loan. What is lent now
+    /// is missing a return.
+    held: AtomicI64,
+    /// Answers of the upstream, and the sum of the connections that were in use when each was sent.
+    answers: AtomicU64,
+    in_use_at_answers: AtomicU64,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
+            began: Instant::now(),
+            lent: AtomicU64::default(),
+            in_use: AtomicI64::default(),
+            in_use_peak: AtomicI64::default(),
+            held: AtomicI64::default(),
+            answers: AtomicU64::default(),
+            in_use_at_answers: AtomicU64::default(),
+        }
+    }
+}
+
+impl Counts {
+    /// Nanoseconds since the start: enough for three centuries.
+    fn now(&self) -> i64 {
+        i64::try_from(self.began.elapsed().as_nanos()).unwrap_or(i64::MAX)
+    }
+}
+
+impl PoolUse {
+    /// The pool lends a connection.
+    pub fn lend(&self) {
+        let counts = &self.0;
+        counts.lent.fetch_add(1, Relaxed);
+        counts.held.fetch_sub(counts.now(), Relaxed);
+        let before = counts.in_use.fetch_add(1, Relaxed);
+        counts.in_use_peak.fetch_max(before + 1, Relaxed);
+    }
+
+    /// A connection that was lent has come back.
+    pub fn take_back(&self) {
+        let counts = &self.0;
+        counts.held.fetch_add(counts.now(), Relaxed);
+        counts.in_use.fetch_sub(1, Relaxed);
+    }
+
+    /// The upstream is about to answer a request that has waited for it. With one user there is no
+    /// other request, so that a connection which is in use now has been idle meanwhile.
+    pub(crate) fn note_answer(&self) {
+        let counts = &self.0;
+        let in_use = u64::try_from(counts.in_use.load(Relaxed)).unwrap_or_default();
+        counts.answers.fetch_add(1, Relaxed);
+        counts.in_use_at_answers.fetch_add(in_use, Relaxed);
+    }
+
+    pub(crate) fn metrics(&self) -> Vec<Metric> {
+        let counts = &self.0;
+        let lent = counts.lent.load(Relaxed);
+        let answers = counts.answers.load(Relaxed);
+        let in_use = counts.in_use.load(Relaxed);
+        let held = counts.held.load(Relaxed) + in_use * counts.now();
+        let whole = |count: i64| u64::try_from(count).unwrap_or_default();
+        let mean = |sum: u64, of: u64| sum as f64 / of.max(1) as f64;
+        vec![
+            Metric::count(
+                "pool_connections_lent_total",
+                "Times that the pool lent a connection",
+                lent,
+            ),
+            Metric::ratio(
+                "pool_connections_lent_per_answer",
+                "Times that the pool lent a connection, for each answer of the upstream",
+                mean(lent, answers),
+            ),
+            Metric::count(
+                "pool_connections_in_use",
+                "Connections that are lent now",
+                whole(in_use),
+            ),
+            Metric::count(
+                "pool_connections_in_use_peak",
+                "Most connections that were lent at once since the start",
+                whole(counts.in_use_peak.load(Relaxed)),
+            ),
+            Metric::seconds(
+                "pool_connection_held",
+                "How long a connection is lent, on average",
+                mean(whole(held), lent) / 1e9,
+            ),
+            Metric::ratio(
+                "pool_connections_in_use_at_answer",
+                "Connections that are lent when the upstream answers, on average",
+                mean(counts.in_use_at_answers.load(Relaxed), answers),
+            ),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lent_while_the_upstream_answers_is_counted() {
+        let pool = PoolUse::default();
+        pool.lend();
+        pool.note_answer();
+        pool.lend();
+        pool.note_answer();
+        pool.take_back();
+        pool.take_back();
+        pool.note_answer();
+        let counts = &pool.0;
+        assert_eq!(counts.lent.load(Relaxed), 2);
+        assert_eq!(counts.in_use.load(Relaxed), 0);
+        assert_eq!(counts.in_use_peak.load(Relaxed), 2);
+        assert_eq!(counts.answers.load(Relaxed), 3);
+        assert_eq!(counts.in_use_at_answers.load(Relaxed), 3);
+    }
+
+    #[test]
+    fn a_connection_that_is_still_lent_is_held_until_now() {
+        let pool = PoolUse::default();
+        pool.lend();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let counts = &pool.0;
+        let so_far = counts.held.load(Relaxed) + counts.now();
+        assert!(so_far >= 20_000_000, "{so_far} ns");
+        pool.take_back();
+        assert!(counts.held.load(Relaxed) >= so_far);
+    }
+}
