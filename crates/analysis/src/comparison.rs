@@ -6,9 +6,9 @@
 //! what differs from one start of the same program to the next is part of the noise.
 //!
 //! Rounds are looked at several times, and the comparison ends at the first look that decides it.
-//! Each look takes Student's interval, of a trimmed mean where there are rounds enough, with one chance in 300 of missing the truth. There are six
-//! looks at most, so that all of them together miss it at most twice in a hundred comparisons
-//! (Bonferroni); the tests simulate how often they do.
+//! Each look takes Student's interval, of a trimmed mean where there are rounds enough, with one
+//! chance in 300 of missing the truth. There are six looks at most, so that all of them together
+//! miss it at most twice in a hundred comparisons (Bonferroni); the tests simulate how often they do.
 
 use measurement::comparison::{Figures, Metric, Round};
 use measurement::figures;
