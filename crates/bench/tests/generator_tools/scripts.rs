@@ -48,13 +48,17 @@ fn scripts_send_the_chapters_body() {
             })
             .unwrap_or(body.len());
         let (sentence, times) = (&body[..length], body.len() / length);
+        let (k6, locust, quote) = match times {
+            1 => (String::new(), String::new(), '\''),
+            _ => (format!(".repeat({times})"), format!(" * {times}"), '"'),
+        };
         says(
             &format!("k6/chapter{number}.js"),
-            &format!("body: '{sentence}'.repeat({times}),"),
+            &format!("body: '{sentence}'{k6},"),
         );
         says(
             &format!("locust/chapter{number}.py"),
-            &format!("body = \"{sentence}\" * {times}\n"),
+            &format!("body = {quote}{sentence}{quote}{locust}\n"),
         );
     }
 }
