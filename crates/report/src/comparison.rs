@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use analysis::comparison::{Estimate, Verdict, Word};
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::{DOCTYPE, html};
 use measurement::comparison::{Metric, Round, Unit};
 use measurement::environment::Environment;
 use measurement::figures;
 use serde::Serialize;
 
-use crate::html::{POLICY, STYLE, data_url, scrolled};
+use crate::html::{data_url, head, scrolled};
 use crate::plots::{PlotError, metric_of_rounds};
 use crate::table::{Table, sentence_case};
 
@@ -251,15 +251,7 @@ impl Comparison {
         let html = html! {
             (DOCTYPE)
             html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    meta http-equiv="Content-Security-Policy" content=(POLICY);
-                    link rel="icon" href="data:,";
-                    title { (title) " – " (self.verdict) }
-                    style { (PreEscaped(STYLE)) }
-                }
+                (head(&title, &self.verdict))
                 body {
                     header {
                         p.kicker { "Two builds compared" }

@@ -5,6 +5,8 @@ mod sections;
 
 pub(crate) use self::sections::scrolled;
 
+use std::fmt::Display;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -15,11 +17,26 @@ use crate::{
 use analysis::verdict::VerdictKind;
 use measurement::figures;
 
-pub(crate) const STYLE: &str = include_str!("html/page.css");
+const STYLE: &str = include_str!("html/page.css");
 
 /// Nothing but what stands in the file: no network, no other file.
-pub(crate) const POLICY: &str =
+const POLICY: &str =
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+
+/// The head of every report: what it is about, and how it came out.
+pub(crate) fn head(title: &str, verdict: &dyn Display) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            meta http-equiv="Content-Security-Policy" content=(POLICY);
+            link rel="icon" href="data:,";
+            title { (title) " – " (verdict.to_string()) }
+            style { (PreEscaped(STYLE)) }
+        }
+    }
+}
 
 /// The report of a capture, verdict first.
 ///
@@ -34,15 +51,7 @@ pub fn page(capture: &Capture) -> Result<String, CaptureError> {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                link rel="icon" href="data:,";
-                title { (title) " – " (analysis.verdict.kind) }
-                style { (PreEscaped(STYLE)) }
-            }
+            (head(&title, &analysis.verdict.kind))
             body {
                 header {
                     p.kicker { "A proof by measurement" }

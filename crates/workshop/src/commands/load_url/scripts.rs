@@ -57,16 +57,9 @@ pub(super) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> String 
                 format!("{first} + Math.floor(Math.random() * {})", last - first + 1)
             }
             Some(Values::Listed(_, lines)) => {
-                let lines: Vec<String> = lines.iter().map(|line| literal(line)).collect();
-                format!("pick([{}])", lines.join(", "))
+                format!("pick([{}])", literals(lines))
             }
         };
-        let headers: Vec<String> = spec
-            .headers
-            .iter()
-            .filter(|(name, _)| name != "host")
-            .map(|(name, value)| format!("{}: {}", literal(name), literal(value)))
-            .collect();
         let _ = writeln!(
             text,
             "  {{\n    weight: {},\n    name: {},\n    method: {},\n    path: () => {} + ({value}) + \
@@ -77,7 +70,7 @@ pub(super) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> String 
             literal(&spec.before),
             literal(&spec.after),
             spec.body.as_deref().map_or("null".to_owned(), literal),
-            headers.join(", ")
+            headers(spec)
         );
     }
     let _ = write!(
@@ -97,6 +90,21 @@ pub(super) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> String 
         text = text.replace("import { check, sleep }", "import { check }");
     }
     text
+}
+
+/// The entries of a list, alike in both languages.
+fn literals(lines: &[String]) -> String {
+    let all: Vec<String> = lines.iter().map(|line| literal(line)).collect();
+    all.join(", ")
+}
+
+/// The entries of a map of headers, alike in both languages. The tool itself says which host it asks.
+fn headers(spec: &Spec) -> String {
+    let own = spec.headers.iter().filter(|(name, _)| name != "host");
+    let all: Vec<String> = own
+        .map(|(name, value)| format!("{}: {}", literal(name), literal(value)))
+        .collect();
+    all.join(", ")
 }
 
 /// A file for `locust -f`.
@@ -122,16 +130,9 @@ pub(super) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> Str
             None => "\"\"".to_owned(),
             Some(Values::Range(first, last)) => format!("str(random.randint({first}, {last}))"),
             Some(Values::Listed(_, lines)) => {
-                let lines: Vec<String> = lines.iter().map(|line| literal(line)).collect();
-                format!("random.choice([{}])", lines.join(", "))
+                format!("random.choice([{}])", literals(lines))
             }
         };
-        let headers: Vec<String> = spec
-            .headers
-            .iter()
-            .filter(|(name, _)| name != "host")
-            .map(|(name, value)| format!("{}: {}", literal(name), literal(value)))
-            .collect();
         let _ = write!(
             text,
             "\n    @task({weight})\n    def request_{index}(self):\n        path = {before} + {value} + \
@@ -145,7 +146,7 @@ pub(super) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> Str
             after = literal(&spec.after),
             method = literal(&spec.method),
             body = spec.body.as_deref().map_or("None".to_owned(), literal),
-            headers = headers.join(", "),
+            headers = headers(spec),
             name = literal(&spec.name()),
         );
     }
