@@ -33,7 +33,7 @@ pub fn triplets(count: u32) -> impl Iterator<Item = [Side; 3]> {
     ORDERS.into_iter().cycle().take(count as usize)
 }
 
-/// Each of two sides as often first as second: AB BA AB ….
+/// Each of two sides as often first as second: the first, the second, the second, the first ….
 pub fn abba<T: Copy>(a: T, b: T, pairs: u32) -> impl Iterator<Item = T> {
     (0..pairs).flat_map(move |pair| if pair % 2 == 0 { [a, b] } else { [b, a] })
 }
