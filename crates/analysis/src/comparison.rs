@@ -14,6 +14,11 @@ use measurement::comparison::{Figures, Metric, Round};
 use measurement::figures;
 use serde::Serialize;
 
+use crate::statistics::student;
+
+/// Each tail of a look's interval: both together are one chance in 300.
+const TAIL: f64 = 1.0 / 600.0;
+
 /// After how many rounds is looked.
 pub const LOOKS: [usize; 6] = [3, 5, 8, 12, 18, 28];
 
@@ -283,52 +288,7 @@ fn interval(values: &[f64]) -> Option<(f64, f64)> {
     let middle = mean(&drawn_in);
     let squares: f64 = drawn_in.iter().map(|value| (value - middle).powi(2)).sum();
     let error = (squares / (kept as f64 * freedom as f64)).sqrt();
-    let half = STUDENT[freedom.min(STUDENT.len() - 1)] * error;
+    let half = student(freedom as f64, TAIL)? * error;
     let centre = centre(values);
     Some((centre - half, centre + half))
 }
-
-/// Student's quantile that one in 600 lies above, at the index of its degrees of freedom.
-const STUDENT: [f64; 41] = [
-    f64::INFINITY,
-    190.984,
-    17.277,
-    8.575,
-    6.254,
-    5.247,
-    4.698,
-    4.355,
-    4.122,
-    3.954,
-    3.827,
-    3.728,
-    3.649,
-    3.584,
-    3.530,
-    3.484,
-    3.444,
-    3.410,
-    3.380,
-    3.354,
-    3.331,
-    3.310,
-    3.291,
-    3.274,
-    3.258,
-    3.244,
-    3.231,
-    3.219,
-    3.208,
-    3.198,
-    3.189,
-    3.180,
-    3.172,
-    3.164,
-    3.157,
-    3.150,
-    3.144,
-    3.138,
-    3.132,
-    3.127,
-    3.122,
-];

@@ -83,9 +83,14 @@ pub fn interval(ratios: &[f64], tail: f64) -> Option<(f64, f64)> {
         .iter()
         .filter_map(|ratio| Some((log(*ratio)? - mean).powi(2)));
     let error = (squares.sum::<f64>() / freedom / ratios.len() as f64).sqrt();
-    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    let away = student.inverse_cdf(1.0 - tail) * error;
+    let away = student(freedom, tail)? * error;
     Some((ratio * (-away).exp(), ratio * away.exp()))
+}
+
+/// Student's quantile that `tail` lies above. `None` without a degree of freedom.
+pub(crate) fn student(freedom: f64, tail: f64) -> Option<f64> {
+    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    Some(student.inverse_cdf(1.0 - tail))
 }
 
 /// What a wrong decision may cost over all looks: once in 200 at the very bound.
