@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// No client has such a limit unless it is told: without one, an upstream that hangs would keep
 /// every request of this service waiting with it.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What the upstream answers, and this service after it.
 #[derive(Debug, Serialize, Deserialize)]
