@@ -41,6 +41,9 @@ pub struct ChapterFile {
     /// How long a reader needs, in minutes.
     #[serde(deserialize_with = "checked::some")]
     pub minutes: u32,
+    /// Whether its services take `--database`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_database: bool,
     /// The request and its right answer.
     pub exchange: Exchange,
     /// The other request, of scenarios with a `write_share`.

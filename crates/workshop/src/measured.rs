@@ -70,6 +70,12 @@ pub(crate) fn measure(
     interrupt: &Interrupt,
 ) -> Result<Measured, CliError> {
     let file = claims(chapter, order)?;
+    if order.database.is_some() && !file.takes_database {
+        return Err(CliError::usage(format!(
+            "chapter {} has no database to choose: leave out --database",
+            file.chapter
+        )));
+    }
     let references = published(workshop, &file)?;
     let digest = provenance::digest(&chapter.file_text()?);
     let programs = compile::programs(

@@ -154,15 +154,16 @@ pub(crate) fn nginx() -> Option<PathBuf> {
         .or_else(|| Some(PathBuf::from("/usr/sbin/nginx")).filter(|file| file.is_file()))
 }
 
-/// The version of a `PostgreSQL` server: Debian keeps it in a folder for each version.
-pub(crate) fn postgres() -> Option<String> {
+/// The folder of a `PostgreSQL` server's programs: Debian has one for each version.
+pub(crate) fn postgres() -> Option<PathBuf> {
     let folders = std::fs::read_dir("/usr/lib/postgresql").into_iter();
     let packaged = folders.flatten().filter_map(Result::ok);
-    let packaged = packaged.map(|folder| folder.path().join("bin/postgres"));
-    on_path("postgres")
+    let packaged = packaged.map(|folder| folder.path().join("bin"));
+    let on_path = on_path("postgres").and_then(|program| Some(program.parent()?.to_owned()));
+    on_path
         .into_iter()
         .chain(packaged)
-        .find_map(|program| version(program, ["--version"]))
+        .find(|folder| folder.join("postgres").is_file() && folder.join("initdb").is_file())
 }
 
 /// The first program of this name on the PATH.

@@ -8,6 +8,7 @@ mod context;
 mod counts;
 mod grades;
 mod judge;
+mod postgres;
 mod profile;
 mod scratch;
 mod steps;
@@ -70,6 +71,9 @@ const CHECKS: &[Check] = &[
         .deep(),
     Check::new("upstream", "claims hold before nginx", claims::upstream)
         .needs(&[Need::Go, Need::Nginx])
+        .deep(),
+    Check::new("postgres", "proves as the file does", postgres::proof)
+        .needs(&[Need::Postgres])
         .deep(),
     Check::new("numa", "four emulated nodes prove locality", claims::numa).needs(&[Need::Machine]),
     Check::new("book", "mdbook builds it without a warning", book::builds).needs(&[Need::Mdbook]),

@@ -59,7 +59,8 @@ pub(super) fn optional(tools: &Tools) -> Vec<Finding> {
         ),
         found(
             "PostgreSQL",
-            tools::postgres(),
+            tools::postgres()
+                .and_then(|folder| tools::version(folder.join("postgres"), ["--version"])),
             "prove 9 --database postgres://…: https://www.postgresql.org (on Debian: apt-get install \
              postgresql)",
         ),

@@ -49,7 +49,8 @@ impl Check {
 
     /// Whether `cargo workshop setup` may bring something that it needs.
     pub(super) fn needs_setup(&self) -> bool {
-        let brought = |need: &Need| !matches!(need, Need::Git | Need::Go | Need::Nginx);
+        let brought =
+            |need: &Need| !matches!(need, Need::Git | Need::Go | Need::Nginx | Need::Postgres);
         self.needs.iter().any(brought)
     }
 }
@@ -60,6 +61,7 @@ pub(super) enum Need {
     Git,
     Go,
     Nginx,
+    Postgres,
     K6,
     Locust,
     Mdbook,
@@ -76,6 +78,10 @@ impl Need {
             Self::Nginx => (
                 tools::nginx().is_some(),
                 "nginx: https://nginx.org (on Debian: apt-get install nginx-light)",
+            ),
+            Self::Postgres => (
+                tools::postgres().is_some(),
+                "PostgreSQL: https://www.postgresql.org (on Debian: apt-get install postgresql)",
             ),
             Self::K6 => (
                 tools.k6_version().as_deref() == Some(tools::K6),

@@ -27,7 +27,11 @@ pub(super) fn upstream(context: &Context<'_>) -> Result<(), CliError> {
 }
 
 /// A proof, judged, as it was printed.
-fn prove(context: &Context<'_>, chapter: &Chapter, options: &str) -> Result<Value, CliError> {
+pub(super) fn prove(
+    context: &Context<'_>,
+    chapter: &Chapter,
+    options: &str,
+) -> Result<Value, CliError> {
     let number = chapter.number;
     let (_, said) = context.json(&mut context.own(&format!("prove {number} {options}")))?;
     let answer = answers::judged(&said)?;
