@@ -302,4 +302,6 @@ pub(crate) enum Tool {
     Mdbook,
     /// The kernel of the machine with several NUMA nodes
     Kernel,
+    /// Crates that a fix may want, for `cargo add --offline`
+    Crates,
 }

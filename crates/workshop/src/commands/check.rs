@@ -111,7 +111,7 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
 }
 
 /// What git says was changed beside the exercise; nothing where there is no git.
-fn also_changed(workshop: &Workshop, chapter: &Chapter) -> Vec<String> {
+pub(super) fn also_changed(workshop: &Workshop, chapter: &Chapter) -> Vec<String> {
     let folder = workshop.shown(&chapter.folder);
     let Ok(git) = Git::at(workshop.root()) else {
         return Vec::new();

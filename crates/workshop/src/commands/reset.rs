@@ -1,5 +1,6 @@
 //! `cargo workshop reset N`: the exercise as it was shipped.
 
+use super::check::also_changed;
 use crate::chapters::Workshop;
 use crate::exercise::{Exercise, PutBack};
 use crate::exit::{CliError, Exit};
@@ -16,6 +17,13 @@ pub(crate) fn run(number: u32) -> Result<Exit, CliError> {
             "{file} is back as it was shipped; your version is kept in {}",
             workshop.shown(&kept)
         ),
+    }
+    // A crate that was added for a fix may be wanted elsewhere, so the reader decides.
+    let others = also_changed(&workshop, &chapter).join(" ");
+    if !others.is_empty() {
+        println!(
+            "These differ from the last commit, too. To undo that: git checkout HEAD -- {others}"
+        );
     }
     Ok(Exit::Good)
 }

@@ -1,5 +1,5 @@
 //! `cargo workshop setup [TOOL…]`: pinned k6, Locust and mdBook, and a kernel for an emulated
-//! machine, in `.tools/`.
+//! machine, in `.tools/`; crates that a fix may want, where cargo keeps its own.
 //!
 //! Each is built or installed beside its final place and put there last, so
 //! that an interrupted call leaves nothing that looks whole.
@@ -8,6 +8,7 @@ mod from_source;
 mod install;
 mod kernel;
 mod locust;
+mod within_reach;
 
 use std::fs::File;
 use std::time::Instant;
@@ -34,7 +35,7 @@ pub(crate) fn run(named: &[Tool]) -> Result<Exit, CliError> {
     for &tool in wanted {
         let began = Instant::now();
         let name = name(&tools, tool);
-        match install(&tools, tool) {
+        match install(&workshop, &tools, tool) {
             Ok(Done::There) => println!("{name:<15} there already"),
             Ok(Done::Installed) => {
                 println!("{name:<15} installed in {} s", began.elapsed().as_secs());
@@ -52,12 +53,13 @@ pub(crate) fn run(named: &[Tool]) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-fn install(tools: &Tools, tool: Tool) -> Result<Done, CliError> {
+fn install(workshop: &Workshop, tools: &Tools, tool: Tool) -> Result<Done, CliError> {
     match tool {
         Tool::K6 => from_source::k6(tools),
         Tool::Mdbook => from_source::mdbook(tools),
         Tool::Locust => locust::install(tools),
         Tool::Kernel => kernel::kernel(tools),
+        Tool::Crates => within_reach::fetch(workshop.root()),
     }
 }
 
@@ -67,6 +69,7 @@ fn name(tools: &Tools, tool: Tool) -> String {
         Tool::Mdbook => format!("mdbook {}", tools::MDBOOK),
         Tool::Locust => format!("Locust {}", tools.locust_pin().unwrap_or_default()),
         Tool::Kernel => "kernel".to_owned(),
+        Tool::Crates => "crates".to_owned(),
     }
 }
 
