@@ -5,6 +5,7 @@ mod exercise;
 mod multi_thread;
 mod problem;
 mod rayon;
+mod second_runtime;
 mod solution;
 mod unbounded;
 
@@ -22,6 +23,7 @@ enum Variant {
     Solution,
     MultiThread,
     Rayon,
+    SecondRuntime,
     Unbounded,
 }
 
@@ -34,6 +36,7 @@ fn main() -> Result<(), lab::Error> {
         Variant::Solution => serve(options, &solution::runtime()?, solution::routes),
         Variant::MultiThread => serve(options, &multi_thread::runtime()?, problem::routes),
         Variant::Rayon => serve(options, &solution::runtime()?, rayon::routes),
+        Variant::SecondRuntime => serve(options, &solution::runtime()?, second_runtime::routes),
         Variant::Unbounded => serve(options, &solution::runtime()?, unbounded::routes),
     }
 }
