@@ -9,6 +9,7 @@ pub mod exercise;
 mod once;
 pub mod pinned;
 pub mod problem;
+pub mod region_local;
 pub mod solution;
 pub mod team;
 pub mod texts;

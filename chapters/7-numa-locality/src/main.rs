@@ -1,7 +1,9 @@
 //! Chapter 7: NUMA locality.
 //! `cargo run -p chapter7 [-- VARIANT]`; the book says what each variant is for.
 
-use chapter7::{basic, copies, exercise, pinned, problem, solution, texts, thread_isolated};
+use chapter7::{
+    basic, copies, exercise, pinned, problem, region_local, solution, texts, thread_isolated,
+};
 use clap::ValueEnum;
 use lab::{Lab, Options};
 use tokio::runtime::Builder;
@@ -15,6 +17,7 @@ enum Variant {
     ThreadIsolated,
     Copies,
     Pinned,
+    RegionLocal,
 }
 
 fn main() -> Result<(), lab::Error> {
@@ -28,6 +31,7 @@ fn main() -> Result<(), lab::Error> {
         Variant::ThreadIsolated => thread_isolated::start(),
         Variant::Copies => copies::start(),
         Variant::Pinned => pinned::start(),
+        Variant::RegionLocal => region_local::start(),
     };
     // The ports open when all texts are in memory.
     let queues = team.wait();

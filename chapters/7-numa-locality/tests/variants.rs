@@ -9,7 +9,7 @@ use bench::testing::{self, TIME_OUT, assert_answers, assert_contract, post};
 use measurement::regions::Placement;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter7");
-const VARIANTS: [&str; 7] = [
+const VARIANTS: [&str; 8] = [
     "problem",
     "exercise",
     "solution",
@@ -17,6 +17,7 @@ const VARIANTS: [&str; 7] = [
     "thread-isolated",
     "copies",
     "pinned",
+    "region-local",
 ];
 
 fn start(variant: &str) -> Server {
@@ -69,6 +70,8 @@ fn who_keeps_copies_has_one_for_each_region_and_one_to_copy_from() {
     }
     let solution = placement("solution").copies;
     assert_eq!(solution.len(), numa_nodes() as usize + 1);
+    let built_anew = placement("region-local").copies;
+    assert_eq!(built_anew.len(), numa_nodes() as usize);
     // Workers that wander may not have come to every node yet.
     assert!((2..=solution.len()).contains(&placement("copies").copies.len()));
 }
@@ -84,6 +87,7 @@ fn only_pinned_workers_with_a_copy_of_their_region_are_at_home() {
         ("problem", false, false),
         ("copies", false, false),
         ("pinned", true, false),
+        ("region-local", true, true),
         ("solution", true, true),
     ] {
         for reader in placement(variant).readers {
@@ -99,6 +103,6 @@ fn variants_keep_the_contract() {
     assert_contract(
         PROGRAM,
         include_str!("../chapter.toml"),
-        &["exercise", "pinned", "solution"],
+        &["exercise", "pinned", "region-local", "solution"],
     );
 }
