@@ -156,7 +156,7 @@ pub(crate) struct Prove {
     pub(crate) database: Option<String>,
     /// Chapter 7 in a small emulated machine with so many NUMA nodes: counts, no times
     #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
-    #[arg(conflicts_with_all = ["variant", "pairs", "all_generators", "matrix", "upstream", "database"])]
+    #[arg(conflicts_with_all = ["pairs", "all_generators", "matrix", "upstream", "database"])]
     pub(crate) regions: Option<u32>,
     /// CPUs of that machine [default: two for each node]
     #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]

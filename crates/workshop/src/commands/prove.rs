@@ -44,6 +44,11 @@ impl Proved {
 
 /// Proves the chapters one after the other; the worst one decides the exit code.
 pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
+    if options.variant == PROBLEM {
+        return Err(CliError::usage(
+            "--variant names what is compared with the problem: exercise, solution, or another variant",
+        ));
+    }
     if let Some(regions) = options.regions {
         return regions::prove(options, regions);
     }
@@ -51,11 +56,6 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         return Err(CliError::usage(
             "--all-generators takes the embedded upstream, whose answers can be made to take as \
              long as on a network: leave out --upstream",
-        ));
-    }
-    if options.variant == PROBLEM {
-        return Err(CliError::usage(
-            "--variant names what is compared with the problem: exercise, solution, or another variant",
         ));
     }
     let workshop = Workshop::find()?;

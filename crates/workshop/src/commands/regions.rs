@@ -34,7 +34,7 @@ struct RootCause {
     solution: Option<f64>,
 }
 
-/// `prove N --numa-nodes R`: problem against solution.
+/// `prove N --numa-nodes R`: problem against solution, or another variant.
 pub(crate) fn prove(options: &Prove, regions: u32) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = one(&workshop, &options.chapters)?;
@@ -43,10 +43,15 @@ pub(crate) fn prove(options: &Prove, regions: u32) -> Result<Exit, CliError> {
         .unwrap_or_else(|| workshop.state().join("reports"))
         .join(chapter.package());
     files::writable(&folder)?;
-    let both = [PROBLEM, SOLUTION];
-    let record = observe(&workshop, &chapter, "prove", &both, regions, options.cpus)?;
+    let variant = &*options.variant;
+    let both = [PROBLEM, variant];
+    let name = match variant {
+        SOLUTION => format!("prove {}", chapter.number),
+        other => format!("prove {} --variant {other}", chapter.number),
+    };
+    let record = observe(&workshop, &chapter, &name, &both, regions, options.cpus)?;
     write(&folder, &record)?;
-    show(chapter.number, &record, SOLUTION, options.output.format)
+    show(chapter.number, &record, variant, options.output.format)
 }
 
 /// `check N --numa-nodes R`: the learner's edit, by the solution's limits.
@@ -54,7 +59,14 @@ pub(crate) fn check(number: u32, regions: u32, format: Format) -> Result<Exit, C
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;
     let both = [PROBLEM, EXERCISE];
-    let record = observe(&workshop, &chapter, "check", &both, regions, None)?;
+    let record = observe(
+        &workshop,
+        &chapter,
+        &format!("check {number}"),
+        &both,
+        regions,
+        None,
+    )?;
     show(number, &record, EXERCISE, format)
 }
 
@@ -69,7 +81,7 @@ pub(crate) fn capture(options: &Capture, regions: u32) -> Result<Exit, CliError>
     let record = observe(
         &workshop,
         &chapter,
-        "capture",
+        &format!("capture {}", chapter.number),
         &steps,
         regions,
         options.cpus,
@@ -81,15 +93,14 @@ pub(crate) fn capture(options: &Capture, regions: u32) -> Result<Exit, CliError>
 fn observe(
     workshop: &Workshop,
     chapter: &Chapter,
-    name: &str,
+    call: &str,
     variants: &[&str],
     regions: u32,
     cpus: Option<u32>,
 ) -> Result<Record, CliError> {
     let shape = Shape::new(regions, cpus)?;
-    let number = chapter.number;
     let more = cpus.map_or(String::new(), |count| format!(" --cpus {count}"));
-    let command = format!("cargo workshop {name} {number} --numa-nodes {regions}{more}");
+    let command = format!("cargo workshop {call} --numa-nodes {regions}{more}");
     regions::observe(
         workshop,
         chapter,
