@@ -3,7 +3,7 @@
 //! An `RwLock` lets all readers in at once, until somebody asks to write. Tokio's
 //! lock is fair: the writer waits for the readers inside, and every reader who
 //! comes later waits for the writer. So the writer waits for as long as a reader
-//! stays, and with the writer all the others.
+//! stays, and all the others wait behind the writer.
 //!
 //! Change the code below so that no write has to wait for a database call. All
 //! requests must be answered as before, every read must still call the database,

@@ -1,9 +1,10 @@
 //! Exercise: let no connection wait for somebody else's answer.
 //!
-//! A pool lends connections and queues who asks for more. This service's pool has
-//! five, and an order keeps one from its first statement to its last. In between
-//! it asks another service for the price, which takes far longer than all its
-//! statements together. Find out what the connection does meanwhile, and for whom.
+//! A pool lends connections, and requests that find none free wait in its queue.
+//! This service's pool has five, and an order keeps one from its first statement
+//! to its last. In between it asks another service for the price, which takes far
+//! longer than all its statements together. Find out what the connection does
+//! meanwhile.
 //!
 //! Change the code below so that no order holds a connection while it waits for
 //! the price. Each must be answered as before, at a price of its own. Stock and
