@@ -2,10 +2,13 @@
 //! that give a chapter away. `UPDATE_EXPECT=1 cargo test -p workshop --test commands gallery` draws
 //! them again.
 
+// Pixels and whole requests.
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -89,7 +92,8 @@ fn gallery_shows_what_was_recorded() {
 /// The picture, and its boxes as a list, for who cannot see it or reads it on a phone.
 fn draw(captures: &Path, chapter: u32, variant: &str, kind: &str) -> (String, String) {
     let folder = captures.join(format!("chapter{chapter}"));
-    let folded = fs::read_to_string(file(&folder, variant, kind)).unwrap();
+    let stacks = folder.join(format!("{variant}.{kind}.folded"));
+    let stacks = fs::read_to_string(stacks).unwrap();
     let record = fs::read_to_string(folder.join("capture.json")).unwrap();
     let record: Value = serde_json::from_str(&record).unwrap();
     let profiles = record["profiles"].as_array().unwrap();
@@ -99,7 +103,7 @@ fn draw(captures: &Path, chapter: u32, variant: &str, kind: &str) -> (String, St
         .unwrap();
     let samples = profile["samples"].as_u64().unwrap();
     let mut root = Node::default();
-    for line in folded.lines() {
+    for line in stacks.lines() {
         let (frames, count) = line.rsplit_once(' ').unwrap();
         let frames: Vec<&str> = frames.split(';').collect();
         let shown = if kind == "cpu" {
@@ -111,28 +115,19 @@ fn draw(captures: &Path, chapter: u32, variant: &str, kind: &str) -> (String, St
     }
     let title = if kind == "cpu" {
         let capacity = profile["capacity"].as_u64().unwrap();
+        let busy = share(samples.min(capacity), capacity);
         root.add(&["idle".to_owned()], capacity.saturating_sub(samples));
         let noun = if samples == 1 { "sample" } else { "samples" };
-        format!("CPU profile: {} {noun}", thousands(samples))
+        format!("CPU profile: {} {noun}, {busy} busy", thousands(samples))
     } else {
-        let seconds = profile["seconds"].as_f64().unwrap();
-        let in_flight = (samples as f64 / (seconds * 1e6)).round();
-        if in_flight < 1.0 {
-            "Await profile".to_owned()
-        } else {
-            format!(
-                "Await profile: {} requests in flight",
-                thousands(in_flight as u64)
-            )
-        }
+        // Microseconds that requests spent, by the microseconds that passed.
+        let in_flight = samples as f64 / (profile["seconds"].as_f64().unwrap() * 1e6);
+        let in_flight = in_flight.round() as u64;
+        format!("Await profile: {in_flight} requests in flight")
     };
     let mut told = String::new();
     root.tell(&mut told, root.weight, 0);
     (svg(&title, &root, kind == "cpu"), told)
-}
-
-fn file(folder: &Path, variant: &str, kind: &str) -> PathBuf {
-    folder.join(format!("{variant}.{kind}.folded"))
 }
 
 fn thousands(number: u64) -> String {
@@ -242,12 +237,8 @@ impl Node {
     fn add(&mut self, frames: &[String], weight: u64) {
         self.weight += weight;
         if let Some((first, rest)) = frames.split_first() {
-            if weight > 0 {
-                self.above
-                    .entry(first.clone())
-                    .or_default()
-                    .add(rest, weight);
-            }
+            let above = self.above.entry(first.clone()).or_default();
+            above.add(rest, weight);
         }
     }
 
@@ -278,7 +269,9 @@ const ROW: f64 = 22.0;
 const TITLE: f64 = 28.0;
 
 fn svg(title: &str, root: &Node, is_cpu: bool) -> String {
-    let height = TITLE + ROW * (root.height(root.weight, 0) - 1) as f64 + 6.0;
+    // At least three rows, so that an empty picture looks empty.
+    let rows = (root.height(root.weight, 0) - 1).max(3);
+    let height = TITLE + ROW * rows as f64 + 6.0;
     let mut boxes = Boxes {
         text: String::new(),
         whole: root.weight,
@@ -360,7 +353,7 @@ fn share(weight: u64, whole: u64) -> String {
     let share = 100.0 * weight as f64 / whole.max(1) as f64;
     if share > 99.95 {
         "100 %".to_owned()
-    } else if share < 9.95 || share > 99.0 {
+    } else if !(9.95..=99.0).contains(&share) {
         format!("{share:.1} %")
     } else {
         format!("{share:.0} %")

@@ -113,7 +113,8 @@ fn with_sums(text: &str, minutes: &[(String, u32)]) -> String {
         } else {
             f64::from(sum)
         };
-        right += &format!("<span class=\"sum\" data-pages=\"{starts}\"{options}>{shown}<{rest}");
+        let start = format!("<span class=\"sum\" data-pages=\"{starts}\"{options}>");
+        right.extend([start.as_str(), &shown.to_string(), "<", rest]);
     }
     right
 }
