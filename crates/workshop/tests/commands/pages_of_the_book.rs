@@ -59,6 +59,15 @@ fn sums_of_minutes_are_those_of_the_pages() {
         .iter()
         .filter_map(|(page, text)| Some((name(page), minutes_of(page, text)?)))
         .collect();
+    // So that no page, and no new part, is left out of what a reader is told to expect.
+    let (_, front) = pages
+        .iter()
+        .find(|(page, _)| name(page) == "introduction")
+        .unwrap();
+    for (page, _) in &minutes {
+        let counts = sums_in(front).any(|starts| starts.iter().any(|start| begins(page, start)));
+        assert!(counts, "no sum of src/introduction.md counts {page}");
+    }
     let readme = book.with_file_name("README.md");
     let text = fs::read_to_string(&readme).unwrap();
     pages.push((readme, text));
@@ -85,6 +94,18 @@ fn minutes_of(page: &Path, text: &str) -> Option<u32> {
     let (_, rest) = text.split_once("class=\"minutes\">")?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
+}
+
+/// What the names begin with that each sum of a text is over.
+fn sums_in(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    let sums = text.split("<span class=\"sum\" data-pages=\"").skip(1);
+    sums.map(|rest| {
+        rest.split('"')
+            .next()
+            .unwrap_or_default()
+            .split(' ')
+            .collect()
+    })
 }
 
 /// The text with each `<span class="sum" data-pages="START START …">` filled in: the minutes of all
