@@ -117,11 +117,10 @@ fn with_sums(text: &str, minutes: &[(String, u32)]) -> String {
         let (starts, rest) = part.split_once('"').unwrap();
         let (options, rest) = rest.split_once('>').unwrap();
         let (_, rest) = rest.split_once('<').unwrap();
-        let of = |start: &str| {
-            let mut some = minutes.iter().filter(|(page, _)| begins(page, start));
-            assert!(some.next().is_some(), "no page begins with {start}");
-        };
-        starts.split(' ').for_each(of);
+        for start in starts.split(' ') {
+            let is_there = minutes.iter().any(|(page, _)| begins(page, start));
+            assert!(is_there, "no page begins with {start}");
+        }
         let pages = minutes
             .iter()
             .filter(|(page, _)| starts.split(' ').any(|start| begins(page, start)));
