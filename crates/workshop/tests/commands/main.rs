@@ -2,6 +2,7 @@
 //! of its own, never in the repository.
 
 mod bad_places;
+mod gallery;
 mod hints_and_progress;
 mod own_service;
 mod pages_of_the_book;
