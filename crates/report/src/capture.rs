@@ -169,8 +169,9 @@ impl Capture {
     /// When folded stacks have a line without a count.
     pub fn flamegraphs(&self) -> Result<Vec<(String, String)>, CaptureError> {
         let mut drawn = Vec::new();
+        let package = &self.record.chapter.package;
         for profile in &self.record.profiles {
-            let svg = flamegraph::draw(self.stacks(profile), &Picture::of(profile))
+            let svg = flamegraph::draw(self.stacks(profile), &Picture::of(profile, package))
                 .map_err(|error| stacks_error(profile, error))?;
             drawn.push((format!("{}.{}", profile.variant, profile.kind.key()), svg));
         }
@@ -184,7 +185,7 @@ impl Capture {
             let picture = Picture {
                 title: format!("change: {}", Picture::what(kind)),
                 subtitle: Some("red: more than before, blue: less".to_owned()),
-                ..Picture::of(after)
+                ..Picture::of(after, package)
             };
             let svg = flamegraph::draw_difference(
                 (&self.comparable_stacks(before), before.idle()),
