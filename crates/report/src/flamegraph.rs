@@ -74,30 +74,21 @@ impl Picture {
 
     /// How a capture shows one of its profiles; `own` is the crate that it is about.
     pub fn of(profile: &Profile, own: &str) -> Self {
-        let (drawn, unit) = match profile.kind {
-            ProfileKind::Cpu => {
-                let busy = profile.capacity.map_or_else(String::new, |capacity| {
-                    let busy = profile.samples as f64 / capacity.max(1) as f64;
-                    format!(", {} busy", figures::percent(busy.min(1.0)))
-                });
-                let samples = figures::things(profile.samples, "sample");
-                (format!("{samples}{busy}"), "samples")
+        let (number, what, unit) = drawn(profile);
+        let busy = match (profile.kind, profile.capacity) {
+            (ProfileKind::Cpu, Some(capacity)) => {
+                let busy = profile.samples as f64 / capacity.max(1) as f64;
+                format!(", {} busy", figures::percent(busy.min(1.0)))
             }
-            ProfileKind::Await => {
-                // Microseconds that requests spent, by the microseconds that passed.
-                let in_flight = profile.samples as f64 / (profile.seconds * 1e6);
-                let in_flight = figures::count(in_flight.round());
-                (format!("{in_flight} requests in flight"), "µs of requests")
-            }
-            ProfileKind::Heap => (
-                figures::things(profile.samples, "allocation"),
-                "allocations",
-            ),
+            _ => String::new(),
         };
         Self {
             kind: profile.kind,
             title: format!("{}: {}", profile.variant, Self::what(profile.kind)),
-            subtitle: Some(format!("scenario {}, {drawn}", profile.scenario)),
+            subtitle: Some(format!(
+                "scenario {}, {number} {what}{busy}",
+                profile.scenario
+            )),
             unit: unit.to_owned(),
             idle: profile.idle(),
             seconds: profile.seconds,
@@ -105,9 +96,39 @@ impl Picture {
         }
     }
 
+    /// How a capture shows what changed between two of its profiles.
+    pub fn of_change(before: &Profile, after: &Profile, own: &str) -> Self {
+        let (first, ..) = drawn(before);
+        let (second, what, _) = drawn(after);
+        Self {
+            title: format!("change: {}, red is more", Self::what(after.kind)),
+            subtitle: Some(format!(
+                "scenario {}, {first} and then {second} {what}",
+                after.scenario
+            )),
+            ..Self::of(after, own)
+        }
+    }
+
     /// Whether so many samples are too few to draw.
     fn is_strip(&self, samples: u64) -> bool {
         self.kind == ProfileKind::Cpu && samples < FEW
+    }
+}
+
+/// How many of what a profile has, and what the widths count.
+fn drawn(profile: &Profile) -> (String, &'static str, &'static str) {
+    let samples = profile.samples as f64;
+    match profile.kind {
+        ProfileKind::Await => (
+            // Microseconds that requests spent, by the microseconds that passed.
+            figures::count((samples / (profile.seconds * 1e6)).round()),
+            "requests in flight",
+            "µs of requests",
+        ),
+        ProfileKind::Cpu if profile.samples == 1 => ("1".to_owned(), "sample", "samples"),
+        ProfileKind::Cpu => (figures::count(samples), "samples", "samples"),
+        ProfileKind::Heap => (figures::count(samples), "allocations", "allocations"),
     }
 }
 

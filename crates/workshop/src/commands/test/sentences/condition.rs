@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use measurement::figures::number;
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
 
 use super::figures::Figures;
@@ -74,7 +75,7 @@ impl Conditions {
                 condition.contains(&format!("{name} {by}"))
                     || condition.contains(&format!("{by} {name}"))
             });
-            if super::figures::number(text).is_none() && !is_compared {
+            if number(text).is_none() && !is_compared {
                 return Err(format!(
                     "`{name}` is the text `{text}`, which `==` alone compares"
                 ));

@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 use analysis::prediction::cpu_of;
 use measurement::claim::Quantity;
+use measurement::figures::number;
 use measurement::record::{Purpose, Record, Round};
 use minijinja::Value;
 use report::capture::Capture;
 
 use crate::exit::CliError;
-
-const KIB: f64 = 1024.0;
 
 /// Text as a page shows it, by the name of its anchor.
 type Anchors = BTreeMap<String, String>;
@@ -212,32 +211,6 @@ fn value(text: &str) -> Value {
     number(text).map_or_else(|| Value::from(text), Value::from)
 }
 
-/// The number of a displayed figure in seconds, bytes, shares or as it is; `None` for text.
-pub(super) fn number(text: &str) -> Option<f64> {
-    let text = text.trim_matches('`');
-    // A limit that was reached: `over 3.2 s`.
-    let text = text.strip_prefix("over ").unwrap_or(text);
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ',' | '-'))
-        .unwrap_or(text.len());
-    let (digits, unit) = text.split_at(end);
-    let value: f64 = digits.replace(',', "").parse().ok()?;
-    let base = match unit.trim() {
-        "" | "x" | "s" | "bytes" | "times" => value,
-        "%" => value / 100.0,
-        "ms" => value / 1e3,
-        "µs" => value / 1e6,
-        "ns" => value / 1e9,
-        "KiB" => value * KIB,
-        "MiB" => value * KIB * KIB,
-        "GiB" => value * KIB * KIB * KIB,
-        // A cell of a table may say more: `310 (0.53x)`.
-        more if more.starts_with('(') => value,
-        _ => return None,
-    };
-    Some(base)
-}
-
 fn middle(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let last = values.len().checked_sub(1)?;
@@ -247,37 +220,6 @@ fn middle(mut values: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_shown_figure_is_a_number_in_base_units() {
-        for (text, value) in [
-            ("152 ms", 0.152),
-            ("48 %", 0.48),
-            ("3,294 µs", 0.003_294),
-            ("171 MiB", 179_306_496.0),
-            ("25,176", 25_176.0),
-            ("over 99.9 %", 0.999),
-            ("11x", 11.0),
-            ("310 (0.53x)", 310.0),
-            ("-3.5 %", -0.035),
-        ] {
-            let number = number(text).unwrap();
-            assert!(
-                (number - value).abs() < 1e-9 * value.abs(),
-                "{text}: {number}"
-            );
-        }
-        for text in [
-            "proved",
-            "2026-11-21",
-            "unknown",
-            "`b0d1e3a6db98`",
-            "3 → 4",
-            "",
-        ] {
-            assert_eq!(number(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn anchors_and_cells_are_found_by_name() {
