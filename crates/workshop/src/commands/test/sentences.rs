@@ -112,11 +112,8 @@ fn has_figures(page: &str) -> bool {
 
 impl Found {
     fn take(&mut self, page: &str, paragraph: Paragraph, has_figures: bool, by: &Conditions) {
-        if let Some(line) = paragraph.broken_at {
-            self.wrong.push(format!(
-                "{page}:{line}: a comment at the beginning of a line ends the paragraph; put it behind \
-                 the sentence, on the same line"
-            ));
+        if let Some((line, what)) = paragraph.trouble {
+            self.wrong.push(format!("{page}:{line}: {what}"));
         }
         for condition in &paragraph.conditions {
             match by.check(&condition.expression) {

@@ -72,9 +72,15 @@ pub(super) struct Paragraph {
     pub(super) sentences: Vec<Sentence>,
     pub(super) conditions: Vec<Condition>,
     pub(super) is_exempt: bool,
-    /// The line of a comment that would make Markdown break the paragraph in two.
-    pub(super) broken_at: Option<usize>,
+    /// What is wrong with a comment, and its line.
+    pub(super) trouble: Option<(usize, &'static str)>,
 }
+
+/// Markdown ends a paragraph where a line begins with a comment.
+const SPLITS: &str = "a comment at the beginning of a line ends the paragraph; put it behind the \
+                      sentence, on the same line";
+
+const MISSPELT: &str = "a comment is neither `holds: …` nor `no figure`; correct its first word";
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sentence {
@@ -107,6 +113,7 @@ impl Sentence {
 pub(super) fn paragraphs(page: &str, shown: impl Fn(&str) -> String) -> Vec<Paragraph> {
     let mut paragraphs = Vec::new();
     let mut block: Vec<(usize, &str)> = Vec::new();
+    let mut apart = Vec::new();
     let mut fence = None;
     let mut end = |block: &mut Vec<(usize, &str)>| {
         if !block.is_empty() {
@@ -126,8 +133,14 @@ pub(super) fn paragraphs(page: &str, shown: impl Fn(&str) -> String) -> Vec<Para
         {
             end(&mut block);
             fence = Some(mark);
-        } else if text.is_empty() || text.starts_with(['#', '|']) {
+        } else if text.is_empty() {
             end(&mut block);
+        } else if text.starts_with(['#', '|']) {
+            end(&mut block);
+            // Neither has sentences, but a condition may stand there.
+            let mut found = paragraph(&[(number, text)], &shown);
+            found.sentences.clear();
+            apart.push(found);
         } else {
             if is_item(text) {
                 end(&mut block);
@@ -136,6 +149,7 @@ pub(super) fn paragraphs(page: &str, shown: impl Fn(&str) -> String) -> Vec<Para
         }
     }
     end(&mut block);
+    paragraphs.extend(apart);
     paragraphs
 }
 
@@ -152,7 +166,7 @@ fn paragraph(block: &[(usize, &str)], shown: &impl Fn(&str) -> String) -> Paragr
         sentences: Vec::new(),
         conditions: Vec::new(),
         is_exempt: false,
-        broken_at: None,
+        trouble: None,
     };
     let text: Vec<&str> = block.iter().map(|(_, line)| *line).collect();
     let text = text.join("\n");
@@ -177,10 +191,14 @@ fn paragraph(block: &[(usize, &str)], shown: &impl Fn(&str) -> String) -> Paragr
             let begins_line =
                 rest.len() == text.len() || text[..text.len() - rest.len()].ends_with('\n');
             if begins_line && !after.trim().is_empty() {
-                found.broken_at = Some(line_of(rest));
+                found.trouble = Some((line_of(rest), SPLITS));
             }
             let inner = inner.split_whitespace().collect::<Vec<_>>().join(" ");
             found.is_exempt |= inner == NO_FIGURE;
+            let is_meant = inner.starts_with("hold") || inner.starts_with("no fig");
+            if is_meant && !found.is_exempt && !inner.starts_with(HOLDS) {
+                found.trouble = Some((line_of(rest), MISSPELT));
+            }
             if let Some(expression) = inner.strip_prefix(HOLDS) {
                 let unfinished = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
                 let last = found.sentences.last().map(|last| last.text.clone());
@@ -274,17 +292,20 @@ mod tests {
             condition(3, "c > d", "More (so"),
         ];
         assert_eq!(found.conditions, expected);
-        assert_eq!(found.broken_at, None);
+        assert_eq!(found.trouble, None);
         assert!(!found.is_exempt);
     }
 
     #[test]
     fn a_comment_that_splits_its_paragraph_is_found() {
+        let trouble = |page: &str| of(page)[0].trouble;
         assert_eq!(
-            of("It fell.\n<!-- holds: a -->\nMore.")[0].broken_at,
-            Some(2)
+            trouble("It fell.\n<!-- holds: a -->\nMore."),
+            Some((2, SPLITS))
         );
-        assert_eq!(of("It fell.\n<!-- no figure -->")[0].broken_at, None);
+        assert_eq!(trouble("It fell.\n<!-- no figure -->"), None);
+        assert_eq!(trouble("It fell. <!-- hold: a -->"), Some((1, MISSPELT)));
+        assert_eq!(of("| 1 | <!-- holds: a < b --> |")[0].conditions.len(), 1);
         assert!(of("It fell.\n<!-- no figure -->")[0].is_exempt);
     }
 }
