@@ -3,7 +3,7 @@
 
 use measurement::figures::{self, number};
 
-use crate::plots::{self, Direction, Marks, PlotError};
+use crate::plots::{self, Direction, Marks, PlotError, Point};
 
 /// The plot of a table; `None` for one that has no plot.
 ///
@@ -48,7 +48,7 @@ fn lines(title: &str, across: &str, rows: &[Vec<String>]) -> Result<String, Plot
             name: heads[column].clone(),
             points: rows
                 .iter()
-                .filter_map(|row| Some((number(&row[0])?, number(&row[column])? * 1e3)))
+                .filter_map(|row| Some(Point::at(number(&row[0])?, number(&row[column])? * 1e3)))
                 .collect(),
         })
         .collect();
@@ -81,7 +81,7 @@ fn percentiles(title: &str, rows: &[Vec<String>]) -> Result<String, PlotError> {
             name: heads[column].clone(),
             points: rows
                 .iter()
-                .filter_map(|row| Some((rank(&row[0])?, number(row.get(column)?)? * 1e3)))
+                .filter_map(|row| Some(Point::at(rank(&row[0])?, number(row.get(column)?)? * 1e3)))
                 .collect(),
         })
         .collect();
@@ -130,7 +130,7 @@ fn strategies(rows: &[Vec<String>]) -> Result<String, PlotError> {
         let one = series.iter_mut().find(|one| one.name == *name);
         let point = number(&row[batch]).zip(number(&row[ping]));
         if let (Some(one), Some((cost, waited))) = (one, point) {
-            one.points.push((cost * 1e3, waited * 1e3));
+            one.points.push(Point::at(cost * 1e3, waited * 1e3));
         }
     }
     plots::xy(

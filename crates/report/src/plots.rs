@@ -13,7 +13,7 @@ pub use self::{
     percentiles::latency_by_percentile,
     throughput::throughput_of_rounds,
     time_series::{Series, time_series},
-    xy::{Direction, Marks, xy},
+    xy::{Direction, Marks, Point, xy},
 };
 
 /// A plot that could not be drawn.

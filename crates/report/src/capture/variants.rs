@@ -9,7 +9,7 @@ use measurement::{
     record::{Purpose, Record, Round},
 };
 
-use crate::plots::{self, Direction, Marks, PlotError};
+use crate::plots::{self, Direction, Marks, PlotError, Point};
 
 type Drawn = (&'static str, Result<String, PlotError>);
 
@@ -55,7 +55,13 @@ fn by_users(record: &Record, matrix: &Matrix) -> Result<String, PlotError> {
             .filter_map(|(name, scenario)| {
                 let rounds = rounds(record, name, variant);
                 let ms = analysis::finding::median_metric(metric, &rounds, variant)?;
-                Some((f64::from(users(scenario)), ms))
+                Some(Point {
+                    across: f64::from(users(scenario)),
+                    up: ms,
+                    is_at_least: rounds
+                        .iter()
+                        .any(|round| metric.is_at_least(&round.outcome)),
+                })
             })
             .collect(),
     });
@@ -105,7 +111,13 @@ fn by_cause(record: &Record, matrix: &Matrix) -> Result<String, PlotError> {
             name: variant.clone(),
             points: rounds(record, scenario, variant)
                 .into_iter()
-                .filter_map(|round| Some((across(round)?, round.value(quantity)?)))
+                .filter_map(|round| {
+                    Some(Point {
+                        across: across(round)?,
+                        up: round.value(quantity)?,
+                        is_at_least: is_at_least(quantity, round),
+                    })
+                })
                 .collect(),
         })
         .collect();
@@ -147,6 +159,13 @@ fn by_cause(record: &Record, matrix: &Matrix) -> Result<String, PlotError> {
         &series,
         false,
     )
+}
+
+fn is_at_least(quantity: &Quantity, round: &Round) -> bool {
+    match quantity {
+        Quantity::Metric(metric) => metric.is_at_least(&round.outcome),
+        Quantity::WorkShare | Quantity::Counter(_) => false,
+    }
 }
 
 fn rounds<'a>(record: &'a Record, scenario: &str, variant: &str) -> Vec<&'a Round> {

@@ -66,8 +66,31 @@ const APART: f64 = 8.0;
 pub struct Marks {
     /// What they are, for the key.
     pub name: String,
-    /// Across and up.
-    pub points: Vec<(f64, f64)>,
+    /// Where they stand.
+    pub points: Vec<Point>,
+}
+
+/// A mark.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Its value across.
+    pub across: f64,
+    /// Its value up.
+    pub up: f64,
+    /// Whether the value up is a lower limit, as of latencies of which the longest were still running:
+    /// its mark is hollow.
+    pub is_at_least: bool,
+}
+
+impl Point {
+    /// A mark whose value is known.
+    pub fn at(across: f64, up: f64) -> Self {
+        Self {
+            across,
+            up,
+            is_at_least: false,
+        }
+    }
 }
 
 /// Up to eight series of marks. `is_joined` draws a line through each.
@@ -89,10 +112,10 @@ pub fn xy(
     let mut key = Vec::new();
     for (one, (name, look)) in series.iter().zip(looks) {
         let points = one.points.iter().copied();
-        let marks: Vec<_> = points
-            .filter(|(x, y)| can_show(*x) && can_show(*y))
+        let points: Vec<Point> = points
+            .filter(|point| can_show(point.across) && can_show(point.up))
             .collect();
-        if marks.is_empty() {
+        if points.is_empty() {
             continue;
         }
         key.push(KeyEntry {
@@ -100,11 +123,22 @@ pub fn xy(
             look,
             hollow: false,
         });
-        drawn.push(Drawn {
-            look,
-            line: if is_joined { marks.clone() } else { Vec::new() },
-            marks,
-            hollow: false,
+        for hollow in [false, true] {
+            let marks = points.iter().filter(|point| point.is_at_least == hollow);
+            let line = points.iter().filter(|_| is_joined && !hollow);
+            drawn.push(Drawn {
+                look,
+                line: line.map(|point| (point.across, point.up)).collect(),
+                marks: marks.map(|point| (point.across, point.up)).collect(),
+                hollow,
+            });
+        }
+    }
+    if drawn.iter().any(|one| one.hollow && !one.marks.is_empty()) {
+        key.push(KeyEntry {
+            text: "at least".to_owned(),
+            look: Look::nth(0),
+            hollow: true,
         });
     }
     let points: Vec<(f64, f64)> = drawn.iter().flat_map(|one| one.marks.clone()).collect();

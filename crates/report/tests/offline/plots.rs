@@ -7,8 +7,8 @@ use crate::{
 use measurement::record::Round;
 use report::measuring;
 use report::plots::{
-    Direction, Marks, PlotError, Series, latency_by_percentile, throughput_of_rounds, time_series,
-    xy,
+    Direction, Marks, PlotError, Point, Series, latency_by_percentile, throughput_of_rounds,
+    time_series, xy,
 };
 
 fn percentiles() -> Result<String, PlotError> {
@@ -134,7 +134,7 @@ fn anything_against_anything_is_labelled_where_its_marks_are() {
     };
     let line = |name: &str, points: &[(f64, f64)]| Marks {
         name: name.into(),
-        points: points.to_vec(),
+        points: points.iter().map(|(x, y)| Point::at(*x, *y)).collect(),
     };
     let series = [
         line("problem", &[(1.0, 4.0), (64.0, 900.0)]),
@@ -165,6 +165,11 @@ fn anything_against_anything_is_labelled_where_its_marks_are() {
     let flat = [line("solution", &[(1.0, 4.0), (2.0, 5.0)])];
     let svg = xy("x", &direction("users"), &direction("ms"), &flat, false).unwrap();
     assert!(svg.contains("\n0\n") && !svg.contains("log scale"));
+    assert!(!svg.contains("\nat least"));
+    let mut limit = flat.clone();
+    limit[0].points[1].is_at_least = true;
+    let svg = xy("x", &direction("users"), &direction("ms"), &limit, false).unwrap();
+    assert!(svg.contains("\nat least"));
     let nothing = xy("x", &direction("a"), &direction("b"), &series[2..], false);
     assert!(matches!(nothing, Err(PlotError::Empty(_))));
 }

@@ -73,11 +73,13 @@ pub(super) fn hold(context: &Context<'_>) -> Result<(), CliError> {
     )))
 }
 
-/// Every page below `src`, and the README.
+/// Every page of the book, and the README.
 fn look(root: &Path) -> Result<Found, CliError> {
     let figures = Arc::new(Figures::read(&root.join("flamegraphs"))?);
     let conditions = Conditions::new(Arc::clone(&figures));
-    let mut pages = vec![root.join("README.md")];
+    // The method is a page of the book as well.
+    let others = ["README.md", "METHODOLOGY.md"].map(|name| root.join(name));
+    let mut pages: Vec<PathBuf> = others.into_iter().filter(|page| page.is_file()).collect();
     find(&root.join("src"), &mut pages)?;
     pages.sort_unstable();
     let mut found = Found::default();
