@@ -66,9 +66,9 @@ impl Conditions {
         let mut used = Vec::new();
         for name in &names {
             let text = self.figures.text(name);
-            let text = text.ok_or_else(|| format!("there is no figure `{name}`"))?;
+            let text = text.ok_or_else(|| format!("names `{name}`, which is no figure"))?;
             if text == "unknown" {
-                return Err(format!("`{name}` is unknown in the record"));
+                return Err(format!("names `{name}`, which is unknown in the record"));
             }
             // The library would order a text and a number somehow.
             let is_compared = ["==", "!="].into_iter().any(|by| {
@@ -77,7 +77,7 @@ impl Conditions {
             });
             if number(text).is_none() && !is_compared {
                 return Err(format!(
-                    "`{name}` is the text `{text}`, which `==` alone compares"
+                    "names `{name}`, which is the text `{text}`: compare it by `==`"
                 ));
             }
             used.push(format!("{name} = {text}"));
@@ -149,9 +149,12 @@ mod tests {
         for (fails, why) in [
             ("chapter4.tls > chapter4.effect", "chapter4.tls = 68.7"),
             ("chapter4.tls >", "does not parse"),
-            ("chapter4.nothing > 1", "no figure `chapter4.nothing`"),
-            ("chapter5.tls > 1", "no figure `chapter5.tls`"),
-            ("chapter4.word < 3", "`==` alone"),
+            (
+                "chapter4.nothing > 1",
+                "`chapter4.nothing`, which is no figure",
+            ),
+            ("chapter5.tls > 1", "`chapter5.tls`, which is no figure"),
+            ("chapter4.word < 3", "compare it by `==`"),
             ("chapter4.none == 3", "unknown"),
             ("chapter4.effect", "neither true nor false"),
             ("1 < 2", "names no figure"),

@@ -80,6 +80,8 @@ pub(super) struct Paragraph {
 const SPLITS: &str = "a comment at the beginning of a line ends the paragraph; put it behind the \
                       sentence, on the same line";
 
+const OPEN: &str = "a comment does not end in its paragraph; write `-->` behind it";
+
 const MISSPELT: &str = "a comment is neither `holds: …` nor `no figure`; correct its first word";
 
 #[derive(Debug, Clone, PartialEq)]
@@ -187,7 +189,11 @@ fn paragraph(block: &[(usize, &str)], shown: &impl Fn(&str) -> String) -> Paragr
             line = line_of(rest);
         }
         if let Some(comment) = rest.strip_prefix("<!--") {
-            let (inner, after) = comment.split_once("-->").unwrap_or((comment, ""));
+            let parts = comment.split_once("-->");
+            if parts.is_none() {
+                found.trouble = Some((line_of(rest), OPEN));
+            }
+            let (inner, after) = parts.unwrap_or((comment, ""));
             let begins_line =
                 rest.len() == text.len() || text[..text.len() - rest.len()].ends_with('\n');
             if begins_line && !after.trim().is_empty() {
