@@ -3,7 +3,6 @@
 
 mod bad_places;
 mod hints_and_progress;
-mod minutes_of_the_book;
 mod own_service;
 mod pages_of_the_book;
 mod parts_of_each_chapter;
