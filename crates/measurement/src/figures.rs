@@ -1,5 +1,7 @@
 //! How figures are written wherever people read them: as many digits as carry meaning.
 
+const KIB: f64 = 1024.0;
+
 /// A ratio such as `925`, `12.5` or `1.43`.
 pub fn ratio(value: f64) -> String {
     if !value.is_finite() {
@@ -79,7 +81,6 @@ pub fn share(share: f64) -> String {
 
 /// A size for people, such as `171 MiB`, `1.5 GiB` or `512 bytes`.
 pub fn bytes(value: f64) -> String {
-    const KIB: f64 = 1024.0;
     match value.abs() {
         size if size >= KIB * KIB * KIB => format!("{} GiB", ratio(value / (KIB * KIB * KIB))),
         size if size >= KIB * KIB => format!("{} MiB", grouped(value / (KIB * KIB))),
@@ -109,6 +110,32 @@ fn grouped(value: f64) -> String {
     }
     let negative = value < 0.0 && digits != "0";
     if negative { format!("-{text}") } else { text }
+}
+
+/// The reverse of what this file writes: the number of a displayed figure in seconds, bytes, shares or as it is; `None` for text.
+pub fn number(text: &str) -> Option<f64> {
+    let text = text.trim_matches('`');
+    // A limit that was reached: `over 3.2 s`.
+    let text = text.strip_prefix("over ").unwrap_or(text);
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ',' | '-'))
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let value: f64 = digits.replace(',', "").parse().ok()?;
+    let base = match unit.trim() {
+        "" | "x" | "s" | "bytes" | "times" => value,
+        "%" => value / 100.0,
+        "ms" => value / 1e3,
+        "µs" => value / 1e6,
+        "ns" => value / 1e9,
+        "KiB" => value * KIB,
+        "MiB" => value * KIB * KIB,
+        "GiB" => value * KIB * KIB * KIB,
+        // A cell of a table may say more: `310 (0.53x)`.
+        more if more.starts_with('(') => value,
+        _ => return None,
+    };
+    Some(base)
 }
 
 #[cfg(test)]
@@ -171,5 +198,36 @@ mod tests {
         assert_eq!(percent(f64::NAN), "an unknown share");
         assert_eq!(gain(f64::NAN), "unknown times better");
         assert_eq!(count(-0.0), "0");
+    }
+
+    #[test]
+    fn a_shown_figure_is_a_number_in_base_units() {
+        for (text, value) in [
+            ("152 ms", 0.152),
+            ("48 %", 0.48),
+            ("3,294 µs", 0.003_294),
+            ("171 MiB", 179_306_496.0),
+            ("25,176", 25_176.0),
+            ("over 99.9 %", 0.999),
+            ("11x", 11.0),
+            ("310 (0.53x)", 310.0),
+            ("-3.5 %", -0.035),
+        ] {
+            let number = number(text).unwrap();
+            assert!(
+                (number - value).abs() < 1e-9 * value.abs(),
+                "{text}: {number}"
+            );
+        }
+        for text in [
+            "proved",
+            "2026-11-21",
+            "unknown",
+            "`b0d1e3a6db98`",
+            "3 → 4",
+            "",
+        ] {
+            assert_eq!(number(text), None, "{text}");
+        }
     }
 }

@@ -11,6 +11,7 @@
 
 mod connections;
 mod error;
+mod variants;
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
@@ -157,6 +158,7 @@ impl Capture {
         drawn
             .into_iter()
             .chain(connections::plots(&self.record))
+            .chain(variants::plots(&self.record))
             .filter(|(_, svg)| !matches!(svg, Err(PlotError::Empty(_))))
             .map(|(name, svg)| Ok((name, svg?)))
             .collect()
@@ -169,8 +171,9 @@ impl Capture {
     /// When folded stacks have a line without a count.
     pub fn flamegraphs(&self) -> Result<Vec<(String, String)>, CaptureError> {
         let mut drawn = Vec::new();
+        let package = &self.record.chapter.package;
         for profile in &self.record.profiles {
-            let svg = flamegraph::draw(self.stacks(profile), &Picture::of(profile))
+            let svg = flamegraph::draw(self.stacks(profile), &Picture::of(profile, package))
                 .map_err(|error| stacks_error(profile, error))?;
             drawn.push((format!("{}.{}", profile.variant, profile.kind.key()), svg));
         }
@@ -181,11 +184,7 @@ impl Capture {
             ) else {
                 continue;
             };
-            let picture = Picture {
-                title: format!("change: {}", Picture::what(kind)),
-                subtitle: Some("red: more than before, blue: less".to_owned()),
-                ..Picture::of(after)
-            };
+            let picture = Picture::of_change(before, after, package);
             let svg = flamegraph::draw_difference(
                 (&self.comparable_stacks(before), before.idle()),
                 (&self.comparable_stacks(after), after.idle()),

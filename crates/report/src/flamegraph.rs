@@ -1,8 +1,14 @@
 //! Flamegraphs from folded stacks: where CPUs spend time, what requests
 //! wait for, what is allocated, and the difference between two of them.
 //!
+//! What carries every request, the runtime and the framework, is one box, and three call-outs say where
+//! to look. Too few samples of CPUs are a strip that says so, and no picture.
+//!
 //! The same stacks give the same bytes. Zoom and search are inferno's own and
 //! work in a page of their own, in an `<object>`, and in the report.
+
+mod callouts;
+mod plumbing;
 
 use std::fmt::Write as _;
 
@@ -14,7 +20,7 @@ use inferno::{
     },
 };
 
-use analysis::folded::{IDLE, NOTHING, NoCount, stacks};
+use analysis::folded::{IDLE, NOTHING, NoCount, stacks, total};
 use measurement::{
     figures,
     profile::{Profile, ProfileKind},
@@ -44,7 +50,17 @@ pub struct Picture {
     pub unit: String,
     /// The weight of [`IDLE`]; none when 0.
     pub idle: u64,
+    /// How long it was sampled, in seconds.
+    pub seconds: f64,
+    /// The crate whose frames are pointed at.
+    pub own: String,
 }
+
+/// Fewer samples of CPUs than these are no picture: a box of a few samples is chance.
+const FEW: u64 = 300;
+
+/// More rows than these are drawn lower, so that the picture fits a screen.
+const ROWS: usize = 36;
 
 impl Picture {
     /// What the widths of such a picture show, short enough for a phone.
@@ -56,38 +72,63 @@ impl Picture {
         }
     }
 
-    /// How a capture shows one of its profiles.
-    pub fn of(profile: &Profile) -> Self {
-        let (subtitle, unit) = match profile.kind {
-            ProfileKind::Cpu => {
-                let busy = profile.capacity.map_or_else(String::new, |capacity| {
-                    let busy = profile.samples as f64 / capacity.max(1) as f64;
-                    format!(": {} busy", figures::percent(busy.min(1.0)))
-                });
-                let samples = figures::things(profile.samples, "sample");
-                (format!("{samples}{busy}"), "samples")
+    /// How a capture shows one of its profiles; `own` is the crate that it is about.
+    pub fn of(profile: &Profile, own: &str) -> Self {
+        let (number, what, unit) = drawn(profile);
+        let busy = match (profile.kind, profile.capacity) {
+            (ProfileKind::Cpu, Some(capacity)) => {
+                let busy = profile.samples as f64 / capacity.max(1) as f64;
+                format!(", {} busy", figures::percent(busy.min(1.0)))
             }
-            ProfileKind::Await => {
-                // Microseconds that requests spent, by the microseconds that passed.
-                let in_flight = profile.samples as f64 / (profile.seconds * 1e6);
-                let in_flight = figures::count(in_flight.round());
-                (
-                    format!("{in_flight} requests in flight on average"),
-                    "µs of requests",
-                )
-            }
-            ProfileKind::Heap => (
-                figures::things(profile.samples, "allocation"),
-                "allocations",
-            ),
+            _ => String::new(),
         };
         Self {
             kind: profile.kind,
             title: format!("{}: {}", profile.variant, Self::what(profile.kind)),
-            subtitle: Some(subtitle),
+            subtitle: Some(format!(
+                "scenario {}, {number} {what}{busy}",
+                profile.scenario
+            )),
             unit: unit.to_owned(),
             idle: profile.idle(),
+            seconds: profile.seconds,
+            own: own.to_owned(),
         }
+    }
+
+    /// How a capture shows what changed between two of its profiles.
+    pub fn of_change(before: &Profile, after: &Profile, own: &str) -> Self {
+        let (first, ..) = drawn(before);
+        let (second, what, _) = drawn(after);
+        Self {
+            title: format!("change: {}, red is more", Self::what(after.kind)),
+            subtitle: Some(format!(
+                "scenario {}, {first} and then {second} {what}",
+                after.scenario
+            )),
+            ..Self::of(after, own)
+        }
+    }
+
+    /// Whether so many samples are too few to draw.
+    fn is_strip(&self, samples: u64) -> bool {
+        self.kind == ProfileKind::Cpu && samples < FEW
+    }
+}
+
+/// How many of what a profile has, and what the widths count.
+fn drawn(profile: &Profile) -> (String, &'static str, &'static str) {
+    let samples = profile.samples as f64;
+    match profile.kind {
+        ProfileKind::Await => (
+            // Microseconds that requests spent, by the microseconds that passed.
+            figures::count((samples / (profile.seconds * 1e6)).round()),
+            "requests in flight",
+            "µs of requests",
+        ),
+        ProfileKind::Cpu if profile.samples == 1 => ("1".to_owned(), "sample", "samples"),
+        ProfileKind::Cpu => (figures::count(samples), "samples", "samples"),
+        ProfileKind::Heap => (figures::count(samples), "allocations", "allocations"),
     }
 }
 
@@ -98,11 +139,18 @@ impl Picture {
 ///
 /// When a line has no count.
 pub fn draw(folded: &str, picture: &Picture) -> Result<String, FlamegraphError> {
-    let lines = whole(folded, picture.idle)?;
+    let samples = total(folded)?;
+    if picture.is_strip(samples) {
+        return Ok(strip(picture, samples));
+    }
+    let folded = carried(folded, picture)?;
+    let all = samples.saturating_add(picture.idle);
+    let pointed = callouts::point(&folded, &picture.own, all)?;
+    let lines = whole(&pointed.folded, picture.idle)?;
     let mut greys = greys();
-    let mut options = options(picture);
+    let mut options = options(picture, &lines);
     options.palette_map = Some(&mut greys);
-    svg(&mut options, &lines)
+    Ok(with_legend(svg(&mut options, &lines)?, &pointed.legend))
 }
 
 /// Draws what changed between two profiles: widths are those of `after`, red
@@ -117,7 +165,17 @@ pub fn draw_difference(
     after: (&str, u64),
     picture: &Picture,
 ) -> Result<String, FlamegraphError> {
-    let (before, after) = (whole(before.0, before.1)?, whole(after.0, after.1)?);
+    let samples = (total(before.0)?, total(after.0)?);
+    if picture.is_strip(samples.0.min(samples.1)) {
+        let said = format!(
+            "{} before, {} after: too few to compare",
+            figures::count(samples.0 as f64),
+            figures::things(samples.1, "sample"),
+        );
+        return Ok(strip_of(picture, &said, 0.0));
+    }
+    let before = whole(&carried(before.0, picture)?, before.1)?;
+    let after = whole(&carried(after.0, picture)?, after.1)?;
     let mut lines = Vec::new();
     let normal = differential::Options {
         normalize: true,
@@ -125,7 +183,88 @@ pub fn draw_difference(
     };
     differential::from_readers(normal, before.as_bytes(), after.as_bytes(), &mut lines)
         .map_err(|error| FlamegraphError::Refused(error.to_string()))?;
-    svg(&mut options(picture), &String::from_utf8_lossy(&lines))
+    let lines = String::from_utf8_lossy(&lines);
+    svg(&mut options(picture, &lines), &lines)
+}
+
+/// The stacks with one box for what carries every request. What requests wait for has few frames, and
+/// those of the runtime are what they wait in.
+fn carried(folded: &str, picture: &Picture) -> Result<String, FlamegraphError> {
+    Ok(match picture.kind {
+        ProfileKind::Await => folded.to_owned(),
+        ProfileKind::Cpu | ProfileKind::Heap => plumbing::fold(folded)?,
+    })
+}
+
+/// In place of a picture: how few samples there were, and in which time.
+fn strip(picture: &Picture, samples: u64) -> String {
+    let all = samples.saturating_add(picture.idle).max(1);
+    let busy = samples as f64 / all as f64;
+    let word = if busy < 0.5 {
+        "idle"
+    } else {
+        "too few to draw"
+    };
+    let said = format!(
+        "{word}: {} in {} s",
+        figures::things(samples, "sample"),
+        figures::count(picture.seconds),
+    );
+    strip_of(picture, &said, busy)
+}
+
+/// What stands above a picture, a sentence, and a bar of which a share (0 to 1) is filled.
+fn strip_of(picture: &Picture, said: &str, busy: f64) -> String {
+    let (title, said) = (escaped(&picture.title), escaped(said));
+    let subtitle = escaped(picture.subtitle.as_deref().unwrap_or_default());
+    let width = busy * 100.0;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%\" height=\"96\" role=\"img\">\
+         <title>{title}. {subtitle}. {said}.</title>\
+         <rect width=\"100%\" height=\"96\" fill=\"#f4f4d8\"/>\
+         <g font-family=\"monospace\" font-size=\"12\" text-anchor=\"middle\" fill=\"#000\">\
+         <text x=\"50%\" y=\"24\" font-size=\"17\">{title}</text>\
+         <text x=\"50%\" y=\"46\">{subtitle}</text>\
+         <text x=\"50%\" y=\"66\">{said}</text></g>\
+         <rect y=\"78\" width=\"100%\" height=\"10\" fill=\"#cdcdcd\"/>\
+         <rect y=\"78\" width=\"{width:.2}%\" height=\"10\" fill=\"#e25822\"/></svg>\n"
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+/// Lines below the picture, which becomes so much higher.
+fn with_legend(svg: String, legend: &[String]) -> String {
+    const LINE: usize = 17;
+    let height = svg
+        .split_once(" height=\"")
+        .and_then(|(_, rest)| rest.split_once('"')?.0.parse::<usize>().ok());
+    let (Some(height), Some(end)) = (height, svg.rfind("</svg>")) else {
+        return svg;
+    };
+    if legend.is_empty() {
+        return svg;
+    }
+    let mut lines = String::new();
+    for (place, line) in (1..).zip(legend) {
+        let y = height + place * LINE - 6;
+        // Writing to a String cannot fail.
+        let _ = writeln!(lines, "<text x=\"10\" y=\"{y}\">{}</text>", escaped(line));
+    }
+    let higher = height + legend.len() * LINE + 4;
+    let (picture, rest) = svg.split_at(end);
+    let picture = picture
+        .replacen(
+            &format!(" height=\"{height}\""),
+            &format!(" height=\"{higher}\""),
+            2,
+        )
+        .replacen(&format!("1200 {height}\""), &format!("1200 {higher}\""), 1);
+    format!("{picture}{lines}{rest}")
 }
 
 /// The stacks with their idle frame, and with something to see in any case.
@@ -160,7 +299,7 @@ fn greys() -> PaletteMap {
     map
 }
 
-fn options(picture: &Picture) -> Options<'static> {
+fn options(picture: &Picture, lines: &str) -> Options<'static> {
     let mut options = Options::default();
     // Warm colours burn, cold ones wait, green ones hold memory; each graph's
     // title says it in words as well.
@@ -175,7 +314,13 @@ fn options(picture: &Picture) -> Options<'static> {
     options.title.clone_from(&picture.title);
     options.subtitle.clone_from(&picture.subtitle);
     options.count_name.clone_from(&picture.unit);
-    options.min_width = 0.05;
+    // Narrower boxes make towers that nobody can read and that push the others down.
+    options.min_width = 0.1;
+    let rows = lines.lines().map(|line| line.matches(';').count() + 1);
+    if rows.max().unwrap_or(0) > ROWS {
+        options.frame_height = 14;
+        options.font_size = 11;
+    }
     options
 }
 

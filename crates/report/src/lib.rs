@@ -7,6 +7,7 @@ pub mod comparison;
 pub mod flamegraph;
 pub mod html;
 pub mod instructions;
+pub mod measuring;
 pub mod plots;
 mod provenance;
 pub mod regions;

@@ -6,12 +6,14 @@ mod comparison;
 mod percentiles;
 mod throughput;
 mod time_series;
+mod xy;
 
 pub use self::{
     comparison::metric_of_rounds,
     percentiles::latency_by_percentile,
     throughput::throughput_of_rounds,
     time_series::{Series, time_series},
+    xy::{Direction, Marks, Point, xy},
 };
 
 /// A plot that could not be drawn.

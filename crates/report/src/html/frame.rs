@@ -12,8 +12,13 @@ const STYLE: &str =
 pub(super) fn of(svg: &str, title: &str) -> Markup {
     let start = svg.find("<svg").unwrap_or(0);
     let picture = svg[start..].replacen(" onload=\"init(evt)\"", "", 1);
-    let page =
-        format!("<!doctype html><meta charset=\"utf-8\">{STYLE}{picture}<script>init()</script>");
+    // What is too little to be drawn has no script.
+    let init = if picture.len() < svg[start..].len() {
+        "<script>init()</script>"
+    } else {
+        ""
+    };
+    let page = format!("<!doctype html><meta charset=\"utf-8\">{STYLE}{picture}{init}");
     html! {
         iframe title=(title) srcdoc=(page) height=(height(svg)) loading="lazy" {}
     }

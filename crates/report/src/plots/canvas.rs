@@ -26,6 +26,9 @@ const SIZE: (u32, u32) = (480, 370);
 /// Letters of labels, in px.
 const LETTERS: u32 = 18;
 
+/// A line of the key, in px.
+const KEY_LINE: u32 = 22;
+
 /// Letters of the heading, in px.
 const HEADING: u32 = 21;
 
@@ -70,6 +73,23 @@ impl Look {
     pub(super) fn of_variant(variant: &str) -> Self {
         let own = [PROBLEM, SOLUTION, EXERCISE];
         Self::nth(own.iter().position(|name| *name == variant).unwrap_or(3))
+    }
+
+    /// A look for each of these variants, the same whichever others there are for problem and
+    /// solution. From the fifth on colours come again, with the other mark.
+    pub(super) fn of_each<'a>(variants: &[&'a str]) -> Vec<(&'a str, Self)> {
+        let mut others = 2..;
+        let look = |variant: &&'a str| {
+            let index = match *variant {
+                PROBLEM => 0,
+                SOLUTION => 1,
+                _ => others.next().unwrap_or_default(),
+            };
+            let first = Self::nth(index);
+            let is_round = first.is_round ^ (index >= LOOKS.len());
+            (*variant, Self { is_round, ..first })
+        };
+        variants.iter().map(look).collect()
     }
 
     fn line(self) -> ShapeStyle {
@@ -139,7 +159,10 @@ where
 
     fn draw(self, svg: &mut String) -> Result<(), String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
-        let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+        // A key of several lines makes the plot higher: what is drawn keeps its room.
+        let lines = places(&self.key).iter().map(|(_, line)| *line).max();
+        let size = (SIZE.0, SIZE.1 + lines.unwrap_or(0) * KEY_LINE);
+        let area = SVGBackend::with_string(svg, size).into_drawing_area();
         area.fill(&PAPER).map_err(|error| text(&error))?;
         let has_lines = self.drawn.iter().any(|drawn| !drawn.line.is_empty());
         let top = heading(&area, self.title, &self.key, has_lines)?;
@@ -228,23 +251,35 @@ fn heading(
         .map_err(|error| error.to_string())
     };
     say(title, (14, 10), HEADING)?;
-    let (mut x, mut y) = (14, 40);
-    for entry in key {
-        // Sans-serif letters are about half as wide as they are high.
-        let width = 34 + i32::try_from(entry.text.chars().count()).unwrap_or(0) * 8;
-        if x > 14 && x + width > 480 {
-            x = 14;
-            y += 22;
-        }
+    let mut bottom = 40;
+    for (entry, (x, line)) in key.iter().zip(places(key)) {
+        let y = 40 + i32::try_from(line * KEY_LINE).unwrap_or(0);
         if has_lines {
             let path = PathElement::new(vec![(x, y + 7), (x + 22, y + 7)], entry.look.line());
             area.draw(&path).map_err(|error| error.to_string())?;
         }
         set_mark(area, (x + 11, y + 7), entry.look, entry.hollow)?;
         say(&entry.text, (x + 28, y - 1), LETTERS)?;
+        bottom = y;
+    }
+    Ok(u32::try_from(bottom).unwrap_or(0) + if key.is_empty() { 2 } else { 26 })
+}
+
+/// Where each entry of the key begins, in px from the left, and in which line.
+fn places(key: &[KeyEntry]) -> Vec<(i32, u32)> {
+    let (mut x, mut line) = (14, 0);
+    let mut places = Vec::new();
+    for entry in key {
+        // Sans-serif letters are about half as wide as they are high.
+        let width = 34 + i32::try_from(entry.text.chars().count()).unwrap_or(0) * 8;
+        if x > 14 && x + width > 480 {
+            x = 14;
+            line += 1;
+        }
+        places.push((x, line));
         x += width + 14;
     }
-    Ok(u32::try_from(y).unwrap_or(0) + if key.is_empty() { 2 } else { 26 })
+    places
 }
 
 /// Adds the words for those who do not see it, and the colours of dark pages.

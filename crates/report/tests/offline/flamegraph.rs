@@ -14,6 +14,8 @@ fn picture(kind: ProfileKind, idle: u64) -> Picture {
         subtitle: Some("1,000 samples".into()),
         unit: "samples".into(),
         idle,
+        seconds: 3.0,
+        own: "chapter1".into(),
     }
 }
 
@@ -53,11 +55,41 @@ fn the_same_stacks_give_the_same_bytes() {
 }
 
 #[test]
-fn an_idle_machine_is_a_picture_of_idleness() {
-    let svg = flamegraph::draw("", &picture(ProfileKind::Cpu, 750)).unwrap();
-    assert!(svg.contains("[idle] (750 samples, 100.00%)"), "{IDLE}");
-    let mostly = flamegraph::draw("main;poll 9\n", &picture(ProfileKind::Cpu, 741)).unwrap();
-    assert!(mostly.contains("[idle] (741 samples, 98.80%)"));
+fn too_few_samples_are_a_strip_and_idle_cpus_a_box() {
+    let cpu = |idle| picture(ProfileKind::Cpu, idle);
+    let strip = flamegraph::draw("main;poll 9\n", &cpu(741)).unwrap();
+    assert!(strip.contains("idle: 9 samples in 3 s<"));
+    assert!(!strip.contains("id=\"frames\""));
+    let strip = flamegraph::draw("main;poll 9\n", &cpu(1)).unwrap();
+    assert!(strip.contains("too few to draw: 9 samples in 3 s<"));
+    let drawn = flamegraph::draw("main;poll 300\n", &cpu(700)).unwrap();
+    assert!(drawn.contains("[idle] (700 samples, 70.00%)"), "{IDLE}");
+    let compared = flamegraph::draw_difference(("a 3\n", 0), ("a 300\n", 0), &cpu(0)).unwrap();
+    assert!(compared.contains("3 before, 300 samples after: too few to compare"));
+}
+
+#[test]
+fn own_frames_are_seen_and_pointed_at() {
+    let stacks = "tokio-worker;clone3;tokio::run;hyper::poll;chapter1::read;clone;memcpy 300\n\
+                  tokio-worker;clone3;tokio::run;mio::poll;epoll_wait 100\n";
+    let svg = flamegraph::draw(stacks, &picture(ProfileKind::Cpu, 0)).unwrap();
+    for part in [
+        "tokio, hyper (400 samples, 100.00%)",
+        "chapter1::read ① (300 samples, 75.00%)",
+        ">① here, 75 %: chapter1::read</text>",
+        ">② here, 75 %: memcpy</text>",
+        ">③ not here, 25 %: epoll_wait</text>",
+    ] {
+        assert!(svg.contains(part), "{part}");
+    }
+    // As high as its first tag says, lines below it included.
+    let height = |from: &str| -> u32 {
+        let (_, rest) = svg.split_once(from).unwrap();
+        rest.split_once('"').unwrap().0.parse().unwrap()
+    };
+    let last = height("<text x=\"10\" y=\"");
+    assert!(last < height(" height=\""), "{last}");
+    assert_eq!(svg.matches("③ not here").count(), 1);
 }
 
 #[test]
@@ -70,12 +102,13 @@ fn nothing_at_all_is_said_not_failed() {
 fn a_difference_shows_growth_and_survives_emptiness() {
     let cpu = picture(ProfileKind::Cpu, 0);
     let svg =
-        flamegraph::draw_difference(("a 100\nb 100\n", 0), ("a 300\nb 100\n", 0), &cpu).unwrap();
+        flamegraph::draw_difference(("a 200\nb 200\n", 0), ("a 300\nb 100\n", 0), &cpu).unwrap();
     assert!(svg.contains("a (300 samples, 75.00%; +25.00%)"));
-    flamegraph::draw_difference(("", 750), ("a 300\n", 450), &cpu).unwrap();
-    flamegraph::draw_difference(("", 0), ("", 0), &cpu).unwrap();
+    let waits = picture(ProfileKind::Await, 0);
+    flamegraph::draw_difference(("", 750), ("a 300\n", 450), &waits).unwrap();
+    flamegraph::draw_difference(("", 0), ("", 0), &waits).unwrap();
     let again =
-        || flamegraph::draw_difference(("x;a 1\ny 2\n", 5), ("y 9\nx;b 3\n", 2), &cpu).unwrap();
+        || flamegraph::draw_difference(("x;a 1\ny 2\n", 5), ("y 9\nx;b 3\n", 2), &waits).unwrap();
     assert_eq!(again(), again());
 }
 
@@ -95,7 +128,7 @@ fn a_line_without_a_count_is_named() {
 #[test]
 fn frame_names_with_spaces_and_brackets_survive() {
     let stacks = "<impl Future for Sleep as A>::poll;core::ops<&str> 5\n";
-    let svg = flamegraph::draw(stacks, &picture(ProfileKind::Cpu, 0)).unwrap();
+    let svg = flamegraph::draw(stacks, &picture(ProfileKind::Await, 0)).unwrap();
     assert!(svg.contains("&lt;impl Future for Sleep as A&gt;::poll (5 samples, 100.00%)"));
 }
 
@@ -121,10 +154,13 @@ fn a_capture_says_how_busy_the_cpus_were() {
         frames_share: None,
         unit: "4 ms of CPU time".into(),
     };
-    let picture = Picture::of(&profile);
-    assert_eq!(picture.subtitle.as_deref(), Some("9 samples: 1.2 % busy"));
-    assert_eq!(picture.idle, 741);
+    let of = |profile: &Profile| Picture::of(profile, "chapter1");
+    assert_eq!(
+        of(&profile).subtitle.as_deref(),
+        Some("scenario saturated, 9 samples, 1.2 % busy")
+    );
+    assert_eq!(of(&profile).idle, 741);
     profile.samples = 800;
-    assert_eq!(Picture::of(&profile).idle, 0);
-    assert!(Picture::of(&profile).subtitle.unwrap().contains("100 %"));
+    assert_eq!(of(&profile).idle, 0);
+    assert!(of(&profile).subtitle.unwrap().contains("100 %"));
 }

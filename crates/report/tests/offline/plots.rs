@@ -5,7 +5,11 @@ use crate::{
     support::record,
 };
 use measurement::record::Round;
-use report::plots::{PlotError, Series, latency_by_percentile, throughput_of_rounds, time_series};
+use report::measuring;
+use report::plots::{
+    Direction, Marks, PlotError, Point, Series, latency_by_percentile, throughput_of_rounds,
+    time_series, xy,
+};
 
 fn percentiles() -> Result<String, PlotError> {
     let record = record();
@@ -118,4 +122,69 @@ fn odd_figures_draw_or_are_left_out_but_never_panic() {
     time_series("one point", "v", &[one]).unwrap();
     let single = [record.rounds[10].clone()];
     throughput(&single).unwrap();
+}
+
+#[test]
+fn anything_against_anything_is_labelled_where_its_marks_are() {
+    let label = |value: f64| format!("{value} u");
+    let direction = |name: &str| Direction {
+        name: name.into(),
+        label: &label,
+        is_told: true,
+    };
+    let line = |name: &str, points: &[(f64, f64)]| Marks {
+        name: name.into(),
+        points: points.iter().map(|(x, y)| Point::at(*x, *y)).collect(),
+    };
+    let series = [
+        line("problem", &[(1.0, 4.0), (64.0, 900.0)]),
+        line("solution", &[(1.0, 4.0), (64.0, 5.0)]),
+        line("no figure", &[(2.0, f64::NAN)]),
+    ];
+    let long = "a name, and much more than a phone has room for at an axis";
+    let svg = xy(
+        "By users",
+        &direction("users"),
+        &direction(long),
+        &series,
+        true,
+    )
+    .unwrap();
+    for part in [
+        "By users",
+        "users (log scale)",
+        ">\na name (log scale)",
+        "\n64 u",
+        "users: 1 u to 64 u",
+        "solution",
+    ] {
+        assert!(svg.contains(part), "{part}");
+    }
+    // What has no figure is not in the key, and few times apart is from 0.
+    assert!(!svg.contains("\nno figure"));
+    let flat = [line("solution", &[(1.0, 4.0), (2.0, 5.0)])];
+    let svg = xy("x", &direction("users"), &direction("ms"), &flat, false).unwrap();
+    assert!(svg.contains("\n0\n") && !svg.contains("log scale"));
+    assert!(!svg.contains("\nat least"));
+    let mut limit = flat.clone();
+    limit[0].points[1].is_at_least = true;
+    let svg = xy("x", &direction("users"), &direction("ms"), &limit, false).unwrap();
+    assert!(svg.contains("\nat least"));
+    let nothing = xy("x", &direction("a"), &direction("b"), &series[2..], false);
+    assert!(matches!(nothing, Err(PlotError::Empty(_))));
+}
+
+#[test]
+fn a_table_of_an_example_has_a_plot() {
+    let table = "| workers | pieces | median | longest | throttled |\n| ---: | ---: | ---: | ---: | ---: |\n\
+                 | 1 | 482 | 2.0 ms | 2.6 ms | 0 of 50 |\n| 8 | 495 | 4.2 ms | 1.1 s | 50 of 50 |\n";
+    let svg = measuring::plot("throttling", table).unwrap().unwrap();
+    assert!(svg.contains("latency: 2.00 ms to 1.10 s, for median, longest."));
+    assert!(measuring::plot("limits", table).is_none());
+    assert!(measuring::plot("throttling", "no table").unwrap().is_err());
+    assert!(
+        measuring::plot("blocking-strategies", table)
+            .unwrap()
+            .is_err()
+    );
 }

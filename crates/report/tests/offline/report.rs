@@ -41,6 +41,11 @@ fn it_needs_no_network_and_no_other_file() {
         6,
         "four profiles and two differences"
     );
+    let scripts = html.matches("&lt;script&gt;init()").count();
+    assert_eq!(
+        scripts, 4,
+        "too few samples are two strips, without a script"
+    );
     assert_eq!(html.matches("data:image/svg+xml;base64,").count(), 2);
 }
 

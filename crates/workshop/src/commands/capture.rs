@@ -41,6 +41,9 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
             record(&workshop, chapter)?;
         }
     }
+    if options.chapters.is_empty() && (options.verify || options.derive) {
+        measuring::derive(&workshop, options.verify)?;
+    }
     Ok(Exit::Good)
 }
 

@@ -11,6 +11,7 @@ mod judge;
 mod postgres;
 mod profile;
 mod scratch;
+mod sentences;
 mod steps;
 
 use std::time::{Duration, Instant};
@@ -51,6 +52,11 @@ const CHECKS: &[Check] = &[
     Check::new("captures", "all is what the records give", |context| {
         context.run(&mut context.own("capture --verify"))
     }),
+    Check::new(
+        "sentences",
+        "of the book say what records say",
+        sentences::hold,
+    ),
     Check::new("steps", "come out the same twice", steps::same_twice).needs(&[Need::Git]),
     Check::new("compiled-steps", "each step compiles", steps::compile)
         .needs(&[Need::Git])

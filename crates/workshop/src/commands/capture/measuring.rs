@@ -88,7 +88,35 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, CliError> 
         files::replace(&folder.join(name), text)?;
         println!("flamegraphs/measuring/{name}: recorded");
     }
+    derive(workshop, false)?;
     Ok(Exit::Good)
+}
+
+/// Draws the plots of the recorded tables again, or compares them with those that are there.
+pub(super) fn derive(workshop: &Workshop, verify: bool) -> Result<(), CliError> {
+    let folder = workshop.root().join("flamegraphs/measuring");
+    for (table, ..) in RECORDED {
+        let file = folder.join(table);
+        let text = std::fs::read_to_string(&file).map_err(CliError::because(format!(
+            "{} cannot be read",
+            file.display()
+        )))?;
+        let name = table.trim_end_matches(".md");
+        let Some(svg) = report::measuring::plot(name, &text) else {
+            continue;
+        };
+        let svg = svg.map_err(CliError::bad)?;
+        let plot = folder.join("plots").join(format!("{name}.svg"));
+        if !verify {
+            files::replace(&plot, svg)?;
+        } else if std::fs::read_to_string(&plot).ok().as_deref() != Some(&*svg) {
+            return Err(CliError::bad(format!(
+                "{} is not what its table gives; run `cargo workshop capture --derive`",
+                plot.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What was run, on which code, when and where.
