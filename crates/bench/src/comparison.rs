@@ -28,6 +28,9 @@ const WARM_AGAIN: Duration = Duration::from_millis(300);
 /// when that is done, or after so long.
 const SETTLE_AT_MOST: Duration = Duration::from_secs(5);
 const SETTLE_LOOK: Duration = Duration::from_millis(100);
+/// How long the end of a server is waited for that has failed requests: its process may end a moment
+/// after its connections.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// A longer slice than this is not worked out for a percentile.
 const LONGEST_SLICE: Duration = Duration::from_secs(20);
 /// What programs that do not belong here may use of the server's CPUs in a slice.
@@ -431,12 +434,20 @@ impl Comparison<'_> {
             progress: Some(&progress),
         };
         let carried = loadgen::run_traffic(servers[index].address(), traffic, &settings);
+        let fault = carried.as_ref().ok().and_then(|outcome| {
+            let groups = [Some(&outcome.users), outcome.bystander.as_ref()];
+            groups.into_iter().flatten().find_map(fault)
+        });
         if let Instance::Command(server) = &mut servers[index] {
+            // A server that dies closes its connections a moment before it has ended.
+            let ends_by = Instant::now() + ENDS_WITHIN;
             server.is_alive("under load")?;
+            while fault.is_some() && Instant::now() < ends_by {
+                std::thread::sleep(SETTLE_LOOK);
+                server.is_alive("under load")?;
+            }
         }
         let outcome = carried?;
-        let groups = [Some(&outcome.users), outcome.bystander.as_ref()];
-        let fault = groups.into_iter().flatten().find_map(fault);
         match fault {
             Some(fault) => Err(ComparisonError::Invalid(format!(
                 "under load the {} {fault}",
