@@ -17,14 +17,24 @@ pub(crate) struct Sample {
     pub(crate) in_flight: u32,
     pub(crate) route: Arc<str>,
     pub(crate) outcome: Outcome,
-    /// Stacks of the child that was chosen with it.
-    pub(crate) child: Vec<StackId>,
+    /// Those of the child that was chosen with it.
+    pub(crate) child: Waits,
+    /// Whether there were other children to choose from.
+    pub(crate) has_several_children: bool,
+}
+
+/// What is waited for at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waits {
+    pub(crate) stacks: Vec<StackId>,
+    /// Further ones, of which there is no stack.
+    pub(crate) uncaptured: u32,
 }
 
 /// The state in which a sample found its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    Waiting(Vec<StackId>),
+    Waiting(Waits),
     Unregistered,
     Backpressured,
     Ready,

@@ -35,7 +35,8 @@ pub fn differential(title: &str, before: &str, after: &str) -> Result<String, Fl
         before.as_bytes(),
         after.as_bytes(),
         &mut both,
-    )?;
+    )
+    .map_err(FlamegraphError::Draw)?;
     let mut options = Options::default();
     title.clone_into(&mut options.title);
     options.subtitle =
@@ -43,7 +44,7 @@ pub fn differential(title: &str, before: &str, after: &str) -> Result<String, Fl
     "% of requests in flight".clone_into(&mut options.count_name);
     options.factor = 100.0 / SCALE;
     let mut svg = Vec::new();
-    from_reader(&mut options, both.as_slice(), &mut svg)?;
+    from_reader(&mut options, both.as_slice(), &mut svg).map_err(FlamegraphError::Draw)?;
     Ok(String::from_utf8_lossy(&svg).into_owned())
 }
 

@@ -8,7 +8,6 @@ use tower_service::Service;
 
 use crate::label::Label;
 use crate::profiler::AwaitProfiler;
-use crate::shared::OFF;
 use crate::tracked::Tracked;
 
 /// Names the route of a request: the outermost frame of its stacks.
@@ -130,7 +129,7 @@ pub(crate) fn route_of<R: RouteName<B>, B>(
     route: &R,
     request: &Request<B>,
 ) -> Label {
-    if profiler.shared.mode() == OFF {
+    if profiler.shared.state().is_off() {
         return "(began before the profile)".into();
     }
     route.route_name(request)

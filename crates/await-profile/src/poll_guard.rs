@@ -94,7 +94,10 @@ impl<'a> PollGuard<'a> {
 
     pub(crate) fn answer_captured(&mut self, waiting: bool, captured: Captured) {
         let with = match (waiting, captured.stacks.is_empty()) {
-            (true, false) => Answer::Waiting(captured.stacks),
+            (true, false) => Answer::Waiting {
+                stacks: captured.stacks,
+                uncaptured: captured.uncaptured,
+            },
             (true, true) => Answer::Unregistered,
             (false, _) => Answer::Finished,
         };

@@ -1,6 +1,5 @@
 //! What a wrapped future does before and after each of its polls.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Weak};
 use std::task::{Context, Waker};
 use std::time::Instant;
@@ -9,7 +8,7 @@ use crate::capture::poll_recorded;
 use crate::label::Label;
 use crate::poll_guard::{Current, PollGuard};
 use crate::session::{Answer, answer};
-use crate::shared::{OFF, PROFILING, Shared};
+use crate::shared::{Shared, State};
 use crate::slot::Slot;
 use crate::tracking_waker::tracking_waker;
 
@@ -93,7 +92,7 @@ impl Probe {
     #[inline]
     pub(crate) fn is_off(&mut self) -> bool {
         // A request that is registered stays so until it ends.
-        let off = self.slot.is_none() && self.shared.mode() == OFF;
+        let off = self.slot.is_none() && self.shared.state().is_off();
         self.late |= off;
         off
     }
@@ -103,9 +102,9 @@ impl Probe {
         cx: &mut Context<'_>,
         poll: impl FnOnce(&mut Context<'_>) -> Polled<T>,
     ) -> T {
-        let mode = self.shared.mode();
+        let state = self.shared.state();
         if self.slot.is_none() {
-            self.register(mode, cx.waker());
+            self.register(state, cx.waker());
         }
         let Some(slot) = &self.slot else {
             return poll(cx).into_result();
@@ -116,11 +115,11 @@ impl Probe {
                 self.tracking_waker = None;
             }
         }
-        let tracking = (mode == PROFILING).then(|| {
+        let tracking = state.is_profiling().then(|| {
             let make = || tracking_waker(slot, cx.waker());
             &*self.tracking_waker.get_or_insert_with(make)
         });
-        let generation = tracking.map_or(0, |_| self.shared.generation.load(Ordering::Relaxed));
+        let generation = tracking.map_or(0, |_| state.generation());
         let parent = match &self.kind {
             Kind::Child(parent) => parent.upgrade(),
             Kind::Request | Kind::Body => None,
@@ -159,18 +158,18 @@ impl Probe {
     }
 
     /// Registers the future, unless the profiler is off.
-    fn register(&mut self, mode: u8, waker: &Waker) {
+    fn register(&mut self, state: State, waker: &Waker) {
         // Of nested wrappers the outermost counts.
         let is_inner = || !matches!(self.kind, Kind::Child(_)) && Current::is_of(self.shared);
-        if mode == OFF || self.done || is_inner() {
+        if state.is_off() || self.done || is_inner() {
             return;
         }
         let (registry, route) = (&self.shared.registry, &self.route);
-        let timed = mode == PROFILING && !self.late;
+        let timed = state.is_profiling() && !self.late;
         self.slot = Some(match &self.kind {
             Kind::Request => registry.insert(route, waker.clone(), false, timed),
             Kind::Body => {
-                let route = Label::concat(&[route.as_str(), " (response body)"]);
+                let route = route.with(" (response body)");
                 registry.insert(&route, waker.clone(), true, false)
             }
             Kind::Child(parent) => {
@@ -181,7 +180,7 @@ impl Probe {
                 child
             }
         });
-        if self.late && mode == PROFILING && !matches!(self.kind, Kind::Child(_)) {
+        if self.late && state.is_profiling() && !matches!(self.kind, Kind::Child(_)) {
             self.shared.count_late();
         }
     }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
 
 use crate::error::ProfileError;
 use crate::label::Label;
@@ -11,7 +10,7 @@ use crate::options::ProfileOptions;
 use crate::probe::Probe;
 use crate::profile::Profile;
 use crate::sampler::collect;
-use crate::shared::{ARMED, OFF, Permit, Shared};
+use crate::shared::{Permit, Shared};
 use crate::tracked::Tracked;
 
 /// Takes await profiles of the futures that it wraps.
@@ -65,22 +64,12 @@ impl AwaitProfiler {
     /// Registers requests that begin from now on, at the cost of one or two tenths of a
     /// microsecond each.
     pub fn arm(&self) {
-        self.set_armed(true);
+        self.shared.set_armed(true);
     }
 
     /// Registers no further requests: a poll reads one flag, and nothing else.
     pub fn disarm(&self) {
-        self.set_armed(false);
-    }
-
-    fn set_armed(self, armed: bool) {
-        self.shared.armed.store(armed, Ordering::Relaxed);
-        // While a profile is taken, the exchange fails: the end of the profile sets the mode.
-        let (from, to) = if armed { (OFF, ARMED) } else { (ARMED, OFF) };
-        let _ = self
-            .shared
-            .mode
-            .compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        self.shared.set_armed(false);
     }
 
     /// The number of registered requests (and other wrapped futures) in flight.
@@ -141,10 +130,10 @@ impl Default for AwaitProfiler {
 
 impl fmt::Debug for AwaitProfiler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mode = match self.shared.mode() {
-            OFF => "off",
-            ARMED => "armed",
-            _ => "profiling",
+        let mode = match self.shared.state() {
+            state if state.is_profiling() => "profiling",
+            state if state.is_off() => "off",
+            _ => "armed",
         };
         f.debug_struct("AwaitProfiler")
             .field("mode", &mode)

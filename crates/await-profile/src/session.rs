@@ -21,8 +21,12 @@ pub(crate) struct Mark {
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// The poll left the request waiting, and these are the stacks in which it
-    /// registered its waker: more than one if it waits for several things at once.
-    Waiting(Vec<RawStack>),
+    /// registered its waker: more than one if it waits for several things at once. Of
+    /// `uncaptured` further ones there is no stack.
+    Waiting {
+        stacks: Vec<RawStack>,
+        uncaptured: u32,
+    },
     /// The poll left the request waiting without registering a waker.
     Unregistered,
     /// Something else woke the request between the sample and the poll: what it had

@@ -1,5 +1,6 @@
 //! One request in flight: the state that its polls share with the sampler.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::Waker;
@@ -16,10 +17,14 @@ const WOKEN: u8 = 2;
 const MARKED: u8 = 4;
 /// The future has ended, or was dropped.
 const GONE: u8 = 8;
-/// Until the next poll, wakes count as the sampler's own.
-const PROBED: u8 = 16;
 /// A response body that the server has not polled since its last frame.
-const BACKPRESSURED: u8 = 32;
+const BACKPRESSURED: u8 = 16;
+
+thread_local! {
+    /// The request one of whose children the sampler wakes on this thread. The child may
+    /// wake its request at once, which is then the sampler's own wake.
+    static PROBED: Cell<*const Slot> = const { Cell::new(std::ptr::null()) };
+}
 
 /// Why no poll can tell where a request waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,13 +126,11 @@ impl Slot {
         (marks, before & WOKEN != 0)
     }
 
-    /// Records that a tracking waker was woken.
+    /// Records that a tracking waker was woken, unless the sampler did it.
     pub(crate) fn record_wake(&self) {
-        let _ = self
-            .state
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
-                (state & (PROBED | WOKEN) == 0).then_some(state | WOKEN)
-            });
+        if !std::ptr::eq(PROBED.get(), self) {
+            self.state.fetch_or(WOKEN, Ordering::AcqRel);
+        }
     }
 
     /// To be called after [`begin_poll`](Self::begin_poll): a thread that reads the
@@ -163,17 +166,14 @@ impl Slot {
     }
 
     /// Has the next poll answer `mark`, if the request is waiting now. To cause that poll,
-    /// call [`Slot::wake`]. With `probe`, wakes by a tracking waker until that poll count
-    /// as the sampler's own: the sampler is about to wake a child, which may wake its
-    /// request.
-    pub(crate) fn try_mark(&self, mark: Mark, probe: bool) -> Result<(), NotWaiting> {
-        let bits = MARKED | if probe { PROBED } else { 0 };
+    /// call [`Slot::wake`].
+    pub(crate) fn try_mark(&self, mark: Mark) -> Result<(), NotWaiting> {
         // The lock is held across the change of state, so that a poll which sees
         // `MARKED` finds the mark.
         let mut rare = lock(&self.rare);
         self.state
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
-                not_waiting(state).is_none().then_some(state | bits)
+                not_waiting(state).is_none().then_some(state | MARKED)
             })
             .map_err(|state| not_waiting(state).unwrap_or(NotWaiting::Gone))?;
         rare.get_or_insert_default().marks.push(mark);
@@ -217,6 +217,20 @@ impl Slot {
         }
     }
 
+    /// Has the executor poll a child of this request, which does not count as woken if the
+    /// child wakes it in turn.
+    pub(crate) fn wake_child(&self, child: &Slot) {
+        struct Reset;
+        impl Drop for Reset {
+            fn drop(&mut self) {
+                PROBED.set(std::ptr::null());
+            }
+        }
+        PROBED.set(self);
+        let _reset = Reset;
+        child.wake();
+    }
+
     pub(crate) fn add_child(&self, child: &Arc<Slot>) {
         let mut rare = lock(&self.rare);
         let children = &mut rare.get_or_insert_default().children;
@@ -227,24 +241,42 @@ impl Slot {
         children.push(Arc::downgrade(child));
     }
 
-    /// One child in flight, each with the same probability.
-    pub(crate) fn any_child(&self, random: &mut fastrand::Rng) -> Option<Arc<Slot>> {
+    /// One child in flight, each with the same probability, and whether there are others.
+    pub(crate) fn any_child(&self, random: &mut fastrand::Rng) -> Option<(Arc<Slot>, bool)> {
         // Dropped after the lock: a child may own the last waker of a task.
         let mut over = Vec::new();
         let mut rare = lock(&self.rare);
         let children = &mut rare.as_mut()?.children;
-        while !children.is_empty() {
-            let chosen = random.usize(..children.len());
-            match children[chosen].upgrade() {
-                Some(child) if child.not_waiting() != Some(NotWaiting::Gone) => return Some(child),
-                gone => {
-                    children.swap_remove(chosen);
-                    over.extend(gone);
-                }
+        let mut chosen = None;
+        while chosen.is_none() && !children.is_empty() {
+            let index = random.usize(..children.len());
+            chosen = in_flight(&children[index], &mut over);
+            if chosen.is_none() {
+                children.swap_remove(index);
             }
         }
-        None
+        let chosen = chosen?;
+        let is_other = |child: &Weak<Slot>| {
+            let other = in_flight(child, &mut over);
+            let is_other = other
+                .as_ref()
+                .is_some_and(|other| !Arc::ptr_eq(other, &chosen));
+            over.extend(other);
+            is_other
+        };
+        let has_others = children.iter().any(is_other);
+        drop(rare);
+        Some((chosen, has_others))
     }
+}
+
+fn in_flight(child: &Weak<Slot>, over: &mut Vec<Arc<Slot>>) -> Option<Arc<Slot>> {
+    let child = child.upgrade()?;
+    if child.not_waiting() == Some(NotWaiting::Gone) {
+        over.push(child);
+        return None;
+    }
+    Some(child)
 }
 
 fn not_waiting(state: u8) -> Option<NotWaiting> {

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use crate::frame::Frame;
-use crate::frame_kind::{FrameKind, is_internal};
+use crate::frame_kind::{FrameKind, is_internal, is_within};
 use crate::names::{crate_of, path_of, primitive_name, public_path};
+use crate::options::ProfileOptions;
 use crate::symbols::{Symbol, Symbols};
 
 /// Which frames of a stack to show.
@@ -28,11 +29,11 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    pub(crate) fn new(innermost_first: &[Symbols], own_crates: Option<&[String]>) -> Self {
-        let all = resolve(innermost_first, own_crates);
+    pub(crate) fn new(innermost_first: &[Symbols], options: &ProfileOptions) -> Self {
+        let all = resolve(innermost_first, options.own_crates.as_deref());
         Stack {
             own: own_frames(&all),
-            is_timeout: is_timeout(&all),
+            is_timeout: is_timeout(&all, &options.deadlines),
             all,
         }
     }
@@ -170,7 +171,22 @@ fn primitive(tail: &[Frame]) -> Option<&Frame> {
         .or_else(|| tail.last())
 }
 
-fn is_timeout(stack: &[Frame]) -> bool {
+/// Types and modules that hold a timer only to give up what they wait for.
+const DEADLINES: &[&str] = &[
+    "reqwest::async_impl::body",
+    "reqwest::async_impl::client::PendingRequest",
+    "tokio::time::Timeout",
+    "tonic::transport::service::grpc_timeout",
+    "tower::timeout",
+    "tower_http::timeout",
+];
+
+fn is_timeout(stack: &[Frame], further: &[String]) -> bool {
+    let is_deadline = |frame: &Frame| {
+        let known = DEADLINES.iter().copied();
+        let paths = known.chain(further.iter().map(String::as_str));
+        is_within(&frame.path, paths)
+    };
     let sleeps = stack
         .iter()
         .rposition(|frame| frame.path == "tokio::time::Sleep");
@@ -179,10 +195,6 @@ fn is_timeout(stack: &[Frame]) -> bool {
             .iter()
             .rev()
             .find(|frame| !matches!(crate_of(&frame.path), "core" | "std"))
-            .is_some_and(|outer| {
-                outer.path.starts_with("tokio::time::Timeout::")
-                    || outer.path.starts_with("tower::timeout::")
-                    || outer.path.starts_with("tower_http::timeout::")
-            })
+            .is_some_and(is_deadline)
     })
 }

@@ -24,7 +24,8 @@ pub struct Summary {
     pub mean_in_flight: f64,
     /// Requests finished during the profile.
     pub finished: u64,
-    /// Mean time of a request by Little's law; none if none finished.
+    /// Mean time of a request by Little's law, over all routes; none if none finished. Of
+    /// routes that differ it says little: see [`RouteSummary::latency_ms`].
     pub mean_latency_ms: Option<f64>,
     /// Requests that began before the profile and were registered during it: none if the
     /// profiler was armed before they began.
