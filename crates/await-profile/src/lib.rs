@@ -130,8 +130,10 @@ pub use error::ProfileError;
 pub use flamegraph::FlamegraphOptions;
 pub use fold::Share;
 pub use label::Label;
+#[cfg(feature = "axum")]
+pub use layer::MatchedRoute;
 #[cfg(feature = "tower")]
-pub use layer::{AwaitLayer, AwaitService, MethodAndPath, RouteName};
+pub use layer::{AwaitLayer, AwaitService, GrpcMethod, MethodAndPath, RouteName};
 pub use options::ProfileOptions;
 pub use profile::Profile;
 pub use profiler::AwaitProfiler;

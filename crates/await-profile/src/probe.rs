@@ -44,11 +44,13 @@ pub(crate) struct Probe {
 
 enum Kind {
     Request,
+    /// What belongs to requests and is none: a response body, a wait for a service. Its
+    /// name is that of the route and this.
     #[cfg_attr(
         not(feature = "tower"),
-        expect(dead_code, reason = "only made by the layer")
+        expect(dead_code, reason = "only made by the layers")
     )]
-    Body,
+    Part(&'static str),
     /// Of the request that has this slot, and which may end first.
     Child(Weak<Slot>),
 }
@@ -61,9 +63,11 @@ impl Probe {
         Probe::of(Kind::Request, shared, route)
     }
 
+    /// Of a response body, or a wait for a service: it is in flight, but not counted as a
+    /// request that finishes.
     #[cfg(feature = "tower")]
-    pub(crate) fn of_body(shared: &'static Shared, route: Label) -> Self {
-        Probe::of(Kind::Body, shared, route)
+    pub(crate) fn of_part(shared: &'static Shared, route: Label, name: &'static str) -> Self {
+        Probe::of(Kind::Part(name), shared, route)
     }
 
     /// Of a part of the request that this thread is polling, if any.
@@ -122,7 +126,7 @@ impl Probe {
         let generation = tracking.map_or(0, |_| state.generation());
         let parent = match &self.kind {
             Kind::Child(parent) => parent.upgrade(),
-            Kind::Request | Kind::Body => None,
+            Kind::Request | Kind::Part(_) => None,
         };
         let Some(mut guard) = PollGuard::begin(self.shared, &mut self.slot, parent, generation)
         else {
@@ -168,10 +172,7 @@ impl Probe {
         let timed = state.is_profiling() && !self.late;
         self.slot = Some(match &self.kind {
             Kind::Request => registry.insert(route, waker.clone(), false, timed),
-            Kind::Body => {
-                let route = route.with(" (response body)");
-                registry.insert(&route, waker.clone(), true, false)
-            }
+            Kind::Part(name) => registry.insert(&route.with(name), waker.clone(), true, false),
             Kind::Child(parent) => {
                 let child = Arc::new(Slot::child(waker.clone()));
                 if let Some(parent) = parent.upgrade() {

@@ -92,13 +92,32 @@ impl AwaitProfiler {
     ///
     /// If another profile is being taken, or no thread can be started.
     pub async fn profile(&self, options: ProfileOptions) -> Result<Profile, ProfileError> {
+        self.profile_holding(options, ()).await
+    }
+
+    /// As [`profile`](Self::profile), and keeps `guard` until the profile's thread is done,
+    /// which may be after this future was dropped.
+    ///
+    /// Names are looked up under a lock of the process. With an allocator that records its
+    /// callers (dhat), which takes the same lock under one of its own, that can deadlock. A
+    /// service that takes profiles of other kinds too passes the permit here by which it
+    /// takes one at a time.
+    ///
+    /// # Errors
+    ///
+    /// If another profile is being taken, or no thread can be started.
+    pub async fn profile_holding(
+        &self,
+        options: ProfileOptions,
+        guard: impl Send + 'static,
+    ) -> Result<Profile, ProfileError> {
         let (sender, receiver) = futures_channel::oneshot::channel();
         let permit = Permit::acquire(self.shared)?;
         std::thread::Builder::new()
             .name("await-profile".into())
             .spawn(move || {
                 let profile = take(&permit, &options, &|| sender.is_canceled());
-                drop(permit);
+                drop((permit, guard));
                 let _ = sender.send(profile);
             })
             .map_err(ProfileError::Thread)?;

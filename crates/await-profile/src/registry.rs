@@ -82,7 +82,7 @@ impl Registry {
         &self,
         label: &Label,
         waker: Waker,
-        is_body: bool,
+        is_part: bool,
         timed: bool,
     ) -> Arc<Slot> {
         let home = home_shard();
@@ -92,7 +92,7 @@ impl Registry {
         shard.routes[route].begin();
         shard.inserted = shard.inserted.wrapping_add(1);
         let began = (timed && shard.inserted.is_multiple_of(TIMED_EVERY)).then(Instant::now);
-        let slot = shard.slot(Slot::request(waker, home, route, is_body, began));
+        let slot = shard.slot(Slot::request(waker, home, route, is_part, began));
         slot.place.store(shard.slots.len(), Ordering::Relaxed);
         shard.slots.push(slot.clone());
         padded.len.store(shard.slots.len(), Ordering::Relaxed);
@@ -299,7 +299,7 @@ impl RouteCount {
     }
 
     fn count(&mut self, slot: &Slot, finished: bool) {
-        if slot.is_body {
+        if slot.is_part {
             return;
         }
         if !finished {

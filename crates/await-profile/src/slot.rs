@@ -53,7 +53,8 @@ pub(crate) struct Slot {
     pub(crate) shard: usize,
     /// Index into the shard's routes.
     pub(crate) route: usize,
-    pub(crate) is_body: bool,
+    /// It is no request and does not count as one.
+    pub(crate) is_part: bool,
     /// Of some requests that began while a profile was taken.
     pub(crate) began: Option<Instant>,
     /// The executor's waker of the first poll.
@@ -71,19 +72,19 @@ pub(crate) struct Rare {
 }
 
 impl Slot {
-    /// Of a request, or of a response body, that the registry knows.
+    /// Of a request, or of a part of one, that the registry knows.
     pub(crate) fn request(
         first_waker: Waker,
         shard: usize,
         route: usize,
-        is_body: bool,
+        is_part: bool,
         began: Option<Instant>,
     ) -> Self {
         Slot {
             is_child: false,
             shard,
             route,
-            is_body,
+            is_part,
             began,
             ..Slot::child(first_waker)
         }
@@ -99,7 +100,7 @@ impl Slot {
             is_child: true,
             shard: 0,
             route: 0,
-            is_body: false,
+            is_part: false,
             began: None,
             first_waker,
             rare: Mutex::new(None),

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use await_profile::{AwaitProfiler, Frames, ProfileError, ProfileOptions, inherit};
-use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{Mutex, Semaphore, oneshot};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Sleep, sleep, timeout};
@@ -91,6 +91,41 @@ shapes! {
     members_of_a_join_set_are_seen_if_they_inherit: joins_set => [
         "joins_set > tokio::task::JoinSet::join_next > (one of its children) > lifecycle::nap > tokio::time::Sleep"
     ]
+}
+
+/// Wrappers that poll with a waker of their own, and keep the request's: where they keep it is
+/// all that can be seen.
+#[tokio::test]
+async fn inside_of_a_wrapper_with_a_waker_of_its_own_nothing_is_seen() {
+    let other = AwaitProfiler::new().armed();
+    let nested = tokio::spawn(async move {
+        let long = ProfileOptions::lasting(LONG);
+        other.profile(long).await.ok();
+    });
+    for (shape, expected) in [
+        (shapes(shares_future()).await, "lifecycle::shares_future > "),
+        (
+            shapes(gathers_strangers()).await,
+            "lifecycle::gathers_strangers > ",
+        ),
+        (shapes(other.wrap("nested", nap())).await, ""),
+    ] {
+        let [shape] = shape.as_slice() else {
+            panic!("{shape:?}");
+        };
+        assert!(shape.starts_with(&format!("GET / > {expected}")), "{shape}");
+        assert!(!shape.contains("nap"), "{shape}");
+    }
+    nested.abort();
+}
+
+async fn shares_future() {
+    nap().shared().await;
+}
+
+async fn gathers_strangers() {
+    let mut set: FuturesUnordered<_> = (0..3).map(|_| nap()).collect();
+    while set.next().await.is_some() {}
 }
 
 async fn nap() {
@@ -244,9 +279,12 @@ async fn a_stalled_runtime_is_told_from_a_wait() {
     assert!(samples.ready + samples.unanswered > 10, "{samples:?}");
 }
 
-/// A service of everything at once, and whether it loses a request.
+/// A service of everything at once, and whether it loses a request, while another profiler
+/// of the process looks names up. So many profiles as `AWAIT_PROFILES` says, or 200.
 #[test]
-fn two_hundred_profiles_under_load_lose_nothing() {
+fn profiles_under_load_lose_nothing() {
+    let profiles = std::env::var("AWAIT_PROFILES").ok();
+    let profiles = profiles.map_or(200, |profiles| profiles.parse().unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -273,9 +311,20 @@ fn two_hundred_profiles_under_load_lose_nothing() {
             runtime.handle(),
         );
     }
+    let resolver = std::thread::spawn({
+        let stop = stop.clone();
+        move || {
+            while stop.load(Ordering::Relaxed) == 0 {
+                backtrace::trace(|frame| {
+                    backtrace::resolve_frame(frame, |_| {});
+                    true
+                });
+            }
+        }
+    });
     let mut memory = Vec::new();
     let mut samples = 0;
-    for _ in 0..200 {
+    for _ in 0..profiles {
         let options = ProfileOptions::lasting(Duration::from_millis(10)).captures_per_second(5000);
         let profile = profiler.profile_blocking(&options).unwrap();
         samples += profile.summary().samples.of_requests();
@@ -283,6 +332,7 @@ fn two_hundred_profiles_under_load_lose_nothing() {
     }
     assert!(samples > 1000, "{samples}");
     stop.store(1, Ordering::Relaxed);
+    resolver.join().unwrap();
     runtime.block_on(async {
         let all = timeout(Duration::from_secs(30), async {
             while clients.join_next().await.is_some() {}
@@ -291,7 +341,7 @@ fn two_hundred_profiles_under_load_lose_nothing() {
     });
     assert_eq!(begun.load(Ordering::Relaxed), ended.load(Ordering::Relaxed));
     assert_eq!(profiler.in_flight(), 0);
-    let (half, end) = (memory[99], memory[199]);
+    let (half, end) = (memory[profiles / 2], memory[profiles - 1]);
     assert!(
         end < half + 16 * 1024,
         "memory grew from {half} to {end} kB"
