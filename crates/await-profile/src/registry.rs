@@ -91,7 +91,7 @@ impl Registry {
         let route = shard.route(label);
         shard.routes[route].begin();
         shard.inserted = shard.inserted.wrapping_add(1);
-        let began = (timed && shard.inserted.is_multiple_of(TIMED_EVERY)).then(Instant::now);
+        let began = (timed && shard.inserted % TIMED_EVERY == 0).then(Instant::now);
         let slot = shard.slot(Slot::request(waker, home, route, is_part, began));
         slot.place.store(shard.slots.len(), Ordering::Relaxed);
         shard.slots.push(slot.clone());
@@ -205,11 +205,12 @@ impl Shard {
     }
 
     fn slot(&mut self, slot: Slot) -> Arc<Slot> {
-        if let Some(mut free) = self.free.pop()
-            && let Some(place) = Arc::get_mut(&mut free)
-        {
-            *place = slot;
-            return free;
+        // None but the list refers to it.
+        if let Some(mut free) = self.free.pop() {
+            if let Some(place) = Arc::get_mut(&mut free) {
+                *place = slot;
+                return free;
+            }
         }
         Arc::new(slot)
     }

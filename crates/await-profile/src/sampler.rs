@@ -103,7 +103,7 @@ impl Sampler {
             if is_untracked(&slot) {
                 slot.wake();
                 untracked.push(slot);
-                if untracked.len().is_multiple_of(TRACKING_BATCH) {
+                if untracked.len() % TRACKING_BATCH == 0 {
                     thread::sleep(SHORTEST_SLEEP);
                 }
             }
@@ -191,9 +191,7 @@ impl Sampler {
         self.unanswered += 1;
         // The child first: if both are in one task, one poll answers for both.
         let has_several = matches!(child, Some((_, true)));
-        if let Some((child, _)) = child
-            && child.try_mark(self.mark()).is_ok()
-        {
+        if let Some((child, _)) = child.filter(|(child, _)| child.try_mark(self.mark()).is_ok()) {
             slot.wake_child(&child);
         }
         slot.wake();

@@ -283,8 +283,8 @@ async fn a_stalled_runtime_is_told_from_a_wait() {
 /// of the process looks names up. So many profiles as `AWAIT_PROFILES` says, or 200.
 #[test]
 fn profiles_under_load_lose_nothing() {
-    let profiles = std::env::var("AWAIT_PROFILES").ok();
-    let profiles = profiles.map_or(200, |profiles| profiles.parse().unwrap());
+    let rounds = std::env::var("AWAIT_PROFILES").ok();
+    let rounds = rounds.map_or(200, |rounds| rounds.parse().unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -324,7 +324,7 @@ fn profiles_under_load_lose_nothing() {
     });
     let mut memory = Vec::new();
     let mut samples = 0;
-    for _ in 0..profiles {
+    for _ in 0..rounds {
         let options = ProfileOptions::lasting(Duration::from_millis(10)).captures_per_second(5000);
         let profile = profiler.profile_blocking(&options).unwrap();
         samples += profile.summary().samples.of_requests();
@@ -341,7 +341,7 @@ fn profiles_under_load_lose_nothing() {
     });
     assert_eq!(begun.load(Ordering::Relaxed), ended.load(Ordering::Relaxed));
     assert_eq!(profiler.in_flight(), 0);
-    let (half, end) = (memory[profiles / 2], memory[profiles - 1]);
+    let (half, end) = (memory[rounds / 2], memory[rounds - 1]);
     assert!(
         end < half + 16 * 1024,
         "memory grew from {half} to {end} kB"
