@@ -132,6 +132,17 @@ pub(crate) fn poll_recorded<R>(
     (result, captured.into_captured())
 }
 
+/// Captures the whole stack from here outwards, as far as `addresses` has room.
+pub(crate) fn capture_into(addresses: &mut Vec<usize>) {
+    let room = addresses.capacity();
+    trace(usize::MAX, |address| {
+        if addresses.len() < room {
+            addresses.push(address);
+        }
+        addresses.len() < room
+    });
+}
+
 /// Calls `each` with the return addresses from here out to the frame at `outermost`, for
 /// as long as it says so.
 fn trace(outermost: usize, mut each: impl FnMut(usize) -> bool) {

@@ -25,7 +25,67 @@ pub struct Share {
     pub ms_per_request: Option<f64>,
 }
 
+/// From where requests are woken out of a wait: who let go of what they waited for.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Release {
+    /// Where they waited, from the route inwards.
+    pub frames: Vec<String>,
+    /// The code that woke them, outermost first: what dropped the guard, sent the message,
+    /// released the permit.
+    pub by: Vec<String>,
+    /// Of the waits there that were seen to end, weighted by how long they lasted; between 0
+    /// and 1.
+    pub share: f64,
+    /// Samples that this share is of.
+    pub samples: u64,
+}
+
+/// Weight and number of the samples by the code that woke them.
+type Wakes = BTreeMap<Vec<String>, (f64, u64)>;
+
 impl Profile {
+    /// Who let go of what requests waited for, the places where most wait first.
+    ///
+    /// A request that waits for a lock is woken by the one that held it, from the line where
+    /// that let go. What the holder did before is where the other requests of that function
+    /// are suspended: see [`shares`](Self::shares). Waits that outlast the profile have no
+    /// release, and neither have those for several things at once, of which the one that
+    /// ended is not known.
+    pub fn releases(&self, frames: Frames) -> Vec<Release> {
+        let mut waits: BTreeMap<Vec<String>, Wakes> = BTreeMap::new();
+        for sample in &self.collected.samples {
+            let stacks = stacks_of(sample, &self.stacks, frames);
+            let ([(stack, _)], Some(release)) = (stacks.as_slice(), sample.release) else {
+                continue;
+            };
+            let route = std::iter::once(sample.route.to_string());
+            let place = route.chain(labels(stack)).collect();
+            let by = labels(self.releases[release as usize].frames(frames));
+            let (weight, samples) = waits.entry(place).or_default().entry(by).or_default();
+            *weight += self.weight_of(sample);
+            *samples += 1;
+        }
+        let sum = |by: &Wakes| by.values().map(|(weight, _)| weight).sum::<f64>();
+        let mut waits: Vec<_> = waits
+            .into_iter()
+            .map(|(at, by)| (sum(&by), at, by))
+            .collect();
+        waits.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let releases = waits.into_iter().flat_map(|(total, place, by)| {
+            let mut by: Vec<_> = by.into_iter().collect();
+            by.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
+            by.into_iter().map(move |(by, (weight, samples))| Release {
+                frames: place.clone(),
+                by,
+                share: weight / total,
+                samples,
+            })
+        });
+        releases.collect()
+    }
+
     /// The stacks as text, one line each: frames from the route inwards with `;`
     /// between them, a space, and the microseconds that requests spent there, all
     /// requests together. It is what flamegraph tools read.

@@ -128,7 +128,7 @@ pub use error::FlamegraphError;
 pub use error::ProfileError;
 #[cfg(feature = "flamegraph")]
 pub use flamegraph::FlamegraphOptions;
-pub use fold::Share;
+pub use fold::{Release, Share};
 pub use label::Label;
 #[cfg(feature = "axum")]
 pub use layer::MatchedRoute;

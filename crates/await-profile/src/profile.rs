@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use crate::collected::{Collected, Sample};
 use crate::options::ProfileOptions;
+use crate::session::RawStack;
 use crate::stack::Stack;
-use crate::symbols::SymbolCache;
+use crate::symbols::{SymbolCache, Symbols};
 
 /// What the requests in flight were waiting for, sampled over some time.
 ///
@@ -14,6 +15,7 @@ pub struct Profile {
     pub(crate) collected: Collected,
     /// By [`StackId`](crate::collected::StackId).
     pub(crate) stacks: Vec<Stack>,
+    pub(crate) releases: Vec<Stack>,
     pub(crate) captures_per_second: u32,
 }
 
@@ -24,15 +26,19 @@ impl Profile {
         options: &ProfileOptions,
         symbols: &mut SymbolCache,
     ) -> Self {
-        let stacks = collected.stacks.iter().map(|stack| {
-            let symbols: Vec<_> = stack
-                .iter()
-                .map(|&address| symbols.resolve(address))
-                .collect();
-            Stack::new(&symbols, options)
-        });
+        let mut resolve = |stacks: &[RawStack], of: fn(&[Symbols], &ProfileOptions) -> Stack| {
+            let stacks = stacks.iter().map(|stack| {
+                let symbols: Vec<_> = stack
+                    .iter()
+                    .map(|&address| symbols.resolve(address))
+                    .collect();
+                of(&symbols, options)
+            });
+            stacks.collect()
+        };
         Profile {
-            stacks: stacks.collect(),
+            stacks: resolve(&collected.waits.distinct, Stack::new),
+            releases: resolve(&collected.releases.distinct, Stack::of_release),
             captures_per_second: options.captures_per_second,
             collected,
         }

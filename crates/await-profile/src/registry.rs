@@ -336,12 +336,12 @@ mod tests {
     #[test]
     fn a_scanner_does_not_push_out_the_routes_that_are_loaded() {
         let registry = Registry::new();
-        let requests: u64 = if cfg!(miri) { 1_000 } else { 100_000 };
+        let requests: u64 = if cfg!(miri) { 300 } else { 100_000 };
         let waits = registry.insert(&"GET /waits".into(), Waker::noop().clone(), false, false);
         for number in 0..requests {
             request(
                 &registry,
-                &format!("GET /.git/{number}/{}", "x".repeat(9_999)),
+                &format!("GET /.git/{number}/{}", "x".repeat(999)),
             );
             if number % 100 == 0 {
                 request(&registry, "GET /cart");

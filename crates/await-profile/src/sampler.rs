@@ -167,6 +167,7 @@ impl Sampler {
                 outcome,
                 child: Waits::default(),
                 has_several_children,
+                release: None,
             });
             return;
         }
@@ -215,7 +216,7 @@ impl Sampler {
                 Answer::Waiting { stacks, uncaptured } => Outcome::Waiting(Waits {
                     stacks: stacks
                         .into_iter()
-                        .map(|stack| self.collected.intern(stack))
+                        .map(|stack| self.collected.waits.intern(stack))
                         .collect(),
                     uncaptured,
                 }),
@@ -233,6 +234,14 @@ impl Sampler {
                     sample.outcome = outcome.clone();
                 } else if let Outcome::Waiting(waits) = &outcome {
                     sample.child.clone_from(waits);
+                }
+            }
+        }
+        for (samples, stack) in self.session.take_releases() {
+            let release = self.collected.releases.intern(stack);
+            for index in samples {
+                if let Some(sample) = self.collected.samples.get_mut(index as usize) {
+                    sample.release = Some(release);
                 }
             }
         }

@@ -46,15 +46,59 @@ pub(crate) struct Event {
     pub(crate) costs: Vec<Duration>,
 }
 
+/// A request whose stack was captured, until something wakes it.
+pub(crate) struct Watch {
+    session: Arc<Session>,
+    /// The samples that found it where it waits.
+    samples: Vec<u32>,
+    /// Where it was woken, with room for that from the start: a wake may happen under any
+    /// lock.
+    pub(crate) woken_from: Vec<usize>,
+}
+
+/// Deeper stacks of wakes are cut at their outer end.
+const MAX_WAKE_FRAMES: usize = 128;
+
+impl Watch {
+    /// Of the samples that these marks stand for, and of those of an earlier poll in the same
+    /// wait.
+    pub(crate) fn of(marks: &[Mark], earlier: Option<Watch>) -> Option<Self> {
+        let session = &marks.last()?.session;
+        let is_same = |watch: &Watch| Arc::ptr_eq(&watch.session, session);
+        let mut watch = earlier.filter(is_same).unwrap_or_else(|| Watch {
+            session: session.clone(),
+            samples: Vec::new(),
+            woken_from: Vec::with_capacity(MAX_WAKE_FRAMES),
+        });
+        let of_session = marks
+            .iter()
+            .filter(|mark| Arc::ptr_eq(&mark.session, session));
+        watch.samples.extend(of_session.map(|mark| mark.sample));
+        Some(watch)
+    }
+
+    /// Sends where the request was woken to the sampler.
+    pub(crate) fn send(self) {
+        let stack = RawStack::from(self.woken_from);
+        lock(&self.session.releases).push((self.samples, stack));
+    }
+}
+
 /// The events of one profile that the sampler has not taken yet.
 #[derive(Default)]
 pub(crate) struct Session {
     events: Mutex<Vec<Event>>,
+    /// Samples, and where the wait ended that they fell on.
+    releases: Mutex<Vec<(Vec<u32>, RawStack)>>,
 }
 
 impl Session {
     pub(crate) fn take_events(&self) -> Vec<Event> {
         mem::take(&mut *lock(&self.events))
+    }
+
+    pub(crate) fn take_releases(&self) -> Vec<(Vec<u32>, RawStack)> {
+        mem::take(&mut *lock(&self.releases))
     }
 }
 

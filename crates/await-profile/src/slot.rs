@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
+use crate::capture::capture_into;
 use crate::lock::lock;
-use crate::session::Mark;
+use crate::session::{Mark, Watch};
 
 /// The future is being polled.
 const RUNNING: u8 = 1;
@@ -19,6 +20,8 @@ const MARKED: u8 = 4;
 const GONE: u8 = 8;
 /// A response body that the server has not polled since its last frame.
 const BACKPRESSURED: u8 = 16;
+/// Its stack was captured, and its next wake is to tell from where it comes.
+const WATCHED: u8 = 32;
 
 thread_local! {
     /// The request one of whose children the sampler wakes on this thread. The child may
@@ -67,8 +70,19 @@ pub(crate) struct Slot {
 pub(crate) struct Rare {
     pub(crate) marks: Vec<Mark>,
     children: Vec<Weak<Slot>>,
+    watch: Option<Watch>,
     /// The executor's waker of the last poll, if it is not that of the first.
     waker: Option<Waker>,
+}
+
+/// What a poll finds when it begins.
+#[derive(Default)]
+pub(crate) struct Begun {
+    /// The marks that it has to answer.
+    pub(crate) marks: Vec<Mark>,
+    /// Something else than the sampler woke the request.
+    pub(crate) woken: bool,
+    pub(crate) watch: Option<Watch>,
 }
 
 impl Slot {
@@ -115,22 +129,41 @@ impl Slot {
         (waker, rare.take())
     }
 
-    /// Begins a poll. Returns the marks that it has to answer, and whether anything but
-    /// the sampler woke the request.
-    pub(crate) fn begin_poll(&self) -> (Vec<Mark>, bool) {
+    /// Begins a poll.
+    pub(crate) fn begin_poll(&self) -> Begun {
         let before = self.state.swap(RUNNING, Ordering::AcqRel);
-        let marks = if before & MARKED == 0 {
-            Vec::new()
-        } else {
-            self.take_marks()
+        let mut begun = Begun {
+            woken: before & WOKEN != 0,
+            ..Begun::default()
         };
-        (marks, before & WOKEN != 0)
+        if before & (MARKED | WATCHED) != 0 {
+            if let Some(rare) = lock(&self.rare).as_mut() {
+                begun.marks = std::mem::take(&mut rare.marks);
+                begun.watch = rare.watch.take();
+            }
+        }
+        begun
     }
 
     /// Records that a tracking waker was woken, unless the sampler did it.
     pub(crate) fn record_wake(&self) {
-        if !std::ptr::eq(PROBED.get(), self) {
-            self.state.fetch_or(WOKEN, Ordering::AcqRel);
+        if std::ptr::eq(PROBED.get(), self) {
+            return;
+        }
+        let before = self.state.fetch_or(WOKEN, Ordering::AcqRel);
+        if before & (WATCHED | WOKEN) == WATCHED {
+            self.record_release();
+        }
+    }
+
+    /// Captures from where the request is woken. This may be under a lock of whoever wakes
+    /// it, so nothing is allocated, and if a poll has begun meanwhile nothing is captured.
+    #[cold]
+    fn record_release(&self) {
+        if let Ok(mut rare) = self.rare.try_lock() {
+            if let Some(watch) = rare.as_mut().and_then(|rare| rare.watch.as_mut()) {
+                capture_into(&mut watch.woken_from);
+            }
         }
     }
 
@@ -145,13 +178,15 @@ impl Slot {
         self.tracked_in.load(Ordering::Acquire) == generation
     }
 
-    /// Ends a poll that did not finish the future.
-    pub(crate) fn end_poll(&self, backpressured: bool) {
+    /// Ends a poll that did not finish the future. With a watch the next wake is captured.
+    pub(crate) fn end_poll(&self, backpressured: bool, watch: Option<Watch>) {
+        let mut bits = RUNNING | if backpressured { BACKPRESSURED } else { 0 };
+        if watch.is_some() {
+            bits |= WATCHED;
+            lock(&self.rare).get_or_insert_default().watch = watch;
+        }
         // Not a store: a wake during the poll has left its bit.
-        self.state.fetch_xor(
-            RUNNING | if backpressured { BACKPRESSURED } else { 0 },
-            Ordering::AcqRel,
-        );
+        self.state.fetch_xor(bits, Ordering::AcqRel);
     }
 
     /// Records that the future has ended. Returns the marks that no poll will answer.

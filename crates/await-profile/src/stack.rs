@@ -38,6 +38,29 @@ impl Stack {
         }
     }
 
+    /// Of a wake.
+    pub(crate) fn of_release(innermost_first: &[Symbols], options: &ProfileOptions) -> Self {
+        let all = resolve_between(
+            innermost_first,
+            options.own_crates.as_deref(),
+            &WAKES,
+            // That of a request, or of a task that belongs to none.
+            &["Probe::poll", "task::core::Core::poll"],
+        );
+        let of_driver = |frame: &Frame| is_within(&frame.path, DRIVERS.iter().copied());
+        let own = if all.iter().any(of_driver) {
+            let text = "(the runtime: a timer or the network)";
+            vec![Frame::text(text, FrameKind::Remark)]
+        } else {
+            own_frames(&all)
+        };
+        Stack {
+            own,
+            is_timeout: false,
+            all,
+        }
+    }
+
     pub(crate) fn frames(&self, frames: Frames) -> &[Frame] {
         match frames {
             Frames::Own => &self.own,
@@ -46,33 +69,62 @@ impl Stack {
     }
 }
 
-/// All frames, outermost first, without those of the profiler at either end.
+/// Functions of the profiler that a clone of the waker, or a wake during the poll, goes
+/// through. Which of them have frames of their own is the optimiser's choice.
+const CLONES: [&str; 4] = [
+    "clone_waker",
+    "Recorder::wake",
+    "clone_hook::clone",
+    "clone_hook::wake_by_ref",
+];
+/// Those that a wake after the poll goes through.
+const WAKES: [&str; 6] = [
+    "capture_into",
+    "record_release",
+    "Slot::record_wake",
+    "Slot::wake",
+    "Slot::wake_by_ref",
+    "Changed::wake_by_ref",
+];
+
+/// What wakes requests on behalf of the system.
+const DRIVERS: [&str; 3] = [
+    "tokio::runtime::driver",
+    "tokio::runtime::io",
+    "tokio::runtime::time",
+];
+
+/// All frames of a wait, outermost first, without those of the profiler at either end.
 fn resolve(innermost_first: &[Symbols], own_crates: Option<&[String]>) -> Vec<Frame> {
+    let polls = ["poll_hooked", "poll_recorded"];
+    resolve_between(innermost_first, own_crates, &CLONES, &polls)
+}
+
+/// The frames outside of the `hook`s, up to the poll that is one of `polls`.
+fn resolve_between(
+    innermost_first: &[Symbols],
+    own_crates: Option<&[String]>,
+    hook: &[&str],
+    polls: &[&str],
+) -> Vec<Frame> {
     let symbols: Vec<&Symbol> = innermost_first
         .iter()
         .flat_map(|symbols| symbols.iter())
         .collect();
     let is_named =
         |symbol: &Symbol, names: &[&str]| names.iter().any(|name| path_of(symbol).ends_with(name));
-    // Inner end: the capture, out to the clone (or the wake) of the waker. Which of these
-    // functions have frames of their own is the optimiser's choice.
-    let hook = [
-        "clone_waker",
-        "Recorder::wake",
-        "clone_hook::clone",
-        "clone_hook::wake_by_ref",
-    ];
+    // Inner end: the capture, out to the clone (or the wake) of the waker.
     let hook = symbols
         .iter()
         .take(24)
-        .rposition(|symbol| is_named(symbol, &hook));
+        .rposition(|symbol| is_named(symbol, hook));
     let inner = hook.map_or(0, |at| at + 1);
     let of_task = |symbol: &&&Symbol| path_of(symbol).starts_with("core::task::");
     let inner = inner + symbols[inner..].iter().take_while(of_task).count();
     // Outer end: the poll that recorded.
     let outer = symbols[inner..]
         .iter()
-        .position(|symbol| is_named(symbol, &["poll_hooked", "poll_recorded"]))
+        .position(|symbol| is_named(symbol, polls))
         .map_or(symbols.len(), |at| inner + at);
     let mut frames: Vec<Frame> = symbols[inner..outer]
         .iter()

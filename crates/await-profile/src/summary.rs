@@ -5,7 +5,9 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::collected::Outcome;
+use crate::fold::Release;
 use crate::profile::{Profile, millis};
+use crate::stack::Frames;
 
 /// The figures of a profile. Times are in the unit that their name ends in.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +41,8 @@ pub struct Summary {
     pub capture_cost_us: Quantiles,
     /// The one with most requests in flight first.
     pub routes: Vec<RouteSummary>,
+    /// Who let go of what requests waited for.
+    pub releases: Vec<Release>,
 }
 
 /// How many samples found what. Their sum is all moments that were sampled.
@@ -186,6 +190,7 @@ impl Profile {
             scheduling_delay_us: Quantiles::micros(&collected.delays),
             capture_cost_us: Quantiles::micros(&collected.costs),
             routes: self.routes(),
+            releases: self.releases(Frames::Own),
         }
     }
 

@@ -205,6 +205,45 @@ async fn joins_set() {
     set.join_next().await;
 }
 
+async fn holds(lock: Arc<Mutex<u64>>) {
+    let mut rows = lock.lock().await;
+    sleep(Duration::from_millis(1)).await;
+    *rows += 1;
+}
+
+#[tokio::test]
+async fn who_held_the_lock_is_seen_where_it_lets_go() {
+    let profiler = AwaitProfiler::new().armed();
+    let lock = Arc::new(Mutex::new(0));
+    for _ in 0..20 {
+        let lock = lock.clone();
+        tokio::spawn(async move {
+            loop {
+                profiler.wrap("GET /", holds(lock.clone())).await;
+            }
+        });
+    }
+    let options = ProfileOptions::lasting(Duration::from_millis(500)).captures_per_second(1000);
+    let profile = profiler.profile(options).await.unwrap();
+    let releases = profile.releases(Frames::Own);
+    let of = |primitive: &str| {
+        let ends = |frames: &Vec<String>| frames.last().is_some_and(|leaf| leaf == primitive);
+        let release = releases.iter().find(|release| ends(&release.frames));
+        release.unwrap_or_else(|| panic!("nothing lets go of {primitive}: {releases:#?}"))
+    };
+    let lock = of("tokio::sync::Mutex::lock");
+    assert!(lock.samples > 10 && lock.share > 0.95, "{releases:#?}");
+    let [holder, ..] = lock.by.as_slice() else {
+        panic!("{releases:#?}");
+    };
+    assert!(
+        holder.starts_with("lifecycle::holds (tests/lifecycle.rs:"),
+        "{releases:#?}"
+    );
+    let timer = of("tokio::time::Sleep");
+    assert!(timer.by[0].starts_with("(the runtime: "), "{releases:#?}");
+}
+
 #[tokio::test]
 async fn a_wrapper_within_a_wrapper_does_not_count() {
     let profiler = AwaitProfiler::new().armed();
