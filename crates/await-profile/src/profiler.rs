@@ -17,7 +17,7 @@ use crate::tracked::Tracked;
 ///
 /// It is a handle, whose copies are of the same profiler. A service usually has one.
 /// A profiler is never freed (its registry takes some kilobytes), so that requests refer
-/// to it without counting references.
+/// to it without counting references: make one for the process, not one for each request.
 ///
 /// # What it costs
 ///
@@ -45,7 +45,7 @@ pub struct AwaitProfiler {
 static PROFILERS: Mutex<Vec<&'static Shared>> = Mutex::new(Vec::new());
 
 impl AwaitProfiler {
-    /// A profiler that is off.
+    /// A profiler that is off. It is never freed.
     #[must_use]
     pub fn new() -> Self {
         let shared: &'static Shared = Box::leak(Box::new(Shared::new()));

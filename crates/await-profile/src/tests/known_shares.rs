@@ -4,7 +4,9 @@
 //! and over. Nothing depends on the machine: the clock is moved by hand and the
 //! sampler's choices come from a seed.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, oneshot};
@@ -269,5 +271,56 @@ fn littles_law_gives_the_time_that_a_request_of_each_route_takes() {
             .filter_map(|share| share.ms_per_request)
             .sum();
         assert!((spent / latency - 1.0).abs() < 1e-9, "{spent} of {latency}");
+    }
+}
+
+/// A body whose pieces come every 20 ms, if the client takes them at once.
+#[derive(Default)]
+struct Drips(Option<Pin<Box<dyn Future<Output = ()>>>>);
+
+impl http_body::Body for Drips {
+    type Data = bytes::Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<bytes::Bytes>, Self::Error>>> {
+        let next = self.0.get_or_insert_with(|| Box::pin(hears(20)));
+        ready!(next.as_mut().poll(cx));
+        self.0 = None;
+        let piece = bytes::Bytes::from_static(b"drip");
+        Poll::Ready(Some(Ok(http_body::Frame::data(piece))))
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs real stacks")]
+fn a_body_waits_for_what_it_sends_or_for_the_client() {
+    use http_body::Body;
+    use tower::ServiceExt;
+    let profile = profile(1, |profiler, requests| {
+        let layer = profiler.body_layer_named(|_: &http::Request<()>| "GET /drips");
+        let service = tower::ServiceBuilder::new()
+            .layer(layer)
+            .service_fn(async |_| Ok::<_, ()>(http::Response::new(Drips::default())));
+        for number in 0..REQUESTS {
+            let service = service.clone();
+            requests.spawn_local(async move {
+                nap(number).await;
+                let response = service.oneshot(http::Request::new(())).await;
+                let mut body = Box::pin(response.unwrap().into_body());
+                loop {
+                    std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await;
+                    nap(30).await;
+                }
+            });
+        }
+    });
+    let route = "GET /drips (response body)";
+    for (text, known) in [("(response body: the client", 0.6), ("oneshot", 0.4)] {
+        let share = share_of(&profile, route, text);
+        let folded = profile.folded(Frames::Own);
+        assert!((share - known).abs() < 0.02, "{text}: {share}\n{folded}");
     }
 }
