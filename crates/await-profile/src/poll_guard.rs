@@ -72,8 +72,10 @@ impl<'a> PollGuard<'a> {
         let outer = CURRENT.with_borrow_mut(|inner| inner.replace(current));
         let began = (!found.marks.is_empty()).then(Instant::now);
         let mut watch = found.watch;
-        if let Some(over) = watch.take_if(|watch| found.woken || !watch.woken_from.is_empty()) {
-            over.send();
+        if found.woken || generation == 0 {
+            if let Some(over) = watch.take() {
+                over.send();
+            }
         }
         Some(PollGuard {
             home,

@@ -77,8 +77,11 @@ impl Watch {
         Some(watch)
     }
 
-    /// Sends where the request was woken to the sampler.
+    /// Sends to the sampler where the request was woken, if that is known.
     pub(crate) fn send(self) {
+        if self.woken_from.is_empty() {
+            return;
+        }
         let stack = RawStack::from(self.woken_from);
         lock(&self.session.releases).push((self.samples, stack));
     }
