@@ -44,7 +44,7 @@ pub(crate) struct PollGuard<'a> {
     is_child: bool,
     marks: Vec<Mark>,
     /// What is to become of samples whose wait goes on.
-    watch: Option<Watch>,
+    watch: Option<Box<Watch>>,
     /// When the poll began, if a sample waits for it.
     began: Option<Instant>,
     outer: Option<Current>,

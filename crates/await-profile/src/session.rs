@@ -62,14 +62,17 @@ const MAX_WAKE_FRAMES: usize = 128;
 impl Watch {
     /// Of the samples that these marks stand for, and of those of an earlier poll in the same
     /// wait.
-    pub(crate) fn of(marks: &[Mark], earlier: Option<Watch>) -> Option<Self> {
+    pub(crate) fn of(marks: &[Mark], earlier: Option<Box<Watch>>) -> Option<Box<Self>> {
         let session = &marks.last()?.session;
         let is_same = |watch: &Watch| Arc::ptr_eq(&watch.session, session);
-        let mut watch = earlier.filter(is_same).unwrap_or_else(|| Watch {
-            session: session.clone(),
-            samples: Vec::new(),
-            woken_from: Vec::with_capacity(MAX_WAKE_FRAMES),
-        });
+        let new = || {
+            Box::new(Watch {
+                session: session.clone(),
+                samples: Vec::new(),
+                woken_from: Vec::with_capacity(MAX_WAKE_FRAMES),
+            })
+        };
+        let mut watch = earlier.filter(|watch| is_same(watch)).unwrap_or_else(new);
         let of_session = marks
             .iter()
             .filter(|mark| Arc::ptr_eq(&mark.session, session));

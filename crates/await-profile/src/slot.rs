@@ -70,7 +70,7 @@ pub(crate) struct Slot {
 pub(crate) struct Rare {
     pub(crate) marks: Vec<Mark>,
     children: Vec<Weak<Slot>>,
-    watch: Option<Watch>,
+    watch: Option<Box<Watch>>,
     /// The executor's waker of the last poll, if it is not that of the first.
     waker: Option<Waker>,
 }
@@ -82,7 +82,7 @@ pub(crate) struct Begun {
     pub(crate) marks: Vec<Mark>,
     /// Something else than the sampler woke the request.
     pub(crate) woken: bool,
-    pub(crate) watch: Option<Watch>,
+    pub(crate) watch: Option<Box<Watch>>,
 }
 
 impl Slot {
@@ -179,7 +179,7 @@ impl Slot {
     }
 
     /// Ends a poll that did not finish the future. With a watch the next wake is captured.
-    pub(crate) fn end_poll(&self, backpressured: bool, watch: Option<Watch>) {
+    pub(crate) fn end_poll(&self, backpressured: bool, watch: Option<Box<Watch>>) {
         let mut bits = RUNNING | if backpressured { BACKPRESSURED } else { 0 };
         if watch.is_some() {
             bits |= WATCHED;
