@@ -34,7 +34,7 @@ where
 }
 
 /// Method and path, as in `GET /read`. The query is left out. Where paths have identifiers in
-/// them, [`MatchedRoute`] or a name of your own tells routes apart.
+/// them, `MatchedRoute` or a name of your own tells routes apart.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MethodAndPath;
 
@@ -94,7 +94,7 @@ impl AwaitProfiler {
         self.layer_named(MethodAndPath)
     }
 
-    /// As [`layer`](Self::layer), with names for routes: [`MatchedRoute`], [`GrpcMethod`], or
+    /// As [`layer`](Self::layer), with names for routes: `MatchedRoute`, [`GrpcMethod`], or
     /// any function of the request.
     ///
     /// ```
