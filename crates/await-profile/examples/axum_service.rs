@@ -1,19 +1,25 @@
 //! An axum service with the profiler, and a page that shows what it waits for.
 //!
 //! ```text
-//! cargo run --example axum_service
+//! cargo run --example axum_service --features axum
 //! curl http://127.0.0.1:3000/greet/you &
-//! curl -o waits.svg 'http://127.0.0.1:3000/debug/await?seconds=5'
+//! curl -o waits.svg 'http://127.0.0.1:6060/debug/await?seconds=5'
 //! ```
+//!
+//! A profile shows the names of functions and routes, and taking one costs something. So it
+//! is served on a listener of its own, on the loopback interface: whoever asks has to be on
+//! the machine. Do not put it on the listener that the world can reach, unless behind what
+//! guards your other internal pages.
 
 use std::time::Duration;
 
-use await_profile::{AwaitProfiler, FlamegraphOptions, Label, ProfileOptions};
+use await_profile::{AwaitProfiler, FlamegraphOptions, MatchedRoute, ProfileOptions};
 use axum::Router;
-use axum::extract::{MatchedPath, Path, Query, Request, State};
+use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use tokio::net::TcpListener;
 
 async fn greet(Path(name): Path<String>) -> String {
     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -39,20 +45,20 @@ async fn waits(
         .map_err(|error| (StatusCode::NOT_FOUND, error.to_string()))
 }
 
-/// The route's pattern, so that `/greet/you` and `/greet/me` are one route.
-fn route(request: &Request) -> Label {
-    let route = request.extensions().get::<MatchedPath>();
-    Label::new(route.map_or("(none)", MatchedPath::as_str))
-}
-
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     let profiler = AwaitProfiler::new().armed();
     let app = Router::new()
         .route("/greet/{name}", get(greet))
-        .layer(profiler.layer_named(route))
-        // Below the layer, and so not in the picture itself.
-        .route("/debug/await", get(waits).with_state(profiler));
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
-    axum::serve(listener, app).await
+        // `/greet/you` and `/greet/me` are one route, and so is all that does not exist.
+        .layer(profiler.layer_named(MatchedRoute));
+    let debug = Router::new().route("/debug/await", get(waits).with_state(profiler));
+
+    let app_listener = TcpListener::bind("127.0.0.1:3000").await?;
+    let debug_listener = TcpListener::bind("127.0.0.1:6060").await?;
+    tokio::try_join!(
+        axum::serve(app_listener, app).into_future(),
+        axum::serve(debug_listener, debug).into_future(),
+    )?;
+    Ok(())
 }

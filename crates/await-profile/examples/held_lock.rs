@@ -94,6 +94,15 @@ fn write(
             share.frames.join(" > ")
         );
     }
+    for release in profile.releases(Frames::Own) {
+        println!(
+            "{} is let go by {} ({:.0} % of {} samples)",
+            release.frames.join(" > "),
+            release.by.join(" > "),
+            release.share * 100.0,
+            release.samples
+        );
+    }
     Ok(())
 }
 

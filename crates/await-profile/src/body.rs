@@ -108,7 +108,8 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let response = ready!(this.future.poll(cx))?;
-        let probe = Probe::of_body(this.shared, std::mem::replace(this.route, Label::from("")));
+        let route = std::mem::replace(this.route, Label::from(""));
+        let probe = Probe::of_part(this.shared, route, " (response body)");
         Poll::Ready(Ok(response.map(|body| TrackedBody { probe, body })))
     }
 }

@@ -1,4 +1,14 @@
 //! Capturing the call stacks of a poll, as addresses.
+//!
+//! Libraries clone and wake wakers under locks of their own: tokio's mutex does, with all
+//! its waiters behind it. So whatever happens in there waits for nobody and allocates
+//! nothing. Stacks go to memory that is reserved before the poll.
+//!
+//! `backtrace::trace` would not do: it takes the lock under which `backtrace::resolve`
+//! reads debug information, for a second the first time. An allocator that records its
+//! callers (dhat) takes that lock inside its own, so that allocating under it could
+//! deadlock.
+#![allow(unsafe_code)]
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -13,12 +23,63 @@ use crate::session::RawStack;
 const MAX_FRAMES: usize = 256;
 /// Of further clones in one poll no stack is captured.
 const MAX_STACKS: usize = 16;
+/// Most futures keep a waker, so that the stacks in which one wakes itself are not used.
+const MAX_WAKES: usize = 2;
 
 /// What was captured during one poll.
 #[derive(Default)]
 pub(crate) struct Captured {
     pub(crate) stacks: Vec<RawStack>,
+    /// Further clones, of which no stack was captured.
+    pub(crate) uncaptured: u32,
     pub(crate) costs: Vec<Duration>,
+}
+
+/// Stacks one after the other, in memory that is reserved beforehand.
+struct Stacks {
+    addresses: Vec<usize>,
+    /// Where each stack ends in `addresses`, and what it cost to capture.
+    ends: Vec<(usize, Duration)>,
+    uncaptured: u32,
+}
+
+impl Stacks {
+    fn with_room_for(stacks: usize) -> Self {
+        Stacks {
+            // Few stacks are as deep as they may be.
+            addresses: Vec::with_capacity(MAX_FRAMES * stacks.div_ceil(2)),
+            ends: Vec::with_capacity(stacks),
+            uncaptured: 0,
+        }
+    }
+
+    /// Captures the stack from here out to the frame at `outermost`, if there is room.
+    fn push(&mut self, outermost: usize) {
+        let start = Instant::now();
+        let from = self.addresses.len();
+        let room = self.addresses.capacity() - from;
+        if self.ends.len() == self.ends.capacity() || room < MAX_FRAMES {
+            self.uncaptured = self.uncaptured.saturating_add(1);
+            return;
+        }
+        trace(outermost, |address| {
+            self.addresses.push(address);
+            self.addresses.len() - from < MAX_FRAMES
+        });
+        self.ends.push((self.addresses.len(), start.elapsed()));
+    }
+
+    fn into_captured(self) -> Captured {
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|&(end, _)| end));
+        let stack = |(start, &(end, _)): (usize, &(usize, Duration))| {
+            RawStack::from(&self.addresses[start..end])
+        };
+        Captured {
+            stacks: starts.zip(&self.ends).map(stack).collect(),
+            uncaptured: self.uncaptured,
+            costs: self.ends.iter().map(|&(_, cost)| cost).collect(),
+        }
+    }
 }
 
 struct Recorder<'a> {
@@ -26,19 +87,20 @@ struct Recorder<'a> {
     waker: &'a Waker,
     /// Address of a local variable of the frame that polls: stacks end there.
     outermost: usize,
-    /// Behind locks because another thread may clone the waker too.
-    clones: Mutex<Captured>,
-    wakes: Mutex<Captured>,
+    /// Behind locks because another thread may clone the waker too. Nothing is waited for
+    /// under them.
+    clones: Mutex<Stacks>,
+    wakes: Mutex<Stacks>,
 }
 
 impl Observer for Recorder<'_> {
     fn clone_waker(&self) -> Waker {
-        record(&self.clones, self.outermost);
+        lock(&self.clones).push(self.outermost);
         self.waker.clone()
     }
 
     fn wake(&self) {
-        record(&self.wakes, self.outermost);
+        lock(&self.wakes).push(self.outermost);
         self.waker.wake_by_ref();
     }
 }
@@ -57,42 +119,99 @@ pub(crate) fn poll_recorded<R>(
     let recorder = Recorder {
         waker,
         outermost: (&raw const *black_box(&local)).addr(),
-        clones: Mutex::default(),
-        wakes: Mutex::default(),
+        clones: Mutex::new(Stacks::with_room_for(MAX_STACKS)),
+        wakes: Mutex::new(Stacks::with_room_for(MAX_WAKES)),
     };
     let result = poll_hooked(&recorder, poll);
-    let kept = std::mem::take(&mut *lock(&recorder.clones));
-    let woken = std::mem::take(&mut *lock(&recorder.wakes));
-    let captured = if kept.stacks.is_empty() { woken } else { kept };
-    (result, captured)
+    let owned = |stacks: Mutex<Stacks>| {
+        let stacks = stacks.into_inner();
+        stacks.unwrap_or_else(std::sync::PoisonError::into_inner)
+    };
+    let (kept, woken) = (owned(recorder.clones), owned(recorder.wakes));
+    let captured = if kept.ends.is_empty() { woken } else { kept };
+    (result, captured.into_captured())
 }
 
-fn record(captured: &Mutex<Captured>, outermost: usize) {
-    let start = Instant::now();
-    let mut captured = lock(captured);
-    if captured.stacks.len() == MAX_STACKS {
-        return;
-    }
-    let stack = addresses(outermost);
-    captured.stacks.push(stack);
-    captured.costs.push(start.elapsed());
+/// Captures the whole stack from here outwards, as far as `addresses` has room.
+pub(crate) fn capture_into(addresses: &mut Vec<usize>) {
+    let room = addresses.capacity();
+    trace(usize::MAX, |address| {
+        if addresses.len() < room {
+            addresses.push(address);
+        }
+        addresses.len() < room
+    });
 }
 
-/// The return addresses from here out to the frame at `outermost`.
-fn addresses(outermost: usize) -> RawStack {
+/// Calls `each` with the return addresses from here out to the frame at `outermost`, for
+/// as long as it says so.
+fn trace(outermost: usize, mut each: impl FnMut(usize) -> bool) {
     if cfg!(miri) {
         // Miri has no machine stack to walk; it checks all the rest.
-        return Box::new([outermost]);
+        each(outermost);
+        return;
     }
-    let mut addresses = Vec::with_capacity(64);
-    backtrace::trace(|frame| {
+    let frame = |frame: &backtrace::Frame| {
         // A return address may be the first of the next function. The byte before it
         // belongs to the call.
-        addresses.push(frame.ip().addr().saturating_sub(1));
-        // Stacks grow downwards on every platform Rust has threads on, so the
-        // frames of the runtime below the poll lie above it. Where the stack
-        // pointer is not known, names end the stack when it is resolved.
-        addresses.len() < MAX_FRAMES && frame.sp().addr() <= outermost
-    });
-    addresses.into()
+        each(frame.ip().addr().saturating_sub(1))
+            // Stacks grow downwards on every platform Rust has threads on, so the
+            // frames of the runtime below the poll lie above it. Where the stack
+            // pointer is not known, names end the stack when it is resolved.
+            && frame.sp().addr() <= outermost
+    };
+    // Windows walks stacks by `dbghelp` on some CPUs, which one thread at a time may use.
+    #[cfg(windows)]
+    backtrace::trace(frame);
+    // SAFETY: what has to be synchronised is the use of `dbghelp`, which is of Windows
+    // alone. Everywhere else `backtrace` calls `_Unwind_Backtrace`, by which every panic
+    // unwinds and which any number of threads may run at once; it keeps no state between
+    // calls, and `frame` does not unwind. It neither allocates nor takes a lock of
+    // Rust's. (Before glibc 2.35 it reads the list of loaded libraries under the
+    // loader's lock, as every panic does.)
+    #[cfg(not(windows))]
+    unsafe {
+        backtrace::trace_unsynchronized(frame);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clones_without_room_are_counted() {
+        let ((), captured) = poll_recorded(Waker::noop(), |cx| {
+            for _ in 0..30 {
+                drop(cx.waker().clone());
+            }
+        });
+        assert!(!captured.stacks.is_empty() && captured.stacks.len() <= MAX_STACKS);
+        let all = captured.stacks.len() + captured.uncaptured as usize;
+        assert_eq!((all, captured.costs.len()), (30, captured.stacks.len()));
+    }
+
+    /// The lock under which symbols are looked up is free to be held by somebody else.
+    #[test]
+    #[cfg_attr(miri, ignore = "needs real stacks")]
+    #[cfg(not(windows))]
+    fn a_stack_is_captured_while_another_thread_resolves() {
+        let (captured, is_captured) = std::sync::mpsc::channel();
+        let ((), here) = poll_recorded(Waker::noop(), |cx| drop(cx.waker().clone()));
+        let mut resolving = false;
+        let address = std::ptr::without_provenance_mut(here.stacks[0][0]);
+        backtrace::resolve(address, |_| {
+            if std::mem::replace(&mut resolving, true) {
+                return;
+            }
+            let captured = captured.clone();
+            std::thread::spawn(move || {
+                let ((), stacks) = poll_recorded(Waker::noop(), |cx| drop(cx.waker().clone()));
+                let _ = captured.send(stacks.stacks.len());
+            });
+            let stacks = is_captured.recv_timeout(Duration::from_secs(60));
+            assert_eq!(stacks, Ok(1), "it waits for the lock");
+        });
+        assert!(resolving, "the address has no symbol");
+    }
 }

@@ -6,8 +6,8 @@
 //!
 //! `std::task::Wake` is the safe way to make a waker, and it cannot do this: it
 //! turns an `Arc` into a waker whose clone is `Arc::clone`, with no place for code
-//! of our own. So this module writes the vtable itself. It is the only module of
-//! the crate with unsafe code.
+//! of our own. So this module writes the vtable itself. The only other unsafe code of the
+//! crate is the call in `capture` that walks the stack.
 //!
 //! Its tests, and those of all that a request does, run under Miri:
 //! `cargo +nightly miri test -p await-profile --lib`.

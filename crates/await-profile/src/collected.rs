@@ -17,14 +17,26 @@ pub(crate) struct Sample {
     pub(crate) in_flight: u32,
     pub(crate) route: Arc<str>,
     pub(crate) outcome: Outcome,
-    /// Stacks of the child that was chosen with it.
-    pub(crate) child: Vec<StackId>,
+    /// Those of the child that was chosen with it.
+    pub(crate) child: Waits,
+    /// Whether there were other children to choose from.
+    pub(crate) has_several_children: bool,
+    /// From where the request was woken out of this wait, among the `releases`.
+    pub(crate) release: Option<StackId>,
+}
+
+/// What is waited for at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waits {
+    pub(crate) stacks: Vec<StackId>,
+    /// Further ones, of which there is no stack.
+    pub(crate) uncaptured: u32,
 }
 
 /// The state in which a sample found its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    Waiting(Vec<StackId>),
+    Waiting(Waits),
     Unregistered,
     Backpressured,
     Ready,
@@ -43,8 +55,8 @@ pub(crate) struct Collected {
     pub(crate) idle: u64,
     /// Moments passed over because the sampler's thread got no CPU.
     pub(crate) missed: u64,
-    pub(crate) stacks: Vec<RawStack>,
-    ids: HashMap<RawStack, StackId>,
+    pub(crate) waits: Stacks,
+    pub(crate) releases: Stacks,
     /// From marking a waiting request to its poll.
     pub(crate) delays: Vec<Duration>,
     /// The time that each capture of a stack took.
@@ -59,19 +71,28 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
+    /// All moments that were sampled.
+    pub(crate) fn moments(&self) -> u64 {
+        self.samples.len() as u64 + self.idle
+    }
+}
+
+/// Distinct stacks.
+#[derive(Default)]
+pub(crate) struct Stacks {
+    pub(crate) distinct: Vec<RawStack>,
+    ids: HashMap<RawStack, StackId>,
+}
+
+impl Stacks {
     /// The id of this stack, a new one if it was not seen before.
     pub(crate) fn intern(&mut self, stack: RawStack) -> StackId {
         if let Some(&id) = self.ids.get(&stack) {
             return id;
         }
-        let id = u32::try_from(self.stacks.len()).unwrap_or(u32::MAX);
-        self.stacks.push(stack.clone());
+        let id = u32::try_from(self.distinct.len()).unwrap_or(u32::MAX);
+        self.distinct.push(stack.clone());
         self.ids.insert(stack, id);
         id
-    }
-
-    /// All moments that were sampled.
-    pub(crate) fn moments(&self) -> u64 {
-        self.samples.len() as u64 + self.idle
     }
 }

@@ -35,15 +35,16 @@ pub fn differential(title: &str, before: &str, after: &str) -> Result<String, Fl
         before.as_bytes(),
         after.as_bytes(),
         &mut both,
-    )?;
+    )
+    .map_err(FlamegraphError::Draw)?;
     let mut options = Options::default();
     title.clone_into(&mut options.title);
     options.subtitle =
         Some("width: share of requests in flight after | red: a larger share than before | blue: a smaller one".into());
-    "% of requests in flight".clone_into(&mut options.count_name);
-    options.factor = 100.0 / SCALE;
+    // Whole per cent would be rounded, and with them the share that inferno puts beside them.
+    "in a million requests in flight".clone_into(&mut options.count_name);
     let mut svg = Vec::new();
-    from_reader(&mut options, both.as_slice(), &mut svg)?;
+    from_reader(&mut options, both.as_slice(), &mut svg).map_err(FlamegraphError::Draw)?;
     Ok(String::from_utf8_lossy(&svg).into_owned())
 }
 

@@ -25,5 +25,5 @@ pub enum FlamegraphError {
     Empty,
     /// Inferno could not draw it.
     #[error("could not draw the flamegraph")]
-    Draw(#[from] std::io::Error),
+    Draw(#[source] std::io::Error),
 }

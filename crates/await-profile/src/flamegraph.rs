@@ -1,13 +1,15 @@
 //! The picture.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use inferno::flamegraph::color::{BackgroundColor, Color, PaletteMap};
 use inferno::flamegraph::{Direction, Options, from_lines};
 
 use crate::error::FlamegraphError;
+use crate::fold::Weights;
 use crate::frame_kind::FrameKind;
-use crate::profile::{Profile, millis};
+use crate::profile::{Profile, readable};
 use crate::stack::Frames;
 
 /// How to draw a profile.
@@ -77,16 +79,62 @@ impl Profile {
         inferno.direction = Direction::Straight;
         inferno.palette_map = Some(&mut palette);
         "wait:".clone_into(&mut inferno.name_type);
-        match self.finished() {
-            0 => "request-microseconds".clone_into(&mut inferno.count_name),
-            finished => {
-                "ms of the mean request".clone_into(&mut inferno.count_name);
-                inferno.factor = 1.0 / 1e3 / finished as f64;
+        // For the script, which has no room for more. What stands at a frame is written below.
+        "request-microseconds".clone_into(&mut inferno.count_name);
+        let mut svg = Vec::new();
+        from_lines(&mut inferno, folded.lines(), &mut svg).map_err(FlamegraphError::Draw)?;
+        let svg = self.describe_frames(&String::from_utf8_lossy(&svg), &weights);
+        Ok(break_caption(&svg))
+    }
+
+    /// Says at each frame what its width means. Inferno knows one unit for all of them, and
+    /// takes per cent of rounded numbers.
+    fn describe_frames(&self, svg: &str, weights: &Weights) -> String {
+        // Of the routes as they lie beside each other, where each ends.
+        let mut ends: Vec<(u64, &str)> = Vec::new();
+        let mut total = 0;
+        for (stack, micros) in weights.rounded() {
+            total += micros;
+            let route = stack.first().map_or("", |route| &route.path);
+            match ends.last_mut() {
+                Some((end, last)) if *last == route => *end = total,
+                _ => ends.push((total, route)),
             }
         }
-        let mut svg = Vec::new();
-        from_lines(&mut inferno, folded.lines(), &mut svg)?;
-        Ok(break_caption(&String::from_utf8_lossy(&svg)))
+        let describe = |width: u64, from: u64| {
+            let share = width as f64 / total as f64;
+            let in_flight = share * self.mean_in_flight();
+            let mut text = format!(
+                "{:.2}% of the requests in flight: {in_flight:.1}",
+                share * 100.0
+            );
+            // A frame of all routes begins at the first and ends after it.
+            let route = ends.iter().find(|&&(end, _)| from < end);
+            let route = route.filter(|&&(end, _)| from + width <= end);
+            let finished = route.map_or(0, |(_, route)| self.finished_of(route));
+            if let Some(spent) = self.latency(in_flight, finished) {
+                let _ = write!(text, ", {} a request", readable(spent));
+            }
+            text
+        };
+        let mut described = String::with_capacity(svg.len());
+        let mut rest = svg;
+        while let Some(at) = rest.find("</title><rect ") {
+            let (before, after) = rest.split_at(at);
+            let name = before.rfind(" (").filter(|_| before.ends_with(')'));
+            let numbers = number_of(after, " fg:w=\"").zip(number_of(after, " fg:x=\""));
+            match name.zip(numbers) {
+                Some((name, (width, from))) => {
+                    described.push_str(&before[..name]);
+                    let _ = write!(described, " ({})", describe(width, from));
+                }
+                None => described.push_str(before),
+            }
+            let (tag, others) = after.split_at("</title>".len());
+            described.push_str(tag);
+            rest = others;
+        }
+        described + rest
     }
 
     /// What one must know to read the picture: what was measured, and what of it
@@ -102,8 +150,24 @@ impl Profile {
             summary.budget_per_second,
             summary.mean_in_flight
         );
-        if let Some(latency) = self.mean_latency() {
-            let _ = write!(measured, ", {:.1} ms each", millis(latency));
+        // Those with most requests in flight, as far as there is room.
+        let latencies = summary.routes.iter().filter_map(|route| {
+            let latency = Duration::try_from_secs_f64(route.latency_ms? / 1e3).ok()?;
+            Some((route.route.as_str(), readable(latency)))
+        });
+        let latencies: Vec<_> = latencies.take(MAX_TIMES).collect();
+        match latencies.as_slice() {
+            [] => {}
+            [(_, latency)] if summary.routes.len() == 1 => {
+                let _ = write!(measured, ", {latency} a request, by Little's law");
+            }
+            several => {
+                measured.push_str("; by Little's law a request takes ");
+                let times = several
+                    .iter()
+                    .map(|(route, time)| format!("{time} ({route})"));
+                measured.push_str(&times.collect::<Vec<_>>().join(", "));
+            }
         }
         let mut apart = format!(
             "{} samples ready, {} running, {} woken or gone before they were seen",
@@ -122,6 +186,15 @@ impl Profile {
         [measured, apart]
     }
 }
+
+/// The value of the attribute that begins so.
+fn number_of(tag: &str, attribute: &str) -> Option<u64> {
+    let value = &tag[tag.find(attribute)? + attribute.len()..];
+    value[..value.find('"')?].parse().ok()
+}
+
+/// Of so many routes the caption gives the time.
+const MAX_TIMES: usize = 3;
 
 /// Stands for the break between the captions until inferno has drawn them.
 const BREAK: &str = " ~~ ";

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::collected::{Outcome, Sample, StackId};
+use crate::collected::{Outcome, Sample, Waits};
 use crate::frame::Frame;
 use crate::frame_kind::FrameKind;
 use crate::profile::{Profile, millis};
@@ -20,12 +20,72 @@ pub struct Share {
     pub share: f64,
     /// Requests there, averaged over time.
     pub mean_in_flight: f64,
-    /// By Little's law, the milliseconds that a request spends there on average,
-    /// over all routes. None if no request finished.
+    /// By Little's law, the milliseconds that a request of this route spends there on
+    /// average. None if none of them finished.
     pub ms_per_request: Option<f64>,
 }
 
+/// From where requests are woken out of a wait: who let go of what they waited for.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Release {
+    /// Where they waited, from the route inwards.
+    pub frames: Vec<String>,
+    /// The code that woke them, outermost first: what dropped the guard, sent the message,
+    /// released the permit.
+    pub by: Vec<String>,
+    /// Of the waits there that were seen to end, weighted by how long they lasted; between 0
+    /// and 1.
+    pub share: f64,
+    /// Samples that this share is of.
+    pub samples: u64,
+}
+
+/// Weight and number of the samples by the code that woke them.
+type Wakes = BTreeMap<Vec<String>, (f64, u64)>;
+
 impl Profile {
+    /// Who let go of what requests waited for, the places where most wait first.
+    ///
+    /// A request that waits for a lock is woken by the one that held it, from the line where
+    /// that let go. What the holder did before is where the other requests of that function
+    /// are suspended: see [`shares`](Self::shares). Waits that outlast the profile have no
+    /// release, and neither have those for several things at once, of which the one that
+    /// ended is not known.
+    pub fn releases(&self, frames: Frames) -> Vec<Release> {
+        let mut waits: BTreeMap<Vec<String>, Wakes> = BTreeMap::new();
+        for sample in &self.collected.samples {
+            let stacks = stacks_of(sample, &self.stacks, frames);
+            let ([(stack, _)], Some(release)) = (stacks.as_slice(), sample.release) else {
+                continue;
+            };
+            let route = std::iter::once(sample.route.to_string());
+            let place = route.chain(labels(stack)).collect();
+            let by = labels(self.releases[release as usize].frames(frames));
+            let (weight, samples) = waits.entry(place).or_default().entry(by).or_default();
+            *weight += self.weight_of(sample);
+            *samples += 1;
+        }
+        let sum = |by: &Wakes| by.values().map(|(weight, _)| weight).sum::<f64>();
+        let mut waits: Vec<_> = waits
+            .into_iter()
+            .map(|(at, by)| (sum(&by), at, by))
+            .collect();
+        waits.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let releases = waits.into_iter().flat_map(|(total, place, by)| {
+            let mut by: Vec<_> = by.into_iter().collect();
+            by.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
+            by.into_iter().map(move |(by, (weight, samples))| Release {
+                frames: place.clone(),
+                by,
+                share: weight / total,
+                samples,
+            })
+        });
+        releases.collect()
+    }
+
     /// The stacks as text, one line each: frames from the route inwards with `;`
     /// between them, a space, and the microseconds that requests spent there, all
     /// requests together. It is what flamegraph tools read.
@@ -44,14 +104,17 @@ impl Profile {
     pub fn shares(&self, frames: Frames) -> Vec<Share> {
         let weights = self.weights(frames).0;
         let total: f64 = weights.values().sum();
-        let (in_flight, latency) = (self.mean_in_flight(), self.mean_latency().map(millis));
+        let in_flight = self.mean_in_flight();
         let shares = weights.iter().map(|(stack, weight)| {
             let share = weight / total;
+            let mean_in_flight = share * in_flight;
+            let route = stack.first().map_or("", |route| &route.path);
+            let spent = self.latency(mean_in_flight, self.finished_of(route));
             Share {
                 frames: labels(stack),
                 share,
-                mean_in_flight: share * in_flight,
-                ms_per_request: latency.map(|latency| share * latency),
+                mean_in_flight,
+                ms_per_request: spent.map(millis),
             }
         });
         let mut shares: Vec<Share> = shares.collect();
@@ -62,12 +125,11 @@ impl Profile {
     pub(crate) fn weights(&self, frames: Frames) -> Weights {
         let mut weights = Weights::default();
         for sample in &self.collected.samples {
-            let stacks = stacks_of(sample, &self.stacks, frames);
-            let weight = self.weight_of(sample) / stacks.len() as f64;
-            for stack in stacks {
+            let weight = self.weight_of(sample);
+            for (stack, part) in stacks_of(sample, &self.stacks, frames) {
                 let route = Frame::text(&sample.route, FrameKind::Route);
                 let stack = std::iter::once(route).chain(stack).collect();
-                *weights.0.entry(stack).or_default() += weight;
+                *weights.0.entry(stack).or_default() += weight * part;
             }
         }
         weights
@@ -101,16 +163,24 @@ fn remark(text: &str) -> Frame {
     Frame::text(text, FrameKind::Remark)
 }
 
-/// The stacks that a sample counts to, at least one: equal parts for each.
-fn stacks_of(sample: &Sample, stacks: &[Stack], frames: Frames) -> Vec<Vec<Frame>> {
+/// The stacks that a sample counts to, and the part of it that each has.
+fn stacks_of(sample: &Sample, stacks: &[Stack], frames: Frames) -> Vec<(Vec<Frame>, f64)> {
     let state = match &sample.outcome {
-        Outcome::Waiting(ids) => {
-            let mut waits = without_timeouts(ids, stacks, frames);
-            if !sample.child.is_empty() {
-                let child = without_timeouts(&sample.child, stacks, frames);
-                waits = under_parent(waits, &child);
-            }
-            return side_by_side(waits);
+        Outcome::Waiting(waits) => {
+            let child = &sample.child;
+            let own = without_timeouts(waits, stacks, frames);
+            let Some(join) = join(&own).filter(|_| !child.stacks.is_empty()) else {
+                return side_by_side(own, waits.uncaptured);
+            };
+            let which = if sample.has_several_children {
+                "(one of its children)"
+            } else {
+                "(child)"
+            };
+            let beneath = |child| [join, &[remark(which)], child].concat();
+            let children = without_timeouts(child, stacks, frames);
+            let children = children.iter().map(|child| beneath(child.as_slice()));
+            return side_by_side(children.collect(), child.uncaptured);
         }
         Outcome::Ready => "(ready: woken and not yet polled)",
         Outcome::Running => "(running)",
@@ -120,13 +190,13 @@ fn stacks_of(sample: &Sample, stacks: &[Stack], frames: Frames) -> Vec<Vec<Frame
         Outcome::Unanswered => "(not polled before the profile ended)",
         Outcome::Backpressured => "(response body: the client has not taken the last piece)",
     };
-    vec![vec![remark(state)]]
+    vec![(vec![remark(state)], 1.0)]
 }
 
-/// The stacks of one sample. The timer of a timeout is left out, unless nothing else is
+/// The stacks of one sample. The timer of a deadline is left out, unless nothing else is
 /// waited for.
-fn without_timeouts(ids: &[StackId], stacks: &[Stack], frames: Frames) -> Vec<Vec<Frame>> {
-    let stacks = || ids.iter().map(|&id| &stacks[id as usize]);
+fn without_timeouts(waits: &Waits, stacks: &[Stack], frames: Frames) -> Vec<Vec<Frame>> {
+    let stacks = || waits.stacks.iter().map(|&id| &stacks[id as usize]);
     let only_timeouts = stacks().all(|stack| stack.is_timeout);
     stacks()
         .filter(|stack| only_timeouts || !stack.is_timeout)
@@ -134,9 +204,8 @@ fn without_timeouts(ids: &[StackId], stacks: &[Stack], frames: Frames) -> Vec<Ve
         .collect()
 }
 
-/// A child's stacks beneath the stack in which its parent waits for children; the
-/// parent's own stacks if it waits for something else.
-fn under_parent(parents: Vec<Vec<Frame>>, children: &[Vec<Frame>]) -> Vec<Vec<Frame>> {
+/// The stack in which a request waits for something that it has made: perhaps a child.
+fn join(stacks: &[Vec<Frame>]) -> Option<&[Frame]> {
     const JOINS: [&str; 3] = [
         "tokio::task::JoinHandle",
         "tokio::task::JoinSet",
@@ -146,19 +215,15 @@ fn under_parent(parents: Vec<Vec<Frame>>, children: &[Vec<Frame>]) -> Vec<Vec<Fr
         let leaf = stack.last();
         leaf.is_some_and(|leaf| JOINS.iter().any(|join| leaf.path.starts_with(join)))
     };
-    let Some(join) = parents.iter().find(joins) else {
-        return parents;
-    };
-    children
-        .iter()
-        .map(|child| [join.as_slice(), &[remark("(child)")], child].concat())
-        .collect()
+    stacks.iter().find(joins).map(Vec::as_slice)
 }
 
-/// Where the stacks of one sample part, a frame that says so.
-fn side_by_side(mut stacks: Vec<Vec<Frame>>) -> Vec<Vec<Frame>> {
-    let [first, others @ ..] = stacks.as_slice() else {
-        return stacks;
+/// Where the stacks of one sample part, a frame that says so, and equal parts for each.
+fn side_by_side(mut stacks: Vec<Vec<Frame>>, uncaptured: u32) -> Vec<(Vec<Frame>, f64)> {
+    let all = stacks.len() + uncaptured as usize;
+    let part = 1.0 / all as f64;
+    let Some((first, others)) = stacks.split_first().filter(|_| all > 1) else {
+        return stacks.into_iter().map(|stack| (stack, part)).collect();
     };
     let shared = |other: &Vec<Frame>| {
         let pairs = std::iter::zip(first, other);
@@ -166,12 +231,15 @@ fn side_by_side(mut stacks: Vec<Vec<Frame>>) -> Vec<Vec<Frame>> {
         // Equal stacks part before their last frame.
         shared.min(first.len().min(other.len()).saturating_sub(1))
     };
-    let Some(common) = others.iter().map(shared).min() else {
-        return stacks;
-    };
-    let parting = remark(&format!("(one of {} waits at once)", stacks.len()));
+    let alone = first.len().saturating_sub(1);
+    let common = others.iter().map(shared).min().unwrap_or(alone);
+    let parting = remark(&format!("(one of {all} waits at once)"));
     for stack in &mut stacks {
         stack.insert(common, parting.clone());
     }
-    stacks
+    let unseen = [&stacks[0][..=common], &[remark("(not captured)")]].concat();
+    let unseen = (unseen, part * f64::from(uncaptured));
+    let seen = stacks.into_iter().map(|stack| (stack, part));
+    let unseen = Some(unseen).filter(|_| uncaptured > 0);
+    seen.chain(unseen).collect()
 }

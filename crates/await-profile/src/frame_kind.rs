@@ -130,7 +130,12 @@ pub(crate) fn is_internal(path: &str) -> bool {
 }
 
 fn within(path: &str, modules: &[&str]) -> bool {
-    modules.iter().any(|module| {
+    is_within(path, modules.iter().copied())
+}
+
+/// Whether the path is one of these, or in one of them.
+pub(crate) fn is_within<'a>(path: &str, mut modules: impl Iterator<Item = &'a str>) -> bool {
+    modules.any(|module| {
         path.strip_prefix(module)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
     })

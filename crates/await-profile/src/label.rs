@@ -5,10 +5,13 @@ use std::fmt;
 /// With its length, a name of so many bytes takes as much memory as a `String` itself.
 const SHORT: usize = 22;
 
+/// Longer names are cut: whoever sends requests may choose a path of any length.
+const MAX_BYTES: usize = 128;
+
 /// The name of a route: the outermost frame of its requests' stacks.
 ///
-/// Any string makes one. A short one is kept in place: every request makes a label, and
-/// to allocate would cost more than all the rest of it.
+/// Any string makes one, of which 128 bytes are kept. A short one is kept in place: every
+/// request makes a label, and to allocate would cost more than all the rest of it.
 #[derive(Clone)]
 pub struct Label(Text);
 
@@ -32,13 +35,24 @@ impl Label {
         for part in parts {
             let end = length + part.len();
             let Some(place) = bytes.get_mut(length..end) else {
-                return Label(Text::Long(parts.concat().into()));
+                return Label::long(parts);
             };
             place.copy_from_slice(part.as_bytes());
             length = end;
         }
         // At most `SHORT`.
         Label(Text::Short(u8::try_from(length).unwrap_or(0), bytes))
+    }
+
+    fn long(parts: &[&str]) -> Self {
+        // Each is cut before it is copied: it may be of any length.
+        let parts: Vec<&str> = parts.iter().map(|part| cut(part)).collect();
+        Label(Text::Long(cut(&parts.concat()).into()))
+    }
+
+    /// The name of something that belongs to this route.
+    pub(crate) fn with(&self, suffix: &'static str) -> Self {
+        Label(Text::Long([self.as_str(), suffix].concat().into()))
     }
 
     /// The name.
@@ -63,14 +77,23 @@ impl Label {
 
 impl From<&'static str> for Label {
     fn from(text: &'static str) -> Self {
-        Label(Text::Static(text))
+        Label(Text::Static(cut(text)))
     }
 }
 
 impl From<String> for Label {
     fn from(text: String) -> Self {
-        Label(Text::Long(text.into()))
+        Label::new(&text)
     }
+}
+
+/// The text up to [`MAX_BYTES`].
+fn cut(text: &str) -> &str {
+    let mut end = text.len().min(MAX_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 impl fmt::Debug for Label {
@@ -94,6 +117,11 @@ mod tests {
             let name = format!("GET {path}");
             assert_eq!(Label::concat(&["GET", " ", path]).as_str(), name);
             assert_eq!(Label::from(name.clone()).as_str(), name);
+        }
+        for long in ["/é".repeat(1_000_000), "a".repeat(SHORT + 1)] {
+            let kept = Label::concat(&["GET ", &long]).as_str().to_owned();
+            assert!(kept.len() <= MAX_BYTES && format!("GET {long}").starts_with(&kept));
+            assert!(kept.len() + 4 > long.len().min(MAX_BYTES), "{kept}");
         }
         let exactly = "a".repeat(SHORT);
         let label = Label::new(&exactly);

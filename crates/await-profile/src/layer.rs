@@ -1,5 +1,6 @@
 //! The tower layer.
 
+use std::fmt;
 use std::task::{Context, Poll};
 
 use http::Request;
@@ -7,15 +8,16 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::label::Label;
+use crate::probe::{Polled, Probe};
 use crate::profiler::AwaitProfiler;
-use crate::shared::OFF;
 use crate::tracked::Tracked;
 
 /// Names the route of a request: the outermost frame of its stacks.
 ///
 /// Every function from `&http::Request<B>` to a [`Label`], or to a string that makes
 /// one, is such a name. It is called once for each request while the profiler is on or
-/// armed. Names should be few: after some hundreds, all others count as one route.
+/// armed. Names should be few and are cut at 128 bytes: of more than some hundreds, the least
+/// used count as one route, `(other routes)`.
 pub trait RouteName<B> {
     /// The name of this request's route.
     fn route_name(&self, request: &Request<B>) -> Label;
@@ -31,7 +33,8 @@ where
     }
 }
 
-/// Method and path, as in `GET /read`. The query is left out.
+/// Method and path, as in `GET /read`. The query is left out. Where paths have identifiers in
+/// them, `MatchedRoute` or a name of your own tells routes apart.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MethodAndPath;
 
@@ -39,6 +42,42 @@ impl<B> RouteName<B> for MethodAndPath {
     fn route_name(&self, request: &Request<B>) -> Label {
         let (method, path) = (request.method().as_str(), request.uri().path());
         Label::concat(&[method, " ", path])
+    }
+}
+
+/// Method and route as axum matched them, as in `GET /users/{id}`; `GET (no route)` if none
+/// matched. For a layer that is added to an axum `Router` after its routes.
+#[cfg(feature = "axum")]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MatchedRoute;
+
+#[cfg(feature = "axum")]
+impl<B> RouteName<B> for MatchedRoute {
+    fn route_name(&self, request: &Request<B>) -> Label {
+        let route = request.extensions().get::<axum::extract::MatchedPath>();
+        let route = route.map_or("(no route)", axum::extract::MatchedPath::as_str);
+        Label::concat(&[request.method().as_str(), " ", route])
+    }
+}
+
+/// Service and method of a gRPC request, as in `shop.Cart/Add`. For tonic, and every other
+/// service that speaks gRPC. What does not look like a method is `(no gRPC method)`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GrpcMethod;
+
+impl<B> RouteName<B> for GrpcMethod {
+    fn route_name(&self, request: &Request<B>) -> Label {
+        let is_name = |text: &str| {
+            let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._".contains(&byte);
+            !text.is_empty() && text.bytes().all(is_of_name)
+        };
+        let path = request.uri().path().strip_prefix('/');
+        match path.and_then(|path| path.split_once('/')) {
+            Some((service, method)) if is_name(service) && is_name(method) => {
+                Label::concat(&[service, "/", method])
+            }
+            _ => "(no gRPC method)".into(),
+        }
     }
 }
 
@@ -55,18 +94,13 @@ impl AwaitProfiler {
         self.layer_named(MethodAndPath)
     }
 
-    /// As [`layer`](Self::layer), with names for routes. Use it where paths have
-    /// identifiers in them:
+    /// As [`layer`](Self::layer), with names for routes: `MatchedRoute`, [`GrpcMethod`], or
+    /// any function of the request.
     ///
     /// ```
-    /// use await_profile::Label;
-    /// use axum::extract::{MatchedPath, Request};
-    ///
-    /// # async fn example(profiler: await_profile::AwaitProfiler) {
-    /// let layer = profiler.layer_named(|request: &Request| {
-    ///     let route = request.extensions().get::<MatchedPath>();
-    ///     Label::new(route.map_or("(no route)", MatchedPath::as_str))
-    /// });
+    /// # #[cfg(feature = "axum")]
+    /// # fn example(profiler: await_profile::AwaitProfiler) {
+    /// let layer = profiler.layer_named(await_profile::MatchedRoute);
     /// let app: axum::Router = axum::Router::new().layer(layer);
     /// # }
     /// ```
@@ -93,16 +127,46 @@ impl<S, R: Clone> Layer<S> for AwaitLayer<R> {
             service,
             profiler: self.profiler,
             route: self.route.clone(),
+            queueing: None,
         }
     }
 }
 
 /// A service whose requests a profiler can see. Made by [`AwaitLayer`].
-#[derive(Clone, Debug)]
+///
+/// A service that is not ready (a concurrency limit, a buffer, a rate limit) has its callers
+/// wait in `poll_ready`, before there is a request. Such a wait is in flight as a route of
+/// its own, `(queueing: the service is not ready)`. A caller that gives up waiting without
+/// dropping its service stays there until it calls the service or drops it.
 pub struct AwaitService<S, R = MethodAndPath> {
     service: S,
     profiler: AwaitProfiler,
     route: R,
+    /// While this service is not ready.
+    queueing: Option<Box<Probe>>,
+}
+
+/// Where callers wait for a service that is not ready.
+const QUEUEING: &str = "(queueing: the service is not ready)";
+
+impl<S: Clone, R: Clone> Clone for AwaitService<S, R> {
+    fn clone(&self) -> Self {
+        AwaitService {
+            service: self.service.clone(),
+            profiler: self.profiler,
+            route: self.route.clone(),
+            queueing: None,
+        }
+    }
+}
+
+impl<S: fmt::Debug, R> fmt::Debug for AwaitService<S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AwaitService")
+            .field("service", &self.service)
+            .field("profiler", &self.profiler)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<S, R, B> Service<Request<B>> for AwaitService<S, R>
@@ -115,10 +179,28 @@ where
     type Future = Tracked<S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.service.poll_ready(cx)
+        let shared = self.profiler.shared;
+        if self.queueing.is_none() {
+            let ready = self.service.poll_ready(cx);
+            // Most services are ready at once, and pay nothing.
+            if ready.is_ready() || shared.state().is_off() {
+                return ready;
+            }
+        }
+        let new = || Box::new(Probe::of_part(shared, "".into(), QUEUEING));
+        let probe = self.queueing.get_or_insert_with(new);
+        let ready = probe.poll(cx, |cx| match self.service.poll_ready(cx) {
+            Poll::Pending => Polled::Pending(Poll::Pending),
+            ready @ Poll::Ready(_) => Polled::Done(ready),
+        });
+        if ready.is_ready() {
+            self.queueing = None;
+        }
+        ready
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
+        self.queueing = None;
         let route = route_of(self.profiler, &self.route, &request);
         self.profiler.wrap(route, self.service.call(request))
     }
@@ -130,7 +212,7 @@ pub(crate) fn route_of<R: RouteName<B>, B>(
     route: &R,
     request: &Request<B>,
 ) -> Label {
-    if profiler.shared.mode() == OFF {
+    if profiler.shared.state().is_off() {
         return "(began before the profile)".into();
     }
     route.route_name(request)

@@ -56,7 +56,8 @@
 //! Little's law that share, times the mean time of a request, is the time that a
 //! mean request spends there. Frames in brackets are not functions: they say that a
 //! request was ready or running, or why it was not seen where it waited.
-//! [`Profile::summary`] has the same as numbers.
+//! [`Profile::summary`] has the same as numbers, and [`Profile::releases`] tells who let
+//! go of what others waited for.
 //!
 //! Names and lines come from debug information. Release builds have none by
 //! default; `debug = "limited"` in their profile has all that is needed, while
@@ -66,7 +67,8 @@
 //!
 //! The inside of spawned tasks and of members of a `FuturesUnordered` or `JoinSet`,
 //! unless they are wrapped by [`inherit`]; blocking calls, and code that does not
-//! yield; which of several joined or selected futures matters; and response bodies,
+//! yield; the inside of wrappers that poll with a waker of their own; which of several
+//! joined or selected futures matters; and response bodies,
 #![cfg_attr(
     feature = "tower",
     doc = "unless [`AwaitProfiler::body_layer`] is added."
@@ -76,8 +78,11 @@
 //!
 //! # Features
 //!
-//! All are on by default: `tower` (the layers), `flamegraph` (SVG, by inferno),
-//! `pprof` (protobuf), `serde` (the summary as data).
+//! On by default: `tower` (the layers), `flamegraph` (SVG, by inferno), `pprof`
+//! (protobuf), `serde` (the summary as data). Also `axum` (routes named as it matched
+//! them).
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod capture;
 mod clone_hook;
@@ -128,10 +133,12 @@ pub use error::FlamegraphError;
 pub use error::ProfileError;
 #[cfg(feature = "flamegraph")]
 pub use flamegraph::FlamegraphOptions;
-pub use fold::Share;
+pub use fold::{Release, Share};
 pub use label::Label;
+#[cfg(feature = "axum")]
+pub use layer::MatchedRoute;
 #[cfg(feature = "tower")]
-pub use layer::{AwaitLayer, AwaitService, MethodAndPath, RouteName};
+pub use layer::{AwaitLayer, AwaitService, GrpcMethod, MethodAndPath, RouteName};
 pub use options::ProfileOptions;
 pub use profile::Profile;
 pub use profiler::AwaitProfiler;

@@ -316,4 +316,29 @@ mod tests {
             assert_eq!(path_of(&symbol), path, "{name}");
         }
     }
+
+    /// Names come from debug information, which any language may have written.
+    #[test]
+    fn no_name_is_too_strange() {
+        let parts = [
+            "<", ">", "::", "{", "}", "(", ")", "[", "&", "mut ", "dyn ", " as ", "impl ", " for ",
+            "->", "é", "a", "0x1", " ", "#", "$", "/", "\\", "-1.0", ".rs", "/src/",
+        ];
+        let mut random = fastrand::Rng::with_seed(1);
+        for _ in 0..if cfg!(miri) { 300 } else { 100_000 } {
+            let mut strange = || -> String {
+                let length = random.usize(..12);
+                (0..length)
+                    .map(|_| parts[random.usize(..parts.len())])
+                    .collect()
+            };
+            let (name, file) = (strange(), Some(strange()).filter(|file| !file.is_empty()));
+            let path = path_of(&Symbol {
+                name,
+                file,
+                line: None,
+            });
+            let _ = primitive_name(&public_path(path));
+        }
+    }
 }

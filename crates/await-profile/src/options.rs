@@ -6,7 +6,8 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProfileOptions {
-    /// How long to sample. Ten seconds unless set.
+    /// How long to sample. Ten seconds unless set. A sample takes about a hundred bytes until
+    /// the profile is dropped.
     pub duration: Duration,
     /// The budget: samples per second, on average.
     /// [`DEFAULT_RATE`](Self::DEFAULT_RATE) unless set.
@@ -14,11 +15,15 @@ pub struct ProfileOptions {
     /// The crates to take for the reader's own. Unless set, own code is what was
     /// compiled from outside cargo's registry and the toolchain.
     pub own_crates: Option<Vec<String>>,
+    /// Paths of types or modules that hold a timer only to give up what they wait for, as
+    /// `Frames::All` shows them. Those of tokio, tower, reqwest and tonic are known.
+    pub deadlines: Vec<String>,
 }
 
 impl ProfileOptions {
-    /// Two thousand samples in ten seconds: the 95 % interval of a share is then at most
-    /// two percentage points to either side, for well under one per cent of a core.
+    /// Two thousand samples in ten seconds. If they are independent, the 95 % interval of a
+    /// share is at most 2.2 percentage points to either side. Where many requests wait for
+    /// one event, or for longer than the profile, they are not, and it is wider.
     pub const DEFAULT_RATE: u32 = 200;
 
     /// The default options with this duration.
@@ -43,6 +48,15 @@ impl ProfileOptions {
         self.own_crates = Some(crates.into_iter().map(Into::into).collect());
         self
     }
+
+    /// Names types or modules that hold a timer only to give up what they wait for
+    /// (`my_service::Deadline`). Their timer is left out, like that of `tokio::time::timeout`,
+    /// unless nothing else is waited for.
+    #[must_use]
+    pub fn deadlines(mut self, paths: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.deadlines = paths.into_iter().map(Into::into).collect();
+        self
+    }
 }
 
 impl Default for ProfileOptions {
@@ -51,6 +65,7 @@ impl Default for ProfileOptions {
             duration: Duration::from_secs(10),
             captures_per_second: Self::DEFAULT_RATE,
             own_crates: None,
+            deadlines: Vec::new(),
         }
     }
 }

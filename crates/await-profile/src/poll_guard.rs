@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::capture::Captured;
-use crate::session::{Answer, Mark, answer};
+use crate::session::{Answer, Mark, Watch, answer};
 use crate::shared::Shared;
 use crate::slot::Slot;
 
@@ -43,6 +43,8 @@ pub(crate) struct PollGuard<'a> {
     home: &'a mut Option<Arc<Slot>>,
     is_child: bool,
     marks: Vec<Mark>,
+    /// What is to become of samples whose wait goes on.
+    watch: Option<Box<Watch>>,
     /// When the poll began, if a sample waits for it.
     began: Option<Instant>,
     outer: Option<Current>,
@@ -62,21 +64,28 @@ impl<'a> PollGuard<'a> {
         generation: u32,
     ) -> Option<Self> {
         let slot = home.as_ref()?;
-        let (marks, woken) = slot.begin_poll();
+        let found = slot.begin_poll();
         slot.set_tracked_in(generation);
         let is_child = slot.is_child;
         let request = parent.or_else(|| home.take())?;
         let current = Current { shared, request };
         let outer = CURRENT.with_borrow_mut(|inner| inner.replace(current));
-        let began = (!marks.is_empty()).then(Instant::now);
+        let began = (!found.marks.is_empty()).then(Instant::now);
+        let mut watch = found.watch;
+        if found.woken || generation == 0 {
+            if let Some(over) = watch.take() {
+                over.send();
+            }
+        }
         Some(PollGuard {
             home,
             is_child,
-            marks,
+            marks: found.marks,
+            watch,
             began,
             outer,
             ended: false,
-            woken,
+            woken: found.woken,
         })
     }
 
@@ -94,18 +103,25 @@ impl<'a> PollGuard<'a> {
 
     pub(crate) fn answer_captured(&mut self, waiting: bool, captured: Captured) {
         let with = match (waiting, captured.stacks.is_empty()) {
-            (true, false) => Answer::Waiting(captured.stacks),
+            (true, false) => Answer::Waiting {
+                stacks: captured.stacks,
+                uncaptured: captured.uncaptured,
+            },
             (true, true) => Answer::Unregistered,
             (false, _) => Answer::Finished,
         };
+        if matches!(with, Answer::Waiting { .. }) && !self.is_child {
+            self.watch = Watch::of(&self.marks, self.watch.take());
+        }
         self.answer(with, captured.costs);
     }
 
     /// The future goes on. `backpressured` if it is a body that returned a frame.
     pub(crate) fn end(mut self, backpressured: bool) {
         self.ended = true;
+        let watch = self.watch.take();
         if let Some(slot) = self.give_back() {
-            slot.end_poll(backpressured);
+            slot.end_poll(backpressured, watch);
         }
     }
 
@@ -135,7 +151,7 @@ impl Drop for PollGuard<'_> {
         // The poll panicked.
         self.answer(Answer::Finished, Vec::new());
         if let Some(slot) = self.give_back() {
-            slot.end_poll(false);
+            slot.end_poll(false, None);
         }
     }
 }

@@ -35,6 +35,8 @@ struct Profile {
     period_type: Option<ValueType>,
     #[prost(int64, tag = "12")]
     period: i64,
+    #[prost(int64, repeated, tag = "13")]
+    comment: Vec<i64>,
     #[prost(int64, tag = "14")]
     default_sample_type: i64,
 }
@@ -94,8 +96,17 @@ struct Function {
 }
 
 impl AwaitProfile {
-    /// The profile as gzipped protobuf. A sample's value is the time that requests
-    /// spent there, all together, and it carries its route as the label `route`.
+    /// The profile as gzipped protobuf. A sample carries its route as the label `route` and
+    /// has two values, in microseconds:
+    ///
+    /// - `wait`, the one shown by default: of the profile's duration the part that a request
+    ///   in flight spent there on average. All of them are the duration, so that readers which
+    ///   divide the one by the other show 100 %.
+    /// - `wait_of_all`: the time that all requests together spent there, as in
+    ///   [`folded`](Self::folded).
+    ///
+    /// How many were in flight, and how long a request takes by Little's law, are comments
+    /// (`go tool pprof -comments`).
     pub fn pprof(&self, frames: Frames) -> Vec<u8> {
         let encoded = Writer::default().write(self, frames).encode_to_vec();
         let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
@@ -122,7 +133,11 @@ impl Writer {
         let unit = self.string("microseconds");
         let kind = self.string("wait");
         let wait = ValueType { r#type: kind, unit };
-        self.profile.sample_type = vec![wait.clone()];
+        let of_all = ValueType {
+            r#type: self.string("wait_of_all"),
+            unit,
+        };
+        self.profile.sample_type = vec![wait.clone(), of_all];
         self.profile.default_sample_type = kind;
         self.profile.period_type = Some(wait);
         self.profile.period = 1_000_000 / i64::from(profile.captures_per_second.max(1));
@@ -133,7 +148,26 @@ impl Writer {
             .map_or(0, |now| {
                 i64::try_from(now.as_nanos()).unwrap_or(i64::MAX) - self.profile.duration_nanos
             });
+        let mut comments = vec![format!(
+            "{:.1} requests in flight",
+            profile.mean_in_flight()
+        )];
+        for route in profile.routes() {
+            if let Some(latency) = route.latency_ms {
+                let route = route.route;
+                comments.push(format!(
+                    "{route}: {latency:.1} ms a request, by Little's law"
+                ));
+            }
+        }
+        self.profile.comment = comments.iter().map(|text| self.string(text)).collect();
         let route = self.string("route");
+        let total: u64 = profile
+            .weights(frames)
+            .rounded()
+            .map(|(_, micros)| micros)
+            .sum();
+        let elapsed = profile.collected.elapsed.as_micros() as f64;
         for (stack, micros) in profile.weights(frames).rounded() {
             let label = stack.first().map(|frame| Label {
                 key: route,
@@ -146,7 +180,9 @@ impl Writer {
                     .rev()
                     .map(|frame| self.location(frame))
                     .collect(),
-                value: vec![i64::try_from(micros).unwrap_or(i64::MAX)],
+                value: [micros as f64 / total as f64 * elapsed, micros as f64]
+                    .map(rounded)
+                    .to_vec(),
                 label: label.into_iter().collect(),
             };
             self.profile.sample.push(sample);
@@ -193,6 +229,11 @@ impl Writer {
         }
         location
     }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "it saturates")]
+fn rounded(micros: f64) -> i64 {
+    micros.round() as i64
 }
 
 /// The part of a path that does not tell whose machine it is: the package's folder and
@@ -247,6 +288,15 @@ mod tests {
             ),
             ("wait", "microseconds")
         );
+        let sum = |index: usize| read.sample.iter().map(|s| s.value[index]).sum::<i64>();
+        let duration = read.duration_nanos / 1000;
+        assert!((sum(0) - duration).abs() <= 10, "{} of {duration}", sum(0));
+        let in_flight = sum(1) as f64 / duration as f64;
+        assert!(
+            (in_flight - profile.mean_in_flight()).abs() < 0.01,
+            "{in_flight}"
+        );
+        assert!(text(read.comment[0]).ends_with(" requests in flight"));
         let longest = read
             .sample
             .iter()

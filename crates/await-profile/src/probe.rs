@@ -1,6 +1,5 @@
 //! What a wrapped future does before and after each of its polls.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Weak};
 use std::task::{Context, Waker};
 use std::time::Instant;
@@ -9,7 +8,7 @@ use crate::capture::poll_recorded;
 use crate::label::Label;
 use crate::poll_guard::{Current, PollGuard};
 use crate::session::{Answer, answer};
-use crate::shared::{OFF, PROFILING, Shared};
+use crate::shared::{Shared, State};
 use crate::slot::Slot;
 use crate::tracking_waker::tracking_waker;
 
@@ -45,11 +44,13 @@ pub(crate) struct Probe {
 
 enum Kind {
     Request,
+    /// What belongs to requests and is none: a response body, a wait for a service. Its
+    /// name is that of the route and this.
     #[cfg_attr(
         not(feature = "tower"),
-        expect(dead_code, reason = "only made by the layer")
+        expect(dead_code, reason = "only made by the layers")
     )]
-    Body,
+    Part(&'static str),
     /// Of the request that has this slot, and which may end first.
     Child(Weak<Slot>),
 }
@@ -62,9 +63,11 @@ impl Probe {
         Probe::of(Kind::Request, shared, route)
     }
 
+    /// Of a response body, or a wait for a service: it is in flight, but not counted as a
+    /// request that finishes.
     #[cfg(feature = "tower")]
-    pub(crate) fn of_body(shared: &'static Shared, route: Label) -> Self {
-        Probe::of(Kind::Body, shared, route)
+    pub(crate) fn of_part(shared: &'static Shared, route: Label, name: &'static str) -> Self {
+        Probe::of(Kind::Part(name), shared, route)
     }
 
     /// Of a part of the request that this thread is polling, if any.
@@ -93,7 +96,7 @@ impl Probe {
     #[inline]
     pub(crate) fn is_off(&mut self) -> bool {
         // A request that is registered stays so until it ends.
-        let off = self.slot.is_none() && self.shared.mode() == OFF;
+        let off = self.slot.is_none() && self.shared.state().is_off();
         self.late |= off;
         off
     }
@@ -103,9 +106,9 @@ impl Probe {
         cx: &mut Context<'_>,
         poll: impl FnOnce(&mut Context<'_>) -> Polled<T>,
     ) -> T {
-        let mode = self.shared.mode();
+        let state = self.shared.state();
         if self.slot.is_none() {
-            self.register(mode, cx.waker());
+            self.register(state, cx.waker());
         }
         let Some(slot) = &self.slot else {
             return poll(cx).into_result();
@@ -116,14 +119,14 @@ impl Probe {
                 self.tracking_waker = None;
             }
         }
-        let tracking = (mode == PROFILING).then(|| {
+        let tracking = state.is_profiling().then(|| {
             let make = || tracking_waker(slot, cx.waker());
             &*self.tracking_waker.get_or_insert_with(make)
         });
-        let generation = tracking.map_or(0, |_| self.shared.generation.load(Ordering::Relaxed));
+        let generation = tracking.map_or(0, |_| state.generation());
         let parent = match &self.kind {
             Kind::Child(parent) => parent.upgrade(),
-            Kind::Request | Kind::Body => None,
+            Kind::Request | Kind::Part(_) => None,
         };
         let Some(mut guard) = PollGuard::begin(self.shared, &mut self.slot, parent, generation)
         else {
@@ -159,20 +162,17 @@ impl Probe {
     }
 
     /// Registers the future, unless the profiler is off.
-    fn register(&mut self, mode: u8, waker: &Waker) {
+    fn register(&mut self, state: State, waker: &Waker) {
         // Of nested wrappers the outermost counts.
         let is_inner = || !matches!(self.kind, Kind::Child(_)) && Current::is_of(self.shared);
-        if mode == OFF || self.done || is_inner() {
+        if state.is_off() || self.done || is_inner() {
             return;
         }
         let (registry, route) = (&self.shared.registry, &self.route);
-        let timed = mode == PROFILING && !self.late;
+        let timed = state.is_profiling() && !self.late;
         self.slot = Some(match &self.kind {
             Kind::Request => registry.insert(route, waker.clone(), false, timed),
-            Kind::Body => {
-                let route = Label::concat(&[route.as_str(), " (response body)"]);
-                registry.insert(&route, waker.clone(), true, false)
-            }
+            Kind::Part(name) => registry.insert(&route.with(name), waker.clone(), true, false),
             Kind::Child(parent) => {
                 let child = Arc::new(Slot::child(waker.clone()));
                 if let Some(parent) = parent.upgrade() {
@@ -181,7 +181,7 @@ impl Probe {
                 child
             }
         });
-        if self.late && mode == PROFILING && !matches!(self.kind, Kind::Child(_)) {
+        if self.late && state.is_profiling() && !matches!(self.kind, Kind::Child(_)) {
             self.shared.count_late();
         }
     }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use crate::collected::{Collected, Sample};
 use crate::options::ProfileOptions;
+use crate::session::RawStack;
 use crate::stack::Stack;
-use crate::symbols::SymbolCache;
+use crate::symbols::{SymbolCache, Symbols};
 
 /// What the requests in flight were waiting for, sampled over some time.
 ///
@@ -14,6 +15,7 @@ pub struct Profile {
     pub(crate) collected: Collected,
     /// By [`StackId`](crate::collected::StackId).
     pub(crate) stacks: Vec<Stack>,
+    pub(crate) releases: Vec<Stack>,
     pub(crate) captures_per_second: u32,
 }
 
@@ -24,16 +26,19 @@ impl Profile {
         options: &ProfileOptions,
         symbols: &mut SymbolCache,
     ) -> Self {
-        let own_crates = options.own_crates.as_deref();
-        let stacks = collected.stacks.iter().map(|stack| {
-            let symbols: Vec<_> = stack
-                .iter()
-                .map(|&address| symbols.resolve(address))
-                .collect();
-            Stack::new(&symbols, own_crates)
-        });
+        let mut resolve = |stacks: &[RawStack], of: fn(&[Symbols], &ProfileOptions) -> Stack| {
+            let stacks = stacks.iter().map(|stack| {
+                let symbols: Vec<_> = stack
+                    .iter()
+                    .map(|&address| symbols.resolve(address))
+                    .collect();
+                of(&symbols, options)
+            });
+            stacks.collect()
+        };
         Profile {
-            stacks: stacks.collect(),
+            stacks: resolve(&collected.waits.distinct, Stack::new),
+            releases: resolve(&collected.releases.distinct, Stack::of_release),
             captures_per_second: options.captures_per_second,
             collected,
         }
@@ -59,7 +64,13 @@ impl Profile {
         routes.map(|route| route.finished).sum()
     }
 
-    /// Mean time of a request by [Little's law]: the mean number in flight divided
+    /// Of this route.
+    pub(crate) fn finished_of(&self, route: &str) -> u64 {
+        let route = self.collected.routes.get(route);
+        route.map_or(0, |route| route.finished)
+    }
+
+    /// Mean time of a request of any route by [Little's law]: the mean number in flight divided
     /// by the number finished a second. None if none finished.
     ///
     /// It holds if as many requests finish as begin, and unlike a mean of measured
@@ -81,4 +92,41 @@ impl Profile {
 
 pub(crate) fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
+}
+
+/// To three digits: `51.2 s`, `1.56 s`, `12.9 ms`, `3.20 µs`.
+#[cfg(feature = "flamegraph")]
+pub(crate) fn readable(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    let (value, unit) = if seconds >= 0.9995 {
+        (seconds, "s")
+    } else if seconds >= 0.999_5e-3 {
+        (seconds * 1e3, "ms")
+    } else {
+        (seconds * 1e6, "µs")
+    };
+    let digits = [(99.95, 0), (9.995, 1), (0.0, 2)];
+    let digits = digits.iter().find(|&&(least, _)| value >= least);
+    let digits = digits.map_or(0, |&(_, digits)| digits);
+    format!("{value:.digits$} {unit}")
+}
+
+#[cfg(all(test, feature = "flamegraph"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_has_three_digits_and_a_unit() {
+        for (seconds, text) in [
+            (51.176_9, "51.2 s"),
+            (1.56, "1.56 s"),
+            (0.999_9, "1.00 s"),
+            (0.512, "512 ms"),
+            (0.012_92, "12.9 ms"),
+            (0.000_003_2, "3.20 µs"),
+            (7200.0, "7200 s"),
+        ] {
+            assert_eq!(readable(Duration::from_secs_f64(seconds)), text);
+        }
+    }
 }

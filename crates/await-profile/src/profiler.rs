@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
 
 use crate::error::ProfileError;
 use crate::label::Label;
@@ -11,14 +10,14 @@ use crate::options::ProfileOptions;
 use crate::probe::Probe;
 use crate::profile::Profile;
 use crate::sampler::collect;
-use crate::shared::{ARMED, OFF, Permit, Shared};
+use crate::shared::{Permit, Shared};
 use crate::tracked::Tracked;
 
 /// Takes await profiles of the futures that it wraps.
 ///
 /// It is a handle, whose copies are of the same profiler. A service usually has one.
 /// A profiler is never freed (its registry takes some kilobytes), so that requests refer
-/// to it without counting references.
+/// to it without counting references: make one for the process, not one for each request.
 ///
 /// # What it costs
 ///
@@ -46,7 +45,7 @@ pub struct AwaitProfiler {
 static PROFILERS: Mutex<Vec<&'static Shared>> = Mutex::new(Vec::new());
 
 impl AwaitProfiler {
-    /// A profiler that is off.
+    /// A profiler that is off. It is never freed.
     #[must_use]
     pub fn new() -> Self {
         let shared: &'static Shared = Box::leak(Box::new(Shared::new()));
@@ -65,22 +64,12 @@ impl AwaitProfiler {
     /// Registers requests that begin from now on, at the cost of one or two tenths of a
     /// microsecond each.
     pub fn arm(&self) {
-        self.set_armed(true);
+        self.shared.set_armed(true);
     }
 
     /// Registers no further requests: a poll reads one flag, and nothing else.
     pub fn disarm(&self) {
-        self.set_armed(false);
-    }
-
-    fn set_armed(self, armed: bool) {
-        self.shared.armed.store(armed, Ordering::Relaxed);
-        // While a profile is taken, the exchange fails: the end of the profile sets the mode.
-        let (from, to) = if armed { (OFF, ARMED) } else { (ARMED, OFF) };
-        let _ = self
-            .shared
-            .mode
-            .compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        self.shared.set_armed(false);
     }
 
     /// The number of registered requests (and other wrapped futures) in flight.
@@ -103,13 +92,32 @@ impl AwaitProfiler {
     ///
     /// If another profile is being taken, or no thread can be started.
     pub async fn profile(&self, options: ProfileOptions) -> Result<Profile, ProfileError> {
+        self.profile_holding(options, ()).await
+    }
+
+    /// As [`profile`](Self::profile), and keeps `guard` until the profile's thread is done,
+    /// which may be after this future was dropped.
+    ///
+    /// Names are looked up under a lock of the process. With an allocator that records its
+    /// callers (dhat), which takes the same lock under one of its own, that can deadlock. A
+    /// service that takes profiles of other kinds too passes the permit here by which it
+    /// takes one at a time.
+    ///
+    /// # Errors
+    ///
+    /// If another profile is being taken, or no thread can be started.
+    pub async fn profile_holding(
+        &self,
+        options: ProfileOptions,
+        guard: impl Send + 'static,
+    ) -> Result<Profile, ProfileError> {
         let (sender, receiver) = futures_channel::oneshot::channel();
         let permit = Permit::acquire(self.shared)?;
         std::thread::Builder::new()
             .name("await-profile".into())
             .spawn(move || {
                 let profile = take(&permit, &options, &|| sender.is_canceled());
-                drop(permit);
+                drop((permit, guard));
                 let _ = sender.send(profile);
             })
             .map_err(ProfileError::Thread)?;
@@ -141,10 +149,10 @@ impl Default for AwaitProfiler {
 
 impl fmt::Debug for AwaitProfiler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mode = match self.shared.mode() {
-            OFF => "off",
-            ARMED => "armed",
-            _ => "profiling",
+        let mode = match self.shared.state() {
+            state if state.is_profiling() => "profiling",
+            state if state.is_off() => "off",
+            _ => "armed",
         };
         f.debug_struct("AwaitProfiler")
             .field("mode", &mode)

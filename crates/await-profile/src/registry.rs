@@ -13,15 +13,19 @@ use crate::slot::Slot;
 
 /// So many that two threads seldom lock the same one.
 const SHARDS: usize = 32;
-/// Route labels beyond this many in a shard are counted as one, so that paths with
-/// identifiers in them do not grow the table without limit.
+/// So many route labels a shard keeps. For a further one the least used makes room, so
+/// that paths with identifiers in them, or a scanner's, neither grow the table without limit
+/// nor push out the routes that are loaded.
 const MAX_ROUTES: usize = 256;
+/// More uses do not save a label for longer.
+const MAX_USES: u8 = 8;
 /// Reading the clock costs as much as all the rest of registering, so every sixteenth
 /// request is timed.
 const TIMED_EVERY: u32 = 16;
 /// Slots that a shard keeps for further requests: allocating and freeing one costs more
 /// than all the rest of registering. So many take a tenth of a megabyte.
 const MAX_FREE: usize = 1024;
+/// Counts the requests whose label made room for another. It is at index 0 of each shard.
 const OTHER_ROUTES: &str = "(other routes)";
 
 /// What is counted of a route while a profile is taken.
@@ -33,20 +37,23 @@ pub(crate) struct RouteCount {
     /// Of those that both began and finished during the profile, every sixteenth.
     pub(crate) timed: u64,
     pub(crate) time: Duration,
+    in_flight: usize,
+    /// The requests since the label was last passed over, when one had to make room.
+    uses: u8,
 }
 
-#[derive(Default)]
 struct Shard {
     slots: Vec<Arc<Slot>>,
     routes: Vec<RouteCount>,
     by_name: HashMap<Arc<str>, usize>,
+    /// The next label that may have to make room.
+    hand: usize,
     inserted: u32,
     /// Slots without other references, for further requests.
     free: Vec<Arc<Slot>>,
 }
 
 /// On cache lines of its own. 128 bytes, since most CPUs fetch lines in pairs.
-#[derive(Default)]
 #[repr(align(128))]
 struct Padded {
     shard: Mutex<Shard>,
@@ -62,7 +69,10 @@ pub(crate) struct Registry {
 impl Registry {
     pub(crate) fn new() -> Self {
         Registry {
-            shards: std::array::from_fn(|_| Padded::default()),
+            shards: std::array::from_fn(|_| Padded {
+                shard: Mutex::new(Shard::new()),
+                len: AtomicUsize::new(0),
+            }),
         }
     }
 
@@ -72,16 +82,17 @@ impl Registry {
         &self,
         label: &Label,
         waker: Waker,
-        is_body: bool,
+        is_part: bool,
         timed: bool,
     ) -> Arc<Slot> {
         let home = home_shard();
         let padded = &self.shards[home];
         let mut shard = lock(&padded.shard);
         let route = shard.route(label);
+        shard.routes[route].begin();
         shard.inserted = shard.inserted.wrapping_add(1);
-        let began = (timed && shard.inserted.is_multiple_of(TIMED_EVERY)).then(Instant::now);
-        let slot = shard.slot(Slot::request(waker, home, route, is_body, began));
+        let began = (timed && shard.inserted % TIMED_EVERY == 0).then(Instant::now);
+        let slot = shard.slot(Slot::request(waker, home, route, is_part, began));
         slot.place.store(shard.slots.len(), Ordering::Relaxed);
         shard.slots.push(slot.clone());
         padded.len.store(shard.slots.len(), Ordering::Relaxed);
@@ -101,7 +112,9 @@ impl Registry {
             moved.place.store(place, Ordering::Relaxed);
         }
         padded.len.store(shard.slots.len(), Ordering::Relaxed);
-        shard.routes[slot.route].count(&slot, finished);
+        let route = &mut shard.routes[slot.route];
+        route.in_flight -= 1;
+        route.count(&slot, finished);
         let Some(own) = Arc::get_mut(&mut slot) else {
             // The sampler or a kept waker refers to it as well.
             drop(shard);
@@ -155,16 +168,11 @@ impl Registry {
             .map(|padded| lock(&padded.shard).slots.clone())
     }
 
-    /// Sets the counts of all routes to zero. A shard without requests drops its routes.
-    pub(crate) fn reset_routes(&self) {
+    /// Sets the counts of all routes to zero.
+    pub(crate) fn reset_counts(&self) {
         for padded in &self.shards {
-            let mut shard = lock(&padded.shard);
-            if shard.slots.is_empty() {
-                shard.routes.clear();
-                shard.by_name.clear();
-            }
-            for route in &mut shard.routes {
-                *route = RouteCount::new(route.name.clone());
+            for route in &mut lock(&padded.shard).routes {
+                route.take();
             }
         }
     }
@@ -177,10 +185,7 @@ impl Registry {
                 let sum = routes
                     .entry(route.name.clone())
                     .or_insert_with(|| RouteCount::new(route.name.clone()));
-                sum.finished += route.finished;
-                sum.dropped += route.dropped;
-                sum.timed += route.timed;
-                sum.time += route.time;
+                sum.add(route);
             }
         }
         routes
@@ -188,12 +193,24 @@ impl Registry {
 }
 
 impl Shard {
+    fn new() -> Self {
+        Shard {
+            slots: Vec::new(),
+            routes: vec![RouteCount::new(OTHER_ROUTES.into())],
+            by_name: HashMap::new(),
+            hand: 0,
+            inserted: 0,
+            free: Vec::new(),
+        }
+    }
+
     fn slot(&mut self, slot: Slot) -> Arc<Slot> {
-        if let Some(mut free) = self.free.pop()
-            && let Some(place) = Arc::get_mut(&mut free)
-        {
-            *place = slot;
-            return free;
+        // None but the list refers to it.
+        if let Some(mut free) = self.free.pop() {
+            if let Some(place) = Arc::get_mut(&mut free) {
+                *place = slot;
+                return free;
+            }
         }
         Arc::new(slot)
     }
@@ -201,25 +218,49 @@ impl Shard {
     fn route(&mut self, label: &Label) -> usize {
         // Most services have few routes.
         let bytes = label.as_bytes();
-        if let Some(route) = self
-            .routes
-            .iter()
-            .take(4)
-            .position(|route| route.name.as_bytes() == bytes)
-        {
-            return route;
+        let mut first = self.routes[1..].iter().take(4);
+        if let Some(route) = first.position(|route| route.name.as_bytes() == bytes) {
+            return route + 1;
         }
         let label = label.as_str();
         if let Some(&route) = self.by_name.get(label) {
             return route;
         }
-        if self.routes.len() >= MAX_ROUTES && label != OTHER_ROUTES {
-            return self.route(&OTHER_ROUTES.into());
-        }
         let name: Arc<str> = label.into();
-        self.routes.push(RouteCount::new(name.clone()));
-        self.by_name.insert(name, self.routes.len() - 1);
-        self.routes.len() - 1
+        let route = if self.routes.len() <= MAX_ROUTES {
+            self.routes.push(RouteCount::new(name.clone()));
+            self.routes.len() - 1
+        } else if let Some(route) = self.make_room() {
+            self.routes[route] = RouteCount::new(name.clone());
+            route
+        } else {
+            return 0;
+        };
+        self.by_name.insert(name, route);
+        route
+    }
+
+    /// The index of a label that is given up: one without requests in flight, and without
+    /// any since it was last passed over. A label that was used more often is passed over
+    /// more often. None if there are requests in flight under each.
+    fn make_room(&mut self) -> Option<usize> {
+        let mut in_use = 0;
+        while in_use < MAX_ROUTES {
+            self.hand = self.hand % MAX_ROUTES + 1;
+            let route = &mut self.routes[self.hand];
+            if route.in_flight > 0 {
+                in_use += 1;
+            } else if route.uses > 0 {
+                route.uses -= 1;
+                in_use = 0;
+            } else {
+                let count = route.take();
+                self.by_name.remove(&count.name);
+                self.routes[0].add(&count);
+                return Some(self.hand);
+            }
+        }
+        None
     }
 }
 
@@ -231,11 +272,35 @@ impl RouteCount {
             dropped: 0,
             timed: 0,
             time: Duration::ZERO,
+            in_flight: 0,
+            uses: 0,
         }
     }
 
+    fn begin(&mut self) {
+        self.in_flight += 1;
+        self.uses = MAX_USES.min(self.uses + 1);
+    }
+
+    /// The counts so far, which begin anew.
+    fn take(&mut self) -> Self {
+        let anew = RouteCount {
+            in_flight: self.in_flight,
+            uses: self.uses,
+            ..RouteCount::new(self.name.clone())
+        };
+        std::mem::replace(self, anew)
+    }
+
+    fn add(&mut self, other: &RouteCount) {
+        self.finished += other.finished;
+        self.dropped += other.dropped;
+        self.timed += other.timed;
+        self.time += other.time;
+    }
+
     fn count(&mut self, slot: &Slot, finished: bool) {
-        if slot.is_body {
+        if slot.is_part {
             return;
         }
         if !finished {
@@ -257,4 +322,70 @@ fn home_shard() -> usize {
         static HOME: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS;
     }
     HOME.with(|home| *home)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(registry: &Registry, label: &str) {
+        let slot = registry.insert(&Label::new(label), Waker::noop().clone(), false, false);
+        registry.remove(slot, true);
+    }
+
+    #[test]
+    fn a_scanner_does_not_push_out_the_routes_that_are_loaded() {
+        let registry = Registry::new();
+        let requests: u64 = if cfg!(miri) { 300 } else { 100_000 };
+        let waits = registry.insert(&"GET /waits".into(), Waker::noop().clone(), false, false);
+        for number in 0..requests {
+            request(
+                &registry,
+                &format!("GET /.git/{number}/{}", "x".repeat(999)),
+            );
+            if number % 100 == 0 {
+                request(&registry, "GET /cart");
+            }
+            if number % 10 == 0 {
+                request(&registry, "GET /shop");
+            }
+        }
+        let shard = lock(&registry.shards[home_shard()].shard);
+        assert_eq!(shard.routes[waits.route].name.as_ref(), "GET /waits");
+        assert_eq!(shard.by_name.len(), MAX_ROUTES);
+        assert_eq!(shard.routes.len(), MAX_ROUTES + 1);
+        let bytes: usize = shard.routes.iter().map(|route| route.name.len()).sum();
+        assert!(bytes <= shard.routes.len() * 128, "{bytes}");
+        drop(shard);
+
+        let routes = registry.routes();
+        let finished = |name: &str| routes.get(name).map_or(0, |route| route.finished);
+        assert_eq!(finished("GET /shop"), requests / 10);
+        assert_eq!(finished("GET /cart"), requests / 100);
+        let all: u64 = routes.values().map(|route| route.finished).sum();
+        assert_eq!(
+            all,
+            requests + requests / 10 + requests / 100,
+            "none is lost"
+        );
+        registry.remove(waits, true);
+    }
+
+    #[test]
+    fn labels_beyond_those_in_flight_count_as_others() {
+        let registry = Registry::new();
+        let insert = |number: usize| {
+            let label = Label::new(&number.to_string());
+            registry.insert(&label, Waker::noop().clone(), false, false)
+        };
+        let slots: Vec<_> = (0..MAX_ROUTES + 10).map(insert).collect();
+        for slot in slots {
+            registry.remove(slot, true);
+        }
+        assert_eq!(registry.routes()[OTHER_ROUTES].finished, 10);
+        assert_eq!(
+            registry.routes().values().map(|r| r.finished).sum::<u64>(),
+            266
+        );
+    }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::collected::{Collected, Outcome, Sample};
+use crate::collected::{Collected, Outcome, Sample, Waits};
 use crate::options::ProfileOptions;
 use crate::session::{Answer, Mark, Session};
 use crate::shared::{Permit, Shared};
@@ -53,10 +53,9 @@ pub(crate) fn collect(
 ) -> Collected {
     let mut sampler = Sampler::start(permit, fastrand::Rng::new());
     sampler.track_in_flight();
-    let start = Instant::now();
+    let start = sampler.begin();
     sampler.sample_for(options, cancelled);
-    sampler.collected.elapsed = start.elapsed();
-    sampler.collected.routes = permit.shared.registry.routes();
+    sampler.end(start.elapsed());
     if !cancelled() {
         sampler.await_answers();
     }
@@ -76,6 +75,19 @@ impl Sampler {
         }
     }
 
+    /// From here on requests that finish are counted: for Little's law over the same time
+    /// as the samples.
+    pub(crate) fn begin(&self) -> Instant {
+        self.shared.registry.reset_counts();
+        Instant::now()
+    }
+
+    /// Sampling took so long, and no request that finishes from here on counts.
+    pub(crate) fn end(&mut self, elapsed: Duration) {
+        self.collected.elapsed = elapsed;
+        self.collected.routes = self.shared.registry.routes();
+    }
+
     fn is_tracked(&self, slot: &Slot) -> bool {
         slot.is_tracked_in(self.generation)
     }
@@ -91,7 +103,7 @@ impl Sampler {
             if is_untracked(&slot) {
                 slot.wake();
                 untracked.push(slot);
-                if untracked.len().is_multiple_of(TRACKING_BATCH) {
+                if untracked.len() % TRACKING_BATCH == 0 {
                     thread::sleep(SHORTEST_SLEEP);
                 }
             }
@@ -104,10 +116,12 @@ impl Sampler {
     }
 
     fn sample_for(&mut self, options: &ProfileOptions, cancelled: &dyn Fn() -> bool) {
-        let end = Instant::now() + options.duration;
+        // None: for ever, or until it is cancelled.
+        let end = Instant::now().checked_add(options.duration);
+        let is_before_end = |moment: Instant| end.is_none_or(|end| moment < end);
         let mean_gap = 1.0 / f64::from(options.captures_per_second.max(1));
         let mut next = Instant::now() + self.gap(mean_gap);
-        while next < end {
+        while is_before_end(next) {
             while let Some(wait) = next
                 .checked_duration_since(Instant::now())
                 .filter(|wait| !wait.is_zero())
@@ -120,7 +134,7 @@ impl Sampler {
             }
             let now = Instant::now();
             let mut backlog = 0;
-            while next <= now && next < end {
+            while next <= now && is_before_end(next) {
                 if backlog < MAX_BACKLOG {
                     self.sample_once();
                 } else {
@@ -144,41 +158,45 @@ impl Sampler {
                 self.collected.idle += 1;
                 return;
             };
-            let Some(outcome) = self.ask(&slot) else {
+            let Some((outcome, has_several_children)) = self.ask(&slot) else {
                 continue;
             };
             self.collected.samples.push(Sample {
                 in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
                 route,
                 outcome,
-                child: Vec::new(),
+                child: Waits::default(),
+                has_several_children,
+                release: None,
             });
             return;
         }
     }
 
-    /// The state of the request, which is marked and woken if it waits. None if it has
-    /// just ended.
-    fn ask(&mut self, slot: &Arc<Slot>) -> Option<Outcome> {
+    /// The state of the request, which is marked and woken if it waits, and whether it has
+    /// several children. None if it has just ended.
+    fn ask(&mut self, slot: &Arc<Slot>) -> Option<(Outcome, bool)> {
+        let outcome = |outcome| Some((outcome, false));
         if !self.is_tracked(slot) && slot.not_waiting().is_none() {
             // Woken when the profile began, and not polled since.
-            return Some(Outcome::Ready);
+            return outcome(Outcome::Ready);
         }
         let child = slot.any_child(&mut self.random);
-        match slot.try_mark(self.mark(), child.is_some()) {
+        match slot.try_mark(self.mark()) {
             Ok(()) => {}
             Err(NotWaiting::Gone) => return None,
-            Err(NotWaiting::Running) => return Some(Outcome::Running),
-            Err(NotWaiting::Ready) => return Some(Outcome::Ready),
-            Err(NotWaiting::Backpressured) => return Some(Outcome::Backpressured),
+            Err(NotWaiting::Running) => return outcome(Outcome::Running),
+            Err(NotWaiting::Ready) => return outcome(Outcome::Ready),
+            Err(NotWaiting::Backpressured) => return outcome(Outcome::Backpressured),
         }
         self.unanswered += 1;
         // The child first: if both are in one task, one poll answers for both.
-        if let Some(child) = child.filter(|child| child.try_mark(self.mark(), false).is_ok()) {
-            child.wake();
+        let has_several = matches!(child, Some((_, true)));
+        if let Some((child, _)) = child.filter(|(child, _)| child.try_mark(self.mark()).is_ok()) {
+            slot.wake_child(&child);
         }
         slot.wake();
-        Some(Outcome::Unanswered)
+        Some((Outcome::Unanswered, has_several))
     }
 
     fn mark(&self) -> Mark {
@@ -195,12 +213,13 @@ impl Sampler {
         for event in self.session.take_events() {
             self.collected.costs.extend(event.costs);
             let outcome = match event.answer {
-                Answer::Waiting(stacks) => Outcome::Waiting(
-                    stacks
+                Answer::Waiting { stacks, uncaptured } => Outcome::Waiting(Waits {
+                    stacks: stacks
                         .into_iter()
-                        .map(|stack| self.collected.intern(stack))
+                        .map(|stack| self.collected.waits.intern(stack))
                         .collect(),
-                ),
+                    uncaptured,
+                }),
                 Answer::Unregistered => Outcome::Unregistered,
                 Answer::WokenFirst => Outcome::WokenFirst,
                 Answer::Finished => Outcome::Finished,
@@ -213,8 +232,16 @@ impl Sampler {
                     self.unanswered -= 1;
                     self.collected.delays.push(delay);
                     sample.outcome = outcome.clone();
-                } else if let Outcome::Waiting(stacks) = &outcome {
-                    sample.child.clone_from(stacks);
+                } else if let Outcome::Waiting(waits) = &outcome {
+                    sample.child.clone_from(waits);
+                }
+            }
+        }
+        for (samples, stack) in self.session.take_releases() {
+            let release = self.collected.releases.intern(stack);
+            for index in samples {
+                if let Some(sample) = self.collected.samples.get_mut(index as usize) {
+                    sample.release = Some(release);
                 }
             }
         }

@@ -21,8 +21,12 @@ pub(crate) struct Mark {
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// The poll left the request waiting, and these are the stacks in which it
-    /// registered its waker: more than one if it waits for several things at once.
-    Waiting(Vec<RawStack>),
+    /// registered its waker: more than one if it waits for several things at once. Of
+    /// `uncaptured` further ones there is no stack.
+    Waiting {
+        stacks: Vec<RawStack>,
+        uncaptured: u32,
+    },
     /// The poll left the request waiting without registering a waker.
     Unregistered,
     /// Something else woke the request between the sample and the poll: what it had
@@ -42,15 +46,65 @@ pub(crate) struct Event {
     pub(crate) costs: Vec<Duration>,
 }
 
+/// A request whose stack was captured, until something wakes it.
+pub(crate) struct Watch {
+    session: Arc<Session>,
+    /// The samples that found it where it waits.
+    samples: Vec<u32>,
+    /// Where it was woken, with room for that from the start: a wake may happen under any
+    /// lock.
+    pub(crate) woken_from: Vec<usize>,
+}
+
+/// Deeper stacks of wakes are cut at their outer end.
+const MAX_WAKE_FRAMES: usize = 128;
+
+impl Watch {
+    /// Of the samples that these marks stand for, and of those of an earlier poll in the same
+    /// wait.
+    pub(crate) fn of(marks: &[Mark], earlier: Option<Box<Watch>>) -> Option<Box<Self>> {
+        let session = &marks.last()?.session;
+        let is_same = |watch: &Watch| Arc::ptr_eq(&watch.session, session);
+        let new = || {
+            Box::new(Watch {
+                session: session.clone(),
+                samples: Vec::new(),
+                woken_from: Vec::with_capacity(MAX_WAKE_FRAMES),
+            })
+        };
+        let mut watch = earlier.filter(|watch| is_same(watch)).unwrap_or_else(new);
+        let of_session = marks
+            .iter()
+            .filter(|mark| Arc::ptr_eq(&mark.session, session));
+        watch.samples.extend(of_session.map(|mark| mark.sample));
+        Some(watch)
+    }
+
+    /// Sends to the sampler where the request was woken, if that is known.
+    pub(crate) fn send(self) {
+        if self.woken_from.is_empty() {
+            return;
+        }
+        let stack = RawStack::from(self.woken_from);
+        lock(&self.session.releases).push((self.samples, stack));
+    }
+}
+
 /// The events of one profile that the sampler has not taken yet.
 #[derive(Default)]
 pub(crate) struct Session {
     events: Mutex<Vec<Event>>,
+    /// Samples, and where the wait ended that they fell on.
+    releases: Mutex<Vec<(Vec<u32>, RawStack)>>,
 }
 
 impl Session {
     pub(crate) fn take_events(&self) -> Vec<Event> {
         mem::take(&mut *lock(&self.events))
+    }
+
+    pub(crate) fn take_releases(&self) -> Vec<(Vec<u32>, RawStack)> {
+        mem::take(&mut *lock(&self.releases))
     }
 }
 

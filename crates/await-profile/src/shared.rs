@@ -1,7 +1,7 @@
 //! The state of a profiler, which all copies of its handle share.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::ProfileError;
@@ -9,19 +9,37 @@ use crate::lock::lock;
 use crate::registry::Registry;
 use crate::symbols::SymbolCache;
 
-/// Nothing is registered.
-pub(crate) const OFF: u8 = 0;
 /// Requests are registered, so that a profile finds those already in flight.
-pub(crate) const ARMED: u8 = 1;
+const ARMED: u32 = 1;
 /// A profile is being taken.
-pub(crate) const PROFILING: u8 = 2;
+const PROFILING: u32 = 2;
+/// The number of the current or last profile is counted in units of this.
+const GENERATION: u32 = 4;
+
+/// What the profiler does, in one word: whoever reads that a profile is being taken reads
+/// which one.
+#[derive(Clone, Copy)]
+pub(crate) struct State(u32);
+
+impl State {
+    /// Nothing is registered.
+    pub(crate) fn is_off(self) -> bool {
+        self.0 & (ARMED | PROFILING) == 0
+    }
+
+    pub(crate) fn is_profiling(self) -> bool {
+        self.0 & PROFILING != 0
+    }
+
+    /// The number of the current or last profile; 0 if there was none.
+    pub(crate) fn generation(self) -> u32 {
+        self.0 / GENERATION
+    }
+}
 
 pub(crate) struct Shared {
-    pub(crate) mode: AtomicU8,
-    pub(crate) armed: AtomicBool,
+    state: AtomicU32,
     busy: AtomicBool,
-    /// Number of the current or last profile; the first is 1.
-    pub(crate) generation: AtomicU32,
     started: Mutex<Option<Instant>>,
     pub(crate) registry: Registry,
     /// Requests that began before the profile and were first polled during it.
@@ -35,10 +53,8 @@ impl Shared {
     /// Of a profiler that is off.
     pub(crate) fn new() -> Self {
         Shared {
-            mode: AtomicU8::new(OFF),
-            armed: AtomicBool::new(false),
+            state: AtomicU32::new(0),
             busy: AtomicBool::new(false),
-            generation: AtomicU32::new(0),
             started: Mutex::new(None),
             registry: Registry::new(),
             late: AtomicU64::new(0),
@@ -48,8 +64,16 @@ impl Shared {
     }
 
     #[inline]
-    pub(crate) fn mode(&self) -> u8 {
-        self.mode.load(Ordering::Relaxed)
+    pub(crate) fn state(&self) -> State {
+        State(self.state.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn set_armed(&self, armed: bool) {
+        if armed {
+            self.state.fetch_or(ARMED, Ordering::AcqRel);
+        } else {
+            self.state.fetch_and(!ARMED, Ordering::AcqRel);
+        }
     }
 
     /// Counts a request that began before the profile and is polled for the first time.
@@ -88,26 +112,24 @@ impl Permit {
     /// From here on polls are tracked. Returns the profile's number.
     pub(crate) fn switch_on(&self) -> u32 {
         let shared = self.shared;
-        shared.registry.reset_routes();
         shared.late.store(0, Ordering::Relaxed);
         shared.late_nanos.store(0, Ordering::Relaxed);
         *lock(&shared.started) = Some(Instant::now());
-        let generation = shared
-            .generation
-            .load(Ordering::Relaxed)
-            .wrapping_add(1)
-            .max(1);
-        shared.generation.store(generation, Ordering::Relaxed);
-        shared.mode.store(PROFILING, Ordering::Release);
-        generation
+        // Only the holder of the permit changes the number, which skips 0.
+        let next = |state: u32| match state.wrapping_add(GENERATION) {
+            wrapped if wrapped < GENERATION => wrapped | GENERATION,
+            next => next,
+        };
+        let state = &shared.state;
+        let _ = state.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |state| {
+            Some(next(state) | PROFILING)
+        });
+        shared.state().generation()
     }
 
     /// Back to off or armed.
     pub(crate) fn switch_off(&self) {
-        let armed = self.shared.armed.load(Ordering::Relaxed);
-        self.shared
-            .mode
-            .store(if armed { ARMED } else { OFF }, Ordering::Release);
+        self.shared.state.fetch_and(!PROFILING, Ordering::AcqRel);
     }
 }
 

@@ -1,12 +1,14 @@
 //! One request in flight: the state that its polls share with the sampler.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
+use crate::capture::capture_into;
 use crate::lock::lock;
-use crate::session::Mark;
+use crate::session::{Mark, Watch};
 
 /// The future is being polled.
 const RUNNING: u8 = 1;
@@ -16,10 +18,16 @@ const WOKEN: u8 = 2;
 const MARKED: u8 = 4;
 /// The future has ended, or was dropped.
 const GONE: u8 = 8;
-/// Until the next poll, wakes count as the sampler's own.
-const PROBED: u8 = 16;
 /// A response body that the server has not polled since its last frame.
-const BACKPRESSURED: u8 = 32;
+const BACKPRESSURED: u8 = 16;
+/// Its stack was captured, and its next wake is to tell from where it comes.
+const WATCHED: u8 = 32;
+
+thread_local! {
+    /// The request one of whose children the sampler wakes on this thread. The child may
+    /// wake its request at once, which is then the sampler's own wake.
+    static PROBED: Cell<*const Slot> = const { Cell::new(std::ptr::null()) };
+}
 
 /// Why no poll can tell where a request waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +56,8 @@ pub(crate) struct Slot {
     pub(crate) shard: usize,
     /// Index into the shard's routes.
     pub(crate) route: usize,
-    pub(crate) is_body: bool,
+    /// It is no request and does not count as one.
+    pub(crate) is_part: bool,
     /// Of some requests that began while a profile was taken.
     pub(crate) began: Option<Instant>,
     /// The executor's waker of the first poll.
@@ -61,24 +70,35 @@ pub(crate) struct Slot {
 pub(crate) struct Rare {
     pub(crate) marks: Vec<Mark>,
     children: Vec<Weak<Slot>>,
+    watch: Option<Box<Watch>>,
     /// The executor's waker of the last poll, if it is not that of the first.
     waker: Option<Waker>,
 }
 
+/// What a poll finds when it begins.
+#[derive(Default)]
+pub(crate) struct Begun {
+    /// The marks that it has to answer.
+    pub(crate) marks: Vec<Mark>,
+    /// Something else than the sampler woke the request.
+    pub(crate) woken: bool,
+    pub(crate) watch: Option<Box<Watch>>,
+}
+
 impl Slot {
-    /// Of a request, or of a response body, that the registry knows.
+    /// Of a request, or of a part of one, that the registry knows.
     pub(crate) fn request(
         first_waker: Waker,
         shard: usize,
         route: usize,
-        is_body: bool,
+        is_part: bool,
         began: Option<Instant>,
     ) -> Self {
         Slot {
             is_child: false,
             shard,
             route,
-            is_body,
+            is_part,
             began,
             ..Slot::child(first_waker)
         }
@@ -94,7 +114,7 @@ impl Slot {
             is_child: true,
             shard: 0,
             route: 0,
-            is_body: false,
+            is_part: false,
             began: None,
             first_waker,
             rare: Mutex::new(None),
@@ -109,25 +129,42 @@ impl Slot {
         (waker, rare.take())
     }
 
-    /// Begins a poll. Returns the marks that it has to answer, and whether anything but
-    /// the sampler woke the request.
-    pub(crate) fn begin_poll(&self) -> (Vec<Mark>, bool) {
+    /// Begins a poll.
+    pub(crate) fn begin_poll(&self) -> Begun {
         let before = self.state.swap(RUNNING, Ordering::AcqRel);
-        let marks = if before & MARKED == 0 {
-            Vec::new()
-        } else {
-            self.take_marks()
+        let mut begun = Begun {
+            woken: before & WOKEN != 0,
+            ..Begun::default()
         };
-        (marks, before & WOKEN != 0)
+        if before & (MARKED | WATCHED) != 0 {
+            if let Some(rare) = lock(&self.rare).as_mut() {
+                begun.marks = std::mem::take(&mut rare.marks);
+                begun.watch = rare.watch.take();
+            }
+        }
+        begun
     }
 
-    /// Records that a tracking waker was woken.
+    /// Records that a tracking waker was woken, unless the sampler did it.
     pub(crate) fn record_wake(&self) {
-        let _ = self
-            .state
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
-                (state & (PROBED | WOKEN) == 0).then_some(state | WOKEN)
-            });
+        if std::ptr::eq(PROBED.get(), self) {
+            return;
+        }
+        let before = self.state.fetch_or(WOKEN, Ordering::AcqRel);
+        if before & (WATCHED | WOKEN) == WATCHED {
+            self.record_release();
+        }
+    }
+
+    /// Captures from where the request is woken. This may be under a lock of whoever wakes
+    /// it, so nothing is allocated, and if a poll has begun meanwhile nothing is captured.
+    #[cold]
+    fn record_release(&self) {
+        if let Ok(mut rare) = self.rare.try_lock() {
+            if let Some(watch) = rare.as_mut().and_then(|rare| rare.watch.as_mut()) {
+                capture_into(&mut watch.woken_from);
+            }
+        }
     }
 
     /// To be called after [`begin_poll`](Self::begin_poll): a thread that reads the
@@ -141,13 +178,15 @@ impl Slot {
         self.tracked_in.load(Ordering::Acquire) == generation
     }
 
-    /// Ends a poll that did not finish the future.
-    pub(crate) fn end_poll(&self, backpressured: bool) {
+    /// Ends a poll that did not finish the future. With a watch the next wake is captured.
+    pub(crate) fn end_poll(&self, backpressured: bool, watch: Option<Box<Watch>>) {
+        let mut bits = RUNNING | if backpressured { BACKPRESSURED } else { 0 };
+        if watch.is_some() {
+            bits |= WATCHED;
+            lock(&self.rare).get_or_insert_default().watch = watch;
+        }
         // Not a store: a wake during the poll has left its bit.
-        self.state.fetch_xor(
-            RUNNING | if backpressured { BACKPRESSURED } else { 0 },
-            Ordering::AcqRel,
-        );
+        self.state.fetch_xor(bits, Ordering::AcqRel);
     }
 
     /// Records that the future has ended. Returns the marks that no poll will answer.
@@ -163,17 +202,14 @@ impl Slot {
     }
 
     /// Has the next poll answer `mark`, if the request is waiting now. To cause that poll,
-    /// call [`Slot::wake`]. With `probe`, wakes by a tracking waker until that poll count
-    /// as the sampler's own: the sampler is about to wake a child, which may wake its
-    /// request.
-    pub(crate) fn try_mark(&self, mark: Mark, probe: bool) -> Result<(), NotWaiting> {
-        let bits = MARKED | if probe { PROBED } else { 0 };
+    /// call [`Slot::wake`].
+    pub(crate) fn try_mark(&self, mark: Mark) -> Result<(), NotWaiting> {
         // The lock is held across the change of state, so that a poll which sees
         // `MARKED` finds the mark.
         let mut rare = lock(&self.rare);
         self.state
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
-                not_waiting(state).is_none().then_some(state | bits)
+                not_waiting(state).is_none().then_some(state | MARKED)
             })
             .map_err(|state| not_waiting(state).unwrap_or(NotWaiting::Gone))?;
         rare.get_or_insert_default().marks.push(mark);
@@ -217,6 +253,20 @@ impl Slot {
         }
     }
 
+    /// Has the executor poll a child of this request, which does not count as woken if the
+    /// child wakes it in turn.
+    pub(crate) fn wake_child(&self, child: &Slot) {
+        struct Reset;
+        impl Drop for Reset {
+            fn drop(&mut self) {
+                PROBED.set(std::ptr::null());
+            }
+        }
+        PROBED.set(self);
+        let _reset = Reset;
+        child.wake();
+    }
+
     pub(crate) fn add_child(&self, child: &Arc<Slot>) {
         let mut rare = lock(&self.rare);
         let children = &mut rare.get_or_insert_default().children;
@@ -227,24 +277,42 @@ impl Slot {
         children.push(Arc::downgrade(child));
     }
 
-    /// One child in flight, each with the same probability.
-    pub(crate) fn any_child(&self, random: &mut fastrand::Rng) -> Option<Arc<Slot>> {
+    /// One child in flight, each with the same probability, and whether there are others.
+    pub(crate) fn any_child(&self, random: &mut fastrand::Rng) -> Option<(Arc<Slot>, bool)> {
         // Dropped after the lock: a child may own the last waker of a task.
         let mut over = Vec::new();
         let mut rare = lock(&self.rare);
         let children = &mut rare.as_mut()?.children;
-        while !children.is_empty() {
-            let chosen = random.usize(..children.len());
-            match children[chosen].upgrade() {
-                Some(child) if child.not_waiting() != Some(NotWaiting::Gone) => return Some(child),
-                gone => {
-                    children.swap_remove(chosen);
-                    over.extend(gone);
-                }
+        let mut chosen = None;
+        while chosen.is_none() && !children.is_empty() {
+            let index = random.usize(..children.len());
+            chosen = in_flight(&children[index], &mut over);
+            if chosen.is_none() {
+                children.swap_remove(index);
             }
         }
-        None
+        let chosen = chosen?;
+        let is_other = |child: &Weak<Slot>| {
+            let other = in_flight(child, &mut over);
+            let is_other = other
+                .as_ref()
+                .is_some_and(|other| !Arc::ptr_eq(other, &chosen));
+            over.extend(other);
+            is_other
+        };
+        let has_others = children.iter().any(is_other);
+        drop(rare);
+        Some((chosen, has_others))
     }
+}
+
+fn in_flight(child: &Weak<Slot>, over: &mut Vec<Arc<Slot>>) -> Option<Arc<Slot>> {
+    let child = child.upgrade()?;
+    if child.not_waiting() == Some(NotWaiting::Gone) {
+        over.push(child);
+        return None;
+    }
+    Some(child)
 }
 
 fn not_waiting(state: u8) -> Option<NotWaiting> {

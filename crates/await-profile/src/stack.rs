@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use crate::frame::Frame;
-use crate::frame_kind::{FrameKind, is_internal};
+use crate::frame_kind::{FrameKind, is_internal, is_within};
 use crate::names::{crate_of, path_of, primitive_name, public_path};
+use crate::options::ProfileOptions;
 use crate::symbols::{Symbol, Symbols};
 
 /// Which frames of a stack to show.
@@ -28,11 +29,34 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    pub(crate) fn new(innermost_first: &[Symbols], own_crates: Option<&[String]>) -> Self {
-        let all = resolve(innermost_first, own_crates);
+    pub(crate) fn new(innermost_first: &[Symbols], options: &ProfileOptions) -> Self {
+        let all = resolve(innermost_first, options.own_crates.as_deref());
         Stack {
             own: own_frames(&all),
-            is_timeout: is_timeout(&all),
+            is_timeout: is_timeout(&all, &options.deadlines),
+            all,
+        }
+    }
+
+    /// Of a wake.
+    pub(crate) fn of_release(innermost_first: &[Symbols], options: &ProfileOptions) -> Self {
+        let all = resolve_between(
+            innermost_first,
+            options.own_crates.as_deref(),
+            &WAKES,
+            // That of a request, or of a task that belongs to none.
+            &["Probe::poll", "task::core::Core::poll"],
+        );
+        let of_driver = |frame: &Frame| is_within(&frame.path, DRIVERS.iter().copied());
+        let own = if all.iter().any(of_driver) {
+            let text = "(the runtime: a timer or the network)";
+            vec![Frame::text(text, FrameKind::Remark)]
+        } else {
+            own_frames(&all)
+        };
+        Stack {
+            own,
+            is_timeout: false,
             all,
         }
     }
@@ -45,33 +69,62 @@ impl Stack {
     }
 }
 
-/// All frames, outermost first, without those of the profiler at either end.
+/// Functions of the profiler that a clone of the waker, or a wake during the poll, goes
+/// through. Which of them have frames of their own is the optimiser's choice.
+const CLONES: [&str; 4] = [
+    "clone_waker",
+    "Recorder::wake",
+    "clone_hook::clone",
+    "clone_hook::wake_by_ref",
+];
+/// Those that a wake after the poll goes through.
+const WAKES: [&str; 6] = [
+    "capture_into",
+    "record_release",
+    "Slot::record_wake",
+    "Slot::wake",
+    "Slot::wake_by_ref",
+    "Changed::wake_by_ref",
+];
+
+/// What wakes requests on behalf of the system.
+const DRIVERS: [&str; 3] = [
+    "tokio::runtime::driver",
+    "tokio::runtime::io",
+    "tokio::runtime::time",
+];
+
+/// All frames of a wait, outermost first, without those of the profiler at either end.
 fn resolve(innermost_first: &[Symbols], own_crates: Option<&[String]>) -> Vec<Frame> {
+    let polls = ["poll_hooked", "poll_recorded"];
+    resolve_between(innermost_first, own_crates, &CLONES, &polls)
+}
+
+/// The frames outside of the `hook`s, up to the poll that is one of `polls`.
+fn resolve_between(
+    innermost_first: &[Symbols],
+    own_crates: Option<&[String]>,
+    hook: &[&str],
+    polls: &[&str],
+) -> Vec<Frame> {
     let symbols: Vec<&Symbol> = innermost_first
         .iter()
         .flat_map(|symbols| symbols.iter())
         .collect();
     let is_named =
         |symbol: &Symbol, names: &[&str]| names.iter().any(|name| path_of(symbol).ends_with(name));
-    // Inner end: the capture, out to the clone (or the wake) of the waker. Which of these
-    // functions have frames of their own is the optimiser's choice.
-    let hook = [
-        "clone_waker",
-        "Recorder::wake",
-        "clone_hook::clone",
-        "clone_hook::wake_by_ref",
-    ];
+    // Inner end: the capture, out to the clone (or the wake) of the waker.
     let hook = symbols
         .iter()
         .take(24)
-        .rposition(|symbol| is_named(symbol, &hook));
+        .rposition(|symbol| is_named(symbol, hook));
     let inner = hook.map_or(0, |at| at + 1);
     let of_task = |symbol: &&&Symbol| path_of(symbol).starts_with("core::task::");
     let inner = inner + symbols[inner..].iter().take_while(of_task).count();
     // Outer end: the poll that recorded.
     let outer = symbols[inner..]
         .iter()
-        .position(|symbol| is_named(symbol, &["poll_hooked", "poll_recorded"]))
+        .position(|symbol| is_named(symbol, polls))
         .map_or(symbols.len(), |at| inner + at);
     let mut frames: Vec<Frame> = symbols[inner..outer]
         .iter()
@@ -170,7 +223,22 @@ fn primitive(tail: &[Frame]) -> Option<&Frame> {
         .or_else(|| tail.last())
 }
 
-fn is_timeout(stack: &[Frame]) -> bool {
+/// Types and modules that hold a timer only to give up what they wait for.
+const DEADLINES: &[&str] = &[
+    "reqwest::async_impl::body",
+    "reqwest::async_impl::client::PendingRequest",
+    "tokio::time::Timeout",
+    "tonic::transport::service::grpc_timeout",
+    "tower::timeout",
+    "tower_http::timeout",
+];
+
+fn is_timeout(stack: &[Frame], further: &[String]) -> bool {
+    let is_deadline = |frame: &Frame| {
+        let known = DEADLINES.iter().copied();
+        let paths = known.chain(further.iter().map(String::as_str));
+        is_within(&frame.path, paths)
+    };
     let sleeps = stack
         .iter()
         .rposition(|frame| frame.path == "tokio::time::Sleep");
@@ -179,10 +247,6 @@ fn is_timeout(stack: &[Frame]) -> bool {
             .iter()
             .rev()
             .find(|frame| !matches!(crate_of(&frame.path), "core" | "std"))
-            .is_some_and(|outer| {
-                outer.path.starts_with("tokio::time::Timeout::")
-                    || outer.path.starts_with("tower::timeout::")
-                    || outer.path.starts_with("tower_http::timeout::")
-            })
+            .is_some_and(is_deadline)
     })
 }

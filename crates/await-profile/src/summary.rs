@@ -5,7 +5,9 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::collected::Outcome;
+use crate::fold::Release;
 use crate::profile::{Profile, millis};
+use crate::stack::Frames;
 
 /// The figures of a profile. Times are in the unit that their name ends in.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +26,8 @@ pub struct Summary {
     pub mean_in_flight: f64,
     /// Requests finished during the profile.
     pub finished: u64,
-    /// Mean time of a request by Little's law; none if none finished.
+    /// Mean time of a request by Little's law, over all routes; none if none finished. Of
+    /// routes that differ it says little: see [`RouteSummary::latency_ms`].
     pub mean_latency_ms: Option<f64>,
     /// Requests that began before the profile and were registered during it: none if the
     /// profiler was armed before they began.
@@ -38,6 +41,8 @@ pub struct Summary {
     pub capture_cost_us: Quantiles,
     /// The one with most requests in flight first.
     pub routes: Vec<RouteSummary>,
+    /// Who let go of what requests waited for.
+    pub releases: Vec<Release>,
 }
 
 /// How many samples found what. Their sum is all moments that were sampled.
@@ -185,6 +190,7 @@ impl Profile {
             scheduling_delay_us: Quantiles::micros(&collected.delays),
             capture_cost_us: Quantiles::micros(&collected.costs),
             routes: self.routes(),
+            releases: self.releases(Frames::Own),
         }
     }
 

@@ -44,8 +44,10 @@ impl<F> Tracked<F> {
 /// ```
 ///
 /// A sample that falls on the request also shows one of its children, each with the
-/// same probability, beneath the request's own wait as `(child)`. Outside of a wrapped
-/// future, and while the profiler is off, `inherit` has no effect.
+/// same probability, beneath the request's own wait as `(child)`, or `(one of its children)`
+/// if there are several. Which handle is that of which child is not known, so do not wrap
+/// what the request does not await. Outside of a wrapped future, and while the profiler is
+/// off, `inherit` has no effect.
 pub fn inherit<F: Future>(future: F) -> Tracked<F> {
     Tracked::new(Probe::of_child(), future)
 }

@@ -1,21 +1,25 @@
 //! Requests and their children from begin to end, and profiles: one at a time, none lost.
 #![allow(missing_docs)]
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use await_profile::{AwaitProfiler, Frames, ProfileError, ProfileOptions, inherit};
-use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{Mutex, Semaphore, oneshot};
 use tokio::task::{JoinSet, yield_now};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Sleep, sleep, timeout};
 
 const LONG: Duration = Duration::from_secs(3600);
 
 fn brief() -> ProfileOptions {
-    ProfileOptions::lasting(Duration::from_millis(100)).captures_per_second(1000)
+    ProfileOptions::lasting(Duration::from_millis(100))
+        .captures_per_second(1000)
+        .deadlines(["lifecycle::Deadline"])
 }
 
 /// Folded stacks of waits, without lines and weights. On a busy machine the request may still be on
@@ -43,10 +47,12 @@ async fn shapes<F: Future<Output = ()> + Send + 'static>(request: F) -> Vec<Stri
             frames.collect::<Vec<_>>().join(" > ")
         })
         .collect();
-    let parents: Vec<String> = shapes
-        .iter()
-        .filter_map(|shape| Some(shape.split_once(" > (child)")?.0.to_owned()))
-        .collect();
+    let parent = |shape: &String| {
+        let marks = [" > (child)", " > (one of its children)"];
+        let split = marks.iter().find_map(|mark| shape.split_once(mark))?;
+        Some(split.0.to_owned())
+    };
+    let parents: Vec<String> = shapes.iter().filter_map(parent).collect();
     shapes.retain(|shape| !parents.contains(shape));
     shapes.sort();
     shapes
@@ -76,12 +82,50 @@ shapes! {
     the_timer_of_a_timeout_is_no_wait: in_time => [
         "in_time > lifecycle::waits_for > tokio::sync::Semaphore::acquire"
     ]
+    a_deadline_that_the_reader_names_is_no_wait: in_own_time => [
+        "in_own_time > lifecycle::Deadline::poll > lifecycle::waits_for > tokio::sync::Semaphore::acquire"
+    ]
     members_of_futures_unordered_are_seen_if_they_inherit: gathers => [
-        "gathers > futures_util::stream::FuturesUnordered::poll_next > (child) > lifecycle::nap > tokio::time::Sleep"
+        "gathers > futures_util::stream::FuturesUnordered::poll_next > (one of its children) > lifecycle::nap > tokio::time::Sleep"
     ]
     members_of_a_join_set_are_seen_if_they_inherit: joins_set => [
-        "joins_set > tokio::task::JoinSet::join_next > (child) > lifecycle::nap > tokio::time::Sleep"
+        "joins_set > tokio::task::JoinSet::join_next > (one of its children) > lifecycle::nap > tokio::time::Sleep"
     ]
+}
+
+/// Wrappers that poll with a waker of their own, and keep the request's: where they keep it is
+/// all that can be seen.
+#[tokio::test]
+async fn inside_of_a_wrapper_with_a_waker_of_its_own_nothing_is_seen() {
+    let other = AwaitProfiler::new().armed();
+    let nested = tokio::spawn(async move {
+        let long = ProfileOptions::lasting(LONG);
+        other.profile(long).await.ok();
+    });
+    for (shape, expected) in [
+        (shapes(shares_future()).await, "lifecycle::shares_future > "),
+        (
+            shapes(gathers_strangers()).await,
+            "lifecycle::gathers_strangers > ",
+        ),
+        (shapes(other.wrap("nested", nap())).await, ""),
+    ] {
+        let [shape] = shape.as_slice() else {
+            panic!("{shape:?}");
+        };
+        assert!(shape.starts_with(&format!("GET / > {expected}")), "{shape}");
+        assert!(!shape.contains("nap"), "{shape}");
+    }
+    nested.abort();
+}
+
+async fn shares_future() {
+    nap().shared().await;
+}
+
+async fn gathers_strangers() {
+    let mut set: FuturesUnordered<_> = (0..3).map(|_| nap()).collect();
+    while set.next().await.is_some() {}
 }
 
 async fn nap() {
@@ -109,6 +153,31 @@ async fn in_time() {
         .ok();
 }
 
+/// As libraries have one: a timer beside what they wait for.
+struct Deadline<F> {
+    timer: Pin<Box<Sleep>>,
+    future: Pin<Box<F>>,
+}
+
+impl<F: Future> Future for Deadline<F> {
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Poll::Ready(output) = self.future.as_mut().poll(cx) {
+            return Poll::Ready(Some(output));
+        }
+        self.timer.as_mut().poll(cx).map(|()| None)
+    }
+}
+
+async fn in_own_time() {
+    let deadline = Deadline {
+        timer: Box::pin(sleep(LONG)),
+        future: Box::pin(waits_for(Arc::new(Semaphore::new(0)))),
+    };
+    deadline.await;
+}
+
 async fn spawns() {
     tokio::spawn(inherit(nap())).await.unwrap();
 }
@@ -134,6 +203,45 @@ async fn joins_set() {
         set.spawn(inherit(nap()));
     }
     set.join_next().await;
+}
+
+async fn holds(lock: Arc<Mutex<u64>>) {
+    let mut rows = lock.lock().await;
+    sleep(Duration::from_millis(1)).await;
+    *rows += 1;
+}
+
+#[tokio::test]
+async fn who_held_the_lock_is_seen_where_it_lets_go() {
+    let profiler = AwaitProfiler::new().armed();
+    let lock = Arc::new(Mutex::new(0));
+    for _ in 0..20 {
+        let lock = lock.clone();
+        tokio::spawn(async move {
+            loop {
+                profiler.wrap("GET /", holds(lock.clone())).await;
+            }
+        });
+    }
+    let options = ProfileOptions::lasting(Duration::from_millis(500)).captures_per_second(1000);
+    let profile = profiler.profile(options).await.unwrap();
+    let releases = profile.releases(Frames::Own);
+    let of = |primitive: &str| {
+        let ends = |frames: &Vec<String>| frames.last().is_some_and(|leaf| leaf == primitive);
+        let release = releases.iter().find(|release| ends(&release.frames));
+        release.unwrap_or_else(|| panic!("nothing lets go of {primitive}: {releases:#?}"))
+    };
+    let lock = of("tokio::sync::Mutex::lock");
+    assert!(lock.samples > 10 && lock.share > 0.95, "{releases:#?}");
+    let [holder, ..] = lock.by.as_slice() else {
+        panic!("{releases:#?}");
+    };
+    assert!(
+        holder.starts_with("lifecycle::holds (tests/lifecycle.rs:"),
+        "{releases:#?}"
+    );
+    let timer = of("tokio::time::Sleep");
+    assert!(timer.by[0].starts_with("(the runtime: "), "{releases:#?}");
 }
 
 #[tokio::test]
@@ -188,7 +296,7 @@ async fn profiles_are_taken_one_at_a_time() {
 #[tokio::test]
 async fn a_profile_that_nobody_awaits_ends() {
     let profiler = AwaitProfiler::new();
-    let long = profiler.profile(ProfileOptions::lasting(LONG));
+    let long = profiler.profile(ProfileOptions::lasting(Duration::MAX));
     assert!(timeout(Duration::from_millis(50), long).await.is_err());
     let deadline = std::time::Instant::now() + Duration::from_secs(20);
     while profiler.profile(brief()).await.is_err() {
@@ -210,9 +318,12 @@ async fn a_stalled_runtime_is_told_from_a_wait() {
     assert!(samples.ready + samples.unanswered > 10, "{samples:?}");
 }
 
-/// A service of everything at once, and whether it loses a request.
+/// A service of everything at once, and whether it loses a request, while another profiler
+/// of the process looks names up. So many profiles as `AWAIT_PROFILES` says, or 200.
 #[test]
-fn two_hundred_profiles_under_load_lose_nothing() {
+fn profiles_under_load_lose_nothing() {
+    let rounds = std::env::var("AWAIT_PROFILES").ok();
+    let rounds = rounds.map_or(200, |rounds| rounds.parse().unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -239,9 +350,20 @@ fn two_hundred_profiles_under_load_lose_nothing() {
             runtime.handle(),
         );
     }
+    let resolver = std::thread::spawn({
+        let stop = stop.clone();
+        move || {
+            while stop.load(Ordering::Relaxed) == 0 {
+                backtrace::trace(|frame| {
+                    backtrace::resolve_frame(frame, |_| {});
+                    true
+                });
+            }
+        }
+    });
     let mut memory = Vec::new();
     let mut samples = 0;
-    for _ in 0..200 {
+    for _ in 0..rounds {
         let options = ProfileOptions::lasting(Duration::from_millis(10)).captures_per_second(5000);
         let profile = profiler.profile_blocking(&options).unwrap();
         samples += profile.summary().samples.of_requests();
@@ -249,6 +371,7 @@ fn two_hundred_profiles_under_load_lose_nothing() {
     }
     assert!(samples > 1000, "{samples}");
     stop.store(1, Ordering::Relaxed);
+    resolver.join().unwrap();
     runtime.block_on(async {
         let all = timeout(Duration::from_secs(30), async {
             while clients.join_next().await.is_some() {}
@@ -257,7 +380,7 @@ fn two_hundred_profiles_under_load_lose_nothing() {
     });
     assert_eq!(begun.load(Ordering::Relaxed), ended.load(Ordering::Relaxed));
     assert_eq!(profiler.in_flight(), 0);
-    let (half, end) = (memory[99], memory[199]);
+    let (half, end) = (memory[rounds / 2], memory[rounds - 1]);
     assert!(
         end < half + 16 * 1024,
         "memory grew from {half} to {end} kB"

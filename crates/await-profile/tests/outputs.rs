@@ -44,7 +44,8 @@ async fn the_picture_says_what_it_shows_and_what_it_does_not() {
         "requests in flight",
         " samples ready, ",
         "not shown: inside tasks and sets without inherit(), blocking calls",
-        "ms of the mean request",
+        " a request, by Little",
+        "% of the requests in flight: ",
     ] {
         assert!(svg.contains(text), "no {text:?} in\n{svg}");
     }

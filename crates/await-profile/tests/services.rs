@@ -6,10 +6,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use await_profile::{AwaitProfiler, Frames, Profile, ProfileOptions};
+use await_profile::{AwaitProfiler, Frames, GrpcMethod, Profile, ProfileOptions};
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
+use tower::ServiceExt;
 
 #[path = "../examples/load/mod.rs"]
 mod load;
@@ -107,4 +108,75 @@ async fn a_held_lock_in_a_warp_service_on_one_thread() {
     let address = warp_service(profiler).await;
     tokio::spawn(load::get(address, "/read", 100));
     assert_held_lock(&profile(profiler).await);
+}
+
+/// Callers of a service that takes one request at a time.
+#[tokio::test]
+async fn callers_that_wait_for_the_service_are_seen_and_counted() {
+    let profiler = AwaitProfiler::new().armed();
+    let service = tower::ServiceBuilder::new()
+        .layer(profiler.layer_named(GrpcMethod))
+        .concurrency_limit(1)
+        .service_fn(async |_: http::Request<()>| {
+            sleep(Duration::from_secs(3600)).await;
+            Ok::<_, std::convert::Infallible>(())
+        });
+    for caller in 0..10 {
+        let path = if caller == 0 {
+            "/shop.Cart/Add"
+        } else {
+            "/.git/HEAD"
+        };
+        let request = http::Request::post(path).body(()).unwrap();
+        tokio::spawn(service.clone().oneshot(request));
+    }
+    while profiler.in_flight() < 10 {
+        tokio::task::yield_now().await;
+    }
+    let options = ProfileOptions::lasting(Duration::from_millis(200)).captures_per_second(1000);
+    let profile = profiler.profile(options).await.unwrap();
+    let routes = profile.routes();
+    let in_flight = routes
+        .iter()
+        .map(|route| (route.route.as_str(), route.mean_in_flight.round()));
+    let queueing = "(queueing: the service is not ready)";
+    let mut in_flight: Vec<_> = in_flight.collect();
+    in_flight.sort_by(|a, b| a.1.total_cmp(&b.1));
+    assert_eq!(in_flight[1].0, queueing, "{in_flight:?}");
+    assert_eq!(in_flight[0].0, "shop.Cart/Add", "{in_flight:?}");
+    let shares = profile.shares(Frames::Own);
+    let queue = shares.iter().find(|share| share.frames[0] == queueing);
+    let frames = &queue.expect("they wait").frames;
+    assert!(frames.last().unwrap().contains("Semaphore"), "{frames:?}");
+    drop(service);
+}
+
+#[cfg(feature = "axum")]
+#[tokio::test]
+async fn routes_are_named_as_axum_matched_them() {
+    use await_profile::MatchedRoute;
+    use axum::body::Body;
+    let profiler = AwaitProfiler::new().armed();
+    let users = async || sleep(Duration::from_secs(3600)).await;
+    let missing = async || sleep(Duration::from_secs(3600)).await;
+    let app = axum::Router::new()
+        .route("/users/{id}", axum::routing::get(users))
+        .fallback(missing)
+        .layer(profiler.layer_named(MatchedRoute));
+    for path in ["/users/1", "/users/2", "/wp-login.php"] {
+        let request = http::Request::get(path).body(Body::empty()).unwrap();
+        tokio::spawn(app.clone().oneshot(request));
+    }
+    while profiler.in_flight() < 3 {
+        tokio::task::yield_now().await;
+    }
+    let options = ProfileOptions::lasting(Duration::from_millis(100)).captures_per_second(1000);
+    let profile = profiler.profile(options).await.unwrap();
+    let mut routes: Vec<_> = profile
+        .routes()
+        .into_iter()
+        .map(|route| route.route)
+        .collect();
+    routes.sort();
+    assert_eq!(routes, ["GET (no route)", "GET /users/{id}"]);
 }

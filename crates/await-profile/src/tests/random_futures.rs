@@ -144,10 +144,9 @@ impl World<'_> {
             Some(sampler) => {
                 self.permit.switch_off();
                 let mut collected = sampler.finish();
-                collected
-                    .stacks
-                    .iter_mut()
-                    .for_each(|stack| *stack = Box::default());
+                for stacks in [&mut collected.waits, &mut collected.releases] {
+                    stacks.distinct.fill(Box::default());
+                }
                 collected.elapsed = Duration::from_secs(1);
                 let symbols = &mut lock(&self.profiler.shared.symbols);
                 let profile = Profile::new(collected, &ProfileOptions::default(), symbols);

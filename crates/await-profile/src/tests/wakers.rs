@@ -73,7 +73,7 @@ fn no_wake_is_lost() {
     request.poll();
     wake_all(&request, 2);
     sampler.gather();
-    assert_eq!(sampler.collected.stacks.len(), 1);
+    assert_eq!(sampler.collected.waits.distinct.len(), 1);
     permit.switch_off();
     request.poll();
     wake_all(&request, 1);
@@ -154,4 +154,43 @@ fn wakes_go_to_the_executor_that_the_waker_was_kept_under() {
     request.poll();
     sampler.sample_once();
     assert_eq!(request.task.wakes(), 1);
+}
+
+/// A request that is woken while the sampler's own wake of its child is on its way.
+#[test]
+fn a_wake_of_its_own_is_not_taken_for_the_samplers() {
+    let profiler = AwaitProfiler::new();
+    let permit = permit(profiler);
+    let mut sampler = sampler(&permit, 1);
+    let (kept, kept_by_child) = (Kept::default(), Kept::default());
+    let gives = kept_by_child.clone();
+    let parent = kept.clone();
+    let mut child = None;
+    let mut request = Box::pin(profiler.wrap(
+        "GET /",
+        std::future::poll_fn(move |cx| {
+            lock(&parent).push(cx.waker().clone());
+            // Polled with the request's own waker, as by a `FuturesUnordered`: a wake of the
+            // child wakes its request.
+            let gives = || Box::pin(crate::inherit(Gives(gives.clone())));
+            child.get_or_insert_with(gives).as_mut().poll(cx)
+        }),
+    ));
+    let task = Arc::new(Task::default());
+    let waker = Waker::from(task.clone());
+    let mut poll = || {
+        let poll = request.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(poll.is_pending());
+    };
+    for woken_by_itself in [false, true] {
+        poll();
+        sampler.sample_once();
+        if woken_by_itself {
+            lock(&kept).pop().expect("it was polled").wake();
+        }
+        poll();
+        sampler.gather();
+        let last = &sampler.collected.samples.last().expect("a sample").outcome;
+        assert_eq!(*last == Outcome::WokenFirst, woken_by_itself, "{last:?}");
+    }
 }
