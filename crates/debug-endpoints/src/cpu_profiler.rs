@@ -1,26 +1,26 @@
-//! CPU profiles taken from inside the process: one at a time, and the last is kept.
+//! CPU profiles taken from inside the process; the last is kept.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::admin_error::AdminError;
 use crate::cpu_profile::CpuProfile;
 #[cfg(unix)]
 use crate::cpu_sampler;
+use crate::error::EndpointError;
+use crate::permit;
+#[cfg(not(unix))]
+use crate::permit::Permit;
 
-/// Takes one profile at a time and remembers the last.
+/// Takes profiles and remembers the last.
 #[derive(Debug, Default)]
 pub(crate) struct CpuProfiler {
     last: Mutex<Option<CpuProfile>>,
-    running: tokio::sync::Mutex<()>,
 }
 
 impl CpuProfiler {
-    /// A profiler that is ready to sample a loaded server. Call it before anything else runs: see
-    /// `cpu_sampler::prime`.
-    pub(crate) fn ready() -> Self {
+    /// Has the first sample taken now: see `cpu_sampler::prime`. Call it before anything else runs.
+    pub(crate) fn prime() {
         cpu_sampler::prime();
-        Self::default()
     }
 
     /// Samples a second of CPU time.
@@ -31,14 +31,13 @@ impl CpuProfiler {
         &self,
         duration: Duration,
         frequency: u16,
-    ) -> Result<CpuProfile, AdminError> {
+    ) -> Result<CpuProfile, EndpointError> {
         if !(1..=1000).contains(&frequency) {
-            return Err(AdminError::BadRequest(format!(
+            return Err(EndpointError::BadRequest(format!(
                 "frequency must be from 1 to 1000 samples a second, not {frequency}"
             )));
         }
-        let _one_at_a_time = self.running.try_lock().map_err(|_| AdminError::Busy)?;
-        let profile = cpu_sampler::record(duration, frequency).await?;
+        let profile = cpu_sampler::record(duration, frequency, permit::acquire()?).await?;
         *self.slot() = Some(profile.clone());
         Ok(profile)
     }
@@ -57,14 +56,18 @@ impl CpuProfiler {
 
 #[cfg(not(unix))]
 mod cpu_sampler {
-    use super::{AdminError, CpuProfile, Duration};
+    use super::{CpuProfile, Duration, EndpointError, Permit};
 
     pub(super) fn prime() {}
 
-    pub(super) async fn record(_: Duration, _: u16) -> Result<CpuProfile, AdminError> {
-        Err(AdminError::Unsupported(
+    pub(super) async fn record(
+        _: Duration,
+        _: u16,
+        _: Permit,
+    ) -> Result<CpuProfile, EndpointError> {
+        Err(EndpointError::Unsupported(
             "CPU profiles in process need a Unix system; on Windows use samply or the \
-             Windows Performance Recorder, as the book describes",
+             Windows Performance Recorder",
         ))
     }
 }
