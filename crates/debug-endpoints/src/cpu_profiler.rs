@@ -4,11 +4,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::cpu_profile::CpuProfile;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "cpu"))]
 use crate::cpu_sampler;
 use crate::error::EndpointError;
 use crate::permit;
-#[cfg(not(unix))]
+#[cfg(not(all(unix, feature = "cpu")))]
 use crate::permit::Permit;
 
 /// Takes profiles and remembers the last.
@@ -54,7 +54,7 @@ impl CpuProfiler {
     }
 }
 
-#[cfg(not(unix))]
+#[cfg(not(all(unix, feature = "cpu")))]
 mod cpu_sampler {
     use super::{CpuProfile, Duration, EndpointError, Permit};
 
@@ -65,9 +65,12 @@ mod cpu_sampler {
         _: u16,
         _: Permit,
     ) -> Result<CpuProfile, EndpointError> {
-        Err(EndpointError::Unsupported(
-            "CPU profiles in process need a Unix system; on Windows use samply or the \
-             Windows Performance Recorder",
-        ))
+        Err(EndpointError::Unsupported(if cfg!(unix) {
+            "CPU profiles in process need the feature `cpu` of debug-endpoints; without it use perf \
+             or samply"
+        } else {
+            "CPU profiles in process need a Unix system; on Windows use samply or the Windows \
+             Performance Recorder"
+        }))
     }
 }

@@ -34,7 +34,8 @@ pub struct DebugEndpoints {
 }
 
 impl DebugEndpoints {
-    /// Endpoints for this machine alone. Takes 40 ms of CPU time.
+    /// Endpoints for this machine alone. Takes 40 ms of CPU time and, with the feature `cpu`, about
+    /// 100 MB of memory for good.
     pub fn new() -> Self {
         CpuProfiler::prime();
         Self {

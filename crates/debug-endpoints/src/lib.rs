@@ -64,10 +64,13 @@
 //! # What it costs
 //!
 //! Nothing runs while nobody asks: no thread samples, no timer ticks. The layer costs each request what
-//! an armed [`AwaitProfiler`] does, some tenths of a microsecond. [`DebugEndpoints::new`] takes 40 ms
-//! of CPU time once, for the first sample of the CPU profiler. There is one profile at a time in the
+//! an armed [`AwaitProfiler`] does, some tenths of a microsecond. There is one profile at a time in the
 //! process, of whatever kind; whoever asks for a second is answered 409. The last CPU profile and the
 //! last await profile stay in memory.
+//!
+//! [`DebugEndpoints::new`] has the CPU profiler take its first sample, which must not happen under load:
+//! 40 ms of CPU time, once. From then on that profiler keeps its tables, **about 100 MB of resident
+//! memory**. Where that is too much, leave out the default feature `cpu`, and take CPU profiles with perf.
 //!
 //! # Elsewhere than on Linux
 //!
@@ -76,7 +79,7 @@
 
 mod cpu_profile;
 mod cpu_profiler;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "cpu"))]
 mod cpu_sampler;
 mod debug_endpoints;
 mod endpoints;
