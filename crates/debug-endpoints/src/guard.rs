@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use axum::extract::{ConnectInfo, Request};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -36,7 +37,7 @@ impl Guard {
             Self::OwnListener => {}
             Self::Peer => from_this_machine(request)?,
         }
-        not_led_here(request.headers())
+        not_led_here(request)
     }
 }
 
@@ -80,9 +81,12 @@ fn from_this_machine(request: &Request) -> Result<(), EndpointError> {
 
 /// A page from elsewhere can make a browser of this machine ask. It may do so under a name of its own
 /// that leads here (DNS rebinding), and could then read the answer.
-fn not_led_here(headers: &HeaderMap) -> Result<(), EndpointError> {
-    let host = headers.get(header::HOST);
-    let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
+fn not_led_here(request: &Request) -> Result<(), EndpointError> {
+    let headers = request.headers();
+    let host = headers.get(header::HOST).map(|host| host.to_str());
+    // HTTP/2 has the name in the address instead.
+    let authority = request.uri().authority().map(Authority::as_str);
+    let host = host.map_or(authority, Result::ok).unwrap_or_default();
     let is_port = |rest: &str| {
         let digits = rest.strip_prefix(':');
         rest.is_empty() || digits.is_some_and(|port| port.parse::<u16>().is_ok())
@@ -104,4 +108,27 @@ fn not_led_here(headers: &HeaderMap) -> Result<(), EndpointError> {
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    #[test]
+    fn a_host_that_is_in_the_address_alone_counts_and_the_header_counts_more() {
+        let ask = |uri: &str, host: Option<&str>| {
+            let mut request = Request::builder().uri(uri);
+            if let Some(host) = host {
+                request = request.header(header::HOST, host);
+            }
+            let request = request.body(Body::empty()).expect("a request");
+            Guard::OwnListener.is_let_in(&request).is_ok()
+        };
+        assert!(ask("http://localhost:8080/debug", None));
+        assert!(!ask("http://rebound.example/debug", None));
+        assert!(!ask("http://localhost/debug", Some("rebound.example")));
+        assert!(!ask("/debug", None));
+    }
 }
