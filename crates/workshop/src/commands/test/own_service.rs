@@ -139,6 +139,15 @@ fn run(
             "`{command}` of the book ended with {code:?}"
         )));
     }
+    if command.contains("--profiles") && code != Some(3) {
+        let report = SHOP.to_owned() + "/target/workshop/compare.html";
+        let page = fs::read_to_string(context.workshop.root().join(report));
+        if !page.is_ok_and(|page| page.contains("Base to change: waiting")) {
+            return Err(CliError::bad(format!(
+                "`{command}` of the book has no profiles in its report"
+            )));
+        }
+    }
     // What the page is about has to be in the picture.
     let shows_waits = command.contains("/debug/await?") && !command.contains("-o ");
     if shows_waits && !printed.contains(WAITS) {
