@@ -60,6 +60,7 @@ mod cpu_sampler {
 
     pub(super) fn prime() {}
 
+    #[allow(clippy::unused_async)] // one signature for both
     pub(super) async fn record(
         _: Duration,
         _: u16,
