@@ -10,7 +10,7 @@ use loadgen::interrupt::Interrupt;
 use loadgen::{GeneratorError, GroupOutcome, Latencies, Progress, TrafficOutcome};
 use measurement::comparison::{
     BYSTANDER_P99, CPU_MS, Figures, Metric, PEAK_MEMORY, PERCENTILES, REQUESTS_PER_SECOND, Round,
-    answers_for, grows, route_key,
+    SeenByBoth, answers_for, grows, route_key,
 };
 use measurement::figures;
 use measurement::load::Arrivals;
@@ -21,6 +21,7 @@ use crate::answers::{AnswerError, Asked, Learnt, learn};
 use crate::placement::Placement;
 use crate::server::command::{CommandError, CommandServer, Launch};
 use crate::server::{get, processes};
+use crate::service_profiles;
 
 /// Warm-up before a slice on a server that has been under load before.
 const WARM_AGAIN: Duration = Duration::from_millis(300);
@@ -79,6 +80,8 @@ pub struct Comparison<'a> {
     pub metrics_path: &'a str,
     /// Whether that is on the second port.
     pub is_metrics_on_admin: bool,
+    /// Whether both are profiled afterwards, under the same load.
+    pub with_profiles: bool,
     /// The metric that decides.
     pub deciding: &'a Metric,
     /// What is asked of the change.
@@ -113,6 +116,8 @@ pub struct Compared {
     pub rounds: Vec<Round>,
     /// What a reader must know beside, a sentence each.
     pub notes: Vec<String>,
+    /// What the instruments saw that both have; none unless it was asked for.
+    pub profiles: Vec<SeenByBoth>,
     /// Seconds that it took.
     pub seconds: f64,
     /// Seconds that a slice recorded.
@@ -133,6 +138,12 @@ pub enum ComparisonError {
     /// The generator failed.
     #[error(transparent)]
     Generator(#[from] GeneratorError),
+    /// Nobody answers where the profiles are asked for.
+    #[error(
+        "both services need the endpoints of debug-endpoints, without a token, on their port or on \
+         `{{admin_port}}`."
+    )]
+    NoEndpoints,
     /// A counter that a server lacks.
     #[error("the {who} has no `{counter}` at {path}: {reason}")]
     NoCounter {
@@ -275,7 +286,18 @@ impl Comparison<'_> {
         }
         let verdict = verdict.unwrap_or_else(|| judge(self.deciding, self.goal, &rounds));
         self.note(&spoilt, shed, &rounds, &mut notes);
+        let profiles = match self.with_profiles.then(|| self.profiles(&traffic)) {
+            None => Vec::new(),
+            Some(Ok(profiles)) => profiles,
+            Some(Err(error)) if error.is_interrupt() => return Err(error),
+            // The verdict stands without them.
+            Some(Err(error)) => {
+                notes.push(format!("there are no profiles: {error}"));
+                Vec::new()
+            }
+        };
         Ok(Compared {
+            profiles,
             verdict,
             rounds,
             notes,
@@ -283,6 +305,46 @@ impl Comparison<'_> {
             slice_s: traffic.duration.as_secs_f64(),
             generator_cpu: most(spoilt.iter().filter_map(|one| one.generator_cpu)),
         })
+    }
+
+    /// Profiles of both, each under the load of a slice that lasts as long as they take. Apart from
+    /// all rounds: looking costs time.
+    fn profiles(&self, traffic: &Traffic) -> Result<Vec<SeenByBoth>, ComparisonError> {
+        (self.observer)(Event::Begins("profiles: servers start"));
+        let servers = self.start(0)?;
+        let traffic = Traffic {
+            duration: service_profiles::AT_MOST,
+            ..traffic.clone()
+        };
+        let look = |index: usize| {
+            let what = format!("profiles of the {}", NAMES[index]);
+            (self.observer)(Event::Begins(&what));
+            let enough = Interrupt::new();
+            let address = servers[index].address();
+            let cpus = &*self.placement.generator;
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let settings = loadgen::Settings {
+                        cpus,
+                        ..loadgen::Settings::of(&enough)
+                    };
+                    // What it did is told by the rounds.
+                    let _ = loadgen::run_traffic(address, &traffic, &settings);
+                });
+                let taken = service_profiles::take(self.metrics_address(&servers[index]));
+                enough.set();
+                taken
+            })
+        };
+        let (base, change) = (look(BASE), look(CHANGE));
+        if self.interrupt.is_set() {
+            return Err(CommandError::Interrupted.into());
+        }
+        let profiles = service_profiles::paired(base, &change);
+        if profiles.is_empty() {
+            return Err(ComparisonError::NoEndpoints);
+        }
+        Ok(profiles)
     }
 
     /// The load with what is expected of its requests, and how long its slices last. The servers

@@ -15,6 +15,7 @@ pub mod proof;
 pub mod provenance;
 pub mod rounds;
 pub mod server;
+mod service_profiles;
 pub mod testing;
 pub mod trial;
 mod watch;

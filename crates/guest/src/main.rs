@@ -141,7 +141,7 @@ mod linux {
     fn exchange(stream: &mut TcpStream, method: &str, path: &str, body: &str) -> Result<String> {
         let length = body.len();
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: guest\r\nContent-Length: {length}\r\n\r\n{body}"
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}"
         );
         stream.write_all(request.as_bytes())?;
         let mut answer = BufReader::new(stream);

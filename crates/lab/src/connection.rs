@@ -4,6 +4,7 @@ use std::net;
 use std::sync::Arc;
 use std::time::Duration;
 
+use debug_endpoints::AwaitProfiler;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
@@ -11,7 +12,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tower_layer::Layer;
 
 use crate::counters::Counters;
-use crate::waits::Waits;
 use crate::web_service::WebService;
 
 /// A connection that was accepted and is not answered yet. It belongs to no runtime, so that it can
@@ -19,7 +19,7 @@ use crate::web_service::WebService;
 #[derive(Debug)]
 pub struct Connection {
     stream: net::TcpStream,
-    waits: Waits,
+    profiler: AwaitProfiler,
     counters: Arc<Counters>,
 }
 
@@ -27,12 +27,12 @@ impl Connection {
     /// Takes the stream out of the runtime that accepted it.
     pub(crate) fn detached(
         stream: TcpStream,
-        waits: &Waits,
+        profiler: AwaitProfiler,
         counters: &Arc<Counters>,
     ) -> std::io::Result<Self> {
         Ok(Self {
             stream: stream.into_std()?,
-            waits: waits.clone(),
+            profiler,
             counters: Arc::clone(counters),
         })
     }
@@ -42,7 +42,7 @@ impl Connection {
     pub async fn answer<S: WebService>(self, service: S) {
         // Fails when this runtime is out of file descriptors: the client sees a closed connection.
         if let Ok(stream) = TcpStream::from_std(self.stream) {
-            let service = self.waits.profiler().layer().layer(service);
+            let service = self.profiler.layer().layer(service);
             answer(stream, service, self.counters).await;
         }
     }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use debug_endpoints::ListenError;
+
 /// A failure to start or to serve, as one sentence with what to do.
 #[derive(thiserror::Error)]
 pub enum Error {
@@ -27,8 +29,8 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The admin listener's thread or runtime could not be started.
-    #[error("cannot start the admin listener: {0}")]
-    Admin(std::io::Error),
+    #[error(transparent)]
+    Admin(#[from] ListenError),
     /// The embedded upstream could not be started.
     #[error("cannot start the embedded upstream: {0}; name another one with --upstream URL")]
     Upstream(std::io::Error),

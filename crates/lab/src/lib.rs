@@ -4,7 +4,7 @@
 //! listeners; the chapter builds its variant on the lab's [`Database`]; [`Lab::serve`] answers
 //! requests until Ctrl-C. Chapters that call a service or compute ask the lab for an [`Upstream`] or for
 //! [`Work`]; one with a real database tells [`PoolUse`] what its pool lends; those that answer on threads of their own get their [`Connection`]s from
-//! [`Lab::dispatch`]. Meanwhile the admin listener, on a thread of its own so that a stalled
+//! [`Lab::dispatch`]. Meanwhile the admin listener of [`debug_endpoints`], on a thread of its own so that a stalled
 //! reactor cannot silence it, serves profiles and counters:
 //!
 //! | path | answer |
@@ -15,27 +15,21 @@
 //! | `/debug/await?seconds=N` | what requests wait for, folded stacks (`&format=svg`, `pprof`, `json`) |
 //! | `/debug/await/last?format=…` | the last await profile again, in another format |
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with `--features heap`) |
+//! | `/debug/heartbeat?seconds=N` | how late the runtime's ticks are, JSON |
 //! | `/debug/placement` | which copy of the data is read from where, JSON (chapters with a [`Replica`]) |
 //! | `/metrics` | counters, Prometheus text |
 //!
 //! Read in this order: `options`, `database`, `upstream`, `pool_use`, `work`, `scans`, `counters`,
-//! `metrics`, `listener`, `connection`, `dispatcher`, `files`, `admin`.
+//! `metrics`, `listener`, `connection`, `dispatcher`, `files`.
 
-mod admin;
-mod admin_error;
 #[cfg(feature = "allocations")]
 mod allocations;
 mod connection;
 mod counters;
-mod cpu_profile;
-mod cpu_profiler;
-#[cfg(unix)]
-mod cpu_sampler;
 mod database;
 mod dispatcher;
 mod error;
 mod files;
-mod heap_profile;
 mod heartbeat;
 mod listener;
 mod locality;
@@ -46,7 +40,6 @@ mod options;
 mod pool_use;
 mod scans;
 mod upstream;
-mod waits;
 mod web_service;
 mod work;
 

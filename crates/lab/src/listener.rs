@@ -7,24 +7,31 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::routing::get;
+use axum::{Json, Router};
 use clap::ValueEnum;
+use debug_endpoints::{AwaitProfiler, DebugEndpoints, ListenError};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::mpsc::Sender;
 use tower_layer::Layer;
 
-use crate::admin::Admin;
 use crate::connection::{Connection, accept, answer};
 use crate::counters::Counters;
 use crate::dispatcher::Dispatcher;
+use crate::locality;
 use crate::metrics::{BuildFacts, Metrics, Sources};
 use crate::options::Options;
 use crate::upstream::Upstream;
-use crate::waits::Waits;
 use crate::web_service::WebService;
 use crate::{Database, Error, Files, PoolUse, Work};
 
 /// Connections that the kernel holds for us before `accept`: enough for thousands of users at once.
 const BACKLOG: u32 = 4096;
+
+/// Its line among the debug endpoints.
+const PLACEMENT: &str = "\
+/debug/placement                        which copy of the data is read from where
+";
 
 /// A chapter's server before it serves: both ports are bound, nothing is answered yet.
 #[derive(Debug)]
@@ -32,8 +39,8 @@ pub struct Lab {
     options: Options,
     facts: BuildFacts,
     listener: TcpListener,
-    admin: Admin,
-    waits: Waits,
+    admin: SocketAddr,
+    profiler: AwaitProfiler,
     counters: Arc<Counters>,
     sources: Sources,
     kept: Kept,
@@ -76,13 +83,19 @@ impl Lab {
             variant: options.variant.clone(),
             optimised: is_optimised(),
         };
-        let waits = Waits::new();
         let sources = Sources::new(options.scans());
-        let runtime = tokio::runtime::Handle::current();
-        let metrics = Metrics::new(&counters, &facts, runtime, sources.clone());
+        let metrics = Metrics::new(&counters, &facts, sources.clone());
+        let placement = get(async || Json(locality::placement()));
+        let debug = DebugEndpoints::new()
+            .metrics(move || metrics.text())
+            .routes(
+                PLACEMENT,
+                Router::new().route("/debug/placement", placement),
+            );
+        let admin = admin.into_std().map_err(ListenError::Io);
         Ok(Self {
-            admin: Admin::start(admin, metrics, waits.clone()).map_err(Error::Admin)?,
-            waits,
+            admin: admin.and_then(|admin| debug.serve(admin))?,
+            profiler: debug.profiler(),
             listener,
             options,
             facts,
@@ -177,7 +190,7 @@ impl Lab {
     /// When standard output is closed before the addresses are printed.
     pub async fn serve<S: WebService>(self, service: S) -> Result<(), Error> {
         self.announce().map_err(Error::Announce)?;
-        let service = self.waits.profiler().layer().layer(service);
+        let service = self.profiler.layer().layer(service);
         if self.options.stop_with_stdin {
             stop_with_stdin(Arc::clone(&self.kept));
         }
@@ -206,7 +219,8 @@ impl Lab {
             loop {
                 let stream = accept(&self.listener).await;
                 self.sources.scans.note_acceptor();
-                if let Ok(connection) = Connection::detached(stream, &self.waits, &self.counters) {
+                if let Ok(connection) = Connection::detached(stream, self.profiler, &self.counters)
+                {
                     dispatcher.pass(connection).await;
                 }
             }
@@ -242,7 +256,7 @@ impl Lab {
             out,
             "{chapter} {variant} listens on http://{}, admin on http://{}",
             self.listener.local_addr()?,
-            self.admin.address()
+            self.admin
         )?;
         out.flush()
     }

@@ -51,15 +51,6 @@ impl Metric {
         }
     }
 
-    /// Memory, in bytes.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn bytes(name: &'static str, help: &'static str, bytes: u64) -> Self {
-        Self {
-            unit: Some(Unit::Bytes),
-            ..Self::count(name, help, bytes)
-        }
-    }
-
     pub(crate) fn encode(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let gauge: &dyn EncodeMetric = match &self.value {
             Value::Whole(value) => &ConstGauge::new(*value),

@@ -1,4 +1,4 @@
-//! The Prometheus text of a server: its counters, and what the runtime and the system keep.
+//! The Prometheus text of a server: its counters, and what is read when it is asked for.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -9,7 +9,6 @@ use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
-use tokio::runtime::Handle;
 
 use crate::counters::Counters;
 use crate::heartbeat::Heartbeat;
@@ -26,18 +25,12 @@ pub(crate) struct BuildFacts {
     pub(crate) optimised: bool,
 }
 
-/// Everything under `/metrics`.
+/// What `/metrics` tells before the runtime and the process.
 #[derive(Debug)]
 pub(crate) struct Metrics(Registry);
 
 impl Metrics {
-    /// `runtime` is the service's, not the admin listener's.
-    pub(crate) fn new(
-        counters: &Arc<Counters>,
-        facts: &BuildFacts,
-        runtime: Handle,
-        sources: Sources,
-    ) -> Self {
+    pub(crate) fn new(counters: &Arc<Counters>, facts: &BuildFacts, sources: Sources) -> Self {
         let mut registry = Registry::default();
         registry.register(
             "lab",
@@ -50,7 +43,6 @@ impl Metrics {
         );
         counters.register(&mut registry);
         registry.register_collector(Box::new(OnRequest {
-            runtime,
             counters: Arc::clone(counters),
             // Read once: the process may be moved to other CPUs before /metrics is asked for.
             cpus: available_parallelism().map_or(1, usize::from) as f64,
@@ -88,7 +80,6 @@ impl Sources {
 /// Collects the values that are read for each request of `/metrics`.
 #[derive(Debug)]
 struct OnRequest {
-    runtime: Handle,
     counters: Arc<Counters>,
     cpus: f64,
     sources: Sources,
@@ -99,8 +90,6 @@ impl Collector for OnRequest {
         let upstream = self.sources.upstream.get();
         let pool = self.counters.pool.get();
         let all = [
-            of_runtime(&self.runtime),
-            of_process(),
             self.of_work(),
             pool.map(PoolUse::metrics).unwrap_or_default(),
             self.sources.heartbeat.metrics(),
@@ -140,77 +129,5 @@ impl OnRequest {
                 crate::allocations::per_request(),
             ),
         ]
-    }
-}
-
-fn of_runtime(runtime: &Handle) -> Vec<Metric> {
-    let runtime = runtime.metrics();
-    let workers = runtime.num_workers();
-    vec![
-        Metric::count("tokio_workers", "Worker threads", workers as u64),
-        Metric::count(
-            "tokio_alive_tasks",
-            "Tasks spawned and not ended",
-            runtime.num_alive_tasks() as u64,
-        ),
-        Metric::count(
-            "tokio_global_queue_depth",
-            "Tasks waiting in the injection queue",
-            runtime.global_queue_depth() as u64,
-        ),
-        Metric::count(
-            "tokio_worker_parks",
-            "Times that workers went to sleep for want of work, all workers",
-            (0..workers).map(|w| runtime.worker_park_count(w)).sum(),
-        ),
-        Metric::seconds(
-            "tokio_worker_busy",
-            "Time that workers were not parked, all workers",
-            (0..workers)
-                .map(|w| runtime.worker_total_busy_duration(w).as_secs_f64())
-                .sum(),
-        ),
-    ]
-}
-
-fn of_process() -> Vec<Metric> {
-    #[allow(unused_mut)] // Elsewhere than on Linux.
-    let mut metrics = vec![Metric::seconds(
-        "process_cpu",
-        "CPU time of the whole process",
-        cpu_time::ProcessTime::now().as_duration().as_secs_f64(),
-    )];
-    #[cfg(target_os = "linux")]
-    {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let field = |name| status_field(&status, name);
-        metrics.extend(field("Threads:").map(|threads| {
-            Metric::count("process_threads", "Threads of the whole process", threads)
-        }));
-        metrics.extend(field("VmHWM:").map(|kib| {
-            let help = "Most memory that the process had resident";
-            Metric::bytes("process_memory_peak", help, kib * 1_024)
-        }));
-    }
-    metrics
-}
-
-/// The number after `name` in the text of `/proc/self/status`.
-#[cfg(target_os = "linux")]
-fn status_field(status: &str, name: &str) -> Option<u64> {
-    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
-    value.split_whitespace().next()?.parse().ok()
-}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::status_field;
-
-    #[test]
-    fn the_system_tells_threads_and_memory() {
-        let status = std::fs::read_to_string("/proc/self/status").expect("this is Linux");
-        assert!(status_field(&status, "Threads:").is_some_and(|threads| threads >= 1));
-        assert!(status_field(&status, "VmHWM:").is_some_and(|kib| kib > 100));
-        assert_eq!(status_field(&status, "NoSuch:"), None);
     }
 }

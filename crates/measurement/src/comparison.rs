@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::profile::ProfileKind;
+
 /// What one server did in a round, by [`Metric::key`]. What could not be measured is missing.
 pub type Figures = BTreeMap<String, f64>;
 
@@ -147,4 +149,14 @@ fn counter_label(counter: &str) -> String {
     } else {
         counter.to_owned()
     }
+}
+/// What one instrument saw of base and change, under the same load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenByBoth {
+    /// The instrument.
+    pub kind: ProfileKind,
+    /// Folded stacks of the base.
+    pub base: String,
+    /// Folded stacks of the change.
+    pub change: String,
 }

@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 
 use analysis::comparison::{Estimate, Verdict, Word};
 use maud::{DOCTYPE, html};
-use measurement::comparison::{Metric, Round, Unit};
+use measurement::comparison::{Metric, Round, SeenByBoth, Unit};
 use measurement::environment::Environment;
 use measurement::figures;
+use measurement::profile::ProfileKind;
 use serde::Serialize;
 
-use crate::html::{data_url, head, scrolled};
+use crate::flamegraph::{Picture, draw, draw_difference};
+use crate::html::{data_url, frame, head, scrolled};
 use crate::plots::{PlotError, metric_of_rounds};
 use crate::table::{Table, sentence_case};
 
@@ -89,6 +91,8 @@ pub struct Page<'a> {
     pub deciding: &'a str,
     /// Every round.
     pub rounds: &'a [Round],
+    /// What the instruments saw, if they were asked.
+    pub profiles: &'a [SeenByBoth],
     /// The load in words.
     pub load: &'a str,
     /// The machine.
@@ -248,6 +252,7 @@ impl Comparison {
             Word::Inconclusive => "inconclusive",
             Word::Invalid => "invalid",
         };
+        let pictures = pictures(page.profiles);
         let html = html! {
             (DOCTYPE)
             html lang="en" {
@@ -285,6 +290,20 @@ impl Comparison {
                                 }
                             }
                         }
+                        @if !pictures.is_empty() {
+                            section aria-labelledby="profiles" {
+                                h2 #profiles { "Profiles" }
+                                p {
+                                    "Taken after the rounds, under the same load. In the difference, widths are the "
+                                    "change's; red frames have a larger share than in the base, blue ones a smaller. "
+                                    "Click a frame to zoom in."
+                                }
+                                @for (title, svg) in &pictures {
+                                    h3 { (title) }
+                                    (frame::of(svg, &format!("Flamegraph: {title}")))
+                                }
+                            }
+                        }
                         section aria-labelledby="repeat" {
                             h2 #repeat { "Repeat it" }
                             pre tabindex="0" { code { (page.command) } }
@@ -298,6 +317,39 @@ impl Comparison {
         };
         Ok(html.into_string())
     }
+}
+
+/// Base, change and their difference by each instrument. What cannot be drawn is left out: the
+/// verdict does not hang on it, and stacks come from a service that anybody may have written.
+fn pictures(profiles: &[SeenByBoth]) -> Vec<(String, String)> {
+    let drawn = profiles
+        .iter()
+        .flat_map(|SeenByBoth { kind, base, change }| {
+            let picture = |which: &str| Picture {
+                kind: *kind,
+                title: format!("{which}: {}", Picture::what(*kind)),
+                subtitle: None,
+                unit: match kind {
+                    ProfileKind::Await => "µs of requests",
+                    _ => "samples",
+                }
+                .to_owned(),
+                idle: 0,
+            };
+            let difference = picture("Base to change");
+            let (base_of, change_of) = (picture("Base"), picture("Change"));
+            [
+                (draw(base, &base_of), base_of.title),
+                (draw(change, &change_of), change_of.title),
+                (
+                    draw_difference((base, 0), (change, 0), &difference),
+                    difference.title,
+                ),
+            ]
+        });
+    drawn
+        .filter_map(|(svg, title)| Some((title, svg.ok()?)))
+        .collect()
 }
 
 fn named(side: &Side) -> String {

@@ -1,6 +1,6 @@
 //! The report: one HTML file that needs nothing else, not even a network.
 
-mod frame;
+pub(crate) mod frame;
 mod sections;
 
 pub(crate) use self::sections::scrolled;

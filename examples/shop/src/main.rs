@@ -6,6 +6,7 @@
 //!     cargo run --release -- --port 8080
 //!     cargo run --release -- --port 8080 --fixed
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -119,12 +120,18 @@ async fn main() -> ExitCode {
         catalogue: Arc::new(Catalogue::new(300_000)),
         is_fixed,
     });
+    // ANCHOR: endpoints
+    let debug = debug_endpoints::DebugEndpoints::new();
     let router = Router::new()
         .route("/health", get(health))
         .route("/checkout/{order}", get(checkout))
         .route("/search", get(search))
         .route("/metrics", get(metrics))
-        .with_state(shop);
+        .layer(debug.layer())
+        .with_state(shop)
+        .merge(debug.router())
+        .into_make_service_with_connect_info::<SocketAddr>();
+    // ANCHOR_END: endpoints
     let listener = match tokio::net::TcpListener::bind(("127.0.0.1", port)).await {
         Ok(listener) => listener,
         Err(error) => {

@@ -9,7 +9,7 @@ const STYLE: &str =
 /// A frame with the picture in it. It is not an image with a `data:` address:
 /// that would be a stranger to the page, and browsers refuse the question that
 /// the search asks to strangers' frames.
-pub(super) fn of(svg: &str, title: &str) -> Markup {
+pub(crate) fn of(svg: &str, title: &str) -> Markup {
     let start = svg.find("<svg").unwrap_or(0);
     let picture = svg[start..].replacen(" onload=\"init(evt)\"", "", 1);
     // What is too little to be drawn has no script.

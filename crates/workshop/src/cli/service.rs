@@ -123,6 +123,9 @@ pub(crate) struct Compare {
         help_heading = "Verdict"
     )]
     pub(crate) metrics: String,
+    /// Also profile both builds afterwards, if they have the endpoints of debug-endpoints, for the report
+    #[arg(long, help_heading = "Output")]
+    pub(crate) profiles: bool,
     /// Where the report goes [default: target/workshop]
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,

@@ -8,6 +8,7 @@ mod context;
 mod counts;
 mod grades;
 mod judge;
+mod own_service;
 mod postgres;
 mod profile;
 mod scratch;
@@ -62,6 +63,12 @@ const CHECKS: &[Check] = &[
         .needs(&[Need::Git])
         .deep(),
     Check::new("pprof", "`go tool pprof` reads a profile", profile::pprof).needs(&[Need::Go]),
+    Check::new(
+        "own-service",
+        "the book's commands run on the shop",
+        own_service::commands,
+    )
+    .needs(&[Need::Go]),
     Check::new("unoptimised", "such a build warns", profile::unoptimised).deep(),
     Check::new("scripts", "of k6 and Locust tell faults", |context| {
         let tests = "test --package bench --test generator_tools";

@@ -228,6 +228,17 @@ fn a_comparison_has_the_keys_that_scripts_rely_on_and_leaves_nothing_running() {
 }
 
 #[test]
+fn profiles_of_a_service_without_the_endpoints_are_missing_and_the_verdict_is_not() {
+    let project = Project::new();
+    let slow = project.serve("--delay-ms 4");
+    let said = project.compare(&slow, &slow, &["--get", "/", "--profiles"]);
+    assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
+    let all = format!("{}{}", said.out, said.err).to_lowercase();
+    assert!(all.contains("there are no profiles: both"), "{said:?}");
+    assert!(project.left().is_empty());
+}
+
+#[test]
 fn what_a_shell_started_ends_with_it() {
     let project = Project::new();
     // The service is a grandchild in the background, and another has left its session.

@@ -72,6 +72,11 @@ impl<'a> Context<'a> {
         })
     }
 
+    /// Set by Ctrl-C.
+    pub(super) fn interrupt(&self) -> &Interrupt {
+        self.interrupt
+    }
+
     /// A check begins: what it runs is logged under its name.
     pub(super) fn begin(&self, name: &str) -> Result<(), CliError> {
         let log = self.folder.join(format!("{name}.log"));

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use await_profile::{AwaitProfiler, Profile, ProfileError, ProfileOptions};
 
-use crate::admin_error::AdminError;
+use crate::error::EndpointError;
+use crate::permit;
 
 /// The service's profiler and the last profile that it took.
 #[derive(Debug, Clone)]
@@ -14,16 +15,18 @@ pub(crate) struct Waits {
     last: Arc<Mutex<Option<Arc<Profile>>>>,
 }
 
-impl Waits {
+impl Default for Waits {
     /// Armed, so that requests are seen that began before the profile: in a service whose requests
     /// hang, there are no others.
-    pub(crate) fn new() -> Self {
+    fn default() -> Self {
         Self {
             profiler: AwaitProfiler::new().armed(),
             last: Arc::default(),
         }
     }
+}
 
+impl Waits {
     pub(crate) fn profiler(&self) -> AwaitProfiler {
         self.profiler
     }
@@ -33,19 +36,20 @@ impl Waits {
         &self,
         duration: Duration,
         captures: Option<u32>,
-    ) -> Result<Arc<Profile>, AdminError> {
+    ) -> Result<Arc<Profile>, EndpointError> {
         let mut options = ProfileOptions::lasting(duration);
         if let Some(captures) = captures {
             if !(1..=100_000).contains(&captures) {
-                return Err(AdminError::BadRequest(format!(
+                return Err(EndpointError::BadRequest(format!(
                     "captures must be from 1 to 100000 a second, not {captures}"
                 )));
             }
             options = options.captures_per_second(captures);
         }
+        let _one_at_a_time = permit::acquire()?;
         let profile = self.profiler.profile(options).await.map_err(|e| match e {
-            ProfileError::Busy => AdminError::Busy,
-            other => AdminError::Failed(other.to_string()),
+            ProfileError::Busy => EndpointError::Busy,
+            other => EndpointError::failed(other),
         })?;
         let profile = Arc::new(profile);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&profile));

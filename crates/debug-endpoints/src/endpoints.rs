@@ -1,7 +1,6 @@
-//! The admin listener: profiles and counters, on loopback, on a thread of its own.
+//! What each address answers.
 
-use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,102 +10,70 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
-use hyper_util::service::TowerToHyperService;
 use serde::Deserialize;
-use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 
-use crate::admin_error::AdminError;
-use crate::connection::accept;
 use crate::cpu_profile::CpuProfile;
 use crate::cpu_profiler::CpuProfiler;
+use crate::error::EndpointError;
 use crate::heap_profile;
-use crate::locality;
-use crate::metrics::Metrics;
+use crate::heartbeat;
+use crate::metrics;
 use crate::waits::Waits;
 
 /// The longest profile that one request may ask for.
 const LONGEST_SECONDS: f64 = 600.0;
 
+/// One address a line, with what it answers.
 const INDEX: &str = "\
-/metrics                                counters, Prometheus text
 /debug/pprof/profile?seconds=N          CPU profile for go tool pprof (&format=folded|svg)
 /debug/pprof/flamegraph?seconds=N       CPU flamegraph (&idle=true draws idle time too)
 /debug/pprof/last?format=pprof|folded|svg   the last CPU profile again
 /debug/await?seconds=N                  what requests wait for, folded stacks (&format=svg|pprof|json)
 /debug/await/last?format=folded|svg|pprof|json   the last await profile again
 /debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
-/debug/placement                        which copy of the data is read from where
+/debug/heartbeat?seconds=N              how late the runtime's ticks are, JSON
+/debug/metrics                          counters, Prometheus text
 ";
 
-/// The running admin listener.
-#[derive(Debug)]
-pub(crate) struct Admin {
-    address: SocketAddr,
+/// The service's own counters, as text for Prometheus.
+pub(crate) type OwnMetrics = Arc<dyn Fn() -> Result<String, fmt::Error> + Send + Sync>;
+
+/// What the endpoints know of the service.
+pub(crate) struct Shared {
+    pub(crate) cpu: CpuProfiler,
+    pub(crate) waits: Waits,
+    pub(crate) runtime: Option<Handle>,
+    pub(crate) metrics: Option<OwnMetrics>,
+    /// Lines of the index for what the service adds.
+    pub(crate) index: String,
 }
 
-#[derive(Debug)]
-struct Shared {
-    metrics: Metrics,
-    cpu: CpuProfiler,
-    waits: Waits,
-}
-
-impl Admin {
-    /// Serves `listener` from a new thread, so that a stalled reactor still answers here.
-    pub(crate) fn start(
-        listener: TcpListener,
-        metrics: Metrics,
-        waits: Waits,
-    ) -> std::io::Result<Self> {
-        let address = listener.local_addr()?;
-        let listener = listener.into_std()?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let shared = Arc::new(Shared {
-            metrics,
-            cpu: CpuProfiler::ready(),
-            waits,
-        });
-        std::thread::Builder::new()
-            .name("admin".to_owned())
-            .spawn(move || runtime.block_on(serve(listener, routes(shared))))?;
-        Ok(Self { address })
-    }
-
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-}
-
-/// In HTTP/1 alone: `axum::serve` speaks HTTP/2 as well, which is a quarter of all that would be
-/// compiled of the lab.
-async fn serve(listener: std::net::TcpListener, routes: Router) -> std::io::Result<Infallible> {
-    let listener = TcpListener::from_std(listener)?;
-    loop {
-        let stream = TokioIo::new(accept(&listener).await);
-        let routes = TowerToHyperService::new(routes.clone());
-        tokio::spawn(http1::Builder::new().serve_connection(stream, routes));
-    }
-}
-
-fn routes(shared: Arc<Shared>) -> Router {
+/// All that is under `/debug`.
+pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
     Router::new()
-        .route("/", get(async || INDEX))
-        .route("/metrics", get(metrics))
+        .route("/debug", get(index))
+        .route("/debug/metrics", get(metrics_text))
+        .route("/debug/heartbeat", get(heartbeat))
         .route("/debug/pprof/profile", get(cpu_profile))
         .route("/debug/pprof/flamegraph", get(cpu_flamegraph))
         .route("/debug/pprof/last", get(last_cpu_profile))
         .route("/debug/await", get(await_profile))
         .route("/debug/await/last", get(last_await_profile))
         .route("/debug/heap", get(heap_profile))
-        .route(
-            "/debug/placement",
-            get(async || Json(locality::placement())),
-        )
         .with_state(shared)
+}
+
+/// What a listener that serves nothing else has beside that.
+pub(crate) fn at_the_top(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/", get(index))
+        .route("/metrics", get(metrics_text))
+        .with_state(shared)
+}
+
+async fn index(State(shared): State<Arc<Shared>>) -> String {
+    format!("{INDEX}{}", shared.index)
 }
 
 /// How a profile is to be taken and written.
@@ -145,29 +112,40 @@ fn default_frequency() -> u16 {
 }
 
 /// A profile's duration, unless it makes no sense.
-fn sensible(seconds: f64) -> Result<Duration, AdminError> {
+fn sensible(seconds: f64) -> Result<Duration, EndpointError> {
     if seconds > 0.0 && seconds <= LONGEST_SECONDS {
         Ok(Duration::from_secs_f64(seconds))
     } else {
-        Err(AdminError::BadRequest(format!(
+        Err(EndpointError::BadRequest(format!(
             "seconds must be over 0 and at most {LONGEST_SECONDS}, not {seconds}"
         )))
     }
 }
 
-async fn metrics(State(shared): State<Arc<Shared>>) -> Result<impl IntoResponse, AdminError> {
-    let text = shared
-        .metrics
-        .text()
-        .map_err(|e| AdminError::Failed(e.to_string()))?;
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+async fn metrics_text(
+    State(shared): State<Arc<Shared>>,
+) -> Result<impl IntoResponse, EndpointError> {
+    let own = shared.metrics.as_ref().map(|own| own()).transpose();
+    let own = own.map_err(EndpointError::failed)?.unwrap_or_default();
+    let (kind, text) = metrics::text(&own, shared.runtime.as_ref());
     Ok(([(header::CONTENT_TYPE, kind)], text))
+}
+
+async fn heartbeat(
+    State(shared): State<Arc<Shared>>,
+    Query(request): Query<Request>,
+) -> Result<impl IntoResponse, EndpointError> {
+    let runtime = shared.runtime.clone().ok_or(EndpointError::Unsupported(
+        "there is no tokio runtime to watch: make the DebugEndpoints within the service's",
+    ))?;
+    let duration = sensible(request.seconds)?;
+    heartbeat::watch(runtime, duration).await.map(Json)
 }
 
 async fn cpu_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
-) -> Result<Response, AdminError> {
+) -> Result<Response, EndpointError> {
     let duration = sensible(request.seconds)?;
     let profile = shared.cpu.record(duration, request.frequency).await?;
     cpu_response(&profile, &request)
@@ -176,7 +154,7 @@ async fn cpu_profile(
 async fn cpu_flamegraph(
     state: State<Arc<Shared>>,
     Query(mut request): Query<Request>,
-) -> Result<Response, AdminError> {
+) -> Result<Response, EndpointError> {
     request.format = Some(Format::Svg);
     cpu_profile(state, Query(request)).await
 }
@@ -184,12 +162,12 @@ async fn cpu_flamegraph(
 async fn last_cpu_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
-) -> Result<Response, AdminError> {
-    let profile = shared.cpu.last().ok_or(AdminError::NothingYet)?;
+) -> Result<Response, EndpointError> {
+    let profile = shared.cpu.last().ok_or(EndpointError::NothingYet)?;
     cpu_response(&profile, &request)
 }
 
-fn cpu_response(profile: &CpuProfile, request: &Request) -> Result<Response, AdminError> {
+fn cpu_response(profile: &CpuProfile, request: &Request) -> Result<Response, EndpointError> {
     let samples = [("x-samples", profile.samples().to_string())];
     Ok(match request.format.unwrap_or(Format::Pprof) {
         Format::Pprof => (samples, attachment("profile.pb.gz"), profile.pprof()).into_response(),
@@ -197,7 +175,7 @@ fn cpu_response(profile: &CpuProfile, request: &Request) -> Result<Response, Adm
         Format::Svg => (samples, svg(profile.flamegraph(request.idle)?)).into_response(),
         Format::Json => {
             let reason = "a CPU profile has the formats pprof, folded and svg";
-            return Err(AdminError::BadRequest(reason.to_owned()));
+            return Err(EndpointError::BadRequest(reason.to_owned()));
         }
     })
 }
@@ -205,7 +183,7 @@ fn cpu_response(profile: &CpuProfile, request: &Request) -> Result<Response, Adm
 async fn await_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
-) -> Result<Response, AdminError> {
+) -> Result<Response, EndpointError> {
     let duration = sensible(request.seconds)?;
     let profile = shared.waits.record(duration, request.captures).await?;
     waits_response(&profile, &request)
@@ -214,12 +192,12 @@ async fn await_profile(
 async fn last_await_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
-) -> Result<Response, AdminError> {
-    let profile = shared.waits.last().ok_or(AdminError::NothingYet)?;
+) -> Result<Response, EndpointError> {
+    let profile = shared.waits.last().ok_or(EndpointError::NothingYet)?;
     waits_response(&profile, &request)
 }
 
-fn waits_response(profile: &Profile, request: &Request) -> Result<Response, AdminError> {
+fn waits_response(profile: &Profile, request: &Request) -> Result<Response, EndpointError> {
     let frames = if request.all {
         Frames::All
     } else {
@@ -232,8 +210,8 @@ fn waits_response(profile: &Profile, request: &Request) -> Result<Response, Admi
         Format::Svg => {
             let options = FlamegraphOptions::default().frames(frames);
             let drawn = profile.flamegraph(&options).map_err(|error| match error {
-                FlamegraphError::Empty => AdminError::NoRequests,
-                other => AdminError::Failed(other.to_string()),
+                FlamegraphError::Empty => EndpointError::NoRequests,
+                other => EndpointError::failed(other),
             })?;
             svg(drawn).into_response()
         }
@@ -244,7 +222,7 @@ fn svg(drawn: String) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "image/svg+xml")], drawn)
 }
 
-async fn heap_profile(Query(request): Query<Request>) -> Result<Response, AdminError> {
+async fn heap_profile(Query(request): Query<Request>) -> Result<Response, EndpointError> {
     let json = heap_profile::record(sensible(request.seconds)?).await?;
     Ok((attachment("dhat-heap.json"), json).into_response())
 }

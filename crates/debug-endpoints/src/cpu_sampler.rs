@@ -19,8 +19,9 @@ use cpu_time::{ProcessTime, ThreadTime};
 use pprof::protos::Message;
 use pprof::{Frames, ProfilerGuardBuilder, Report, Symbol, UnresolvedReport};
 
-use crate::admin_error::AdminError;
 use crate::cpu_profile::CpuProfile;
+use crate::error::EndpointError;
+use crate::permit::Permit;
 
 /// CPU time within which the kernel ticks at least once, even at 100 ticks a second.
 const A_FEW_TICKS: Duration = Duration::from_millis(40);
@@ -49,21 +50,33 @@ pub(crate) fn prime() {
     drop(guard);
 }
 
-pub(crate) async fn record(duration: Duration, frequency: u16) -> Result<CpuProfile, AdminError> {
+/// Samples for `duration`; `permit` is kept until the last symbol is looked up, also where nobody
+/// waits for it any more.
+pub(crate) async fn record(
+    duration: Duration,
+    frequency: u16,
+    permit: Permit,
+) -> Result<CpuProfile, EndpointError> {
     let guard = ProfilerGuardBuilder::default()
         .frequency(i32::from(frequency))
         .blocklist(&["libgcc"])
         .build()
-        .map_err(failed)?;
+        .map_err(EndpointError::failed)?;
     let before = ProcessTime::now();
     tokio::time::sleep(duration).await;
     let cpu_time = before.elapsed();
-    let addresses = guard.report().build_unresolved().map_err(failed)?;
+    let addresses = guard
+        .report()
+        .build_unresolved()
+        .map_err(EndpointError::failed)?;
     drop(guard);
     // Symbols take CPU time: on another thread, so that the counters stay in reach.
-    tokio::task::spawn_blocking(move || finish(addresses, duration, frequency, cpu_time))
-        .await
-        .map_err(failed)?
+    let finished = tokio::task::spawn_blocking(move || {
+        let profile = finish(addresses, duration, frequency, cpu_time);
+        drop(permit);
+        profile
+    });
+    finished.await.map_err(EndpointError::failed)?
 }
 
 fn finish(
@@ -71,7 +84,7 @@ fn finish(
     duration: Duration,
     frequency: u16,
     cpu_time: Duration,
-) -> Result<CpuProfile, AdminError> {
+) -> Result<CpuProfile, EndpointError> {
     let report = resolved(addresses);
     let stacks = folded(&report);
     let busy: u64 = stacks.iter().map(|(_, samples)| samples).sum();
@@ -86,7 +99,13 @@ fn finish(
         busy as f64 * (possible / used.max(1e-6) - 1.0)
     };
     Ok(CpuProfile {
-        pprof: gzipped(&report.pprof().map_err(failed)?.encode_to_vec()).map_err(failed)?,
+        pprof: gzipped(
+            &report
+                .pprof()
+                .map_err(EndpointError::failed)?
+                .encode_to_vec(),
+        )
+        .map_err(EndpointError::failed)?,
         // Never negative; less than a whole sample is none.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         idle: idle as u64,
@@ -163,36 +182,36 @@ fn folded(report: &Report) -> Vec<(String, u64)> {
     stacks.into_iter().collect()
 }
 
-/// A source file as a reader on another machine can find it: relative to the workspace, or to
-/// the registry or toolchain that it comes from.
+/// A source file as a reader on another machine can find it: relative to the registry or toolchain
+/// that it comes from, to the workspace of this crate, or to the folder that its own crate is in.
 fn portable(file: &Path) -> PathBuf {
-    let lab = Path::new(env!("CARGO_MANIFEST_DIR"));
-    if let Some(inside) = lab
-        .ancestors()
-        .nth(2)
-        .and_then(|root| file.strip_prefix(root).ok())
-    {
-        return inside.to_owned();
-    }
+    let this_crate = Path::new(env!("CARGO_MANIFEST_DIR"));
     let parts: Vec<_> = file.components().collect();
     let after = |marker: &str, skip: usize| {
         let at = parts.iter().position(|part| part.as_os_str() == marker)?;
         parts.get(at + 1 + skip..).map(|rest| rest.iter().collect())
     };
     // …/registry/src/<index>/<crate>/… and /rustc/<commit>/library/…
-    after("registry", 2)
-        .or_else(|| after("rustc", 1))
-        .unwrap_or_else(|| file.file_name().map(PathBuf::from).unwrap_or_default())
+    if let Some(known) = after("registry", 2).or_else(|| after("rustc", 1)) {
+        return known;
+    }
+    let workspace = this_crate.ancestors().nth(2);
+    if let Some(Ok(inside)) = workspace.map(|root| file.strip_prefix(root)) {
+        return inside.to_owned();
+    }
+    // …/<crate>/src/…
+    let source = parts.iter().rposition(|part| part.as_os_str() == "src");
+    let within = source.and_then(|at| parts.get(at.checked_sub(1)?..));
+    match within {
+        Some(within) => within.iter().collect(),
+        None => file.file_name().map(PathBuf::from).unwrap_or_default(),
+    }
 }
 
 fn gzipped(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     writer.write_all(bytes)?;
     writer.finish()
-}
-
-fn failed(error: impl std::fmt::Display) -> AdminError {
-    AdminError::Failed(error.to_string())
 }
 
 #[cfg(test)]
@@ -204,7 +223,7 @@ mod tests {
         let cases = [
             (
                 concat!(env!("CARGO_MANIFEST_DIR"), "/src/lib.rs"),
-                "crates/lab/src/lib.rs",
+                "crates/debug-endpoints/src/lib.rs",
             ),
             (
                 "/home/me/.cargo/registry/src/index-1/tokio-1.0.0/src/lib.rs",
@@ -214,6 +233,7 @@ mod tests {
                 "/rustc/0123abc/library/core/src/ptr.rs",
                 "library/core/src/ptr.rs",
             ),
+            ("/home/me/shop/src/pay/card.rs", "shop/src/pay/card.rs"),
             ("/somewhere/else/x.c", "x.c"),
         ];
         for (file, expected) in cases {

@@ -2,7 +2,7 @@
 
 use inferno::flamegraph::{Options, from_lines};
 
-use crate::admin_error::AdminError;
+use crate::error::EndpointError;
 
 /// One finished CPU profile, symbols resolved.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +41,7 @@ impl CpuProfile {
     }
 
     /// An SVG that zooms and searches; an empty profile gives a picture that says so.
-    pub(crate) fn flamegraph(&self, idle: bool) -> Result<String, AdminError> {
+    pub(crate) fn flamegraph(&self, idle: bool) -> Result<String, EndpointError> {
         let mut options = Options::default();
         "CPU: where CPU time was spent".clone_into(&mut options.title);
         "samples".clone_into(&mut options.count_name);
@@ -51,8 +51,7 @@ impl CpuProfile {
             "[no samples: nothing ran] 1".clone_into(&mut folded);
         }
         let mut svg = Vec::new();
-        from_lines(&mut options, folded.lines(), &mut svg)
-            .map_err(|error| AdminError::Failed(error.to_string()))?;
+        from_lines(&mut options, folded.lines(), &mut svg).map_err(EndpointError::failed)?;
         Ok(String::from_utf8_lossy(&svg).into_owned())
     }
 }

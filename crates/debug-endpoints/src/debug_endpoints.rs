@@ -1,0 +1,176 @@
+//! The handle that a service keeps.
+
+use std::fmt;
+use std::net::{self, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+use await_profile::{AwaitLayer, AwaitProfiler, Label, RouteName};
+use axum::Router;
+use axum::extract::MatchedPath;
+use axum::http::Request;
+use axum::middleware::from_fn;
+use tokio::runtime::Handle;
+
+use crate::cpu_profiler::CpuProfiler;
+use crate::endpoints::{OwnMetrics, Shared, at_the_top, under_debug};
+use crate::error::ListenError;
+use crate::guard::Guard;
+use crate::listener;
+use crate::waits::Waits;
+
+/// Profiles and metrics of this process, over HTTP. The [crate's page](crate) has a service with them.
+///
+/// Make one, within the service's runtime and before it serves: the first sample of a CPU profiler is
+/// taken then, and the heartbeat watches that runtime.
+#[derive(Clone)]
+#[must_use]
+pub struct DebugEndpoints {
+    waits: Waits,
+    runtime: Option<Handle>,
+    token: Option<String>,
+    metrics: Option<OwnMetrics>,
+    further: Router,
+    index: String,
+}
+
+impl DebugEndpoints {
+    /// Endpoints for this machine alone. Takes 40 ms of CPU time and, with the feature `cpu`, about
+    /// 100 MB of memory for good.
+    pub fn new() -> Self {
+        CpuProfiler::prime();
+        Self {
+            waits: Waits::default(),
+            runtime: Handle::try_current().ok(),
+            token: None,
+            metrics: None,
+            further: Router::new(),
+            index: String::new(),
+        }
+    }
+
+    /// Asks for this token, and answers to whoever has it, from wherever: as `Authorization: Bearer
+    /// TOKEN`, or as the password of any user, which `http://any:TOKEN@host/debug/…` sends. An empty
+    /// token is none.
+    ///
+    /// It is sent as it is. Over a network that you do not trust, put TLS in front.
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into()).filter(|token| !token.is_empty());
+        self
+    }
+
+    /// Puts the service's own counters before those of runtime and process: text for Prometheus or, if
+    /// it ends with `# EOF`, for `OpenMetrics`.
+    pub fn metrics(
+        mut self,
+        text: impl Fn() -> Result<String, fmt::Error> + Send + Sync + 'static,
+    ) -> Self {
+        self.metrics = Some(Arc::new(text));
+        self
+    }
+
+    /// Adds endpoints of the service's own for whoever may ask for these. `index` has a line for each,
+    /// shown at `/debug`.
+    pub fn routes(mut self, index: &str, routes: Router) -> Self {
+        self.further = self.further.merge(routes);
+        self.index.push_str(index);
+        self
+    }
+
+    /// The profiler of what requests wait for, to wrap other futures by. It is armed.
+    pub fn profiler(&self) -> AwaitProfiler {
+        self.waits.profiler()
+    }
+
+    /// The layer that requests have to go through to be in await profiles. Put it on the router after
+    /// the routes that it is for, so that requests are told apart by route.
+    pub fn layer(&self) -> AwaitLayer<MatchedRoute> {
+        self.profiler().layer_named(MatchedRoute)
+    }
+
+    /// Everything under `/debug`, to be merged into an axum service. Without a
+    /// [token](Self::token) it answers to this machine alone, and serving the app with
+    /// `into_make_service_with_connect_info::<SocketAddr>()` tells it who asks.
+    pub fn router(&self) -> Router {
+        let routes = under_debug(self.shared()).merge(self.further.clone());
+        let guard = self.guard(Guard::Peer);
+        // Not the fallback: what there is no route for is the service's to answer.
+        routes.route_layer(from_fn(move |request, next| {
+            guard.clone().check(request, next)
+        }))
+    }
+
+    /// Serves `/`, `/metrics` and everything under `/debug` until the process ends, from a thread of
+    /// its own, which answers while the service cannot. Yields its address; port 0 picks a free one.
+    ///
+    /// # Errors
+    ///
+    /// When the address is not one of this machine's own alone and there is no
+    /// [token](Self::token), or when it cannot be bound.
+    pub fn listen(&self, address: impl ToSocketAddrs) -> Result<SocketAddr, ListenError> {
+        self.serve(net::TcpListener::bind(address)?)
+    }
+
+    /// As [`listen`](Self::listen), with a listener that was bound before.
+    ///
+    /// # Errors
+    ///
+    /// When it is not on loopback and there is no [token](Self::token), or when its thread cannot be
+    /// started.
+    pub fn serve(&self, listener: net::TcpListener) -> Result<SocketAddr, ListenError> {
+        let address = listener.local_addr()?;
+        if self.token.is_none() && !address.ip().to_canonical().is_loopback() {
+            return Err(ListenError::Exposed(address));
+        }
+        let shared = self.shared();
+        let routes = under_debug(Arc::clone(&shared))
+            .merge(at_the_top(shared))
+            .merge(self.further.clone());
+        let guard = self.guard(Guard::OwnListener);
+        let routes = routes.layer(from_fn(move |request, next| {
+            guard.clone().check(request, next)
+        }));
+        Ok(listener::serve(listener, routes)?)
+    }
+
+    fn shared(&self) -> Arc<Shared> {
+        Arc::new(Shared {
+            cpu: CpuProfiler::default(),
+            waits: self.waits.clone(),
+            runtime: self.runtime.clone(),
+            metrics: self.metrics.clone(),
+            index: self.index.clone(),
+        })
+    }
+
+    fn guard(&self, without_a_token: Guard) -> Guard {
+        let token = self.token.clone();
+        token.map_or(without_a_token, Guard::Token)
+    }
+}
+
+impl Default for DebugEndpoints {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for DebugEndpoints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DebugEndpoints")
+            .field("profiler", &self.profiler())
+            .field("has_token", &self.token.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Names a request's route as axum matched it: `GET /orders/{id}`, or `GET (no route)`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MatchedRoute;
+
+impl<B> RouteName<B> for MatchedRoute {
+    fn route_name(&self, request: &Request<B>) -> Label {
+        let route = request.extensions().get::<MatchedPath>();
+        let route = route.map_or("(no route)", MatchedPath::as_str);
+        Label::new(&format!("{} {route}", request.method()))
+    }
+}

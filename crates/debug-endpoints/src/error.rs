@@ -1,0 +1,70 @@
+//! What the endpoints answer with when there is nothing to show, and why there is no listener.
+
+use std::net::SocketAddr;
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+/// An answer that is no profile, as one sentence.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EndpointError {
+    #[error("{0}")]
+    BadRequest(String),
+    #[error("another profile is being taken; wait until it ends")]
+    Busy,
+    #[error("no such profile was taken yet; ask for one with ?seconds=10 first")]
+    NothingYet,
+    #[error("no request was in flight meanwhile; put load on the server and ask again")]
+    NoRequests,
+    #[error("{0}")]
+    Unsupported(&'static str),
+    #[error("the profiler failed: {0}")]
+    Failed(String),
+    #[error("this needs the token: send `Authorization: Bearer TOKEN`, or it as the password")]
+    NoToken,
+    #[error("{0}")]
+    Forbidden(&'static str),
+}
+
+impl EndpointError {
+    pub(crate) fn failed(error: impl std::fmt::Display) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl IntoResponse for EndpointError {
+    fn into_response(self) -> Response {
+        let status = match self {
+            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::Busy => StatusCode::CONFLICT,
+            Self::NothingYet | Self::NoRequests => StatusCode::NOT_FOUND,
+            Self::Unsupported(_) => StatusCode::NOT_IMPLEMENTED,
+            Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::NoToken => StatusCode::UNAUTHORIZED,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
+        };
+        let mut response = (status, format!("{self}\n")).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            // So that a browser asks for it.
+            let asks = axum::http::HeaderValue::from_static("Basic realm=\"debug\"");
+            let headers = response.headers_mut();
+            headers.insert(axum::http::header::WWW_AUTHENTICATE, asks);
+        }
+        response
+    }
+}
+
+/// Why there is no listener, as one sentence with what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// Others than this machine's own users could ask, and need nothing for it.
+    #[error(
+        "{0} can be reached from other machines, and there is no token: listen on 127.0.0.1, or set \
+         one with DebugEndpoints::token"
+    )]
+    Exposed(SocketAddr),
+    /// The address cannot be used, or the listener's thread could not be started.
+    #[error("the debug listener cannot be started: {0}")]
+    Io(#[from] std::io::Error),
+}

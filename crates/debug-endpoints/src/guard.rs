@@ -1,0 +1,134 @@
+//! Who may ask: whoever has the token or, where there is none, programs and pages of this machine.
+
+use std::net::SocketAddr;
+
+use axum::extract::{ConnectInfo, Request};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::error::EndpointError;
+
+/// What a request must show.
+#[derive(Debug, Clone)]
+pub(crate) enum Guard {
+    /// The token. It is enough, wherever the request comes from.
+    Token(String),
+    /// The listener is on loopback already: only a browser could be led to it by somebody else.
+    OwnListener,
+    /// As that, and the address of the peer must be known and be of this machine.
+    Peer,
+}
+
+impl Guard {
+    pub(crate) async fn check(self, request: Request, next: Next) -> Response {
+        match self.is_let_in(&request) {
+            Ok(()) => next.run(request).await,
+            Err(error) => error.into_response(),
+        }
+    }
+
+    fn is_let_in(&self, request: &Request) -> Result<(), EndpointError> {
+        match self {
+            Self::Token(token) => return with_token(request.headers(), token),
+            Self::OwnListener => {}
+            Self::Peer => from_this_machine(request)?,
+        }
+        not_led_here(request)
+    }
+}
+
+fn with_token(headers: &HeaderMap, token: &str) -> Result<(), EndpointError> {
+    let given = headers.get(header::AUTHORIZATION);
+    let given = given.and_then(|value| value.to_str().ok());
+    let is_right = given.is_some_and(|given| match given.split_once(' ') {
+        Some((kind, rest)) if kind.eq_ignore_ascii_case("bearer") => same(rest.trim(), token),
+        // `http://any:TOKEN@host/`, which is what `go tool pprof` and browsers can say.
+        Some((kind, rest)) if kind.eq_ignore_ascii_case("basic") => {
+            let decoded = STANDARD.decode(rest.trim()).unwrap_or_default();
+            let decoded = String::from_utf8(decoded).unwrap_or_default();
+            let password = decoded.split_once(':').map(|(_, password)| password);
+            password.is_some_and(|password| same(password, token))
+        }
+        _ => false,
+    });
+    is_right.then_some(()).ok_or(EndpointError::NoToken)
+}
+
+/// Takes as long wherever they differ, so that the time does not tell how much was right.
+fn same(one: &str, other: &str) -> bool {
+    let differences = one.bytes().zip(other.bytes());
+    let differences = differences.fold(0, |all, (one, other)| all | (one ^ other));
+    one.len() == other.len() && std::hint::black_box(differences) == 0
+}
+
+fn from_this_machine(request: &Request) -> Result<(), EndpointError> {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let peer = peer.ok_or(EndpointError::Forbidden(
+        "it is not known who asks: serve the app with \
+         into_make_service_with_connect_info::<SocketAddr>(), or set a token",
+    ))?;
+    if peer.0.ip().to_canonical().is_loopback() {
+        return Ok(());
+    }
+    Err(EndpointError::Forbidden(
+        "these endpoints answer to this machine alone: ask from there, or set a token",
+    ))
+}
+
+/// A page from elsewhere can make a browser of this machine ask. It may do so under a name of its own
+/// that leads here (DNS rebinding), and could then read the answer.
+fn not_led_here(request: &Request) -> Result<(), EndpointError> {
+    let headers = request.headers();
+    let host = headers.get(header::HOST).map(|host| host.to_str());
+    // HTTP/2 has the name in the address instead.
+    let authority = request.uri().authority().map(Authority::as_str);
+    let host = host.map_or(authority, Result::ok).unwrap_or_default();
+    let is_port = |rest: &str| {
+        let digits = rest.strip_prefix(':');
+        rest.is_empty() || digits.is_some_and(|port| port.parse::<u16>().is_ok())
+    };
+    let names = ["localhost", "127.0.0.1", "[::1]"];
+    if !names
+        .iter()
+        .any(|name| host.strip_prefix(name).is_some_and(is_port))
+    {
+        return Err(EndpointError::Forbidden(
+            "ask for it as localhost, 127.0.0.1 or [::1], or set a token",
+        ));
+    }
+    let says = |name: &str, what: &str| headers.get(name).is_some_and(|value| value == what);
+    // A link that somebody follows is fine: the page that it is on cannot read the answer.
+    if says("sec-fetch-site", "cross-site") && !says("sec-fetch-dest", "document") {
+        return Err(EndpointError::Forbidden(
+            "a page of another site asks for it: open it in a tab of its own",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    #[test]
+    fn a_host_that_is_in_the_address_alone_counts_and_the_header_counts_more() {
+        let ask = |uri: &str, host: Option<&str>| {
+            let mut request = Request::builder().uri(uri);
+            if let Some(host) = host {
+                request = request.header(header::HOST, host);
+            }
+            let request = request.body(Body::empty()).expect("a request");
+            Guard::OwnListener.is_let_in(&request).is_ok()
+        };
+        assert!(ask("http://localhost:8080/debug", None));
+        assert!(!ask("http://rebound.example/debug", None));
+        assert!(!ask("http://localhost/debug", Some("rebound.example")));
+        assert!(!ask("/debug", None));
+    }
+}

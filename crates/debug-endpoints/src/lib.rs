@@ -1,0 +1,97 @@
+//! Profiles of a running service, over HTTP: CPU, heap and what its requests wait for, a heartbeat of
+//! its runtime, and metrics. What Go's `net/http/pprof` is there, for async Rust.
+//!
+//! # An axum service
+//!
+//! Four lines, marked here, and `debug = "limited"` in the Cargo profile, so that frames have names:
+//!
+//! ```no_run
+//! use std::net::SocketAddr;
+//! # use axum::{Router, routing::get};
+//! # #[tokio::main]
+//! # async fn main() -> std::io::Result<()> {
+//!
+//! let debug = debug_endpoints::DebugEndpoints::new(); // 1
+//! let app = Router::new()
+//!     .route("/", get(async || "hello"))
+//!     .layer(debug.layer()) // 2: these requests are in the await profile
+//!     .merge(debug.router()); // 3: /debug/…
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+//! // 4: who asks has to be known, because only this machine may.
+//! let app = app.into_make_service_with_connect_info::<SocketAddr>();
+//! axum::serve(listener, app).await
+//! # }
+//! ```
+//!
+//! # Any other service
+//!
+//! A listener of its own, on a thread of its own: it answers also while the service's runtime is
+//! stalled, which is when one wants to ask. The layer fits every tower service of HTTP requests.
+//!
+//! ```
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), debug_endpoints::ListenError> {
+//! let debug = debug_endpoints::DebugEndpoints::new();
+//! let address = debug.listen("127.0.0.1:0")?; // 6060 is what people try first.
+//! println!("profiles are at http://{address}/debug");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What there is
+//!
+//! | path | answer |
+//! | --- | --- |
+//! | `/debug/pprof/profile?seconds=N` | CPU profile, gzipped pprof protobuf (`&format=folded`, `svg`) |
+//! | `/debug/pprof/flamegraph?seconds=N` | the same as a flamegraph (`&idle=true` draws idle time too) |
+//! | `/debug/pprof/last?format=…` | the last CPU profile again, in another format |
+//! | `/debug/await?seconds=N` | what requests wait for, folded stacks (`&format=svg`, `pprof`, `json`) |
+//! | `/debug/await/last?format=…` | the last await profile again, in another format |
+//! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with the feature `heap`) |
+//! | `/debug/heartbeat?seconds=N` | how late the runtime's ticks are, JSON |
+//! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |
+//!
+//! A listener has them all, a list of them at `/`, and `/metrics` too. `N` is at most 600, and 10
+//! where it is left out.
+//!
+//! # Who may ask
+//!
+//! This machine, by the names `localhost`, `127.0.0.1` and `[::1]`: a name that leads here by accident or
+//! by DNS rebinding is refused, and so is what a page of another site embeds. Others need a
+//! [token](DebugEndpoints::token). Behind a proxy on the same machine every request comes from this
+//! machine: set a token, or let the proxy keep `/debug` to itself.
+//!
+//! # What it costs
+//!
+//! Nothing runs while nobody asks: no thread samples, no timer ticks. The layer costs each request what
+//! an armed [`AwaitProfiler`] does, some tenths of a microsecond. There is one profile at a time in the
+//! process, of whatever kind; whoever asks for a second is answered 409. The last CPU profile and the
+//! last await profile stay in memory.
+//!
+//! [`DebugEndpoints::new`] has the CPU profiler take its first sample, which must not happen under load:
+//! 40 ms of CPU time, once. From then on that profiler keeps its tables, **about 100 MB of resident
+//! memory**. Where that is too much, leave out the default feature `cpu`, and take CPU profiles with perf.
+//!
+//! # Elsewhere than on Linux
+//!
+//! CPU profiles need a Unix system. On Windows their endpoints answer 501 with a sentence, and all
+//! others work. Memory and the number of threads are told on Linux only.
+
+mod cpu_profile;
+mod cpu_profiler;
+#[cfg(all(unix, feature = "cpu"))]
+mod cpu_sampler;
+mod debug_endpoints;
+mod endpoints;
+mod error;
+mod guard;
+mod heap_profile;
+mod heartbeat;
+mod listener;
+mod metrics;
+mod permit;
+mod waits;
+
+pub use await_profile::AwaitProfiler;
+pub use debug_endpoints::{DebugEndpoints, MatchedRoute};
+pub use error::ListenError;

@@ -1,0 +1,161 @@
+//! What the runtime and the system keep, as text for Prometheus.
+
+use std::fmt::Write;
+
+use tokio::runtime::Handle;
+
+/// Ends a text in the format of `OpenMetrics`.
+const END: &str = "# EOF\n";
+
+/// A gauge that is read when it is asked for.
+struct Gauge {
+    /// With its unit at the end.
+    name: &'static str,
+    help: &'static str,
+    value: f64,
+}
+
+/// The service's own text, and ours after it; and the media type of both.
+pub(crate) fn text(own: &str, runtime: Option<&Handle>) -> (&'static str, String) {
+    let (own, is_open_metrics) = match own.strip_suffix(END) {
+        Some(own) => (own, true),
+        None => (own, false),
+    };
+    let mut text = own.to_owned();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let mut ours = runtime.map(of_runtime).unwrap_or_default();
+    ours.extend(of_process());
+    for Gauge { name, help, value } in ours {
+        // The service may count the same by the same name, and nothing may be there twice.
+        if !own.contains(&format!("# TYPE {name} ")) {
+            // Into a string, which cannot fail.
+            let _ = writeln!(
+                text,
+                "# HELP {name} {help}.\n# TYPE {name} gauge\n{name} {value}"
+            );
+        }
+    }
+    if is_open_metrics {
+        text.push_str(END);
+        let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+        return (kind, text);
+    }
+    ("text/plain; version=0.0.4; charset=utf-8", text)
+}
+
+#[allow(clippy::cast_precision_loss)] // Counts far below 2^53.
+fn of_runtime(runtime: &Handle) -> Vec<Gauge> {
+    let runtime = runtime.metrics();
+    let workers = runtime.num_workers();
+    let parks: u64 = (0..workers).map(|w| runtime.worker_park_count(w)).sum();
+    let gauge = |name, help, value| Gauge { name, help, value };
+    vec![
+        gauge("tokio_workers", "Worker threads", workers as f64),
+        gauge(
+            "tokio_alive_tasks",
+            "Tasks spawned and not ended",
+            runtime.num_alive_tasks() as f64,
+        ),
+        gauge(
+            "tokio_global_queue_depth",
+            "Tasks waiting in the injection queue",
+            runtime.global_queue_depth() as f64,
+        ),
+        gauge(
+            "tokio_worker_parks",
+            "Times that workers went to sleep for want of work, all workers",
+            parks as f64,
+        ),
+        gauge(
+            "tokio_worker_busy_seconds",
+            "Time that workers were not parked, all workers",
+            (0..workers)
+                .map(|w| runtime.worker_total_busy_duration(w).as_secs_f64())
+                .sum(),
+        ),
+    ]
+}
+
+fn of_process() -> Vec<Gauge> {
+    #[allow(unused_mut)] // Elsewhere than on Linux.
+    let mut gauges = vec![Gauge {
+        name: "process_cpu_seconds",
+        help: "CPU time of the whole process",
+        value: cpu_time::ProcessTime::now().as_duration().as_secs_f64(),
+    }];
+    #[cfg(target_os = "linux")]
+    {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        for (field, name, help, factor) in [
+            (
+                "Threads:",
+                "process_threads",
+                "Threads of the whole process",
+                1.0,
+            ),
+            (
+                "VmRSS:",
+                "process_resident_memory_bytes",
+                "Memory that the process has resident",
+                1024.0,
+            ),
+            (
+                "VmHWM:",
+                "process_memory_peak_bytes",
+                "Most memory that the process had resident",
+                1024.0,
+            ),
+        ] {
+            gauges.extend(status_field(&status, field).map(|number| Gauge {
+                name,
+                help,
+                value: number * factor,
+            }));
+        }
+    }
+    gauges
+}
+
+/// The number after `name` in the text of `/proc/self/status`.
+#[cfg(target_os = "linux")]
+fn status_field(status: &str, name: &str) -> Option<f64> {
+    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+    value.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_service_counts_itself_is_not_there_twice_and_the_end_stays_the_end() {
+        let own = "# TYPE process_cpu_seconds counter\nprocess_cpu_seconds_total 1\n# EOF\n";
+        let (kind, text) = text(own, None);
+        assert!(kind.starts_with("application/openmetrics-text"));
+        assert_eq!(text.matches("# TYPE process_cpu_seconds ").count(), 1);
+        assert_eq!(text.matches("# EOF").count(), 1);
+        assert!(text.ends_with("# EOF\n"), "{text}");
+    }
+
+    #[test]
+    fn plain_text_stays_plain_and_ours_begins_on_a_line_of_its_own() {
+        let (kind, text) = text("queries_total 3", None);
+        assert!(kind.starts_with("text/plain"));
+        assert!(
+            text.starts_with("queries_total 3\n# HELP process_cpu_seconds "),
+            "{text}"
+        );
+        assert!(!text.contains("# EOF"));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_system_tells_threads_and_memory() {
+        let status = std::fs::read_to_string("/proc/self/status").expect("this is Linux");
+        assert!(status_field(&status, "Threads:").is_some_and(|threads| threads >= 1.0));
+        assert!(status_field(&status, "VmHWM:").is_some_and(|kib| kib > 100.0));
+        assert_eq!(status_field(&status, "NoSuch:"), None);
+    }
+}

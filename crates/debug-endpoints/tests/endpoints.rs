@@ -1,0 +1,301 @@
+//! A service with the endpoints, asked over TCP as anybody could ask.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Path;
+use axum::routing::get;
+use debug_endpoints::{DebugEndpoints, ListenError};
+use tokio::runtime::Runtime;
+use tokio::sync::Mutex;
+
+/// There is one profile at a time in a process, and these tests share one.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+/// What is left of a service in which nobody gets past the handler `stuck_here`.
+static LOCK: Mutex<()> = Mutex::const_new(());
+
+async fn stuck_here(Path(_): Path<u32>) -> &'static str {
+    let _guard = LOCK.lock().await;
+    "never"
+}
+
+struct Answer {
+    status: u16,
+    head: String,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+fn ask(address: SocketAddr, path: &str) -> Answer {
+    ask_as(address, path, &[("Host", "127.0.0.1:6060")])
+}
+
+fn ask_as(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Answer {
+    let mut stream = TcpStream::connect(address).expect("somebody listens");
+    let time_out = Some(Duration::from_secs(120));
+    stream.set_read_timeout(time_out).expect("a time-out");
+    write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n").expect("sent");
+    for (name, value) in headers {
+        write!(stream, "{name}: {value}\r\n").expect("sent");
+    }
+    write!(stream, "\r\n").expect("sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("an answer");
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
+    let end = end.expect("a whole head");
+    let head = String::from_utf8_lossy(&answer[..end]).to_lowercase();
+    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
+    Answer {
+        status: status.expect("a status"),
+        body: answer.split_off(end + 4),
+        head,
+    }
+}
+
+/// A runtime of the service, its endpoints on a listener, and the service's own address.
+fn service(debug: impl FnOnce() -> DebugEndpoints) -> (Runtime, SocketAddr, SocketAddr) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let (own, admin) = runtime.block_on(async {
+        let debug = debug();
+        let app = Router::new()
+            .route("/orders/{id}", get(stuck_here))
+            .layer(debug.layer())
+            .merge(debug.router());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.expect("a free port");
+        let own = listener.local_addr().expect("bound");
+        let app = app.into_make_service_with_connect_info::<SocketAddr>();
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        (own, debug.listen("127.0.0.1:0").expect("a free port"))
+    });
+    (runtime, own, admin)
+}
+
+#[test]
+fn each_endpoint_answers_on_the_service_and_on_a_listener() {
+    let _alone = ALONE.lock();
+    let (_runtime, own, admin) =
+        service(|| DebugEndpoints::new().metrics(|| Ok("orders_total 3\n".into())));
+    let held = LOCK.blocking_lock();
+    let stuck: Vec<_> = (1..=3)
+        .map(|order| {
+            let mut stream = TcpStream::connect(own).expect("it listens");
+            let request = format!("GET /orders/{order} HTTP/1.1\r\nHost: shop\r\n\r\n");
+            stream.write_all(request.as_bytes()).expect("sent");
+            stream
+        })
+        .collect();
+    for address in [own, admin] {
+        let index = ask(address, "/debug");
+        assert_eq!(index.status, 200, "{}", index.text());
+        assert!(index.text().contains("/debug/heartbeat"));
+
+        let metrics = ask(address, "/debug/metrics").text();
+        for name in ["orders_total 3", "tokio_workers 2", "process_cpu_seconds "] {
+            assert!(metrics.contains(name), "{metrics}");
+        }
+
+        let waits = ask(address, "/debug/await?seconds=0.3").text();
+        assert!(waits.contains("GET /orders/{id};"), "{waits}");
+        assert!(waits.contains("stuck_here"), "{waits}");
+        let drawn = ask(address, "/debug/await/last?format=svg");
+        assert!(drawn.head.contains("image/svg+xml"), "{}", drawn.head);
+
+        let heartbeat = ask(address, "/debug/heartbeat?seconds=0.2").text();
+        for key in ["\"ticks\":", "\"late_p99\":", "\"unanswered\":"] {
+            assert!(heartbeat.contains(key), "{heartbeat}");
+        }
+
+        let nothing = ask(address, "/debug/pprof/profile?seconds=0");
+        assert_eq!(nothing.status, 400);
+        #[cfg(all(unix, feature = "cpu"))]
+        cpu_profiles(address);
+        #[cfg(not(all(unix, feature = "cpu")))]
+        assert_eq!(ask(address, "/debug/pprof/profile?seconds=1").status, 501);
+
+        let heap = ask(address, "/debug/heap?seconds=0.1");
+        if cfg!(feature = "heap") {
+            assert!(
+                heap.text().contains("\"dhatFileVersion\""),
+                "{}",
+                heap.text()
+            );
+        } else {
+            assert_eq!(heap.status, 501);
+            assert!(
+                heap.text().contains("the feature `heap`"),
+                "{}",
+                heap.text()
+            );
+        }
+    }
+    assert_eq!(ask(admin, "/").status, 200);
+    assert!(ask(admin, "/metrics").text().contains("orders_total 3"));
+    drop((stuck, held));
+}
+
+#[cfg(all(unix, feature = "cpu"))]
+fn cpu_profiles(address: SocketAddr) {
+    let profile = ask(address, "/debug/pprof/profile?seconds=0.2");
+    assert_eq!(profile.status, 200, "{}", profile.text());
+    let mut protobuf = Vec::new();
+    let mut unzip = flate2::read::GzDecoder::new(&*profile.body);
+    unzip.read_to_end(&mut protobuf).expect("it is gzipped");
+    assert!(!protobuf.is_empty());
+    let drawn = ask(address, "/debug/pprof/flamegraph?seconds=0.2&idle=true");
+    assert!(drawn.head.contains("image/svg+xml") && drawn.text().contains("<svg"));
+    let folded = ask(address, "/debug/pprof/last?format=folded&idle=true");
+    assert!(folded.text().contains("[idle] "), "{}", folded.text());
+}
+
+#[test]
+fn a_token_opens_and_nothing_else_does() {
+    let (_runtime, own, admin) = service(|| DebugEndpoints::new().token("open sesame"));
+    for address in [own, admin] {
+        // base64 of `me:open sesame`, of `open sesame:` and of `me:open`.
+        for (credentials, expected) in [
+            ("Bearer open sesame", 200),
+            ("Basic bWU6b3BlbiBzZXNhbWU=", 200),
+            ("Basic b3BlbiBzZXNhbWU6", 401),
+            ("Basic bWU6b3Blbg==", 401),
+            ("Bearer open", 401),
+            ("Bearer ", 401),
+            ("open sesame", 401),
+        ] {
+            let headers = [("Host", "shop.example"), ("Authorization", credentials)];
+            let answer = ask_as(address, "/debug", &headers);
+            assert_eq!(answer.status, expected, "{credentials}: {}", answer.text());
+        }
+        let none = ask(address, "/debug/metrics");
+        assert_eq!(none.status, 401);
+        assert!(
+            none.head.contains("www-authenticate: basic"),
+            "{}",
+            none.head
+        );
+    }
+}
+
+#[test]
+fn a_listener_that_others_can_reach_takes_a_token() {
+    let open = DebugEndpoints::new().token("").listen("0.0.0.0:0");
+    let error = open.expect_err("an empty token is none");
+    assert!(matches!(error, ListenError::Exposed(_)), "{error}");
+    assert!(error.to_string().contains("DebugEndpoints::token"));
+    let open = DebugEndpoints::new().token("t").listen("0.0.0.0:0");
+    open.expect("with a token it may");
+}
+
+#[test]
+fn a_name_that_leads_here_and_is_not_ours_is_refused() {
+    let (_runtime, own, admin) = service(DebugEndpoints::new);
+    for address in [own, admin] {
+        for (host, expected) in [
+            ("localhost", 200),
+            ("127.0.0.1:8080", 200),
+            ("[::1]:8080", 200),
+            ("rebound.example:8080", 403),
+            ("localhost.rebound.example", 403),
+            ("127.0.0.1.rebound.example", 403),
+            ("localhost:", 403),
+            ("", 403),
+        ] {
+            let answer = ask_as(address, "/debug", &[("Host", host)]);
+            assert_eq!(answer.status, expected, "{host}: {}", answer.text());
+        }
+        let embedded = [
+            ("Host", "localhost"),
+            ("Sec-Fetch-Site", "cross-site"),
+            ("Sec-Fetch-Dest", "image"),
+        ];
+        assert_eq!(ask_as(address, "/debug", &embedded).status, 403);
+        let followed = [embedded[0], embedded[1], ("Sec-Fetch-Dest", "document")];
+        assert_eq!(ask_as(address, "/debug", &followed).status, 200);
+    }
+    // The service itself answers by any name.
+    let own_route = ask_as(own, "/nothing", &[("Host", "shop.example")]);
+    assert_eq!(own_route.status, 404);
+}
+
+#[test]
+fn a_router_that_cannot_know_who_asks_says_what_to_do() {
+    let runtime = Runtime::new().expect("a runtime");
+    let address = runtime.block_on(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let app = DebugEndpoints::new().router();
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        address
+    });
+    let answer = ask(address, "/debug");
+    assert_eq!(answer.status, 403);
+    let way_out = "into_make_service_with_connect_info";
+    assert!(answer.text().contains(way_out), "{}", answer.text());
+}
+
+#[test]
+fn one_profile_at_a_time_of_whatever_kind_and_none_once_nobody_waits() {
+    let _alone = ALONE.lock();
+    let (_runtime, _, admin) = service(DebugEndpoints::new);
+    let mut first = TcpStream::connect(admin).expect("it listens");
+    first
+        .write_all(b"GET /debug/await?seconds=600 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .expect("sent");
+    let kinds = [
+        "/debug/await?seconds=0.1",
+        "/debug/pprof/profile?seconds=0.1",
+    ];
+    let kinds = &kinds[..if cfg!(all(unix, feature = "cpu")) {
+        2
+    } else {
+        1
+    }];
+    for path in kinds {
+        // Until the first one has begun.
+        while ask(admin, path).status != 409 {}
+        let answer = ask(admin, path);
+        assert_eq!(answer.status, 409);
+        assert!(
+            answer.text().contains("wait until it ends"),
+            "{}",
+            answer.text()
+        );
+    }
+    assert_eq!(ask(admin, "/debug/heartbeat?seconds=0.1").status, 200);
+    // Who asked hangs up: the next one need not wait for ten minutes.
+    drop(first);
+    while ask(admin, "/debug/await?seconds=0.1").status == 409 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_client_that_never_ends_its_headers_is_let_go() {
+    let (_runtime, _, admin) = service(DebugEndpoints::new);
+    let mut slow = TcpStream::connect(admin).expect("it listens");
+    slow.write_all(b"GET /debug HTTP/1.1\r\nHost: local")
+        .expect("sent");
+    slow.set_read_timeout(Some(Duration::from_secs(120)))
+        .expect("a time-out");
+    let mut rest = Vec::new();
+    // Ended or reset, and no answer in either case.
+    let _ = slow.read_to_end(&mut rest);
+    assert!(
+        !String::from_utf8_lossy(&rest).contains(" 200 "),
+        "answered"
+    );
+    assert_eq!(ask(admin, "/debug").status, 200);
+}
