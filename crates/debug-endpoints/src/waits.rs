@@ -46,8 +46,10 @@ impl Waits {
             }
             options = options.captures_per_second(captures);
         }
-        let _one_at_a_time = permit::acquire()?;
-        let profile = self.profiler.profile(options).await.map_err(|e| match e {
+        // Held until the names are looked up, also for a client that hangs up before.
+        let permit = permit::acquire()?;
+        let profile = self.profiler.profile_holding(options, permit).await;
+        let profile = profile.map_err(|e| match e {
             ProfileError::Busy => EndpointError::Busy,
             other => EndpointError::failed(other),
         })?;
