@@ -50,6 +50,7 @@ pub(crate) fn paired(
         let (_, change) = change.iter().find(|(other, _)| *other == kind)?;
         Some(SeenByBoth {
             kind,
+            seconds: SECONDS,
             base,
             change: change.clone(),
         })
@@ -68,6 +69,7 @@ mod tests {
         let both = paired(base, &[stacks(ProfileKind::Cpu, 3)]);
         let cpu = SeenByBoth {
             kind: ProfileKind::Cpu,
+            seconds: SECONDS,
             base: "main;work 2\n".to_owned(),
             change: "main;work 3\n".to_owned(),
         };

@@ -155,6 +155,8 @@ fn counter_label(counter: &str) -> String {
 pub struct SeenByBoth {
     /// The instrument.
     pub kind: ProfileKind,
+    /// How long it looked at each, in seconds.
+    pub seconds: u32,
     /// Folded stacks of the base.
     pub base: String,
     /// Folded stacks of the change.

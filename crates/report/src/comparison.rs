@@ -1,5 +1,6 @@
 //! A comparison of two builds for people and scripts: table, Markdown, JSON and one HTML file.
 
+use analysis::folded::IDLE;
 use std::fmt::Write as _;
 
 use analysis::comparison::{Estimate, Verdict, Word};
@@ -322,34 +323,51 @@ impl Comparison {
 /// Base, change and their difference by each instrument. What cannot be drawn is left out: the
 /// verdict does not hang on it, and stacks come from a service that anybody may have written.
 fn pictures(profiles: &[SeenByBoth]) -> Vec<(String, String)> {
-    let drawn = profiles
-        .iter()
-        .flat_map(|SeenByBoth { kind, base, change }| {
-            let picture = |which: &str| Picture {
-                kind: *kind,
-                title: format!("{which}: {}", Picture::what(*kind)),
-                subtitle: None,
-                unit: match kind {
-                    ProfileKind::Await => "µs of requests",
-                    _ => "samples",
-                }
-                .to_owned(),
-                idle: 0,
-            };
-            let difference = picture("Base to change");
-            let (base_of, change_of) = (picture("Base"), picture("Change"));
-            [
-                (draw(base, &base_of), base_of.title),
-                (draw(change, &change_of), change_of.title),
-                (
-                    draw_difference((base, 0), (change, 0), &difference),
-                    difference.title,
-                ),
-            ]
-        });
+    let drawn = profiles.iter().flat_map(|seen| {
+        let ((base, base_idle), (change, change_idle)) =
+            (without_idle(&seen.base), without_idle(&seen.change));
+        let picture = |which: &str, idle: u64| Picture {
+            kind: seen.kind,
+            title: format!("{which}: {}", Picture::what(seen.kind)),
+            subtitle: None,
+            unit: match seen.kind {
+                ProfileKind::Await => "µs of requests",
+                _ => "samples",
+            }
+            .to_owned(),
+            idle,
+            seconds: seen.seconds.into(),
+            // What the service's own crate is called is nowhere told.
+            own: String::new(),
+        };
+        let difference = picture("Base to change", 0);
+        let base_of = picture("Base", base_idle);
+        let change_of = picture("Change", change_idle);
+        [
+            (draw(&base, &base_of), base_of.title),
+            (draw(&change, &change_of), change_of.title),
+            (
+                draw_difference((&base, base_idle), (&change, change_idle), &difference),
+                difference.title,
+            ),
+        ]
+    });
     drawn
         .filter_map(|(svg, title)| Some((title, svg.ok()?)))
         .collect()
+}
+
+/// The stacks of busy CPUs, and how many samples of idle ones were beside them.
+fn without_idle(folded: &str) -> (String, u64) {
+    let (idle, busy): (Vec<&str>, Vec<&str>) = folded.lines().partition(|line| {
+        line.strip_prefix(IDLE)
+            .is_some_and(|rest| rest.starts_with(' '))
+    });
+    let counts = idle
+        .iter()
+        .filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
+    let lines: String = busy.into_iter().flat_map(|line| [line, "\n"]).collect();
+    (lines, counts.sum())
 }
 
 fn named(side: &Side) -> String {
