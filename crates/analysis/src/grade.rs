@@ -200,11 +200,14 @@ impl Grade {
             {
                 (GradeKind::Failed, too_good(finding), false)
             }
-            // What it fell short by may be the generator's.
-            Some(finding) => match starved(&trial.exercise.round.outcome) {
-                Some(cause) => (GradeKind::Invalid, cause, false),
-                None => (GradeKind::Failed, short(finding, root_cause), true),
-            },
+            // What it fell short by may be the generator's, or that of programs which ran beside one of
+            // the two.
+            Some(finding) => {
+                match starved(&trial.exercise.round.outcome).or_else(|| crowded(trial)) {
+                    Some(cause) => (GradeKind::Invalid, cause, false),
+                    None => (GradeKind::Failed, short(finding, root_cause), true),
+                }
+            }
         };
         (self.kind, self.reason, self.by_speed) = (kind, reason, by_speed);
     }
@@ -263,6 +266,21 @@ fn starved(outcome: &Outcome) -> Option<String> {
             "the generator waited for its CPU for {} of the time, so what it timed may be its own \
              lateness; close other programs and repeat.",
             figures::percent(waited)
+        )
+    })
+}
+
+/// A machine of which others had so much that a comparison of speeds is one of luck. A busy core of
+/// two is none yet: every chapter's grade stands that.
+fn crowded(trial: &Trial) -> Option<String> {
+    let rounds = [&trial.exercise.round, &trial.problem.round];
+    let shares = rounds.iter().filter_map(|round| round.elsewhere_share);
+    let most = shares.fold(0.0, f64::max);
+    (most > 0.6).then(|| {
+        format!(
+            "other programs used {} of the machine's CPU time, so who was slower is their doing; close \
+             them and repeat.",
+            figures::percent(most)
         )
     })
 }

@@ -16,9 +16,10 @@ use measurement::metrics::Metrics;
 
 use crate::server::{Client, Launch, Server, ServerError};
 
-/// How long one answer may take: twice the longest time-out that a chapter's service has.
+/// How long one answer may take, unless its promise says so: twice the longest time-out that a
+/// chapter's service has.
 const TIME_OUT: Duration = Duration::from_secs(10);
-/// So many characters of an answer are told.
+/// So many characters of a request and of an answer are told.
 const QUOTED: usize = 60;
 
 /// Tries the promises on `variant`, all at the same time, since most of them wait. The problem does the
@@ -36,7 +37,7 @@ pub fn attempt(
 ) -> Result<Vec<Tried>, ServerError> {
     let seen = |promise: &Promise, variant| {
         let launch = Launch {
-            data_seed,
+            data_seed: promise.data_seed.unwrap_or(data_seed),
             arguments: &promise.arguments,
             workers: promise.workers,
             ..Launch::of(program, variant)
@@ -94,6 +95,7 @@ enum Answer {
 
 fn observe(promise: &Promise, mut server: Server) -> Seen {
     let address = server.service();
+    let time_out = promise.time_out_s.map_or(TIME_OUT, Duration::from_secs);
     let numbered = |number| promise.requests.iter().map(move |one| one.numbered(number));
     let mut answers = match promise.hang_up_after_ms {
         Some(after) => {
@@ -102,7 +104,7 @@ fn observe(promise: &Promise, mut server: Server) -> Seen {
             Vec::new()
         }
         None if promise.times == 1 => side_by_side(promise.users, |user| {
-            let client = Client::of(address, TIME_OUT);
+            let client = Client::of(address, time_out);
             numbered(user).map(|one| answered(&client, one)).collect()
         }),
         None => side_by_side(promise.users, |user| {
@@ -111,7 +113,7 @@ fn observe(promise: &Promise, mut server: Server) -> Seen {
             pipelined(address, own.flat_map(numbered).collect(), is_alone)
         }),
     };
-    let client = Client::of(address, TIME_OUT);
+    let client = Client::of(address, time_out);
     let then = promise.then.iter();
     answers.extend(then.map(|request| answered(&client, request.clone())));
     Seen {
@@ -224,6 +226,7 @@ fn difference(promise: &Promise, right: &Seen, own: &Seen) -> Option<String> {
     let mut both = right.answers.iter().zip(&own.answers);
     if let Some(((request, right), (_, own))) = both.find(|(right, own)| right.1 != own.1) {
         let (right, own) = told(right, own);
+        let request = shortened(&request.to_string());
         return Some(format!("`{request}` {own}, where the problem {right}"));
     }
     let compared = |names: &[String], is_kept: fn(Option<f64>, Option<f64>) -> bool| {
@@ -267,6 +270,14 @@ fn value(of: Option<f64>) -> String {
     of.map_or_else(|| "not told".to_owned(), |value| value.to_string())
 }
 
+/// The beginning of a long text.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// Both answers as verbs. Of long lists that differ in what they hold, that is told.
 fn told(right: &Answer, own: &Answer) -> (String, String) {
     if let (Answer::Success(right), Answer::Success(own)) = (right, own)
@@ -283,10 +294,7 @@ fn told(right: &Answer, own: &Answer) -> (String, String) {
     let tell = |answer: &Answer| match answer {
         // Its body was not read.
         Answer::Success(body) if body.is_empty() => "answers".to_owned(),
-        Answer::Success(body) => format!(
-            "answers {:?}",
-            body.chars().take(QUOTED).collect::<String>()
-        ),
+        Answer::Success(body) => format!("answers {:?}", shortened(body)),
         Answer::Refusal(status) => format!("answers {status}"),
         Answer::Missing(why) => format!("gives no answer ({why})"),
     };

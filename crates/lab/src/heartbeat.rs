@@ -1,6 +1,6 @@
 //! A task that ticks every millisecond and measures how late each tick is. For the reason it counts
-//! what its thread did since the tick before: pieces of work, bytes of files written and read, and CPU
-//! time.
+//! what its thread did since the tick before: pieces of work, bytes of files written and read, CPU
+//! time, and anything else that it did instead of ticking.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +18,8 @@ use crate::work;
 const PERIOD: Duration = Duration::from_millis(1);
 /// The same, as the histogram counts.
 const PERIOD_MICROS: u64 = 1_000;
+/// What a thread may do between two ticks and still tick in time: some answers, and what a timer is late.
+const IN_TIME: Duration = Duration::from_millis(5);
 
 /// The ticks so far.
 #[derive(Debug, Clone, Default)]
@@ -35,11 +37,23 @@ struct Ticks {
     most_pieces: u64,
     /// Bytes of files that a ticking thread wrote and read itself between two ticks, all together.
     file_bytes: u64,
+    /// Time in which ticks were seen, and how much of it a ticking thread was held up by what it did
+    /// itself. `None` on systems that do not tell how long a thread waits for a CPU.
+    seen: Duration,
+    held_up: Option<Duration>,
 }
 
 impl Ticks {
     fn metrics(&self) -> Vec<Metric> {
-        vec![
+        let held_up = self.held_up.map(|held_up| {
+            Metric::ratio(
+                "reactor_held_up_share",
+                "Share of the time in which the reactor's own thread computed or slept for more than 5 ms \
+                 between two of those ticks",
+                held_up.as_secs_f64() / self.seen.as_secs_f64().max(1e-3),
+            )
+        });
+        let counted = vec![
             Metric::seconds(
                 "reactor_stall_worst",
                 "Longest lateness of a task that ticks every millisecond",
@@ -60,7 +74,8 @@ impl Ticks {
                 "Most pieces of work that the reactor's own thread did between two of those ticks",
                 self.most_pieces,
             ),
-        ]
+        ];
+        counted.into_iter().chain(held_up).collect()
     }
 }
 
@@ -75,6 +90,9 @@ fn seconds(micros: u64) -> f64 {
 /// What a thread has used and done so far.
 #[derive(Debug, Clone, Copy)]
 struct Odometer {
+    at: Instant,
+    /// For how long it was ready to run and had no CPU.
+    waited: Option<Duration>,
     cpu_time: ThreadTime,
     pieces: u64,
     file_bytes: u64,
@@ -88,6 +106,9 @@ thread_local! {
 /// What a ticking thread did between two ticks.
 #[derive(Debug, Clone, Copy, Default)]
 struct Interval {
+    time: Duration,
+    /// Of that, what is neither in time nor a wait for a CPU; `None` where nobody tells.
+    held_up: Option<Duration>,
     cpu_time: Duration,
     pieces: u64,
     file_bytes: u64,
@@ -103,6 +124,8 @@ impl LastTick {
     fn end_interval(&mut self) -> Interval {
         let here = Some(std::thread::current().id());
         let now = Odometer {
+            at: Instant::now(),
+            waited: waited_for_a_cpu(),
             cpu_time: ThreadTime::now(),
             pieces: work::done_on_this_thread(),
             file_bytes: bytes_on_this_thread(),
@@ -112,11 +135,42 @@ impl LastTick {
         began
             .filter(|_| is_the_same)
             .map_or_else(Interval::default, |began| Interval {
+                time: now.at - began.at,
+                held_up: held_up(&began, &now),
                 cpu_time: now.cpu_time.duration_since(began.cpu_time),
                 pieces: now.pieces - began.pieces,
                 file_bytes: now.file_bytes - began.file_bytes,
             })
     }
+}
+
+/// What a thread did itself between two ticks, if that was not in time.
+fn held_up(began: &Odometer, now: &Odometer) -> Option<Duration> {
+    let waited = now.waited?.checked_sub(began.waited?)?;
+    let own = (now.at - began.at).saturating_sub(waited);
+    Some(if own < IN_TIME { Duration::ZERO } else { own })
+}
+
+/// For how long the calling thread has been ready to run without a CPU, since it began.
+#[cfg(target_os = "linux")]
+fn waited_for_a_cpu() -> Option<Duration> {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    thread_local! {
+        /// Opened once a thread: it is read a thousand times a second.
+        static SCHEDSTAT: Option<File> = File::open("/proc/thread-self/schedstat").ok();
+    }
+    let mut text = [0; 80];
+    let length = SCHEDSTAT.with(|file| file.as_ref()?.read_at(&mut text, 0).ok())?;
+    let text = str::from_utf8(&text[..length]).ok()?;
+    let nanoseconds = text.split_whitespace().nth(1)?;
+    nanoseconds.parse().ok().map(Duration::from_nanos)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn waited_for_a_cpu() -> Option<Duration> {
+    None
 }
 
 impl Heartbeat {
@@ -131,6 +185,8 @@ impl Heartbeat {
             most_pieces: 0,
             file_bytes: 0,
             cpu_time,
+            seen: Duration::ZERO,
+            held_up: waited_for_a_cpu().map(|_| Duration::ZERO),
         });
         let heartbeat = self.clone();
         // ANCHOR: ticks
@@ -155,6 +211,10 @@ impl Heartbeat {
             add(&mut ticks.cpu_time, interval.cpu_time);
             ticks.most_pieces = ticks.most_pieces.max(interval.pieces);
             ticks.file_bytes += interval.file_bytes;
+            ticks.seen += interval.time;
+            if let (Some(all), Some(held_up)) = (&mut ticks.held_up, interval.held_up) {
+                *all += held_up;
+            }
         }
     }
 
@@ -269,6 +329,33 @@ mod tests {
         here.read_exact(&mut [0; 100]).expect("it was written");
         tick().await;
         assert_eq!(bytes(), 4196);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn what_a_thread_does_itself_holds_up_its_ticks() {
+        let heartbeat = Heartbeat::default();
+        heartbeat.start();
+        let tick = || tokio::time::sleep(Duration::from_millis(5));
+        let held_up = || heartbeat.look(|ticks| ticks.held_up).flatten();
+        tick().await;
+        let before = held_up().expect("Linux tells how long a thread waits for a CPU");
+        // It sleeps for somebody else, then it computes.
+        std::thread::sleep(Duration::from_millis(50));
+        tick().await;
+        let slept = held_up().expect("as before");
+        Work::calibrated(Duration::from_millis(50), 0, Arc::default()).run();
+        tick().await;
+        let computed = held_up().expect("as before");
+        let most_of_it = Duration::from_millis(40);
+        assert!(
+            slept.saturating_sub(before) > most_of_it,
+            "{before:?}, then {slept:?}"
+        );
+        assert!(
+            computed.saturating_sub(slept) > most_of_it,
+            "{slept:?}, then {computed:?}"
+        );
     }
 
     #[tokio::test]

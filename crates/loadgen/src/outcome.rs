@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 
 use super::group::Seen;
 use super::record::{self, RouteTimes};
-use measurement::outcome::{BystanderOutcome, GeneratorFacts, Latency, Outcome};
+use measurement::outcome::{BystanderOutcome, GeneratorFacts, InAll, Latency, Outcome};
 
 /// What came of one load.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub struct GroupOutcome {
 /// Latencies of the right answers of one route.
 #[derive(Debug)]
 pub struct RouteLatencies {
+    /// Right answers in all, warm-up included.
+    pub right_in_all: u64,
     /// In an open loop from the scheduled moment.
     pub latency: Latencies,
     /// Open loop only: from the moment each request was really sent.
@@ -87,6 +89,7 @@ impl Latencies {
 impl From<RouteTimes> for RouteLatencies {
     fn from(times: RouteTimes) -> Self {
         Self {
+            right_in_all: times.right_in_all,
             latency: Latencies(times.latency),
             service: times.service.map(Latencies),
         }
@@ -97,9 +100,10 @@ impl GroupOutcome {
     pub(super) fn of(seen: Seen, seconds: f64) -> Self {
         let unfinished = seen.unfinished();
         let mut record = seen.record;
+        let right_in_all = record.right_in_all();
         Self {
             completed: record.completions.count,
-            right_in_all: record.right_in_all,
+            right_in_all,
             requests_per_second: record.completions.per_second(seconds),
             errors: record.errors(),
             wrong_answers: record.wrong_answers,
@@ -132,6 +136,11 @@ impl From<TrafficOutcome> for Outcome {
         let users = outcome.users;
         let mut routes = users.routes.iter();
         let read = routes.next();
+        let reads = read.map_or(0, |read| read.right_in_all);
+        let in_all = InAll {
+            reads,
+            writes: users.right_in_all - reads,
+        };
         Self {
             exit_code: None,
             generator: outcome.generator,
@@ -142,6 +151,7 @@ impl From<TrafficOutcome> for Outcome {
             errors: users.errors,
             wrong_answers: users.wrong_answers,
             unfinished: users.unfinished,
+            in_all: Some(in_all),
             latency: read.map(|read| read.latency.summary()).unwrap_or_default(),
             service_latency: read
                 .and_then(|read| read.service.as_ref())

@@ -16,8 +16,6 @@ pub(super) struct Record {
     end: Instant,
     routes: Vec<RouteTimes>,
     pub(super) completions: Completions,
-    /// Right answers, those before and after the span included.
-    pub(super) right_in_all: u64,
     pub(super) per_second: Vec<u64>,
     failures: HashMap<Failure, u64>,
     pub(super) wrong_answers: u64,
@@ -29,6 +27,8 @@ pub(super) struct Record {
 /// Latencies of the right answers of one route.
 #[derive(Debug)]
 pub(super) struct RouteTimes {
+    /// Right answers, those before and after the span included.
+    pub(super) right_in_all: u64,
     pub(super) latency: Histogram<u64>,
     /// Open loop only.
     pub(super) service: Option<Histogram<u64>>,
@@ -55,13 +55,13 @@ impl Record {
             routes: (0..routes)
                 .map(|_| {
                     Ok(RouteTimes {
+                        right_in_all: 0,
                         latency: histogram()?,
                         service: open_loop.then(histogram).transpose()?,
                     })
                 })
                 .collect::<Result<_, CreationError>>()?,
             completions: Completions::default(),
-            right_in_all: 0,
             per_second: vec![0; usize::try_from(seconds).unwrap_or(0)],
             failures: HashMap::new(),
             wrong_answers: 0,
@@ -72,7 +72,7 @@ impl Record {
 
     /// A right answer of `route` now, wanted at `due` and asked for at `sent`.
     pub(super) fn right(&mut self, route: usize, due: Instant, sent: Instant) {
-        self.right_in_all += 1;
+        self.routes[route].right_in_all += 1;
         let Some(now) = self.completed() else { return };
         let times = &mut self.routes[route];
         times.latency.saturating_record(nanoseconds(now - due));
@@ -121,6 +121,7 @@ impl Record {
     /// Adds what another thread saw over the same span.
     pub(super) fn merge(&mut self, other: Self) {
         for (mine, others) in self.routes.iter_mut().zip(&other.routes) {
+            mine.right_in_all += others.right_in_all;
             // Both histograms have the same bounds, so that adding them cannot fail.
             let _ = mine.latency.add(&others.latency);
             if let (Some(mine), Some(others)) = (&mut mine.service, &others.service) {
@@ -128,7 +129,6 @@ impl Record {
             }
         }
         self.completions.merge(&other.completions);
-        self.right_in_all += other.right_in_all;
         for (mine, others) in self.per_second.iter_mut().zip(other.per_second) {
             *mine += others;
         }
@@ -138,6 +138,11 @@ impl Record {
         self.wrong_answers += other.wrong_answers;
         self.first_wrong_answer = self.first_wrong_answer.take().or(other.first_wrong_answer);
         self.in_flight += other.in_flight;
+    }
+
+    /// Right answers of all routes, those before and after the span included.
+    pub(super) fn right_in_all(&self) -> u64 {
+        self.routes.iter().map(|route| route.right_in_all).sum()
     }
 
     pub(super) fn errors(&self) -> BTreeMap<String, u64> {

@@ -21,6 +21,12 @@ pub struct Promise {
     /// of few CPUs, a race between two threads would hide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<u32>,
+    /// The data that it is tried on, where a request has to know them; unforeseen data otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_seed: Option<u64>,
+    /// So many seconds an answer may take, where that is promised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_out_s: Option<u64>,
     /// What is sent, one after the other on one connection.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<Request>,

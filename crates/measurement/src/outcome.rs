@@ -112,6 +112,10 @@ pub struct Outcome {
     /// latencies are unknown and missing below: many of them mean that `latency` is too kind.
     #[serde(default)]
     pub unfinished: u64,
+    /// Right answers with those before and after the recorded span; `None` of other generators, and
+    /// in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_all: Option<InAll>,
     /// Latencies of the right answers; in an open loop from the scheduled moment.
     pub latency: Latency,
     /// Open loop only: the same answers timed from the moment each request was really sent, as a
@@ -126,6 +130,16 @@ pub struct Outcome {
     /// What the load's bystander saw, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bystander: Option<BystanderOutcome>,
+}
+
+/// Right answers of a whole run, warm-up included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InAll {
+    /// To reads.
+    pub reads: u64,
+    /// To writes.
+    pub writes: u64,
 }
 
 /// What was seen of the requests beside the load, paced in an open loop.

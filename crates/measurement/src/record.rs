@@ -137,6 +137,10 @@ impl Round {
     pub fn value(&self, quantity: &Quantity) -> Option<f64> {
         match quantity {
             Quantity::Metric(metric) => metric.of(&self.outcome),
+            Quantity::BystanderShare => {
+                let bystander = self.outcome.bystander.as_ref()?;
+                Some(bystander.latency.at(0.5)? / self.outcome.latency.at(0.5)?)
+            }
             Quantity::WorkShare => Some(self.readings.get(WORK_CPU)? / self.server_cpu_s?),
             Quantity::Counter(name) => self.readings.get(name).copied(),
         }

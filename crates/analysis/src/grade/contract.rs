@@ -5,7 +5,7 @@ use measurement::{
     chapter_file::{ChapterFile, DATABASE_CALLS},
     contract::Tried,
     figures,
-    outcome::Outcome,
+    outcome::{InAll, Outcome},
     record::Round,
 };
 use serde::{Deserialize, Serialize};
@@ -155,13 +155,21 @@ fn misbehaviour(outcome: &Outcome) -> Option<Broken> {
     fault(outcome).map(|cause| Broken::because(format!("the exercise: {cause}")))
 }
 
+/// Answers as the server's counters count, which begin with the warm-up: with those of the recorded span
+/// alone, an edit could leave out as much work as the warm-up has.
+fn in_all(outcome: &Outcome) -> InAll {
+    outcome.in_all.unwrap_or(InAll {
+        reads: outcome.completed.saturating_sub(outcome.writes),
+        writes: outcome.writes,
+    })
+}
+
 /// Answers that were got by leaving out the work.
 fn uncalled(chapter: &ChapterFile, trial: &Trial) -> Part {
     let (Some(metric), Some(calls)) = (chapter.calls_metric(), trial.exercise.calls) else {
         return Part::Unasked;
     };
-    let outcome = &trial.exercise.round.outcome;
-    let reads = outcome.completed.saturating_sub(outcome.writes);
+    let reads = in_all(&trial.exercise.round.outcome).reads;
     (calls < reads)
         .then(|| {
             let (who, what) = match metric {
@@ -180,7 +188,7 @@ fn unrecorded(chapter: &ChapterFile, trial: &Trial) -> Part {
     let (Some(_), Some(records)) = (&chapter.write, trial.exercise.database_records) else {
         return Part::Unasked;
     };
-    let writes = trial.exercise.round.outcome.writes;
+    let writes = in_all(&trial.exercise.round.outcome).writes;
     (records < writes).then(|| {
         Broken::because(format!(
             "the exercise accepted {}, but the database recorded {}; every write needs a record.",

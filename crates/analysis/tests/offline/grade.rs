@@ -9,7 +9,7 @@ use measurement::{
     claim::{Bound, Claim, EXERCISE, JudgedBy, Metric, PROBLEM, Quantity, Role},
     contract::Tried,
     load::Exchange,
-    outcome::Outcome,
+    outcome::{InAll, Outcome},
     record::Purpose,
 };
 
@@ -201,6 +201,16 @@ fn answers_without_calls_are_no_fix() {
     fails(calls(Some(0)), &["0 calls"]);
     passes(calls(Some(7_600)));
     passes(calls(None));
+    // The server counts from its start on: the warm-up's calls are no answers' of the recorded span.
+    let with_warm_up = |calls| {
+        move |trial: &mut Trial| {
+            let (reads, writes) = (9_000, 0);
+            seen(trial).in_all = Some(InAll { reads, writes });
+            trial.exercise.calls = Some(calls);
+        }
+    };
+    fails(with_warm_up(8_900), &["9,000 answers", "8,900 calls"]);
+    passes(with_warm_up(9_000));
 }
 
 #[test]
@@ -537,6 +547,16 @@ fn a_generator_that_starved_says_nothing_against_an_edit() {
     };
     fails(|trial| slow(trial, 0.4), &["worse than the problem"]);
     is_invalid(|trial| slow(trial, 0.7), &["waited for its CPU", "70 %"]);
+    // Neither do others who had most of the machine beside one of the two.
+    let beside = |share| {
+        move |trial: &mut Trial| {
+            slow(trial, 0.0);
+            trial.problem.round.elsewhere_share = Some(0.2);
+            trial.exercise.round.elsewhere_share = Some(share);
+        }
+    };
+    fails(beside(0.5), &[]);
+    is_invalid(beside(0.8), &["other programs used 80 %"]);
     // With that against it, what is no worse is no worse.
     passes(|trial| starves(trial, 0.7));
 }

@@ -47,6 +47,7 @@ pub(crate) fn outcome(users: u32, completed: u64, seconds: f64, ms: f64) -> Outc
         first_wrong_answer: None,
         unfinished: u64::from(users) - 1,
         writes: 0,
+        in_all: None,
         bystander: None,
         service_latency: None,
         latency: Latency {

@@ -78,6 +78,7 @@ impl Ended {
             wrong_answers: 0,
             first_wrong_answer: None,
             unfinished: 0,
+            in_all: None,
             writes: 0,
             bystander: None,
             latency: Latency::default(),

@@ -13,6 +13,9 @@ pub enum Quantity {
     /// Share (0 to 1) of the CPU time that the server used which went into the work itself:
     /// `work_share_of_cpu_time`.
     WorkShare,
+    /// Median latency of bystanders as a share of that of the load's own requests, in the same round:
+    /// `bystander_share_of_p50`. What slows the machine down slows both.
+    BystanderShare,
     /// A counter on the server's `/metrics`.
     Counter(String),
 }
@@ -23,12 +26,16 @@ pub const WORK_CPU: &str = "work_cpu_seconds_total";
 /// The key of [`Quantity::WorkShare`].
 const WORK_SHARE: &str = "work_share_of_cpu_time";
 
+/// The key of [`Quantity::BystanderShare`].
+const BYSTANDER_SHARE: &str = "bystander_share_of_p50";
+
 impl Quantity {
     /// Its key in `chapter.toml` and in JSON.
     pub fn key(&self) -> &str {
         match self {
             Self::Metric(metric) => metric.key(),
             Self::WorkShare => WORK_SHARE,
+            Self::BystanderShare => BYSTANDER_SHARE,
             Self::Counter(name) => name,
         }
     }
@@ -36,7 +43,7 @@ impl Quantity {
     /// The counter on `/metrics`; `None` for what the generator measures.
     pub fn counter(&self) -> Option<&str> {
         match self {
-            Self::Metric(_) => None,
+            Self::Metric(_) | Self::BystanderShare => None,
             Self::WorkShare => Some(WORK_CPU),
             Self::Counter(name) => Some(name),
         }
@@ -47,6 +54,7 @@ impl Quantity {
         match self {
             Self::Metric(metric) => metric.label(),
             Self::WorkShare => "share of the CPU time that went into the work",
+            Self::BystanderShare => "median latency of bystanders as a share of that of requests",
             Self::Counter(name) => name,
         }
     }
@@ -55,6 +63,7 @@ impl Quantity {
     pub fn gain(&self, worse: f64, better: f64) -> f64 {
         match self {
             Self::Metric(metric) => metric.gain(worse, better),
+            Self::BystanderShare => worse / better,
             Self::WorkShare | Self::Counter(_) => better / worse,
         }
     }
@@ -63,7 +72,7 @@ impl Quantity {
     pub fn text(&self, unit: Unit, value: f64) -> String {
         match self {
             Self::Metric(metric) => metric.text(value),
-            Self::WorkShare => figures::percent(value),
+            Self::WorkShare | Self::BystanderShare => figures::percent(value),
             Self::Counter(_) => unit.text(value),
         }
     }
@@ -73,7 +82,7 @@ impl Quantity {
         match self {
             Self::Metric(Metric::RequestsPerSecond) => "1/s",
             Self::Metric(_) => "ms",
-            Self::WorkShare => "share",
+            Self::WorkShare | Self::BystanderShare => "share",
             Self::Counter(_) => unit.key(),
         }
     }
@@ -85,6 +94,7 @@ impl From<String> for Quantity {
         match metric {
             Some(metric) => Self::Metric(metric),
             None if text == WORK_SHARE => Self::WorkShare,
+            None if text == BYSTANDER_SHARE => Self::BystanderShare,
             None => Self::Counter(text),
         }
     }
