@@ -37,6 +37,7 @@ mod error;
 mod files;
 mod heap_profile;
 mod heartbeat;
+mod kept;
 mod listener;
 mod locality;
 mod memory;

@@ -1,10 +1,9 @@
 //! The service's own listener: binds, announces, accepts and serves.
 
-use std::any::Any;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -36,11 +35,7 @@ pub struct Lab {
     waits: Waits,
     counters: Arc<Counters>,
     sources: Sources,
-    kept: Kept,
 }
-
-/// What goes when the server stops, however it stops: leaving the process drops nothing by itself.
-type Kept = Arc<Mutex<Vec<Box<dyn Any + Send>>>>;
 
 impl Lab {
     /// Reads the command line, raises the limit on open files, binds both listeners. Yields the
@@ -88,7 +83,6 @@ impl Lab {
             facts,
             counters,
             sources,
-            kept: Kept::default(),
         })
     }
 
@@ -139,8 +133,7 @@ impl Lab {
 
     /// Keeps `what`, such as a temporary folder, until the server stops, and drops it then.
     pub fn keep(&self, what: impl Send + 'static) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push(Box::new(what));
+        self.options.kept.keep(what);
     }
 
     /// Work that takes `duration` of a thread's CPU time, counted on `/metrics`.
@@ -178,9 +171,6 @@ impl Lab {
     pub async fn serve<S: WebService>(self, service: S) -> Result<(), Error> {
         self.announce().map_err(Error::Announce)?;
         let service = self.waits.profiler().layer().layer(service);
-        if self.options.stop_with_stdin {
-            stop_with_stdin(Arc::clone(&self.kept));
-        }
         tokio::select! {
             () = self.accept(service) => Ok(()),
             _ = tokio::signal::ctrl_c() => Ok(()),
@@ -198,9 +188,6 @@ impl Lab {
     /// When standard output is closed before the addresses are printed.
     pub async fn dispatch(self, queues: Vec<Sender<Connection>>) -> Result<(), Error> {
         self.announce().map_err(Error::Announce)?;
-        if self.options.stop_with_stdin {
-            stop_with_stdin(Arc::clone(&self.kept));
-        }
         let accept = async {
             let mut dispatcher = Dispatcher::to(queues);
             loop {
@@ -287,13 +274,4 @@ fn count_panics(counters: Arc<Counters>) {
         counters.panics.inc();
         report(panic);
     }));
-}
-
-fn stop_with_stdin(kept: Kept) {
-    std::thread::spawn(move || {
-        let mut rest = Vec::new();
-        let _ = std::io::stdin().read_to_end(&mut rest);
-        kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        std::process::exit(0);
-    });
 }

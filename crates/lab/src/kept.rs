@@ -1,0 +1,40 @@
+//! What goes when a server stops, however it stops: leaving the process drops nothing by itself.
+
+use std::any::Any;
+use std::fmt;
+use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Values, such as temporary folders, that are dropped last.
+#[derive(Clone, Default)]
+pub(crate) struct Kept(Arc<Mutex<Vec<Box<dyn Any + Send>>>>);
+
+impl Kept {
+    pub(crate) fn keep(&self, what: impl Send + 'static) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(Box::new(what));
+    }
+
+    /// From now on the process ends when its standard input closes, whatever else it does.
+    pub(crate) fn stop_with_stdin(&self) {
+        let kept = self.clone();
+        std::thread::spawn(move || {
+            let mut rest = [0; 64];
+            while std::io::stdin()
+                .read(&mut rest)
+                .is_ok_and(|count| count > 0)
+            {}
+            kept.0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clear();
+            std::process::exit(0);
+        });
+    }
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kept")
+    }
+}
