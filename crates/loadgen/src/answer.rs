@@ -286,3 +286,7 @@ impl Fields {
 #[cfg(test)]
 #[path = "answer_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "answer_agreement.rs"]
+mod agreement;
