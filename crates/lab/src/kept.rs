@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::io::Read;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Values, such as temporary folders, that are dropped last.
@@ -13,6 +14,22 @@ impl Kept {
     pub(crate) fn keep(&self, what: impl Send + 'static) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push(Box::new(what));
+    }
+
+    /// Keeps the temporary files that this process has open by a name, as pprof does for samples that
+    /// no memory is left for, and never removes it. Linux alone tells the names.
+    pub(crate) fn keep_open_files(&self) {
+        let folder = std::env::temp_dir();
+        let handles = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
+        for file in handles
+            .flatten()
+            .flat_map(|handle| handle.path().read_link())
+        {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            if file.parent() == Some(&folder) && name.starts_with(".tmp") {
+                self.keep(Removed(file));
+            }
+        }
     }
 
     /// From now on the process ends when its standard input closes, whatever else it does.
@@ -30,6 +47,15 @@ impl Kept {
                 .clear();
             std::process::exit(0);
         });
+    }
+}
+
+/// A file that goes with the value.
+struct Removed(PathBuf);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
     }
 }
 

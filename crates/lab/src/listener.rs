@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use tokio::net::{TcpListener, TcpSocket};
+#[cfg(unix)]
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Sender;
 use tower_layer::Layer;
 
@@ -75,8 +77,10 @@ impl Lab {
         let sources = Sources::new(options.scans());
         let runtime = tokio::runtime::Handle::current();
         let metrics = Metrics::new(&counters, &facts, runtime, sources.clone());
+        let admin = Admin::start(admin, metrics, waits.clone()).map_err(Error::Admin)?;
+        options.kept.keep_open_files();
         Ok(Self {
-            admin: Admin::start(admin, metrics, waits.clone()).map_err(Error::Admin)?,
+            admin,
             waits,
             listener,
             options,
@@ -163,7 +167,7 @@ impl Lab {
         }
     }
 
-    /// Announces both addresses and answers every connection with `service` until Ctrl-C.
+    /// Announces both addresses and answers every connection with `service` until Ctrl-C or SIGTERM.
     ///
     /// # Errors
     ///
@@ -173,11 +177,11 @@ impl Lab {
         let service = self.waits.profiler().layer().layer(service);
         tokio::select! {
             () = self.accept(service) => Ok(()),
-            _ = tokio::signal::ctrl_c() => Ok(()),
+            () = asked_to_stop() => Ok(()),
         }
     }
 
-    /// Announces both addresses and puts every connection into one of the `queues`, until Ctrl-C.
+    /// Announces both addresses and puts every connection into one of the `queues`, until Ctrl-C or SIGTERM.
     /// For services whose workers answer on threads of their own: each takes its connections from
     /// its queue and calls [`Connection::answer`].
     ///
@@ -200,7 +204,7 @@ impl Lab {
         };
         tokio::select! {
             () = accept => Ok(()),
-            _ = tokio::signal::ctrl_c() => Ok(()),
+            () = asked_to_stop() => Ok(()),
         }
     }
 
@@ -233,6 +237,19 @@ impl Lab {
         )?;
         out.flush()
     }
+}
+
+/// Ctrl-C, or what `kill` sends.
+async fn asked_to_stop() {
+    #[cfg(unix)]
+    if let Ok(mut terminated) = signal(SignalKind::terminate()) {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminated.recv() => {}
+        }
+        return;
+    }
+    let _ = tokio::signal::ctrl_c().await;
 }
 
 fn bind(port: u16, option: &'static str) -> Result<TcpListener, Error> {

@@ -1,6 +1,7 @@
 //! Files written whole or not at all.
 
-use std::fs::{File, TryLockError};
+use std::fs::{DirBuilder, File, TryLockError};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -30,19 +31,25 @@ pub(crate) fn tidied_up_after_a_kill() {
     static KEEPER: OnceLock<Option<Keeper>> = OnceLock::new();
 
     KEEPER.get_or_init(|| {
-        // Without a keeper everything is removed as well, but for a kill.
-        let folder = tempfile::Builder::new()
-            .prefix("workshop-")
-            .tempdir()
-            .ok()?;
-        let keeper = Keeper::of(folder.path()).ok()?;
-        let _ = tempfile::env::override_temp_dir(&folder.keep());
+        let name = format!(
+            "workshop-{:016x}",
+            RandomState::new().build_hasher().finish()
+        );
+        let folder = tempfile::env::temp_dir().join(name);
+        // Before there is anything to remove. Without a keeper all is removed as well, but for a kill.
+        let keeper = Keeper::of(&folder).ok()?;
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&folder).ok()?;
+        let _ = tempfile::env::override_temp_dir(&folder);
         Some(keeper)
     });
 }
 
 /// A folder that goes with the value.
 pub(crate) fn temporary() -> Result<tempfile::TempDir, CliError> {
+    tidied_up_after_a_kill();
     tempfile::tempdir().map_err(CliError::because("a temporary folder cannot be made"))
 }
 

@@ -96,7 +96,7 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Of `folder`, which exists.
+    /// Of `folder`, which need not exist yet.
     ///
     /// # Errors
     ///
