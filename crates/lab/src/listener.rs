@@ -80,11 +80,11 @@ impl Lab {
         let admin = Admin::start(admin, metrics, waits.clone()).map_err(Error::Admin)?;
         options.kept.keep_open_files();
         Ok(Self {
-            admin,
-            waits,
-            listener,
             options,
             facts,
+            listener,
+            admin,
+            waits,
             counters,
             sources,
         })
