@@ -38,6 +38,7 @@ pub(crate) fn tidied_up_after_a_kill() {
         let folder = tempfile::env::temp_dir().join(name);
         // Before there is anything to remove. Without a keeper all is removed as well, but for a kill.
         let keeper = Keeper::of(&folder).ok()?;
+        #[cfg_attr(not(unix), allow(unused_mut))] // Its mode is set on Unix alone.
         let mut builder = DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
