@@ -45,8 +45,10 @@ fn an_unknown_variant_is_a_usage_error() {
 
 #[test]
 fn it_ends_when_whoever_started_it_is_gone() {
+    let temporary = tempfile::tempdir().expect("a folder");
     let mut child = Command::new(PROGRAM)
         .args(["--port", "0", "--admin-port", "0", "--stop-with-stdin"])
+        .env("TMPDIR", temporary.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -59,6 +61,11 @@ fn it_ends_when_whoever_started_it_is_gone() {
     while child.try_wait().expect("a child").is_none() {
         assert!(asked.elapsed() < TIME_OUT, "it still runs");
         std::thread::sleep(Duration::from_millis(10));
+    }
+    // Elsewhere the profiler's file stays: nobody tells its name.
+    if cfg!(target_os = "linux") {
+        let left = std::fs::read_dir(temporary.path()).expect("a folder");
+        assert_eq!(left.count(), 0, "temporary files are left");
     }
 }
 

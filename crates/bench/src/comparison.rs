@@ -18,9 +18,10 @@ use measurement::outcome::GeneratorFacts;
 use measurement::traffic::Traffic;
 
 use crate::answers::{AnswerError, Asked, Learnt, learn};
+use crate::child::processes;
 use crate::placement::Placement;
 use crate::server::command::{CommandError, CommandServer, Launch};
-use crate::server::{get, processes};
+use crate::server::get;
 use crate::service_profiles;
 
 /// Warm-up before a slice on a server that has been under load before.

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Barrier;
 use std::thread::ScopedJoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loadgen::interrupt::Interrupt;
 use measurement::claim::PROBLEM;
@@ -19,8 +19,12 @@ use crate::server::{Client, Launch, Server, ServerError};
 /// How long one answer may take, unless its promise says so: twice the longest time-out that a
 /// chapter's service has.
 const TIME_OUT: Duration = Duration::from_secs(10);
+/// How long all answers on one connection may take.
+const TIME_OUT_OF_ALL: Duration = Duration::from_secs(60);
 /// So many characters of a request and of an answer are told.
 const QUOTED: usize = 60;
+/// Bytes that the answers on one connection may have.
+const LARGEST: usize = 16 << 20;
 
 /// Tries the promises on `variant`, all at the same time, since most of them wait. The problem does the
 /// same beside it, and what it answers and counts is right.
@@ -80,7 +84,8 @@ struct Seen {
     answers: Vec<(Request, Answer)>,
     metrics: Metrics,
     panic: Option<String>,
-    ended: bool,
+    /// Why, as far as is known, if the server ended.
+    ended: Option<String>,
 }
 
 /// An answer as far as it is compared: words that go with a refusal are everybody's own.
@@ -121,7 +126,7 @@ fn observe(promise: &Promise, mut server: Server) -> Seen {
         // A server that ended has none any more.
         metrics: server.metrics().unwrap_or_default(),
         panic: server.panics().into_iter().next(),
-        ended: server.has_ended(),
+        ended: server.has_ended().then(|| server.why_ended()),
     }
 }
 
@@ -150,9 +155,22 @@ fn pipelined(address: SocketAddr, requests: Vec<Request>, bodies: bool) -> Vec<(
         let wire = requests.iter().enumerate();
         let wire = wire.map(|(place, one)| text(one, address, place == last));
         stream.write_all(wire.collect::<String>().as_bytes())?;
+        let began = Instant::now();
         let mut answers = Vec::new();
-        stream.read_to_end(&mut answers)?;
-        Ok(answers)
+        let mut piece = [0; 8192];
+        // A server that sends something before every time-out would go on for ever.
+        while began.elapsed() < TIME_OUT_OF_ALL && answers.len() <= LARGEST {
+            match stream.read(&mut piece)? {
+                0 => return Ok(answers),
+                count => answers.extend_from_slice(&piece[..count]),
+            }
+        }
+        let what = if answers.len() > LARGEST {
+            format!("answered more than {} MiB", LARGEST >> 20)
+        } else {
+            format!("answered for over {} s", TIME_OUT_OF_ALL.as_secs())
+        };
+        Err(std::io::Error::other(what))
     };
     let exchanged = exchanged();
     let answers = exchanged.as_deref().unwrap_or_default();
@@ -220,8 +238,8 @@ fn answered(client: &Client, request: Request) -> (Request, Answer) {
 
 /// The first thing that is not as with the problem, in a phrase.
 fn difference(promise: &Promise, right: &Seen, own: &Seen) -> Option<String> {
-    if own.ended {
-        return Some("the server ended".to_owned());
+    if let Some(why) = &own.ended {
+        return Some(format!("the server ended{why}"));
     }
     let mut both = right.answers.iter().zip(&own.answers);
     if let Some(((request, right), (_, own))) = both.find(|(right, own)| right.1 != own.1) {

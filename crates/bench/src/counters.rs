@@ -94,7 +94,7 @@ impl Usable {
 
 #[cfg(windows)]
 fn cpus() -> usize {
-    many_cpus::SystemHardware::current().all_cpus().len()
+    many_cpus::SystemHardware::current().all_processors().len()
 }
 
 // Not by many_cpus, which keeps its first answer and is one of those who are asked.

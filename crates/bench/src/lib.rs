@@ -3,6 +3,7 @@
 
 pub mod agreement;
 pub mod answers;
+pub mod child;
 pub mod comparison;
 pub mod contract;
 pub mod counters;

@@ -2,26 +2,27 @@
 
 mod ask;
 pub mod command;
-pub mod guard;
-pub(crate) mod processes;
-mod stderr_tail;
 
-use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
+
+use sysinfo::System;
 
 pub(crate) use self::ask::Client;
 pub use self::ask::{get, send};
-use self::stderr_tail::{StderrTail, panics_in};
-use loadgen::cpus;
+use crate::child::{self, Kin, Running, Starting, Tail, panics_in};
 use loadgen::interrupt::Interrupt;
 use measurement::metrics::Metrics;
 
 /// A server that says nothing for so long after its start hangs.
 const START_TIME_OUT: Duration = Duration::from_secs(15);
+
+/// Bytes of a line that a server prints before it serves.
+const LONGEST_LINE: usize = 4096;
 
 /// By this variable tokio decides how many workers `#[tokio::main]` gets.
 const WORKERS: &str = "TOKIO_WORKER_THREADS";
@@ -117,10 +118,8 @@ fn and_said(stderr: &str) -> String {
 #[derive(Debug)]
 pub struct Server {
     variant: String,
-    child: Child,
-    // The server ends when this closes: also when this process is killed.
-    stdin: Option<ChildStdin>,
-    errors: StderrTail,
+    child: Running,
+    errors: Tail,
     service: SocketAddr,
     admin: SocketAddr,
     optimised: bool,
@@ -139,12 +138,11 @@ impl Server {
             program: launch.program.to_owned(),
             source,
         })?;
-        let errors = StderrTail::of(child.stderr.take());
-        let lines = lines_of(child.stdout.take());
+        let errors = Tail::of(child.stderr());
+        let lines = child::lines_of(child.stdout(), LONGEST_LINE);
         // From here on the process must end whatever happens: the value owns it.
         let mut server = Self {
             variant: launch.variant.to_owned(),
-            stdin: child.stdin.take(),
             child,
             errors,
             service: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -188,25 +186,16 @@ impl Server {
     }
 
     fn ended(&mut self) -> ServerError {
-        // Its output is closed; give the exit itself, and the end of its stderr, a moment.
-        let status = self.exit_within(Duration::from_secs(2));
-        std::thread::sleep(Duration::from_millis(20));
+        // Its output is closed; give the exit itself a moment.
+        let status = self.child.exit_within(Duration::from_secs(2));
         ServerError::Ended {
             variant: self.variant.clone(),
             status: status.map_or("its output is closed".to_owned(), |s| s.to_string()),
-            stderr: self.errors.text(),
-        }
-    }
-
-    fn exit_within(&mut self, time: Duration) -> Option<ExitStatus> {
-        let deadline = Instant::now() + time;
-        loop {
-            match self.child.try_wait() {
-                Ok(None) if Instant::now() < deadline => {
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                ended => return ended.ok().flatten(),
-            }
+            stderr: {
+                let said = self.errors.at_the_end();
+                let why = why_ended(&said);
+                said + &why
+            },
         }
     }
 
@@ -235,14 +224,14 @@ impl Server {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
+    /// Why the process ended, as far as its stderr tells: words that go on after "ended".
+    pub fn why_ended(&self) -> String {
+        why_ended(&self.errors.at_the_end())
+    }
+
     /// Ends the process at once, as a crash would: it finishes nothing.
-    ///
-    /// # Errors
-    ///
-    /// When the system does not let it.
-    pub fn kill(&mut self) -> std::io::Result<()> {
-        self.child.kill()?;
-        self.child.wait().map(drop)
+    pub fn kill(&mut self) {
+        self.child.kill();
     }
 
     /// The end of what the server wrote to its standard error.
@@ -279,18 +268,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.stdin.take());
-        if self.exit_within(Duration::from_secs(2)).is_some() {
-            return;
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn spawn(launch: &Launch<'_>) -> std::io::Result<Child> {
+fn spawn(launch: &Launch<'_>) -> std::io::Result<Running> {
     let mut command = Command::new(launch.program);
     command
         .arg(launch.variant)
@@ -300,26 +278,50 @@ fn spawn(launch: &Launch<'_>) -> std::io::Result<Child> {
         // A hundred backtraces would push the first panic out of what is kept.
         .env("RUST_BACKTRACE", "0")
         // Services that call another one would go through the reader's proxy if there is one.
-        .env("NO_PROXY", "127.0.0.1,localhost")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .env("NO_PROXY", "127.0.0.1,localhost");
+    // Its temporary files go with this process's, should it have no time to remove them.
+    for folder in ["TMPDIR", "TMP", "TEMP"] {
+        command.env(folder, tempfile::env::temp_dir());
+    }
     // The reader's own setting would change what is measured.
     command.env_remove(WORKERS);
     if let Some(workers) = launch.workers {
         command.env(WORKERS, workers.to_string());
     }
-    let cpus = launch.cpus.to_vec();
-    // A child inherits the CPUs of the thread that starts it: pin one for this.
-    let pinned = std::thread::spawn(move || {
-        if cfg!(target_os = "linux") {
-            cpus::pin_current_thread(&cpus).map_err(std::io::Error::other)?;
-        }
-        command.spawn()
-    });
-    pinned
-        .join()
-        .unwrap_or_else(|_| Err(std::io::Error::other("the starting thread panicked")))
+    Starting::of(&command, Kin::Server)
+        .on(launch.cpus)
+        .with_memory(memory_limit())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .start()
+}
+
+/// What a server may take: half of the memory that this machine, or its container, has. One that asks
+/// for more is refused, and ends, before everything else on the machine stands still.
+fn memory_limit() -> Option<u64> {
+    static LIMIT: OnceLock<Option<u64>> = OnceLock::new();
+
+    *LIMIT.get_or_init(|| {
+        let mut system = System::new().ok()?;
+        system.refresh_memory();
+        let own = system.cgroup_limits().map(|limits| limits.total_memory);
+        let all = own.unwrap_or(u64::MAX).min(system.total_memory());
+        (all > 0).then_some(all / 2)
+    })
+}
+
+/// What Rust says last when the system gives no more memory.
+const OUT_OF_MEMORY: &str = "memory allocation of ";
+
+fn why_ended(stderr: &str) -> String {
+    match memory_limit() {
+        Some(limit) if stderr.contains(OUT_OF_MEMORY) => format!(
+            ": it asked for more than the {} MiB of memory that a server may have here, half of what \
+             there is",
+            limit >> 20
+        ),
+        _ => String::new(),
+    }
 }
 
 fn addresses(line: &str) -> Vec<SocketAddr> {
@@ -332,25 +334,6 @@ fn addresses(line: &str) -> Vec<SocketAddr> {
                 .ok()
         })
         .collect()
-}
-
-/// Reads on until the pipe closes, so that the server never blocks on it.
-fn lines_of(output: Option<impl Read + Send + 'static>) -> Receiver<String> {
-    let (sender, receiver) = channel();
-    each_line(output, move |line| drop(sender.send(line)));
-    receiver
-}
-
-fn each_line(
-    output: Option<impl Read + Send + 'static>,
-    mut then: impl FnMut(String) + Send + 'static,
-) {
-    std::thread::spawn(move || {
-        for line in output.into_iter().flat_map(|o| BufReader::new(o).lines()) {
-            let Ok(line) = line else { break };
-            then(line);
-        }
-    });
 }
 
 #[cfg(test)]

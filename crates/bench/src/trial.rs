@@ -55,7 +55,7 @@ pub fn run(bench: &Bench<'_>, variant: &str, data_seed: u64) -> Result<Grade, Ru
     let mut server = bench.start(variant, scenario, data_seed)?;
     let exercise = observe(bench, 2, variant, &mut server, &load)?;
     drop(server);
-    let counted = if exercise.ended {
+    let counted = if exercise.ended.is_some() {
         Vec::new()
     } else {
         counted(bench, variant, &load, data_seed)?
@@ -157,6 +157,6 @@ fn observe(
             .calls_metric()
             .and_then(|metric| metrics.count(metric)),
         panics: server.panics(),
-        ended: server.has_ended(),
+        ended: server.has_ended().then(|| server.why_ended()),
     })
 }

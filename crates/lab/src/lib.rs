@@ -31,6 +31,7 @@ mod dispatcher;
 mod error;
 mod files;
 mod heartbeat;
+mod kept;
 mod listener;
 mod locality;
 mod memory;

@@ -1,10 +1,9 @@
 //! The service's own listener: binds, announces, accepts and serves.
 
-use std::any::Any;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::routing::get;
@@ -12,12 +11,15 @@ use axum::{Json, Router};
 use clap::ValueEnum;
 use debug_endpoints::{AwaitProfiler, DebugEndpoints, ListenError};
 use tokio::net::{TcpListener, TcpSocket};
+#[cfg(unix)]
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Sender;
 use tower_layer::Layer;
 
 use crate::connection::{Connection, accept, answer};
 use crate::counters::Counters;
 use crate::dispatcher::Dispatcher;
+use crate::kept::OpenFiles;
 use crate::locality;
 use crate::metrics::{BuildFacts, Metrics, Sources};
 use crate::options::Options;
@@ -43,11 +45,7 @@ pub struct Lab {
     profiler: AwaitProfiler,
     counters: Arc<Counters>,
     sources: Sources,
-    kept: Kept,
 }
-
-/// What goes when the server stops, however it stops: leaving the process drops nothing by itself.
-type Kept = Arc<Mutex<Vec<Box<dyn Any + Send>>>>;
 
 impl Lab {
     /// Reads the command line, raises the limit on open files, binds both listeners. Yields the
@@ -93,15 +91,16 @@ impl Lab {
                 Router::new().route("/debug/placement", placement),
             );
         let admin = admin.into_std().map_err(ListenError::Io);
+        let admin = admin.and_then(|admin| debug.serve(admin))?;
+        options.kept.keep(OpenFiles);
         Ok(Self {
-            admin: admin.and_then(|admin| debug.serve(admin))?,
             profiler: debug.profiler(),
-            listener,
             options,
             facts,
+            listener,
+            admin,
             counters,
             sources,
-            kept: Kept::default(),
         })
     }
 
@@ -152,8 +151,7 @@ impl Lab {
 
     /// Keeps `what`, such as a temporary folder, until the server stops, and drops it then.
     pub fn keep(&self, what: impl Send + 'static) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push(Box::new(what));
+        self.options.kept.keep(what);
     }
 
     /// Work that takes `duration` of a thread's CPU time, counted on `/metrics`.
@@ -183,7 +181,7 @@ impl Lab {
         }
     }
 
-    /// Announces both addresses and answers every connection with `service` until Ctrl-C.
+    /// Announces both addresses and answers every connection with `service` until Ctrl-C or SIGTERM.
     ///
     /// # Errors
     ///
@@ -191,16 +189,15 @@ impl Lab {
     pub async fn serve<S: WebService>(self, service: S) -> Result<(), Error> {
         self.announce().map_err(Error::Announce)?;
         let service = self.profiler.layer().layer(service);
-        if self.options.stop_with_stdin {
-            stop_with_stdin(Arc::clone(&self.kept));
-        }
         tokio::select! {
-            () = self.accept(service) => Ok(()),
-            _ = tokio::signal::ctrl_c() => Ok(()),
+            () = self.accept(service) => {}
+            () = asked_to_stop() => {}
         }
+        self.options.kept.clear();
+        Ok(())
     }
 
-    /// Announces both addresses and puts every connection into one of the `queues`, until Ctrl-C.
+    /// Announces both addresses and puts every connection into one of the `queues`, until Ctrl-C or SIGTERM.
     /// For services whose workers answer on threads of their own: each takes its connections from
     /// its queue and calls [`Connection::answer`].
     ///
@@ -211,9 +208,6 @@ impl Lab {
     /// When standard output is closed before the addresses are printed.
     pub async fn dispatch(self, queues: Vec<Sender<Connection>>) -> Result<(), Error> {
         self.announce().map_err(Error::Announce)?;
-        if self.options.stop_with_stdin {
-            stop_with_stdin(Arc::clone(&self.kept));
-        }
         let accept = async {
             let mut dispatcher = Dispatcher::to(queues);
             loop {
@@ -226,9 +220,11 @@ impl Lab {
             }
         };
         tokio::select! {
-            () = accept => Ok(()),
-            _ = tokio::signal::ctrl_c() => Ok(()),
+            () = accept => {}
+            () = asked_to_stop() => {}
         }
+        self.options.kept.clear();
+        Ok(())
     }
 
     async fn accept<S: WebService>(&self, service: S) {
@@ -260,6 +256,19 @@ impl Lab {
         )?;
         out.flush()
     }
+}
+
+/// Ctrl-C, or what `kill` sends.
+async fn asked_to_stop() {
+    #[cfg(unix)]
+    if let Ok(mut terminated) = signal(SignalKind::terminate()) {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminated.recv() => {}
+        }
+        return;
+    }
+    let _ = tokio::signal::ctrl_c().await;
 }
 
 fn bind(port: u16, option: &'static str) -> Result<TcpListener, Error> {
@@ -301,13 +310,4 @@ fn count_panics(counters: Arc<Counters>) {
         counters.panics.inc();
         report(panic);
     }));
-}
-
-fn stop_with_stdin(kept: Kept) {
-    std::thread::spawn(move || {
-        let mut rest = Vec::new();
-        let _ = std::io::stdin().read_to_end(&mut rest);
-        kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        std::process::exit(0);
-    });
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum, value_parser};
 
 use crate::Scans;
+use crate::kept::Kept;
 
 /// The service of one chapter of the profiling workshop, on 127.0.0.1
 #[derive(Debug, Parser)]
@@ -102,6 +103,10 @@ pub struct Options {
     /// a chapter may pin its main thread to one of them later.
     #[arg(skip)]
     pub(crate) scans: Scans,
+
+    /// What goes when the server stops.
+    #[arg(skip)]
+    pub(crate) kept: Kept,
 }
 
 /// How the embedded upstream fails.
@@ -126,7 +131,12 @@ impl Options {
     pub fn read<V: ValueEnum + Send + Sync + 'static>(chapter: &'static str) -> (V, Self) {
         let matches = command::<V>(chapter).get_matches();
         let line = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-        line.for_chapter(chapter)
+        let (variant, options) = line.for_chapter(chapter);
+        // Before any code of the chapter runs, which may never come to an end.
+        if options.stop_with_stdin {
+            options.kept.stop_with_stdin();
+        }
+        (variant, options)
     }
 
     /// As [`crate::Lab::data_seed`], for data that are built before the lab opens.

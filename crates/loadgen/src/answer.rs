@@ -17,9 +17,22 @@ pub(super) struct Answer {
     pub(super) reusable: bool,
 }
 
-/// Larger answers are refused: a chapter's are a few KiB, so this is a runaway server.
-const LARGEST: usize = 64 << 20;
+/// Larger answers are refused, however few users there are.
+pub(super) const LARGEST: usize = 64 << 20;
+/// Larger answers are refused where all users' together would not fit into memory: a chapter's are a
+/// few KiB, so this is a runaway server.
+const LARGEST_OF_MANY: usize = 1 << 20;
+/// What the answers of all users together may take.
+const LARGEST_OF_ALL: usize = 1 << 30;
 const MOST_HEADERS: usize = 64;
+/// A head is read anew with every piece that comes.
+const LARGEST_HEAD: usize = 64 << 10;
+
+/// How many bytes an answer may have, where so many users may each have one on its way.
+pub(super) fn largest(users: u32) -> usize {
+    let share = LARGEST_OF_ALL / usize::try_from(users.max(1)).unwrap_or(usize::MAX);
+    share.clamp(LARGEST_OF_MANY, LARGEST)
+}
 
 /// How the end of the body is known (RFC 9112, section 6.3).
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +50,8 @@ enum Framing {
 /// A connection's read buffer and what is known about the answer in it.
 #[derive(Debug)]
 pub(super) struct Decoder {
+    /// Bytes that an answer may have, head and framing included.
+    largest: usize,
     bytes: Vec<u8>,
     filled: usize,
     framing: Framing,
@@ -46,8 +61,9 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(largest: usize) -> Self {
         Self {
+            largest,
             bytes: vec![0; 2048],
             filled: 0,
             framing: Framing::Head { start: 0 },
@@ -83,8 +99,8 @@ impl Decoder {
     /// Takes `count` more bytes, written into [`Self::room`]. `None`: the answer goes on.
     pub(super) fn advance(&mut self, count: usize) -> Result<Option<Answer>, Failure> {
         self.filled += count;
-        if self.filled > LARGEST {
-            return Err(Failure::Invalid("answer of over 64 MiB"));
+        if self.filled > self.largest {
+            return Err(Failure::TooLarge(self.largest));
         }
         while let Framing::Head { start } = self.framing {
             if !self.read_head(start)? {
@@ -122,6 +138,9 @@ impl Decoder {
         );
         let length = match parsed {
             Ok(httparse::Status::Complete(length)) => length,
+            Ok(httparse::Status::Partial) if self.filled - start > LARGEST_HEAD => {
+                return Err(Failure::Invalid("answer with a head of over 64 KiB"));
+            }
             Ok(httparse::Status::Partial) => return Ok(false),
             Err(httparse::Error::TooManyHeaders) => {
                 return Err(Failure::Invalid("answer with over 64 headers"));
@@ -152,8 +171,8 @@ impl Decoder {
                 written: body,
             }
         } else if let Some(length) = fields.length {
-            if length > LARGEST {
-                return Err(Failure::Invalid("answer of over 64 MiB"));
+            if length > self.largest {
+                return Err(Failure::TooLarge(self.largest));
             }
             Framing::Length { end: body + length }
         } else {
@@ -181,8 +200,8 @@ impl Decoder {
                 return self.read_trailers(read + line, written);
             }
             let size = usize::try_from(size).unwrap_or(usize::MAX);
-            if size > LARGEST {
-                return Err(Failure::Invalid("answer of over 64 MiB"));
+            if size > self.largest {
+                return Err(Failure::TooLarge(self.largest));
             }
             let payload = read + line..read + line + size;
             let next = payload.end + 2;
@@ -267,3 +286,7 @@ impl Fields {
 #[cfg(test)]
 #[path = "answer_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "answer_agreement.rs"]
+mod agreement;

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use super::answer::LARGEST;
 use super::connection::Connection;
 use super::deadline::Deadline;
 use super::request;
@@ -24,7 +25,7 @@ pub fn ask<'r>(
         .build()
         .map_err(|error| error.to_string())?;
     runtime.block_on(async {
-        let mut connection = Connection::new(target, true);
+        let mut connection = Connection::new(target, true, LARGEST);
         let mut deadline = Deadline::new(time_out);
         let mut answers = Vec::new();
         for request in requests {

@@ -20,12 +20,13 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(target: SocketAddr, keep_alive: bool) -> Self {
+    /// None is opened yet. An answer may have `largest` bytes.
+    pub(super) fn new(target: SocketAddr, keep_alive: bool, largest: usize) -> Self {
         Self {
             target,
             keep_alive,
             idle: None,
-            decoder: Decoder::new(),
+            decoder: Decoder::new(largest),
         }
     }
 

@@ -18,6 +18,8 @@ pub(super) enum Failure {
     Broken(io::ErrorKind),
     /// What came is no answer.
     Invalid(&'static str),
+    /// More than so many bytes came.
+    TooLarge(usize),
     /// A whole answer with another status than 200.
     Status(u16),
 }
@@ -44,6 +46,7 @@ impl fmt::Display for Failure {
             Self::ClosedWithin => f.write_str("closed within an answer"),
             Self::Broken(kind) => write!(f, "connection: {kind}"),
             Self::Invalid(what) => write!(f, "invalid: {what}"),
+            Self::TooLarge(bytes) => write!(f, "answered more than {} MiB", bytes >> 20),
             Self::Status(status) => write!(f, "status {status}"),
         }
     }

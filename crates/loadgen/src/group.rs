@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::slice;
 use std::time::Duration;
 
+use super::answer::largest;
 use super::error::GeneratorError;
 use super::record::Record;
 use super::request;
@@ -140,6 +141,7 @@ fn script(
         seed: load.seed,
         keep_alive: load.keep_alive,
         time_out: load.time_out,
+        largest_answer: largest(load.users),
         record: RefCell::new(record),
     })
 }

@@ -23,6 +23,8 @@ pub(super) struct Script {
     pub(super) seed: u64,
     pub(super) keep_alive: bool,
     pub(super) time_out: Duration,
+    /// Bytes that an answer may have.
+    pub(super) largest_answer: usize,
     pub(super) record: RefCell<Record>,
 }
 
@@ -93,7 +95,7 @@ impl<'s> User<'s> {
         tokio::time::sleep_until(first.into()).await;
         let mut user = Self {
             script,
-            connection: Connection::new(script.target, script.keep_alive),
+            connection: Connection::new(script.target, script.keep_alive, script.largest_answer),
             deadline: Deadline::new(script.time_out),
             // Multiples of the golden ratio lie evenly: users who are neighbours in a queue do
             // not write together, and every round has the same writes.

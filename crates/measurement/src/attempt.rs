@@ -52,6 +52,7 @@ pub struct Observed {
     pub database_records: Option<u64>,
     /// The server's panics, as it printed them.
     pub panics: Vec<String>,
-    /// Whether the server ended under load.
-    pub ended: bool,
+    /// What is known of the reason, as words that go on after "ended", if the server ended under
+    /// load; empty if nothing is.
+    pub ended: Option<String>,
 }

@@ -1,15 +1,25 @@
 //! Compiles a chapter with cargo: its progress on the terminal, the compiler's errors kept.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
+use std::io::{BufReader, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
+use bench::child::{self, Kin, Starting};
 use loadgen::interrupt::Interrupt;
 use serde::Deserialize;
 
 use crate::chapters::{Chapter, Workshop};
 use crate::exit::CliError;
+
+/// How often a reader's wish to stop is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long cargo may take to end once it has said all.
+const TIME_TO_END: Duration = Duration::from_secs(60);
+/// Bytes of one of cargo's messages: one that is longer is passed over.
+const LONGEST_MESSAGE: usize = 1 << 20;
 
 /// Why there is no binary.
 #[derive(Debug)]
@@ -105,16 +115,13 @@ pub(crate) fn chapter(
     features: &str,
     interrupt: &Interrupt,
 ) -> Result<PathBuf, CompileError> {
-    let built = build(
+    build(
         workshop,
         chapter,
         &["--features", features],
         &chapter.package(),
-    )?;
-    if interrupt.is_set() {
-        return Err(CompileError::Cargo(CliError::interrupted()));
-    }
-    Ok(built)
+        interrupt,
+    )
 }
 
 /// Builds an example of the chapter's package.
@@ -122,8 +129,9 @@ pub(crate) fn example(
     workshop: &Workshop,
     chapter: &Chapter,
     name: &str,
+    interrupt: &Interrupt,
 ) -> Result<PathBuf, CompileError> {
-    build(workshop, chapter, &["--example", name], name)
+    build(workshop, chapter, &["--example", name], name, interrupt)
 }
 
 /// What the small machine's programs are built for. With the target named, its flags do not reach
@@ -135,6 +143,7 @@ const MACHINE: &str = "x86_64-unknown-linux-gnu";
 pub(crate) fn for_a_machine(
     workshop: &Workshop,
     chapter: &Chapter,
+    interrupt: &Interrupt,
 ) -> Result<(PathBuf, PathBuf), CompileError> {
     let build = |package: &str| {
         let mut cargo = cargo(workshop, package);
@@ -148,7 +157,7 @@ pub(crate) fn for_a_machine(
             )
             .env("CARGO_PROFILE_DEV_DEBUG", "none")
             .env("CARGO_PROFILE_DEV_STRIP", "symbols");
-        built(cargo, package, package)
+        built(cargo, package, package, interrupt)
     };
     Ok((build(&chapter.package())?, build("guest")?))
 }
@@ -175,14 +184,20 @@ fn build(
     chapter: &Chapter,
     arguments: &[&str],
     target: &str,
+    interrupt: &Interrupt,
 ) -> Result<PathBuf, CompileError> {
     let package = chapter.package();
     let mut cargo = cargo(workshop, &package);
     cargo.args(arguments);
-    built(cargo, &package, target)
+    built(cargo, &package, target, interrupt)
 }
 
-fn built(mut cargo: Command, package: &str, target: &str) -> Result<PathBuf, CompileError> {
+fn built(
+    mut cargo: Command,
+    package: &str,
+    target: &str,
+    interrupt: &Interrupt,
+) -> Result<PathBuf, CompileError> {
     let failed = |what: String| CompileError::Cargo(CliError::bad(what));
     if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         // Cargo sees a pipe, where it would leave out colours and the bar.
@@ -192,11 +207,10 @@ fn built(mut cargo: Command, package: &str, target: &str) -> Result<PathBuf, Com
             ("CARGO_TERM_PROGRESS_WIDTH", "80"),
         ]);
     }
-    let mut child = cargo
-        .stdin(Stdio::null())
+    let mut child = Starting::of(&cargo, Kin::Family)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn()
+        .start()
         .map_err(|e| {
             failed(format!(
                 "{} cannot be run: {e}; install Rust from https://rustup.rs",
@@ -204,18 +218,20 @@ fn built(mut cargo: Command, package: &str, target: &str) -> Result<PathBuf, Com
             ))
         })?;
     let progress = child
-        .stderr
-        .take()
+        .stderr()
         .map(|stderr| std::thread::spawn(move || pass_on(stderr, &mut std::io::stderr())));
+    let lines = child::lines_of(child.stdout(), LONGEST_MESSAGE);
     let mut errors = String::new();
     let mut binary = None;
-    for line in child
-        .stdout
-        .take()
-        .into_iter()
-        .flat_map(|out| BufReader::new(out).lines())
-    {
-        let Ok(line) = line else { break };
+    loop {
+        if interrupt.is_set() {
+            return Err(CompileError::Cargo(CliError::interrupted()));
+        }
+        let line = match lines.recv_timeout(LOOK) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
         match serde_json::from_str(&line) {
             Ok(Message::Said { message }) if message.level == "error" => {
                 errors.push_str(&message.rendered.unwrap_or_default());
@@ -227,12 +243,13 @@ fn built(mut cargo: Command, package: &str, target: &str) -> Result<PathBuf, Com
             _ => {}
         }
     }
+    // It has closed its output.
     let status = child
-        .wait()
-        .map_err(|e| failed(format!("cargo was lost: {e}")))?;
+        .wait(interrupt, TIME_TO_END)
+        .map_err(|e| CompileError::Cargo(CliError::of_child("cargo was lost")(e)))?;
     let _ = progress.map(std::thread::JoinHandle::join);
     match binary {
-        Some(binary) if status.success() => Ok(binary),
+        Some(binary) if status.is_some_and(|status| status.success()) => Ok(binary),
         _ if !errors.is_empty() => Err(CompileError::Refused(errors)),
         _ => Err(failed(format!(
             "cargo could not build {package}; what it printed is above"

@@ -2,9 +2,12 @@
 
 use loadgen::interrupt::Interrupt;
 
-/// A flag that Ctrl-C sets. Servers and generators that run are children or
-/// threads of this process and end with it in any case.
+use crate::files;
+
+/// A flag that Ctrl-C sets. Children of this process, and its temporary files, go with it in any
+/// case.
 pub(crate) fn watch() -> Interrupt {
+    files::tidied_up_after_a_kill();
     let interrupt = Interrupt::new();
     let flag = interrupt.clone();
     std::thread::spawn(move || {
@@ -17,6 +20,7 @@ pub(crate) fn watch() -> Interrupt {
         runtime.block_on(async {
             while asked_to_stop().await.is_ok() {
                 if flag.is_set() {
+                    bench::child::kill_all();
                     std::process::exit(130);
                 }
                 flag.set();

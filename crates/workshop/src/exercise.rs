@@ -1,7 +1,7 @@
 //! The learner's file: what it is shipped as, what became of it, and how it is
 //! put back without losing anything.
 
-use std::io::Write;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::chapters::{Chapter, Workshop};
@@ -61,25 +61,59 @@ impl Exercise {
         self.text.as_ref() != Some(&self.shipped)
     }
 
-    /// Restores the shipped text. The learner's file is kept in the state
-    /// folder first, byte for byte; when that fails nothing is touched.
+    /// Restores the shipped text. The learner's file moves to the state folder as it is, so that a
+    /// save on its way into it ends there; when that fails nothing is touched. A file that is saved
+    /// anew meanwhile stays.
     pub(crate) fn put_back(&self, workshop: &Workshop, number: u32) -> Result<PutBack, CliError> {
         if !self.is_edited() {
             return Ok(PutBack::Unchanged);
         }
-        if self.text.is_none() {
-            files::replace(&self.file, &self.shipped)?;
-            return Ok(PutBack::Restored);
-        }
-        let bytes = std::fs::read(&self.file).map_err(|error| {
+        let kept = workshop.state().join("kept");
+        let refused = |error: std::io::Error| {
             CliError::bad(format!(
-                "{} cannot be read ({error}); nothing was changed: mend its permissions",
-                self.file.display()
+                "your exercise cannot be kept in {} ({error}), so nothing was changed: mend the \
+                 folder's permissions or free some space",
+                kept.display()
             ))
-        })?;
-        let kept = keep(&workshop.state().join("kept"), number, &bytes)?;
-        files::replace(&self.file, &self.shipped)?;
-        Ok(PutBack::Kept(kept))
+        };
+        let _turn = files::lock(&workshop.state()).map_err(refused)?;
+        // Another `reset` may have been first.
+        let now = Self::read(&workshop.chapter(number)?)?;
+        if !now.is_edited() {
+            return Ok(PutBack::Unchanged);
+        }
+        let is_there = now.text.is_some();
+        if is_there {
+            std::fs::create_dir_all(&kept).map_err(refused)?;
+        }
+        // All that can fail for want of space is done before anything moves.
+        let shipped = files::beside(&self.file, self.shipped.as_bytes()).map_err(refused)?;
+        let moved = is_there
+            .then(|| keep(&self.file, &kept, number))
+            .transpose()
+            .map_err(refused)?;
+        match (shipped.persist_noclobber(&self.file), moved) {
+            (Ok(_), Some(kept)) => Ok(PutBack::Kept(kept)),
+            (Ok(_), None) => Ok(PutBack::Restored),
+            (Err(saved), moved) if saved.error.kind() == std::io::ErrorKind::AlreadyExists => {
+                let before = moved.map_or(String::new(), |kept| {
+                    format!(", and your version before is {}", workshop.shown(&kept))
+                });
+                Err(CliError::bad(format!(
+                    "{} was saved just now, so it stays as it is{before}: reset it again if that is \
+                     what you want",
+                    self.file.display()
+                )))
+            }
+            (Err(failed), moved) => Err(CliError::bad(format!(
+                "{} cannot be written ({}){}: mend the folder's permissions, and reset it again",
+                self.file.display(),
+                failed.error,
+                moved.map_or(String::new(), |kept| {
+                    format!("; your version is {}", workshop.shown(&kept))
+                })
+            ))),
+        }
     }
 }
 
@@ -125,36 +159,21 @@ fn lines_end_in_newline(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-/// Writes `bytes` to a new file of `folder` that no other call has used.
-fn keep(folder: &Path, number: u32, bytes: &[u8]) -> Result<PathBuf, CliError> {
-    let refused = |error: std::io::Error| {
-        CliError::bad(format!(
-            "your exercise cannot be kept in {} ({error}), so nothing was changed: mend the \
-             folder's permissions or free some space",
-            folder.display()
-        ))
-    };
-    std::fs::create_dir_all(folder).map_err(refused)?;
-    let mut copy = tempfile::NamedTempFile::new_in(folder).map_err(refused)?;
-    copy.write_all(bytes).map_err(refused)?;
-    // The file it replaces is about to go: this one must be on the disk by then.
-    copy.as_file().sync_all().map_err(refused)?;
+/// Moves `file` to a name in `folder` that no other has. The caller holds the folder's lock.
+fn keep(file: &Path, folder: &Path, number: u32) -> std::io::Result<PathBuf> {
     let stem = format!("chapter{number}-exercise-{}", time_stamp());
-    for attempt in 1..=100 {
-        let name = match attempt {
-            1 => format!("{stem}.rs"),
-            _ => format!("{stem}-{attempt}.rs"),
-        };
-        let file = folder.join(name);
-        match copy.persist_noclobber(&file) {
-            Ok(_) => return Ok(file),
-            Err(taken) if taken.error.kind() == std::io::ErrorKind::AlreadyExists => {
-                copy = taken.file;
-            }
-            Err(other) => return Err(refused(other.error)),
-        }
-    }
-    Err(refused(std::io::ErrorKind::AlreadyExists.into()))
+    let names = (1_u32..).map(|attempt| match attempt {
+        1 => format!("{stem}.rs"),
+        _ => format!("{stem}-{attempt}.rs"),
+    });
+    let mut free = names
+        .map(|name| folder.join(name))
+        .filter(|kept| !kept.exists());
+    let kept = free.next().ok_or(std::io::ErrorKind::AlreadyExists)?;
+    std::fs::rename(file, &kept)?;
+    // Its bytes may never have come to the disk; what an editor does is its own affair.
+    let _ = File::open(&kept).and_then(|kept| kept.sync_all());
+    Ok(kept)
 }
 
 /// Now, UTC, in characters that every file system takes: `20261120T203000Z`.

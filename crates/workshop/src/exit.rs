@@ -56,6 +56,14 @@ impl CliError {
         move |why| Self::bad(format!("{what}: {why}"))
     }
 
+    /// As [`CliError::because`], of a child that was waited for: Ctrl-C is no fault of its.
+    pub(crate) fn of_child(what: impl fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
+        move |why| match why.kind() {
+            std::io::ErrorKind::Interrupted => Self::interrupted(),
+            _ => Self::because(what)(why),
+        }
+    }
+
     /// A run that could not be carried through says nothing about the code.
     pub(crate) fn of_run(error: &RunError, interrupt: &Interrupt) -> Self {
         if error.is_interrupt() || interrupt.is_set() {

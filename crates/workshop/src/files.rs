@@ -1,7 +1,14 @@
 //! Files written whole or not at all.
 
+use std::fs::{DirBuilder, File, TryLockError};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::path::Path;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use bench::child::Keeper;
+use tempfile::NamedTempFile;
 
 use crate::exit::CliError;
 
@@ -18,10 +25,39 @@ pub(crate) fn writable(folder: &Path) -> Result<(), CliError> {
     tempfile::tempfile_in(folder).map(drop).map_err(refused)
 }
 
+/// Puts all temporary files of this process, and of servers that it starts, into one folder, which
+/// goes when the process ends, however it ends.
+pub(crate) fn tidied_up_after_a_kill() {
+    static KEEPER: OnceLock<Option<Keeper>> = OnceLock::new();
+
+    KEEPER.get_or_init(|| {
+        let name = format!(
+            "workshop-{:016x}",
+            RandomState::new().build_hasher().finish()
+        );
+        let folder = tempfile::env::temp_dir().join(name);
+        // Before there is anything to remove. Without a keeper all is removed as well, but for a kill.
+        let keeper = Keeper::of(&folder).ok()?;
+        #[cfg_attr(not(unix), allow(unused_mut))] // Its mode is set on Unix alone.
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&folder).ok()?;
+        let _ = tempfile::env::override_temp_dir(&folder);
+        Some(keeper)
+    });
+}
+
 /// A folder that goes with the value.
 pub(crate) fn temporary() -> Result<tempfile::TempDir, CliError> {
+    tidied_up_after_a_kill();
     tempfile::tempdir().map_err(CliError::because("a temporary folder cannot be made"))
 }
+
+/// How the name of a file begins that is being written; also of one whose writer was killed.
+const PARTIAL: &str = ".workshop-partial-";
+/// A writer that is alive has put such a file in its place long before.
+const STALE: Duration = Duration::from_secs(60);
 
 /// Puts `bytes` in place of what `file` held; a failure leaves that as it was.
 pub(crate) fn replace(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
@@ -32,20 +68,66 @@ pub(crate) fn replace(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CliErr
             file.display()
         ))
     };
+    let written = beside(file, bytes.as_ref()).map_err(refused)?;
+    written.persist(file).map_err(|e| refused(e.error))?;
+    Ok(())
+}
+
+/// A file with these bytes, on the disk, that is ready to be put in the place of `file`.
+pub(crate) fn beside(file: &Path, bytes: &[u8]) -> std::io::Result<NamedTempFile> {
     let folder = file.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(refused)?;
-    let mut beside = tempfile::NamedTempFile::new_in(folder).map_err(refused)?;
-    beside.write_all(bytes.as_ref()).map_err(refused)?;
+    std::fs::create_dir_all(folder)?;
+    remove_stale(folder);
+    let mut beside = tempfile::Builder::new()
+        .prefix(PARTIAL)
+        .tempfile_in(folder)?;
+    beside.write_all(bytes)?;
     // Temporary files are private; these are for everybody who may read the folder.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let readable = std::fs::Permissions::from_mode(0o644);
-        beside
-            .as_file()
-            .set_permissions(readable)
-            .map_err(refused)?;
+        beside.as_file().set_permissions(readable)?;
     }
-    beside.persist(file).map_err(|e| refused(e.error))?;
-    Ok(())
+    beside.as_file().sync_all()?;
+    Ok(beside)
+}
+
+/// Removes what a killed writer left; what cannot be removed is in nobody's way.
+fn remove_stale(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL);
+        let written = || entry.metadata().and_then(|data| data.modified()).ok();
+        let age = || written().and_then(|at| at.elapsed().ok());
+        if is_partial && age().is_some_and(|age| age > STALE) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Waits for its turn to change what is kept in `folder`, for as long as the value lives.
+///
+/// # Errors
+///
+/// When the folder cannot be written to, or another command takes too long.
+pub(crate) fn lock(folder: &Path) -> std::io::Result<File> {
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    std::fs::create_dir_all(folder)?;
+    let file = File::create(folder.join("lock"))?;
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(std::io::Error::other(
+                    "another `cargo workshop` is at work with it",
+                ));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
 }

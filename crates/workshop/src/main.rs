@@ -19,13 +19,12 @@ mod measured;
 mod progress_file;
 mod regions;
 mod requests;
-mod running;
 mod steps;
 mod terminal;
 mod tools;
 
 fn main() -> std::process::ExitCode {
-    if let Some(ended) = bench::server::guard::instead() {
+    if let Some(ended) = bench::child::instead() {
         return ended;
     }
     let exit = commands::run(cli::Cli::read()).unwrap_or_else(|error| {

@@ -147,7 +147,7 @@ pub(crate) fn measure(
         proof
             .profiles
             .extend(counts::heap_profiles(workshop, chapter, &bench)?);
-        instructions = counts::instructions(workshop, chapter, &file, &terminal)?;
+        instructions = counts::instructions(workshop, chapter, &file, &terminal, interrupt)?;
         proof.rounds.extend(baselines::measure(chapter, &bench)?);
     }
     drop(terminal);

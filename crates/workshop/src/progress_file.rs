@@ -86,13 +86,22 @@ pub(crate) fn remember_proof(workshop: &Workshop, chapter: &Chapter, kind: Verdi
     });
 }
 
-fn remember(workshop: &Workshop, number: u32, change: impl FnOnce(&mut ChapterProgress)) {
-    match Progress::read(workshop) {
-        Ok(mut progress) => {
-            change(progress.chapter_mut(number));
-            progress.save_or_say();
-        }
-        Err(error) => eprintln!("note: this result is not remembered: {error}"),
+/// Changes what is remembered of a chapter, or says why it cannot.
+pub(crate) fn remember(
+    workshop: &Workshop,
+    number: u32,
+    change: impl FnOnce(&mut ChapterProgress),
+) {
+    let saved = files::lock(&workshop.state())
+        .map_err(CliError::because(workshop.state().display()))
+        .and_then(|_turn| {
+            let mut progress = Progress::read(workshop)?;
+            change(progress.chapters.entry(number).or_default());
+            let text = serde_json::to_string_pretty(&progress).map_err(CliError::bad)?;
+            files::replace(&progress.file, text + "\n")
+        });
+    if let Err(error) = saved {
+        eprintln!("note: progress is not remembered: {error}");
     }
 }
 
@@ -140,19 +149,5 @@ impl Progress {
 
     pub(crate) fn chapter(&self, number: u32) -> ChapterProgress {
         self.chapters.get(&number).cloned().unwrap_or_default()
-    }
-
-    pub(crate) fn chapter_mut(&mut self, number: u32) -> &mut ChapterProgress {
-        self.chapters.entry(number).or_default()
-    }
-
-    /// Writes the file, or says why it could not.
-    pub(crate) fn save_or_say(&self) {
-        let saved = serde_json::to_string_pretty(self)
-            .map_err(CliError::bad)
-            .and_then(|text| files::replace(&self.file, text + "\n"));
-        if let Err(error) = saved {
-            eprintln!("note: progress is not remembered: {error}");
-        }
     }
 }

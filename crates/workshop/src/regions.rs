@@ -50,10 +50,7 @@ pub(crate) fn observe(
     }
     let parts = Parts::find(&Tools::of(workshop)).map_err(CliError::bad)?;
     let started = provenance::now();
-    let (service, guest) = compile::for_a_machine(workshop, chapter)?;
-    if interrupt.is_set() {
-        return Err(CliError::interrupted());
-    }
+    let (service, guest) = compile::for_a_machine(workshop, chapter, interrupt)?;
     let folder = files::temporary()?;
     let machine = Machine {
         initrd: &folder.path().join("initramfs"),

@@ -14,6 +14,9 @@ pub(crate) const MDBOOK: &str = "0.5.4";
 /// What pip installs, in this order: Locust, and the driver of the browser test.
 const REQUIREMENTS: [&str; 2] = ["locust/requirements.txt", "tests/browser/requirements.txt"];
 
+/// A copy of the requirements in a virtual environment, written when all of them are installed.
+pub(crate) const VENV_STAMP: &str = "workshop-requirements.txt";
+
 /// Where browsers are that are on no PATH.
 const BROWSERS: [&str; 5] = [
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
@@ -61,11 +64,14 @@ impl Tools {
         self.folder.join("venv")
     }
 
+    /// Where the next one is made; its name is as long.
+    pub(crate) fn next_venv(&self) -> PathBuf {
+        self.folder.join("next")
+    }
+
     /// A program of the virtual environment: `python`, `locust`.
     pub(crate) fn in_venv(&self, name: &str) -> PathBuf {
-        let folder = if cfg!(windows) { "Scripts" } else { "bin" };
-        let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-        self.venv().join(folder).join(file)
+        in_venv(&self.venv(), name)
     }
 
     pub(crate) fn k6_version(&self) -> Option<String> {
@@ -95,20 +101,23 @@ impl Tools {
         let (_, text) = self.requirements();
         text.lines()
             .find_map(|line| line.trim().strip_prefix("locust=="))
+            .and_then(|rest| rest.split_whitespace().next())
             .map(str::to_owned)
-    }
-
-    /// A copy of the requirements, written when all of them are installed.
-    pub(crate) fn venv_stamp(&self) -> PathBuf {
-        self.venv().join("workshop-requirements.txt")
     }
 
     /// Whether the virtual environment holds just what the requirements say.
     pub(crate) fn venv_is_current(&self) -> bool {
-        let stamp = std::fs::read_to_string(self.venv_stamp());
+        let stamp = std::fs::read_to_string(self.venv().join(VENV_STAMP));
         // The interpreter is a link to one that an update may have removed.
         stamp.is_ok_and(|stamp| stamp == self.requirements().1) && self.in_venv("python").is_file()
     }
+}
+
+/// A program of a virtual environment.
+pub(crate) fn in_venv(venv: &Path, name: &str) -> PathBuf {
+    let folder = if cfg!(windows) { "Scripts" } else { "bin" };
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    venv.join(folder).join(file)
 }
 
 /// A Chromium or Chrome on this machine; `CHROMIUM` names another.

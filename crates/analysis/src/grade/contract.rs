@@ -141,8 +141,9 @@ fn panic(trial: &Trial) -> Option<Broken> {
 }
 
 fn ended(trial: &Trial) -> Option<Broken> {
-    let reason = "the exercise ended while it was under load.".to_owned();
-    trial.exercise.ended.then(|| Broken::because(reason))
+    let why = trial.exercise.ended.as_deref()?;
+    let reason = format!("the exercise ended while it was under load{why}.");
+    Some(Broken::because(reason))
 }
 
 fn misbehaviour(outcome: &Outcome) -> Option<Broken> {

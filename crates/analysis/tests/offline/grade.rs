@@ -32,7 +32,7 @@ pub(crate) fn observed(
         calls,
         database_records: None,
         panics: Vec::new(),
-        ended: false,
+        ended: None,
     }
 }
 
@@ -180,7 +180,10 @@ fn a_panic_is_shown() {
 
 #[test]
 fn a_server_that_answers_wrongly_or_not_at_all_fails() {
-    fails(|trial| trial.exercise.ended = true, &["ended while"]);
+    fails(
+        |trial| trial.exercise.ended = Some(": it asked for too much".to_owned()),
+        &["ended while it was under load: it asked for too much."],
+    );
     fails(
         |trial| answers(trial, 0, 50.0),
         &["answered nothing in 2", "lock"],

@@ -1,16 +1,17 @@
 //! A load tool as a child process: pinned, watched, bounded in time, and never left behind.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 use tempfile::TempDir;
 
 use super::{DriverError, Settings};
+use crate::child::{Kin, Running, Starting, Tail, find};
 use loadgen::cpus;
 use measurement::outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome};
 
@@ -18,6 +19,8 @@ use measurement::outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome};
 const LOOK: Duration = Duration::from_millis(100);
 /// A child that has not ended so long after its load is stopped.
 const GRACE: Duration = Duration::from_secs(30);
+/// A summary is some KiB. One that is longer is cut, and then no summary.
+const LARGEST_SUMMARY: u64 = 16 << 20;
 
 /// One run of a tool, before it starts.
 #[derive(Debug)]
@@ -128,42 +131,26 @@ impl<'s> Task<'s> {
     }
 
     /// Runs the tool with `arguments` to its end.
-    pub(super) fn run(
-        &self,
-        arguments: impl FnOnce(&mut Command) + Send,
-    ) -> Result<Ended, DriverError> {
-        // On a thread of its own, that lives as long as the child: the child inherits this
-        // thread's CPUs, and the kernel ends it when this thread is gone.
-        std::thread::scope(|scope| {
-            scope
-                .spawn(|| self.run_here(arguments))
-                .join()
-                .unwrap_or_else(|_| Err(self.start_error(io::Error::other("a thread panicked"))))
-        })
-    }
-
-    fn run_here(&self, arguments: impl FnOnce(&mut Command)) -> Result<Ended, DriverError> {
-        if cfg!(target_os = "linux") {
-            cpus::pin_current_thread(self.settings.cpus)?;
-        }
-        let said = self.scratch.path().join("stderr");
-        let errors = File::create(&said).map_err(|reason| self.start_error(reason))?;
-        let mut command = leashed(self.settings.program);
+    pub(super) fn run(&self, arguments: impl FnOnce(&mut Command)) -> Result<Ended, DriverError> {
+        let mut command = Command::new(self.settings.program);
         arguments(&mut command);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(errors);
-        let child = command.spawn().map_err(|reason| self.start_error(reason))?;
-        let mut child = Leash(child);
-        let (status, cpu) = self.watch(&mut child.0)?;
-        let Ok(summary) = fs::read_to_string(self.summary_path()) else {
+        let mut child = Starting::of(&command, Kin::Tool)
+            .on(self.settings.cpus)
+            .stderr(Stdio::piped())
+            .start()
+            .map_err(|reason| self.start_error(reason))?;
+        let said = Tail::of(child.stderr());
+        let (status, cpu) = self.watch(&mut child)?;
+        let mut summary = String::new();
+        let file = File::open(self.summary_path());
+        let read = file.and_then(|file| file.take(LARGEST_SUMMARY).read_to_string(&mut summary));
+        if read.is_err() {
             return Err(DriverError::Failed {
                 tool: self.tool,
                 status: status.to_string(),
-                words: stderr_tail(&said),
+                words: in_a_line(&said.at_the_end()),
             });
-        };
+        }
         let (cpu_share, waited_share) = cpu.shares(self.recorded, self.cpus_usable()).unzip();
         Ok(Ended {
             summary,
@@ -173,7 +160,7 @@ impl<'s> Task<'s> {
         })
     }
 
-    fn watch(&self, child: &mut Child) -> Result<(ExitStatus, CpuTime), DriverError> {
+    fn watch(&self, child: &mut Running) -> Result<(ExitStatus, CpuTime), DriverError> {
         let allowed = self.whole + GRACE;
         let start = Instant::now();
         let mut cpu = CpuTime::of(child.id());
@@ -185,11 +172,6 @@ impl<'s> Task<'s> {
                 .try_wait()
                 .map_err(|reason| self.start_error(reason))?
             {
-                // Ctrl-C reaches the child first, which ends then, too: let the flag catch up.
-                std::thread::sleep(LOOK);
-                if self.settings.interrupt.is_set() {
-                    return Err(DriverError::Interrupted);
-                }
                 return Ok((status, cpu));
             }
             if start.elapsed() > allowed {
@@ -217,44 +199,6 @@ impl<'s> Task<'s> {
             reason,
         }
     }
-}
-
-/// Ends the child when dropped, whatever happened.
-struct Leash(Child);
-
-impl Drop for Leash {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// `program`, which on Linux the kernel kills when this process dies, however it dies. Elsewhere
-/// (or without util-linux) a tool left behind ends with its load: each has a time limit of its own.
-fn leashed(program: &Path) -> Command {
-    match find(Path::new("setpriv")) {
-        Some(setpriv) if cfg!(target_os = "linux") => {
-            let mut command = Command::new(setpriv);
-            command.args(["--pdeathsig", "KILL", "--"]).arg(program);
-            command
-        }
-        _ => Command::new(program),
-    }
-}
-
-/// The file that `program` names: itself if it is a path, else the first of that name in `PATH`.
-fn find(program: &Path) -> Option<PathBuf> {
-    if program.components().count() > 1 {
-        return program.is_file().then(|| program.to_owned());
-    }
-    let name = program.as_os_str().to_owned();
-    std::env::split_paths(&std::env::var_os("PATH")?)
-        .flat_map(|folder| {
-            let mut with_suffix = name.clone();
-            with_suffix.push(std::env::consts::EXE_SUFFIX);
-            [folder.join(&name), folder.join(with_suffix)]
-        })
-        .find(|candidate| candidate.is_file())
 }
 
 /// CPU time of the child so far, sampled.
@@ -317,10 +261,9 @@ impl CpuTime {
     }
 }
 
-/// The last lines of a log, on one line.
-fn stderr_tail(log: &Path) -> String {
+/// The last lines of an error output, on one line.
+fn in_a_line(text: &str) -> String {
     const LINES: usize = 5;
-    let text = fs::read_to_string(log).unwrap_or_default();
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let lines: Vec<&str> = lines.collect();
     if lines.is_empty() {

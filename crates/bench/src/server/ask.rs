@@ -8,11 +8,17 @@ use ureq::http::{Request, StatusCode};
 
 use measurement::load::{Exchange, content_type};
 
+/// Bytes that an answer may have: a chapter's are some KiB.
+const LARGEST: u64 = 1 << 20;
+/// Bytes that a profile or a list of counters may have.
+const LARGEST_OF_ADMIN: u64 = 64 << 20;
+
 /// A client of one server, with a connection that it keeps.
 #[derive(Debug)]
 pub(crate) struct Client {
     agent: ureq::Agent,
     address: SocketAddr,
+    largest: u64,
 }
 
 impl Client {
@@ -26,6 +32,7 @@ impl Client {
         Self {
             agent: config.build().into(),
             address,
+            largest: LARGEST,
         }
     }
 
@@ -48,21 +55,39 @@ impl Client {
         };
         let mut response = sent.map_err(|error| error.to_string())?;
         let mut body = Vec::new();
-        let mut reader = response.body_mut().as_reader();
-        reader
-            .read_to_end(&mut body)
-            .map_err(|error| error.to_string())?;
+        let reader = response.body_mut().as_reader();
+        let read = reader.take(self.largest + 1).read_to_end(&mut body);
+        let count = read.map_err(|error| error.to_string())? as u64;
+        if count > self.largest {
+            return Err(format!("answered more than {} MiB", self.largest >> 20));
+        }
         Ok((response.status(), body))
+    }
+
+    fn body(&self, exchange: &Exchange) -> Result<Vec<u8>, String> {
+        let body = exchange.body.as_deref();
+        let (status, body) = self.send(&exchange.method, &exchange.path, body)?;
+        if status.is_success() {
+            Ok(body)
+        } else {
+            let said = String::from_utf8_lossy(&body);
+            Err(format!("{status}: {}", said.trim()))
+        }
     }
 }
 
-/// The body that `GET path` yields at `address`, or why there is none.
+/// The body that `GET path` yields at `address`, where profiles and counters are, or why there is
+/// none.
 ///
 /// # Errors
 ///
 /// One phrase: what the connection or the server said.
 pub fn get(address: SocketAddr, path: &str, time_out: Duration) -> Result<Vec<u8>, String> {
-    send(address, &Exchange::get(path, ""), time_out)
+    let client = Client {
+        largest: LARGEST_OF_ADMIN,
+        ..Client::of(address, time_out)
+    };
+    client.body(&Exchange::get(path, ""))
 }
 
 /// The body that the request of `exchange` yields at `address`, or why there is none. What it
@@ -76,13 +101,30 @@ pub fn send(
     exchange: &Exchange,
     time_out: Duration,
 ) -> Result<Vec<u8>, String> {
-    let client = Client::of(address, time_out);
-    let body = exchange.body.as_deref();
-    let (status, body) = client.send(&exchange.method, &exchange.path, body)?;
-    if status.is_success() {
-        Ok(body)
-    } else {
-        let said = String::from_utf8_lossy(&body);
-        Err(format!("{status}: {}", said.trim()))
+    Client::of(address, time_out).body(exchange)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// The answer comes from a server that never stops.
+    #[test]
+    fn an_endless_answer_is_given_up() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let address = listener.local_addr().expect("it listens");
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+            while stream.write_all(&[b'6'; 4096]).is_ok() {}
+        });
+        let time_out = Duration::from_secs(60);
+        let said = send(address, &Exchange::get("/", "6"), time_out);
+        assert_eq!(said, Err("answered more than 1 MiB".to_owned()));
+        server.join().expect("it was hung up on");
     }
 }

@@ -2,13 +2,10 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::guard::GUARD;
-use super::processes;
-use super::stderr_tail::{StderrTail, panics_in};
-use loadgen::cpus;
+use crate::child::{Kin, Running, Starting, Tail, panics_in, processes};
 use loadgen::interrupt::Interrupt;
 use measurement::load::Exchange;
 
@@ -16,8 +13,6 @@ use measurement::load::Exchange;
 const LINES_TOLD: usize = 6;
 /// How often a server that starts is looked at.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a guard may take to end what it guards; it kills long before.
-const TIME_TO_END: Duration = Duration::from_secs(20);
 
 /// A command, and where it runs.
 #[derive(Debug, Clone)]
@@ -92,15 +87,13 @@ fn it_said(said: &str) -> String {
     }
 }
 
-/// A running command, with all that it started. Dropping it ends them.
+/// A running command, with all that it started.
 #[derive(Debug)]
 struct Guarded {
     name: String,
-    guard: Child,
-    // The guard ends the command when this closes: also when this process is killed.
-    stdin: Option<ChildStdin>,
-    output: StderrTail,
-    errors: StderrTail,
+    guard: Running,
+    output: Tail,
+    errors: Tail,
 }
 
 impl Guarded {
@@ -111,39 +104,25 @@ impl Guarded {
         variables: &[(&str, String)],
         cpus: &[usize],
     ) -> Result<Self, CommandError> {
-        let refused = |error: &dyn std::fmt::Display| CommandError::Spawn {
-            name: name.to_owned(),
-            reason: error.to_string(),
-        };
-        let mut guard = guard_of(command).map_err(|error| refused(&error))?;
-        guard
+        let mut shell = shell(command);
+        shell
             .current_dir(folder)
             .envs(variables.iter().map(|(name, value)| (name, value)))
             // A backtrace would push what a panic says out of what is kept.
-            .env("RUST_BACKTRACE", "0")
-            .stdin(Stdio::piped())
+            .env("RUST_BACKTRACE", "0");
+        let mut guard = Starting::of(&shell, Kin::Family)
+            .on(cpus)
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        // Ctrl-C in the terminal is for the workshop, which then ends the guard.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut guard, 0);
-        let cpus = cpus.to_vec();
-        // A child inherits the CPUs of the thread that starts it: pin one for this.
-        let started = std::thread::spawn(move || {
-            if cfg!(target_os = "linux") {
-                cpus::pin_current_thread(&cpus).map_err(std::io::Error::other)?;
-            }
-            guard.spawn()
-        });
-        let mut guard = started
-            .join()
-            .unwrap_or_else(|_| Err(std::io::Error::other("the starting thread panicked")))
-            .map_err(|error| refused(&error))?;
+            .stderr(Stdio::piped())
+            .start()
+            .map_err(|error| CommandError::Spawn {
+                name: name.to_owned(),
+                reason: error.to_string(),
+            })?;
         Ok(Self {
             name: name.to_owned(),
-            stdin: guard.stdin.take(),
-            output: StderrTail::of(guard.stdout.take()),
-            errors: StderrTail::of(guard.stderr.take()),
+            output: Tail::of(guard.stdout()),
+            errors: Tail::of(guard.stderr()),
             guard,
         })
     }
@@ -151,8 +130,9 @@ impl Guarded {
     /// The exit status once the command has ended.
     fn ended(&mut self) -> Option<String> {
         let status = self.guard.try_wait().ok().flatten()?;
-        // The end of what it printed may still be on its way.
-        std::thread::sleep(LOOK);
+        // Until all has come that it printed.
+        self.output.at_the_end();
+        self.errors.at_the_end();
         Some(match status.code() {
             Some(code) if code > 128 => format!("signal {}", code - 128),
             Some(code) => format!("exit code {code}"),
@@ -183,38 +163,18 @@ impl Guarded {
     }
 }
 
-impl Drop for Guarded {
-    fn drop(&mut self) {
-        drop(self.stdin.take());
-        let deadline = Instant::now() + TIME_TO_END;
-        while matches!(self.guard.try_wait(), Ok(None)) {
-            if Instant::now() > deadline || cfg!(not(unix)) {
-                // The guard hangs: what it would have ended must end before it.
-                #[cfg(unix)]
-                processes::kill_below(self.guard.id());
-                let _ = self.guard.kill();
-                let _ = self.guard.wait();
-                return;
-            }
-            std::thread::sleep(LOOK);
-        }
-    }
-}
-
 #[cfg(unix)]
-fn guard_of(command: &str) -> std::io::Result<Command> {
-    let mut guard = Command::new(std::env::current_exe()?);
-    guard.arg(GUARD).arg(command);
-    Ok(guard)
+fn shell(command: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command);
+    shell
 }
 
-/// Without process groups there is no guard: what the command itself starts is its own affair.
 #[cfg(not(unix))]
-fn guard_of(command: &str) -> std::io::Result<Command> {
+fn shell(command: &str) -> Command {
     let mut shell = Command::new("cmd");
     shell.arg("/C").arg(command);
-    let _ = GUARD;
-    Ok(shell)
+    shell
 }
 
 /// Runs `command` in `folder` to its end, such as a build.

@@ -285,39 +285,6 @@ fn an_interrupt_ends_the_tool() {
     assert!(!is_alive(waiter.join().unwrap()));
 }
 
-/// Not a test of its own: what the next one starts and kills.
-#[test]
-fn helper_that_runs_a_tool_for_ever() {
-    let Some(folder) = std::env::var_os("HELPER_FOLDER") else {
-        return;
-    };
-    let folder = Path::new(&folder);
-    let (tool, script) = (folder.join("tool"), folder.join("script"));
-    let (kind, interrupt) = (GeneratorKind::Locust, Interrupt::new());
-    let _ = drive(kind, NOWHERE, &load(), &tool, &script, &interrupt);
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_tool_does_not_outlive_us_even_if_we_are_killed() {
-    let fake = Fake::new(HANGS, "");
-    let mut helper = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "helper_that_runs_a_tool_for_ever"])
-        .env("HELPER_FOLDER", fake.folder.path())
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let tool = process_in(&fake.path("pid"));
-    assert!(is_alive(tool));
-    helper.kill().unwrap();
-    helper.wait().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while is_alive(tool) {
-        assert!(Instant::now() < deadline, "process {tool} was left behind");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// The number in a file that will be there soon.
 fn process_in(file: &Path) -> u32 {
     let deadline = Instant::now() + Duration::from_secs(20);

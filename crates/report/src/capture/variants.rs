@@ -164,7 +164,7 @@ fn by_cause(record: &Record, matrix: &Matrix) -> Result<String, PlotError> {
 fn is_at_least(quantity: &Quantity, round: &Round) -> bool {
     match quantity {
         Quantity::Metric(metric) => metric.is_at_least(&round.outcome),
-        Quantity::WorkShare | Quantity::Counter(_) => false,
+        Quantity::WorkShare | Quantity::BystanderShare | Quantity::Counter(_) => false,
     }
 }
 

@@ -74,13 +74,18 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
         Err(CompileError::Cargo(error)) => return Err(error),
     };
     if variant == EXERCISE {
-        if progress_file::exercise_now(&chapter) != exercise {
-            eprintln!("note: exercise.rs has changed since; the grade is of what was compiled");
-        }
         if grade.kind == GradeKind::Failed && !Exercise::read(&chapter)?.is_edited() {
             grade.reason = format!("exercise.rs is as it was shipped: {}", grade.reason);
         }
-        progress_file::remember_check(&workshop, &chapter, grade.kind, exercise.clone());
+        if progress_file::exercise_now(&chapter) == exercise {
+            progress_file::remember_check(&workshop, &chapter, grade.kind, exercise.clone());
+        } else {
+            // It may have changed before it was compiled or after.
+            eprintln!(
+                "note: exercise.rs was changed during the check, so nobody knows which version this \
+                 grade is of, and it is not remembered: check again"
+            );
+        }
     }
     if !also_changed.is_empty() {
         eprintln!(

@@ -7,7 +7,7 @@ use crate::cli::Format;
 use crate::exit::{CliError, Exit};
 use crate::hints::{self, Hint};
 use crate::json;
-use crate::progress_file::Progress;
+use crate::progress_file::{self, Progress};
 
 /// What `--format json` prints.
 #[derive(Debug, Serialize)]
@@ -23,7 +23,7 @@ pub(crate) fn run(number: u32, upto: Option<usize>, format: Format) -> Result<Ex
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;
     let hints = hints::read(&chapter)?;
-    let mut progress = Progress::read(&workshop)?;
+    let progress = Progress::read(&workshop)?;
     let seen = progress.chapter(number).hints.min(hints.len());
     let asked = match upto {
         Some(upto) if upto == 0 || upto > hints.len() => {
@@ -45,8 +45,9 @@ pub(crate) fn run(number: u32, upto: Option<usize>, format: Format) -> Result<Ex
         })?,
         Format::Human => print(number, asked, hints.len()),
     }
-    progress.chapter_mut(number).hints = seen;
-    progress.save_or_say();
+    progress_file::remember(&workshop, number, |progress| {
+        progress.hints = progress.hints.max(seen);
+    });
     Ok(Exit::Good)
 }
 

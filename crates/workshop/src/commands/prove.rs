@@ -86,7 +86,12 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         if options.variant == SOLUTION {
             progress_file::remember_proof(&workshop, chapter, analysis.verdict.kind);
         }
-        if options.variant == EXERCISE {
+        if options.variant == EXERCISE && progress_file::exercise_now(chapter) != exercise {
+            eprintln!(
+                "note: exercise.rs was changed during the proof, so nobody knows which version was \
+                 proved, and it is not remembered: prove it again"
+            );
+        } else if options.variant == EXERCISE {
             let proof = OwnProof {
                 kind: analysis.verdict.kind,
                 gain: analysis.effect().and_then(|effect| effect.ratio),

@@ -6,6 +6,7 @@ mod check;
 mod claims;
 mod context;
 mod counts;
+mod faults;
 mod grades;
 mod judge;
 mod own_service;
@@ -98,6 +99,13 @@ const CHECKS: &[Check] = &[
     Check::new("damage", "to a site is seen by `browser`", book::self_test)
         .needs(&[Need::Locust, Need::Browser])
         .deep(),
+    Check::new("faults", "and stops leave nothing behind", faults::some),
+    Check::new(
+        "many-faults",
+        "200 stops leave nothing behind",
+        faults::many,
+    )
+    .deep(),
     Check::new("grades", "exercises fail, solutions pass", grades::once),
     Check::new("many-grades", "20 each beside a busy core", grades::many).deep(),
     Check::new("fixes", "of other kinds pass", grades::fixes).deep(),

@@ -40,7 +40,13 @@ pub(super) fn before(
         arguments: &arguments,
         ..bench.clone()
     };
-    let (_go, go) = start_go(chapter, go, nginx_upstream, &bench.placement.server)?;
+    let (_go, go) = start_go(
+        chapter,
+        go,
+        nginx_upstream,
+        &bench.placement.server,
+        bench.interrupt,
+    )?;
     let proxy = nginx.proxy()?;
     let there = [SOLUTION, GO, NGINX];
     let order: Vec<_> = there

@@ -1,10 +1,13 @@
 //! What noise cannot touch, and what takes a build or a tool of its own: allocations and
 //! instructions.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
+use bench::child::{Kin, Starting};
 use bench::profiling::ProfileData;
 use bench::rounds::Bench;
+use loadgen::interrupt::Interrupt;
 use measurement::chapter_file::ChapterFile;
 use measurement::claim::{PROBLEM, SOLUTION};
 use measurement::instructions::{Instructions, per_round};
@@ -15,6 +18,11 @@ use crate::compile;
 use crate::exit::CliError;
 use crate::terminal::Terminal;
 use crate::tools;
+
+/// How long one count may take; it takes seconds.
+const TIMEOUT: Duration = Duration::from_secs(20 * 60);
+/// Bytes of valgrind's words that are kept.
+const KEPT: usize = 1 << 16;
 
 /// Heap profiles of problem and solution; none for a chapter that asks for none.
 pub(super) fn heap_profiles(
@@ -47,6 +55,7 @@ pub(super) fn instructions(
     chapter: &Chapter,
     file: &ChapterFile,
     terminal: &Terminal,
+    interrupt: &Interrupt,
 ) -> Result<Vec<Instructions>, CliError> {
     let Some(counting) = &file.instructions else {
         return Ok(Vec::new());
@@ -57,16 +66,20 @@ pub(super) fn instructions(
              https://valgrind.org, or `apt install valgrind`",
         ));
     };
-    let example = compile::example(workshop, chapter, &counting.example)?;
+    let example = compile::example(workshop, chapter, &counting.example, interrupt)?;
     let run = |variant: &str, rounds: u32| {
-        Command::new(&valgrind)
+        let mut counting = Command::new(&valgrind);
+        counting
             .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
             .arg(&example)
-            .args([variant, &rounds.to_string()])
-            .stdin(Stdio::null())
-            .output()
-            .map(|output| String::from_utf8_lossy(&output.stderr).into_owned())
-            .map_err(CliError::because("valgrind cannot be run"))
+            .args([variant, &rounds.to_string()]);
+        let said = Starting::of(&counting, Kin::Family).output(interrupt, TIMEOUT, KEPT);
+        let said = said.map_err(CliError::of_child("valgrind cannot be run"))?;
+        let said = said.map(|said| String::from_utf8_lossy(&said.stderr).into_owned());
+        said.ok_or_else(|| {
+            let minutes = TIMEOUT.as_secs() / 60;
+            CliError::bad(format!("valgrind ran for over {minutes} minutes"))
+        })
     };
     counting
         .variants

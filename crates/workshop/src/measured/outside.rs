@@ -1,22 +1,25 @@
 //! Programs of other people that run beside a measurement: nginx and a service in Go.
 
-use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use loadgen::cpus;
+use bench::child::{self, Kin, Running, Starting};
+use loadgen::interrupt::Interrupt;
 use measurement::chapter_file::{Baselines, ChapterFile};
 use tempfile::TempDir;
 
 use crate::chapters::Chapter;
 use crate::exit::CliError;
 use crate::files;
-use crate::running::Running;
 use crate::tools;
 
 /// How long one may take to listen.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long Go may take to compile it, modules fetched.
+const TIME_TO_COMPILE: Duration = Duration::from_secs(10 * 60);
+/// Bytes of the line that says where it listens.
+const LONGEST_LINE: usize = 4096;
 
 /// A program with the folder that it needs.
 #[derive(Debug)]
@@ -61,13 +64,14 @@ impl Nginx {
             .arg("-p")
             .arg(folder.path())
             .args(["-e", "stderr", "-c"])
-            .arg(chapter.folder.join("nginx.conf"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::inherit());
-        let child = spawn_on(command, pinned).map_err(CliError::because("nginx cannot be run"))?;
+            .arg(chapter.folder.join("nginx.conf"));
+        let running = Starting::of(&command, Kin::Family)
+            .on(pinned)
+            .stderr(Stdio::inherit())
+            .start()
+            .map_err(CliError::because("nginx cannot be run"))?;
         let process = Outside {
-            _process: child.into(),
+            _process: running,
             _folder: folder,
         };
         let began = Instant::now();
@@ -97,6 +101,7 @@ pub(crate) fn start_go(
     folder: &str,
     upstream: &str,
     pinned: &[usize],
+    interrupt: &Interrupt,
 ) -> Result<(Outside, SocketAddr), CliError> {
     let go = tools::go().ok_or_else(|| {
         CliError::bad(
@@ -105,50 +110,43 @@ pub(crate) fn start_go(
     })?;
     let built = files::temporary()?;
     let program = built.path().join("baseline");
-    let compiled = Command::new(go.0)
-        .current_dir(chapter.folder.join(folder))
+    let mut go = Command::new(go.0);
+    go.current_dir(chapter.folder.join(folder))
         .args(["build", "-o"])
         .arg(&program)
-        .arg(".")
-        .stdin(Stdio::null())
-        .status()
-        .map_err(CliError::because("go cannot be run"))?;
-    if !compiled.success() {
+        .arg(".");
+    let compiled = Starting::of(&go, Kin::Family)
+        .stdout(Stdio::inherit())
+        .stderr(Stdio::inherit())
+        .start()
+        .and_then(|mut go| go.wait(interrupt, TIME_TO_COMPILE))
+        .map_err(CliError::of_child("go cannot be run"))?;
+    if !compiled.is_some_and(|status| status.success()) {
         return Err(CliError::bad(format!(
             "{folder} does not compile; Go's words are above"
         )));
     }
     let mut command = Command::new(&program);
-    command
-        .args(["-port", "0", "-upstream", upstream])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped());
-    let mut child =
-        spawn_on(command, pinned).map_err(CliError::because("the Go program cannot be run"))?;
-    let said = child.stdout.take();
+    command.args(["-port", "0", "-upstream", upstream]);
+    let mut running = Starting::of(&command, Kin::Family)
+        .on(pinned)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .start()
+        .map_err(CliError::because("the Go program cannot be run"))?;
+    let said = child::lines_of(running.stdout(), LONGEST_LINE);
     let process = Outside {
-        _process: child.into(),
+        _process: running,
         _folder: built,
     };
-    let line = said
-        .and_then(|out| BufReader::new(out).lines().next())
-        .and_then(Result::ok)
-        .unwrap_or_default();
+    let line = said.recv_timeout(TIMEOUT).map_err(|_| {
+        CliError::bad(format!(
+            "the service of {folder} did not say within {} s where it listens; its words are above",
+            TIMEOUT.as_secs()
+        ))
+    })?;
     let url = line.split_whitespace().last().unwrap_or_default();
     Ok((process, address(url)?))
-}
-
-/// A child inherits the CPUs of the thread that starts it: one for this.
-fn spawn_on(mut command: Command, pinned: &[usize]) -> std::io::Result<Child> {
-    let pinned = pinned.to_vec();
-    std::thread::spawn(move || {
-        if cfg!(target_os = "linux") {
-            cpus::pin_current_thread(&pinned).map_err(std::io::Error::other)?;
-        }
-        command.spawn()
-    })
-    .join()
-    .unwrap_or_else(|_| Err(std::io::Error::other("the starting thread panicked")))
 }
 
 fn address(url: &str) -> Result<SocketAddr, CliError> {

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use bench::child::{Kin, Starting};
 use loadgen::interrupt::Interrupt;
 
 use super::parts::Parts;
 use crate::exit::{CliError, Exit};
-use crate::running::Running;
 
 /// Memory of a region, in MiB: for a copy of the data set, and the kernel's own needs, which grow
 /// with the CPUs.
@@ -75,17 +75,17 @@ impl Machine<'_> {
     ) -> Result<String, CliError> {
         let serial = self.folder.join(format!("{name}.serial"));
         let failed = |what: std::io::Error| CliError::bad(format!("QEMU cannot be run: {what}"));
-        let child = Command::new(&self.parts.qemu)
-            .args(self.options(counted))
-            .args(["-append", &format!("{KERNEL_LINE} -- {arguments}")])
-            .stdin(Stdio::null())
-            .stdout(File::create(&serial).map_err(failed)?)
-            .stderr(Stdio::inherit())
-            .spawn()
-            .map_err(failed)?;
+        let mut qemu = Command::new(&self.parts.qemu);
+        qemu.args(self.options(counted))
+            .args(["-append", &format!("{KERNEL_LINE} -- {arguments}")]);
         let began = Instant::now();
         let deadline = TIMEOUT + TIMEOUT_A_CPU * self.shape.cpus;
-        let status = Running::from(child).wait(self.interrupt, deadline)?;
+        let status = Starting::of(&qemu, Kin::Family)
+            .stdout(File::create(&serial).map_err(failed)?)
+            .stderr(Stdio::inherit())
+            .start()
+            .and_then(|mut qemu| qemu.wait(self.interrupt, deadline))
+            .map_err(CliError::of_child("QEMU cannot be run"))?;
         let said = std::fs::read(&serial).map_err(failed)?;
         let said = String::from_utf8_lossy(&said).into_owned();
         if !status.is_some_and(|status| status.success()) {

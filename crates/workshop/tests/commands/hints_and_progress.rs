@@ -1,5 +1,7 @@
 //! Hints one at a time, and what is remembered of them.
 
+#[cfg(unix)]
+use crate::workshop::Said;
 use crate::workshop::{CHAPTER, Workshop, names};
 
 #[test]
@@ -102,4 +104,53 @@ fn a_chapter_without_hints_says_how_they_are_written() {
     let said = workshop.run("hint 1").refused(2);
     assert!(said.contains("`## title`"), "{said}");
     assert!(names(&workshop.path(".workshop")).is_empty());
+}
+
+/// Each reads what is remembered, changes its own part and writes all of it.
+#[test]
+fn two_commands_at_once_both_remember() {
+    let workshop = Workshop::new();
+    for file in [
+        "hints.md",
+        "chapter.toml",
+        "exercise-intro.md",
+        "src/problem.rs",
+        "src/exercise.rs",
+    ] {
+        let text = workshop.read(&format!("{CHAPTER}/{file}"));
+        workshop.write(&format!("chapters/2-small/{file}"), &text);
+    }
+    for _ in 0..20 {
+        let both = ["hint 1 --upto 1", "hint 2 --upto 1"];
+        let both = both.map(|words| {
+            let mut hint = workshop.command(words);
+            hint.stdout(std::process::Stdio::null()).spawn().unwrap()
+        });
+        for mut hint in both {
+            assert!(hint.wait().unwrap().success());
+        }
+        let file = ".workshop/progress.json";
+        let progress: serde_json::Value = serde_json::from_str(&workshop.read(file)).unwrap();
+        for chapter in ["1", "2"] {
+            assert_eq!(progress["chapters"][chapter]["hints"], 1, "{progress}");
+        }
+        std::fs::remove_file(workshop.path(file)).unwrap();
+    }
+}
+
+/// The stand-in for cargo is an editor, too: nobody can tell which version was refused.
+#[cfg(unix)]
+#[test]
+fn a_grade_of_an_exercise_that_was_edited_meanwhile_is_not_remembered() {
+    let refusing = r#"echo '{"reason":"compiler-message","message":{"level":"error","rendered":"no"}}'; exit 101"#;
+    let editing = format!("echo '// saved' >> {CHAPTER}/src/exercise.rs; {refusing}");
+    for (script, is_remembered) in [(refusing, true), (&*editing, false)] {
+        let workshop = Workshop::new();
+        let cargo = workshop.stand_in("cargo", script);
+        let said = Said::of(workshop.command("check 1").env("CARGO", cargo));
+        assert_eq!(said.code, Some(1), "{said:?}");
+        let remembered = workshop.path(".workshop/progress.json").exists();
+        assert_eq!(remembered, is_remembered, "{said:?}");
+        assert_ne!(said.err.contains("check again"), is_remembered, "{said:?}");
+    }
 }

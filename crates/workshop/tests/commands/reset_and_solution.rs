@@ -73,6 +73,50 @@ fn reset_changes_nothing_when_it_cannot_keep_the_file() {
     );
 }
 
+/// An editor that writes into the file it has opened saves a moment too late: nothing of it is lost.
+#[test]
+fn reset_keeps_a_save_that_is_on_its_way() {
+    use std::io::Write;
+
+    let workshop = Workshop::new();
+    std::fs::write(workshop.exercise(), "before\n").unwrap();
+    let opened = std::fs::File::options()
+        .append(true)
+        .open(workshop.exercise());
+    workshop.run("reset 1").good();
+    opened.unwrap().write_all(b"saved\n").unwrap();
+    let kept = names(&workshop.path(".workshop/kept"));
+    let kept = workshop.read(&format!(".workshop/kept/{}", kept[0]));
+    assert_eq!(kept, "before\nsaved\n");
+    assert_eq!(
+        std::fs::read_to_string(workshop.exercise()).unwrap(),
+        SHIPPED
+    );
+}
+
+/// Each of them keeps what it found, under a name of its own.
+#[test]
+fn resets_at_the_same_time_lose_nothing() {
+    let workshop = Workshop::new();
+    std::fs::write(workshop.exercise(), "mine").unwrap();
+    let resets: Vec<_> = (0..8)
+        .map(|_| workshop.command("reset 1").spawn().unwrap())
+        .collect();
+    for mut reset in resets {
+        reset.wait().unwrap();
+    }
+    let kept = names(&workshop.path(".workshop/kept"));
+    let kept = kept
+        .iter()
+        .map(|name| workshop.read(&format!(".workshop/kept/{name}")));
+    assert_eq!(kept.collect::<Vec<_>>(), ["mine"]);
+    assert_eq!(
+        std::fs::read_to_string(workshop.exercise()).unwrap(),
+        SHIPPED
+    );
+    assert_eq!(names(&workshop.path(CHAPTER).join("src")).len(), 3);
+}
+
 /// `/dev/full` would do for one file, but not for a folder: a limit on the size
 /// of files is the full disk that a test can have.
 #[cfg(unix)]
@@ -81,6 +125,10 @@ fn reset_changes_nothing_on_a_full_disk() {
     let workshop = Workshop::new();
     let mine = "//! Mine.\n".repeat(400);
     std::fs::write(workshop.exercise(), &mine).unwrap();
+    workshop.write(
+        &format!("{CHAPTER}/exercise-intro.md"),
+        &"Think first.\n".repeat(400),
+    );
     let mut limited = std::process::Command::new("sh");
     limited
         .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" reset 1"])

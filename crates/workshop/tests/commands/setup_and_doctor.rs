@@ -123,8 +123,11 @@ mod with_stand_ins {
     #[test]
     fn what_an_interrupted_call_left_behind_goes() {
         let workshop = Workshop::new();
-        workshop.stand_in("go",
-            "[ \"$1\" = version ] && echo go1.26.8 && exit\necho half > \"$GOBIN/k6\"; kill -KILL $PPID",
+        workshop.stand_in(
+            "go",
+            "[ \"$1\" = version ] && echo go1.26.8 && exit\necho half > \"$GOBIN/k6\"
+             # Of the workshop, which is above the guard that is above this.
+             kill -KILL $(ps -o ppid= -p $PPID)",
         );
         assert_ne!(run(&workshop, "k6").code, Some(0));
         let left = names(&workshop.path(".tools"));
@@ -169,9 +172,27 @@ mod with_stand_ins {
         assert!(run(&workshop, "locust").good().contains("there already"));
         workshop.write("tests/browser/requirements.txt", "playwright==1\n");
         assert!(run(&workshop, "locust").good().contains("installed in"));
+        assert_eq!(names(&workshop.path(".tools")), ["setup.lock", "venv"]);
         let calls = workshop.read("path/python3.calls");
         assert_eq!(calls.lines().count(), 2, "{calls}");
         assert!(calls.contains("tests/browser/requirements.txt"), "{calls}");
+        assert!(calls.contains("--require-hashes"), "{calls}");
+    }
+
+    /// A newer one that cannot be installed leaves the older where it was, whole.
+    #[test]
+    fn the_locust_that_is_there_stays_until_another_one_works() {
+        let workshop = Workshop::new();
+        workshop.stand_in("python3", PYTHON);
+        workshop.write("locust/requirements.txt", "locust==2.47.0\n");
+        run(&workshop, "locust").good();
+        let stamp = ".tools/venv/workshop-requirements.txt";
+        workshop.write("locust/requirements.txt", "locust==2.48.0\n");
+        workshop.write("path/python3.offline", "");
+        assert_eq!(run(&workshop, "locust").code, Some(1));
+        assert_eq!(workshop.read(stamp), "locust==2.47.0\n");
+        assert_eq!(names(&workshop.path(".tools")), ["setup.lock", "venv"]);
+        assert!(workshop.path(".tools/venv/bin/python").exists());
     }
 
     #[test]

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use bench::child::{Kin, Starting};
 use bench::provenance;
 use measurement::record::Commit;
 
@@ -35,6 +37,11 @@ const RECORDED: &[Recorded] = &[
     ("blocking-keeping.md", "chapter8", &["blocking", "--", "keeping"], None),
 ];
 
+/// How long one example may take; the longest take some minutes, and minutes more to compile.
+const TIMEOUT: Duration = Duration::from_secs(3600);
+/// Bytes of what one prints.
+const LONGEST: usize = 1 << 20;
+
 /// Runs each example, or the one that `file` is made by, and keeps what it printed.
 pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, CliError> {
     let chosen: Vec<_> = RECORDED
@@ -59,22 +66,29 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, CliError> 
     // Before the first file changes what git sees.
     let commit = bench::provenance::checked_out(workshop.root());
     for (name, package, arguments, _) in chosen {
-        let output = Command::new(compile::program())
+        let mut example = Command::new(compile::program());
+        example
             .current_dir(workshop.root())
             .args(["run", "--quiet", "--package", package, "--example"])
             .args(*arguments)
             .env("K6", tools.k6())
-            .env("LOCUST", tools.in_venv("locust"))
-            .stdin(Stdio::null())
+            .env("LOCUST", tools.in_venv("locust"));
+        let said = Starting::of(&example, Kin::Family)
             .stderr(Stdio::inherit())
-            .output()
-            .map_err(CliError::because("cargo cannot be run"))?;
-        if interrupt.is_set() {
-            return Err(CliError::new(
-                Exit::Interrupted,
-                "interrupted; what was recorded stays",
-            ));
-        }
+            .output(&interrupt, TIMEOUT, LONGEST)
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::Interrupted => {
+                    CliError::new(Exit::Interrupted, "interrupted; what was recorded stays")
+                }
+                _ => CliError::because("cargo cannot be run")(error),
+            })?;
+        let output = said.ok_or_else(|| {
+            CliError::bad(format!(
+                "the example `{}` ran for over {} minutes",
+                arguments.first().copied().unwrap_or_default(),
+                TIMEOUT.as_secs() / 60
+            ))
+        })?;
         if !output.status.success() {
             return Err(CliError::bad(format!(
                 "the example `{}` failed; what it printed is above",

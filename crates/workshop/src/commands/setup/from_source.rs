@@ -2,12 +2,14 @@
 
 use std::process::Command;
 
+use loadgen::interrupt::Interrupt;
+
 use super::install::{Done, call, partial, put};
 use crate::compile;
 use crate::exit::CliError;
 use crate::tools::{self, Tools};
 
-pub(super) fn k6(tools: &Tools) -> Result<Done, CliError> {
+pub(super) fn k6(tools: &Tools, interrupt: &Interrupt) -> Result<Done, CliError> {
     if tools.k6_version().as_deref() == Some(tools::K6) {
         return Ok(Done::There);
     }
@@ -29,6 +31,7 @@ pub(super) fn k6(tools: &Tools) -> Result<Done, CliError> {
             .env_remove("GOARCH"),
         &format!("building k6 {}, a minute or three", tools::K6),
         "is the network there? Then run `cargo workshop setup k6` again",
+        interrupt,
     )?;
     let built = tools.k6();
     let name = built.file_name().unwrap_or_default();
@@ -36,7 +39,7 @@ pub(super) fn k6(tools: &Tools) -> Result<Done, CliError> {
     Ok(Done::Installed)
 }
 
-pub(super) fn mdbook(tools: &Tools) -> Result<Done, CliError> {
+pub(super) fn mdbook(tools: &Tools, interrupt: &Interrupt) -> Result<Done, CliError> {
     if tools.mdbook_version().as_deref() == Some(tools::MDBOOK) {
         return Ok(Done::There);
     }
@@ -59,6 +62,7 @@ pub(super) fn mdbook(tools: &Tools) -> Result<Done, CliError> {
             .env_remove("CARGO_ENCODED_RUSTFLAGS"),
         &format!("building mdbook {}, a minute or three", tools::MDBOOK),
         "is the network there? Then run `cargo workshop setup mdbook` again",
+        interrupt,
     )?;
     let built = tools.mdbook();
     let name = built.file_name().unwrap_or_default();

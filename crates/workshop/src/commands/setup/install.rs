@@ -2,8 +2,11 @@
 //! run with the end of its output kept, and a sentence when it fails.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
+use bench::child::{Kin, Starting};
+use loadgen::interrupt::Interrupt;
 use tempfile::TempDir;
 
 use crate::exit::CliError;
@@ -11,6 +14,11 @@ use crate::tools::Tools;
 
 /// How a folder's name begins in which something is being installed.
 pub(super) const PARTIAL: &str = "partial-";
+
+/// No installation takes so long, on the slowest machine, unless it hangs.
+const TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// Bytes that are kept of each of its outputs.
+const KEPT: usize = 1 << 16;
 
 #[derive(Debug)]
 pub(super) enum Done {
@@ -45,22 +53,37 @@ pub(super) fn not_written(file: &Path) -> impl FnOnce(std::io::Error) -> CliErro
     }
 }
 
-/// Runs a program to its end. `doing` tells the reader what takes so long,
-/// `remedy` what to do when it fails.
-pub(super) fn call(command: &mut Command, doing: &str, remedy: &str) -> Result<(), CliError> {
+/// Runs a program to its end. `doing` tells the reader what takes so long, `remedy` what to do when it
+/// fails.
+pub(super) fn call(
+    command: &Command,
+    doing: &str,
+    remedy: &str,
+    interrupt: &Interrupt,
+) -> Result<(), CliError> {
     eprintln!("{doing} …");
-    let said = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| CliError::bad(format!("{doing} failed ({error}): {remedy}")))?;
-    if said.status.success() {
+    let said = Starting::of(command, Kin::Family)
+        .output(interrupt, TIMEOUT, KEPT)
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::Interrupted => CliError::interrupted(),
+            _ => CliError::bad(format!("{doing} failed ({error}): {remedy}")),
+        })?;
+    if said.as_ref().is_some_and(|said| said.status.success()) {
         return Ok(());
     }
-    let output =
-        String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
-    let lines: Vec<&str> = output.lines().collect();
-    eprintln!("{}", lines[lines.len().saturating_sub(15)..].join("\n"));
+    let how = match &said {
+        Some(_) => "failed",
+        None => "took over 30 minutes, and was ended",
+    };
+    for output in said.iter().flat_map(|said| [&said.stdout, &said.stderr]) {
+        let text = String::from_utf8_lossy(output);
+        let lines: Vec<&str> = text.lines().collect();
+        let last = &lines[lines.len().saturating_sub(15)..];
+        if !last.is_empty() {
+            eprintln!("{}", last.join("\n"));
+        }
+    }
     Err(CliError::bad(format!(
-        "{doing} failed; the end of its output is above: {remedy}"
+        "{doing} {how}; the end of its output is above: {remedy}"
     )))
 }

@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use loadgen::interrupt::Interrupt;
+
 use super::install::{Done, call, partial, put};
 use crate::exit::CliError;
 use crate::tools::{self, Tools};
@@ -12,7 +14,7 @@ use crate::tools::{self, Tools};
 /// Packages that depend on the newest kernel for virtual machines: Debian's, and Ubuntu's.
 const NEWEST: [&str; 2] = ["linux-image-cloud-amd64", "linux-image-virtual"];
 
-pub(super) fn kernel(tools: &Tools) -> Result<Done, CliError> {
+pub(super) fn kernel(tools: &Tools, interrupt: &Interrupt) -> Result<Done, CliError> {
     if tools.kernel().is_file() {
         return Ok(Done::There);
     }
@@ -36,6 +38,7 @@ pub(super) fn kernel(tools: &Tools) -> Result<Done, CliError> {
         &format!("downloading {package}"),
         "is the network there, and are the package lists fresh (apt-get update)? Then run `cargo \
          workshop setup kernel` again",
+        interrupt,
     )?;
     let unpacked = folder.path().join("unpacked");
     let archive = file_in(folder.path(), |name| {
@@ -48,6 +51,7 @@ pub(super) fn kernel(tools: &Tools) -> Result<Done, CliError> {
             .arg(&unpacked),
         &format!("unpacking {package}"),
         "the package may be damaged: run `cargo workshop setup kernel` again",
+        interrupt,
     )?;
     let kernel = file_in(&unpacked.join("boot"), |name| name.starts_with("vmlinuz"))
         .ok_or_else(|| CliError::bad(format!("{package} holds no kernel")))?;

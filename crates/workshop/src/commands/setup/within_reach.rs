@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use loadgen::interrupt::Interrupt;
+
 use super::install::{Done, call, not_written};
 use crate::compile;
 use crate::exit::CliError;
@@ -21,7 +23,7 @@ const CRATES: [&str; 6] = [
 
 /// Fetches them with all that they need, by a package of its own that names them and holds to the
 /// workshop's versions where those are compiled anyway.
-pub(super) fn fetch(root: &Path) -> Result<Done, CliError> {
+pub(super) fn fetch(root: &Path, interrupt: &Interrupt) -> Result<Done, CliError> {
     let folder = files::temporary()?;
     let folder = folder.path();
     let dependencies: String = CRATES.map(|name| format!("{name} = \"*\"\n")).concat();
@@ -50,9 +52,10 @@ pub(super) fn fetch(root: &Path) -> Result<Done, CliError> {
         return Ok(Done::There);
     }
     call(
-        &mut fetch("--quiet"),
+        &fetch("--quiet"),
         "fetching crates that a fix may want",
         "is the network there? Then run `cargo workshop setup crates` again",
+        interrupt,
     )?;
     Ok(Done::Installed)
 }

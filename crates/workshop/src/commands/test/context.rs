@@ -5,9 +5,10 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use bench::child::{Kin, Starting};
 use loadgen::interrupt::Interrupt;
 use serde_json::Value;
 
@@ -15,7 +16,6 @@ use super::judge::{Answer, Judged};
 use crate::chapters::{Chapter, Workshop};
 use crate::compile;
 use crate::exit::CliError;
-use crate::running::Running;
 use crate::tools::Tools;
 
 /// No single command of a check takes so long unless it hangs.
@@ -194,11 +194,16 @@ impl<'a> Context<'a> {
     fn wait(&self, command: &mut Command, out: File) -> Result<Option<i32>, CliError> {
         self.note(&format!("$ {}", shown(command)))?;
         let began = Instant::now();
-        command.stdin(Stdio::null()).stdout(out);
-        let mut running = Running::with_family(command.stderr(self.open_log()?)).map_err(
-            CliError::because(format!("{} cannot be run", shown(command))),
-        )?;
-        let Some(status) = running.wait(self.interrupt, TIMEOUT)? else {
+        let mut running = Starting::of(command, Kin::Family)
+            .stdout(out)
+            .stderr(self.open_log()?)
+            .start()
+            .map_err(CliError::because(format!(
+                "{} cannot be run",
+                shown(command)
+            )))?;
+        let waited = running.wait(self.interrupt, TIMEOUT);
+        let Some(status) = waited.map_err(CliError::of_child("a program was lost"))? else {
             let minutes = TIMEOUT.as_secs() / 60;
             return Err(CliError::bad(format!(
                 "{} ran for over {minutes} minutes",

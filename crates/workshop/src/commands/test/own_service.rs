@@ -3,15 +3,14 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use bench::child::{Kin, Running, Starting};
 use bench::server::command::{CommandServer, Launch};
 use bench::server::get;
 
 use super::context::Context;
 use crate::exit::CliError;
-use crate::running::Running;
 
 const PAGES: &str = "src/own";
 const SHOP: &str = "examples/shop";
@@ -162,8 +161,7 @@ fn run(
 fn put_load_on(context: &Context<'_>, address: SocketAddr) -> Result<Running, CliError> {
     let mut load = context.own("load --users 20 --seconds 600 --expect-status 200 --url");
     load.arg(format!("http://{address}")).args(LOAD);
-    load.stdout(Stdio::null()).stderr(Stdio::null());
-    let load = Running::with_family(&mut load);
+    let load = Starting::of(&load, Kin::Family).start();
     let load = load.map_err(CliError::because("the load cannot be started"))?;
     let began = Instant::now();
     while began.elapsed() < WITHIN && !context.interrupt().is_set() {

@@ -26,12 +26,21 @@ pub(super) struct Scratch<'a> {
 impl<'a> Scratch<'a> {
     /// Always in the same place, so that what is compiled there is found again.
     pub(super) fn copy(context: &'a Context<'a>) -> Result<Self, CliError> {
+        Self::copy_with(context, "scratch", &[])
+    }
+
+    /// The same in the folder `name` of the state folder, with more of the workshop's parts.
+    pub(super) fn copy_with(
+        context: &'a Context<'a>,
+        name: &str,
+        more: &[&str],
+    ) -> Result<Self, CliError> {
         let scratch = Self {
             context,
-            folder: context.folder.join("scratch"),
+            folder: context.folder.join(name),
         };
         let _ = fs::remove_dir_all(&scratch.folder);
-        for part in PARTS {
+        for part in PARTS.iter().chain(more) {
             copy(
                 &context.workshop.root().join(part),
                 &scratch.folder.join(part),
@@ -67,14 +76,31 @@ impl<'a> Scratch<'a> {
         Ok(format!("{:016x}", hasher.finish()))
     }
 
+    /// Where it lies.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What is compiled lies there, of the workshop and of the copy.
+    pub(super) fn target(&self) -> PathBuf {
+        let shared = std::env::var_os("CARGO_TARGET_DIR");
+        let root = self.context.workshop.root();
+        root.join(shared.unwrap_or("target".into()))
+    }
+
     /// `cargo workshop WORDS` in the copy.
     pub(super) fn own(&self, words: &str) -> Command {
-        let root = self.context.workshop.root();
-        let shared = std::env::var_os("CARGO_TARGET_DIR");
-        let shared = root.join(shared.unwrap_or("target".into()));
-        let mut command = self.context.own(words);
+        self.within(self.context.own(words))
+    }
+
+    /// `cargo WORDS` in the copy.
+    pub(super) fn cargo(&self, words: &str) -> Command {
+        self.within(self.context.cargo(words))
+    }
+
+    fn within(&self, mut command: Command) -> Command {
         command.current_dir(&self.folder);
-        command.env("CARGO_TARGET_DIR", shared);
+        command.env("CARGO_TARGET_DIR", self.target());
         command
     }
 }

@@ -1,0 +1,63 @@
+//! What goes when a server stops, however it stops: leaving the process drops nothing by itself.
+
+use std::any::Any;
+use std::fmt;
+use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Values, such as temporary folders, that are dropped last.
+#[derive(Clone, Default)]
+pub(crate) struct Kept(Arc<Mutex<Vec<Box<dyn Any + Send>>>>);
+
+impl Kept {
+    pub(crate) fn keep(&self, what: impl Send + 'static) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(Box::new(what));
+    }
+
+    /// Drops all of them.
+    pub(crate) fn clear(&self) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.clear();
+    }
+
+    /// From now on the process ends when its standard input closes, whatever else it does.
+    pub(crate) fn stop_with_stdin(&self) {
+        let kept = self.clone();
+        std::thread::spawn(move || {
+            let mut rest = [0; 64];
+            while std::io::stdin()
+                .read(&mut rest)
+                .is_ok_and(|count| count > 0)
+            {}
+            kept.clear();
+            std::process::exit(0);
+        });
+    }
+}
+
+/// Removes, when it is dropped, the temporary files that this process has open by a name: pprof has one
+/// for samples that no memory is left for, and leaves it. Linux alone tells the names.
+pub(crate) struct OpenFiles;
+
+impl Drop for OpenFiles {
+    fn drop(&mut self) {
+        let folder = std::env::temp_dir();
+        let handles = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
+        for file in handles
+            .flatten()
+            .flat_map(|handle| handle.path().read_link())
+        {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            if file.parent() == Some(&folder) && name.starts_with(".tmp") {
+                let _ = std::fs::remove_file(&file);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kept")
+    }
+}

@@ -1,0 +1,239 @@
+//! Commands under conditions that nobody asked for.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use bench::child::{Kin, Starting};
+use loadgen::interrupt::Interrupt;
+
+use super::place::{Place, gone};
+use crate::exit::CliError;
+
+/// No command here takes so long unless it hangs.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Bytes that are kept of what one prints.
+const KEPT: usize = 1 << 16;
+
+/// What was tried and what came of it, as a Markdown table.
+pub(super) struct Table(Vec<[String; 3]>);
+
+/// A condition with a command under it.
+struct Tried {
+    condition: &'static str,
+    words: &'static str,
+    /// A shell's words before the command, which they replace themselves with.
+    shell: &'static str,
+    variables: &'static [(&'static str, Option<&'static str>)],
+    /// The exit codes that are right.
+    codes: &'static [i32],
+    /// What it says then.
+    says: &'static str,
+    /// In the book's words.
+    outcome: &'static str,
+}
+
+const LOAD: &str = "load N --variant solution --seconds 1 --users 10";
+
+const ALL: &[Tried] = &[
+    Tried {
+        condition: "the disk is full",
+        words: "reset N",
+        shell: "trap '' XFSZ; ulimit -f 0;",
+        variables: &[],
+        codes: &[1],
+        says: "so nothing was changed",
+        outcome: "refused in a sentence; the exercise stays as it was",
+    },
+    Tried {
+        condition: "the disk is full",
+        words: "hint N",
+        shell: "trap '' XFSZ; ulimit -f 0;",
+        variables: &[],
+        codes: &[0, 1],
+        says: "",
+        outcome: "the hint is told or refused; what was remembered stays",
+    },
+    Tried {
+        condition: "the folder is another user's, to be read only",
+        words: "reset N",
+        shell: OTHER_USER,
+        variables: &[],
+        codes: &[1],
+        says: "so nothing was changed",
+        outcome: "refused in a sentence; the exercise stays as it was",
+    },
+    Tried {
+        condition: "the folder is another user's, to be read only",
+        words: "hint N",
+        shell: OTHER_USER,
+        variables: &[],
+        codes: &[0],
+        says: "progress is not remembered",
+        outcome: "the hint is told, with a note that it is not remembered",
+    },
+    Tried {
+        condition: "64 files may be open",
+        words: "load N --variant solution --seconds 1 --users 500",
+        shell: "ulimit -n 64;",
+        variables: &[],
+        codes: &[1, 2, 3],
+        says: "ulimit -n",
+        outcome: "refused in a sentence that says how many are needed, and how to allow them",
+    },
+    Tried {
+        condition: "a proxy in the environment, which is not there",
+        words: LOAD,
+        shell: "",
+        variables: &[
+            ("http_proxy", Some("http://127.0.0.1:9")),
+            ("HTTP_PROXY", Some("http://127.0.0.1:9")),
+            ("https_proxy", Some("http://127.0.0.1:9")),
+            ("ALL_PROXY", Some("http://127.0.0.1:9")),
+            ("CARGO_NET_OFFLINE", Some("true")),
+        ],
+        codes: &[0],
+        says: "",
+        outcome: "as without it: this machine's servers are asked directly",
+    },
+    Tried {
+        condition: "no `HOME`",
+        words: LOAD,
+        shell: "",
+        variables: &[("HOME", None)],
+        codes: &[0],
+        says: "",
+        outcome: "as with it",
+    },
+    Tried {
+        condition: "a folder with spaces, a comma and a letter that is no ASCII",
+        words: LOAD,
+        shell: "",
+        variables: &[],
+        codes: &[0],
+        says: "",
+        outcome: "as in any other; all commands above were stopped in it",
+    },
+];
+
+/// Nothing can be written there by somebody else, root apart.
+const OTHER_USER: &str = "setpriv --reuid 65534 --regid 65534 --clear-groups --";
+
+pub(super) fn all(place: &Place<'_>) -> Result<Table, CliError> {
+    let mut rows = Vec::new();
+    for (number, tried) in ALL.iter().enumerate() {
+        if tried.shell == OTHER_USER && !can_be_another_user() {
+            continue;
+        }
+        let marker = format!("{}-condition-{number}", std::process::id());
+        let (code, said) = run(place, tried, &marker)?;
+        let is_right = code.is_some_and(|code| tried.codes.contains(&code));
+        if !is_right || !said.contains(tried.says) {
+            return Err(CliError::bad(format!(
+                "where {}, `{}` ended with {code:?} and said: {said}",
+                tried.condition, tried.words
+            )));
+        }
+        rows.push([tried.condition, tried.words, tried.outcome].map(str::to_owned));
+    }
+    two_at_once(place)?;
+    rows.push(
+        [
+            "two at the same time",
+            "check N",
+            "both give a verdict; what is remembered is whole",
+        ]
+        .map(str::to_owned),
+    );
+    Ok(Table(rows))
+}
+
+fn can_be_another_user() -> bool {
+    #[cfg(unix)]
+    let is_root = rustix::process::geteuid().is_root();
+    #[cfg(not(unix))]
+    let is_root = false;
+    is_root && crate::tools::on_path("setpriv").is_some()
+}
+
+/// Its exit code, and what it printed.
+fn run(place: &Place<'_>, tried: &Tried, marker: &str) -> Result<(Option<i32>, String), CliError> {
+    let words = tried.words.replace('N', &place.chapter.number.to_string());
+    let own = place.scratch.own(&words);
+    let mut command = Command::new("sh");
+    let script = if tried.shell.ends_with("--") {
+        format!("exec {} \"$@\"", tried.shell)
+    } else {
+        format!("{} exec \"$@\"", tried.shell)
+    };
+    command
+        .args(["-c", &script, "sh"])
+        .arg(own.get_program())
+        .args(own.get_args());
+    for (name, value) in own.get_envs() {
+        command.env(name, value.unwrap_or(OsStr::new("")));
+    }
+    for (name, value) in tried.variables {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.current_dir(place.scratch.folder());
+    place.mark(&mut command, marker);
+    // Through pipes, which no limit on files reaches.
+    let ended = Starting::of(&command, Kin::Tool)
+        .output(&Interrupt::new(), TIMEOUT, KEPT)
+        .map_err(CliError::because("a command cannot be started"))?;
+    gone(marker, Instant::now())?;
+    place.is_whole().map_err(|why| {
+        CliError::bad(format!("where {}, after `{words}`: {why}", tried.condition))
+    })?;
+    let said = ended.as_ref().map_or(String::new(), |ended| {
+        [&ended.stdout, &ended.stderr]
+            .map(|said| String::from_utf8_lossy(said).into_owned())
+            .concat()
+    });
+    Ok((ended.and_then(|ended| ended.status.code()), said))
+}
+
+fn two_at_once(place: &Place<'_>) -> Result<(), CliError> {
+    let words = format!("check {}", place.chapter.number);
+    let markers = [0, 1].map(|one| format!("{}-twice-{one}", std::process::id()));
+    let mut both = Vec::new();
+    for marker in &markers {
+        both.push(place.start(&mut place.scratch.own(&words), marker)?);
+    }
+    for (mut running, marker) in both.into_iter().zip(&markers) {
+        let code = running
+            .exit_within(TIMEOUT)
+            .and_then(|status| status.code());
+        drop(running);
+        gone(marker, Instant::now())?;
+        if !matches!(code, Some(0 | 1 | 3)) {
+            return Err(CliError::bad(format!(
+                "of two checks at once, one ended with {code:?} and said: {}",
+                place.last_said()
+            )));
+        }
+    }
+    let remembered = place.scratch.folder().join(".workshop/progress.json");
+    if !fs::exists(&remembered).unwrap_or(false) {
+        return Err(CliError::bad("of two checks at once, none is remembered"));
+    }
+    place.is_whole()
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "| condition | `cargo workshop …` | what came of it |")?;
+        writeln!(f, "| --- | --- | --- |")?;
+        for [condition, words, outcome] in &self.0 {
+            writeln!(f, "| {condition} | `{words}` | {outcome} |")?;
+        }
+        Ok(())
+    }
+}
