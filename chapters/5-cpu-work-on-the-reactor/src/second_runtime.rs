@@ -20,7 +20,8 @@ pub(crate) fn routes(work: Work) -> Router {
 // ANCHOR: runtime
 /// A worker for each CPU, which computes and serves nobody.
 ///
-/// A runtime that is dropped by a task of another one panics. This one lives as long as the process.
+/// A runtime that is dropped by a task of another one panics. This one lives as
+/// long as the process.
 static COMPUTING: LazyLock<Runtime> = LazyLock::new(|| {
     Builder::new_multi_thread()
         .thread_name("computing")
