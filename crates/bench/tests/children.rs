@@ -21,6 +21,8 @@ mod linux {
 
     /// Long enough for a busy machine; what is asserted is what comes to pass, not when.
     const SOON: Duration = Duration::from_secs(20);
+    /// A copy of this program, which removes itself.
+    const COPY: &str = "copy";
     const KINDS: [(&str, Kin); 3] = [
         ("server", Kin::Server),
         ("tool", Kin::Tool),
@@ -34,9 +36,13 @@ mod linux {
         {
             return helper_that_is_killed(kind, Path::new(folder));
         }
-        let tests: [(&str, fn()); 6] = [
+        let tests: [(&str, fn()); 7] = [
             ("no_child_outlives_a_kill", no_child_outlives_a_kill),
             ("a_dropped_child_is_gone", a_dropped_child_is_gone),
+            (
+                "a_replaced_program_starts_some",
+                a_replaced_program_starts_some,
+            ),
             ("all_are_killed_at_once", all_are_killed_at_once),
             ("a_folder_goes_after_a_kill", a_folder_goes_after_a_kill),
             ("memory_has_a_limit", memory_has_a_limit),
@@ -63,6 +69,10 @@ mod linux {
     }
 
     fn helper_that_is_killed(kind: &str, folder: &Path) {
+        let own = std::env::current_exe().unwrap();
+        if own.ends_with(COPY) {
+            std::fs::remove_file(own).unwrap();
+        }
         let (_, kin) = KINDS.iter().find(|(name, _)| *name == kind).unwrap();
         let own = folder.join("temporary");
         std::fs::create_dir(&own).unwrap();
@@ -73,8 +83,12 @@ mod linux {
     }
 
     fn killed(kind: &str) -> tempfile::TempDir {
+        killed_of(&std::env::current_exe().unwrap(), kind)
+    }
+
+    fn killed_of(program: &Path, kind: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        let mut helper = Command::new(std::env::current_exe().unwrap())
+        let mut helper = Command::new(program)
             .args(["helper", kind])
             .arg(folder.path())
             .stdout(Stdio::null())
@@ -119,6 +133,16 @@ mod linux {
                 assert!(!is_alive(number), "{kind} {number} was left behind");
             }
         }
+    }
+
+    /// Another build takes the place of the program that builds it.
+    fn a_replaced_program_starts_some() {
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join(COPY);
+        std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+        let left = killed_of(&copy, "family");
+        assert!(!copy.exists());
+        ends(number_in(&left.path().join("other")), "family");
     }
 
     /// What the second Ctrl-C does.

@@ -10,7 +10,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -62,13 +62,13 @@ pub(super) fn is_guard(command: &Command) -> bool {
 pub(super) fn leashed(command: &Command, kin: Kin, memory: Option<u64>) -> io::Result<Command> {
     let mut leashed = match kin {
         Kin::Family if is_there() => {
-            let mut guard = Command::new(std::env::current_exe()?);
+            let mut guard = Command::new(own()?);
             guard.arg(GUARD).arg(command.get_program());
             guard
         }
         Kin::Server | Kin::Tool if is_there() && cfg!(target_os = "linux") => {
             let memory = memory.map_or("-".to_owned(), |bytes| bytes.to_string());
-            let mut leash = Command::new(std::env::current_exe()?);
+            let mut leash = Command::new(own()?);
             leash
                 .args([LEASH, &std::process::id().to_string(), &memory])
                 .arg(command.get_program());
@@ -89,6 +89,18 @@ pub(super) fn leashed(command: &Command, kin: Kin, memory: Option<u64>) -> io::R
     Ok(leashed)
 }
 
+/// This very program. Where another build has taken its place on the disk meanwhile, as a test of this
+/// workshop may do, it is still to be had as the running one.
+fn own() -> io::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let is_gone = cfg!(target_os = "linux") && !own.exists();
+    Ok(if is_gone {
+        "/proc/self/exe".into()
+    } else {
+        own
+    })
+}
+
 /// Removes a folder when it is dropped, or this process ends, however it ends.
 #[derive(Debug)]
 pub struct Keeper {
@@ -102,7 +114,7 @@ impl Keeper {
     ///
     /// When no process can be started.
     pub fn of(folder: &Path) -> io::Result<Self> {
-        let mut keeper = Command::new(std::env::current_exe()?);
+        let mut keeper = Command::new(own()?);
         keeper
             .arg(KEEPER)
             .arg(folder)
@@ -159,7 +171,7 @@ mod unix {
     pub(super) fn guard(program: &OsStr, arguments: &[OsString]) -> ExitCode {
         #[cfg(target_os = "linux")]
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-        let child = std::env::current_exe().and_then(|own| {
+        let child = super::own().and_then(|own| {
             Command::new(own)
                 .args([LEASH, &std::process::id().to_string(), "-"])
                 .arg(program)
