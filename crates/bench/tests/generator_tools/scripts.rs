@@ -103,6 +103,10 @@ fn scripts_send_the_bystanders_of_the_chapter() {
             continue;
         };
         let (number, rate) = (chapter.chapter, chapter.load.bystanders_per_second);
+        if rate == 0.0 {
+            // They come in scenarios alone, which the scripts do not know.
+            continue;
+        }
         for (script, quote, key) in [
             (format!("k6/chapter{number}.js"), '\'', "perSecond: "),
             (format!("locust/chapter{number}.py"), '"', "per_second="),
