@@ -104,8 +104,11 @@ fn observe(promise: &Promise, mut server: Server) -> Seen {
     let numbered = |number| promise.requests.iter().map(move |one| one.numbered(number));
     let mut answers = match promise.hang_up_after_ms {
         Some(after) => {
-            let after = Duration::from_millis(after);
-            (0..promise.times).for_each(|_| hang_up(promise, address, after));
+            let later_by = promise.later_by_ms.unwrap_or_default();
+            for time in 0..u64::from(promise.times) {
+                let after = Duration::from_millis(after + time * later_by);
+                hang_up(promise, address, after);
+            }
             Vec::new()
         }
         None if promise.times == 1 => side_by_side(promise.users, |user| {

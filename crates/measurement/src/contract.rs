@@ -41,6 +41,10 @@ pub struct Promise {
     /// They hang up after so many milliseconds instead of waiting for their answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hang_up_after_ms: Option<u64>,
+    /// And each time so many milliseconds later than the time before: when the moment comes that matters
+    /// depends on the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub later_by_ms: Option<u64>,
     /// What is asked when they are done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub then: Vec<Request>,
