@@ -6,6 +6,10 @@ pub const IDLE: &str = "[idle]";
 /// The frame of a profile that caught nothing at all.
 pub const NOTHING: &str = "[nothing sampled]";
 
+/// CPU samples below which shares of functions are chance: of 300, a share of 10 % is known to
+/// within 3.5 points.
+pub const MEANINGFUL: u64 = 300;
+
 /// A line of folded stacks without a count at its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -66,6 +70,15 @@ pub fn most_frequent_leaf(folded: &str) -> Result<Option<(String, f64)>, NoCount
         .map(|(leaf, count)| (leaf.to_owned(), count as f64 / all as f64)))
 }
 
+/// Folded stacks without the samples of CPUs that had nothing to do, and the number of these.
+pub fn without_idle(folded: &str) -> (String, u64) {
+    let idle = |line: &str| line.strip_prefix(IDLE)?.trim().parse::<u64>().ok();
+    let busy = folded
+        .split_inclusive('\n')
+        .filter(|line| idle(line).is_none());
+    (busy.collect(), folded.lines().filter_map(idle).sum())
+}
+
 /// Each stack with its count.
 ///
 /// # Errors
@@ -85,4 +98,16 @@ pub fn stacks(folded: &str) -> impl Iterator<Item = Result<(&str, u64), NoCount>
                     text: line.chars().take(60).collect(),
                 })
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_is_kept_apart_from_the_stacks() {
+        let (stacks, idle) = without_idle("[idle] 290\nmain;work 7\nmain;rest 3\n");
+        assert_eq!(idle, 290);
+        assert_eq!(stacks, "main;work 7\nmain;rest 3\n");
+    }
 }

@@ -306,7 +306,7 @@ fn kill_group(child: u32) {
 }
 
 /// The file that `program` names: itself if it is a path, else the first of that name in `PATH`.
-pub(crate) fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
+pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     let program = Path::new(program.as_ref());
     if program.components().count() > 1 {
         return program.is_file().then(|| program.to_owned());

@@ -503,12 +503,8 @@ impl Comparison<'_> {
         });
         if let Instance::Command(server) = &mut servers[index] {
             // A server that dies closes its connections a moment before it has ended.
-            let ends_by = Instant::now() + ENDS_WITHIN;
-            server.is_alive("under load")?;
-            while fault.is_some() && Instant::now() < ends_by {
-                std::thread::sleep(SETTLE_LOOK);
-                server.is_alive("under load")?;
-            }
+            let time = fault.as_ref().map_or(Duration::ZERO, |_| ENDS_WITHIN);
+            server.is_alive_after(time, "under load")?;
         }
         let outcome = carried?;
         match fault {

@@ -26,7 +26,7 @@ impl ProfileData {
     /// What it shows most of, in a phrase; of too few samples, that they are too few.
     pub fn most(&self) -> String {
         let samples = self.profile.samples;
-        if self.profile.kind == ProfileKind::Cpu && samples < MEANINGFUL {
+        if self.profile.kind == ProfileKind::Cpu && samples < folded::MEANINGFUL {
             let busy = self.profile.capacity.is_some_and(|all| 2 * samples >= all);
             let remedy = if busy {
                 "profile longer for a picture"
@@ -34,7 +34,7 @@ impl ProfileData {
                 "no picture of anything but idleness"
             };
             let samples = figures::things(samples, "sample");
-            return format!("{samples}, fewer than {MEANINGFUL}: {remedy}");
+            return format!("{samples}, fewer than {}: {remedy}", folded::MEANINGFUL);
         }
         match folded::most_frequent_leaf(&self.folded) {
             Ok(Some((leaf, share))) => format!("{:.0} % in {leaf}", share * 100.0),
@@ -42,10 +42,6 @@ impl ProfileData {
         }
     }
 }
-
-/// CPU samples below which shares of functions are chance: of 300, a share of 10 % is known to
-/// within 3.5 points.
-const MEANINGFUL: u64 = 300;
 
 /// Servers that are started for one CPU profile at most, see [`Taken::hid`].
 const MOST_STARTS: u32 = 3;
@@ -161,7 +157,7 @@ impl Bench<'_> {
             ProfileKind::Heap => heap_formats(server, variant, seconds)?,
         };
         // The lab says how much longer CPUs stood idle; pictures add that themselves.
-        let (idle, folded) = idle_apart(&folded);
+        let (folded, idle) = folded::without_idle(&folded);
         let samples = folded
             .lines()
             .filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok())
@@ -195,17 +191,6 @@ impl Bench<'_> {
         }
         folded::share_with(folded, frames).ok().flatten()
     }
-}
-
-/// The weight of the idle frame, and the other lines.
-fn idle_apart(folded: &str) -> (u64, String) {
-    let weight = |line: &str| line.strip_prefix(folded::IDLE)?.trim().parse::<u64>().ok();
-    let idle = folded.lines().filter_map(weight).sum();
-    let others = folded
-        .split_inclusive('\n')
-        .filter(|line| weight(line.trim_end()).is_none())
-        .collect();
-    (idle, others)
 }
 
 type Formats = (String, Vec<(&'static str, Vec<u8>)>);
@@ -283,12 +268,5 @@ mod tests {
         );
         assert_eq!(most(ProfileKind::Cpu, 300, None), "100 % in tcache_get");
         assert_eq!(most(ProfileKind::Heap, 4, None), "100 % in tcache_get");
-    }
-
-    #[test]
-    fn idle_time_is_kept_apart_from_the_stacks() {
-        let (idle, stacks) = idle_apart("[idle] 290\nmain;work 7\nmain;rest 3\n");
-        assert_eq!(idle, 290);
-        assert_eq!(stacks, "main;work 7\nmain;rest 3\n");
     }
 }

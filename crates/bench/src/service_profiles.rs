@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use analysis::folded;
 use measurement::comparison::SeenByBoth;
 use measurement::profile::ProfileKind;
 
@@ -25,11 +26,7 @@ pub(crate) fn take(address: SocketAddr) -> Vec<(ProfileKind, String)> {
         let folded = get(address, &path, TIME_OUT).ok()?;
         // A service may answer any path with a page of its own.
         let folded = String::from_utf8(folded).ok()?;
-        let is_stack = |line: &str| {
-            let count = line.rsplit_once(' ').map(|(_, count)| count);
-            count.is_some_and(|count| count.parse::<u64>().is_ok())
-        };
-        folded.lines().all(is_stack).then_some((kind, folded))
+        folded::total(&folded).is_ok().then_some((kind, folded))
     };
     let instruments = [
         (ProfileKind::Await, "/debug/await"),

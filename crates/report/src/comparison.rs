@@ -1,6 +1,6 @@
 //! A comparison of two builds for people and scripts: table, Markdown, JSON and one HTML file.
 
-use analysis::folded::IDLE;
+use analysis::folded::without_idle;
 use std::fmt::Write as _;
 
 use analysis::comparison::{Estimate, Verdict, Word};
@@ -355,19 +355,6 @@ fn pictures(profiles: &[SeenByBoth]) -> Vec<(String, String)> {
     drawn
         .filter_map(|(svg, title)| Some((title, svg.ok()?)))
         .collect()
-}
-
-/// The stacks of busy CPUs, and how many samples of idle ones were beside them.
-fn without_idle(folded: &str) -> (String, u64) {
-    let (idle, busy): (Vec<&str>, Vec<&str>) = folded.lines().partition(|line| {
-        line.strip_prefix(IDLE)
-            .is_some_and(|rest| rest.starts_with(' '))
-    });
-    let counts = idle
-        .iter()
-        .filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
-    let lines: String = busy.into_iter().flat_map(|line| [line, "\n"]).collect();
-    (lines, counts.sum())
 }
 
 fn named(side: &Side) -> String {

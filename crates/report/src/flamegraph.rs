@@ -20,7 +20,7 @@ use inferno::{
     },
 };
 
-use analysis::folded::{IDLE, NOTHING, NoCount, stacks, total};
+use analysis::folded::{IDLE, MEANINGFUL, NOTHING, NoCount, stacks, total};
 use measurement::{
     figures,
     profile::{Profile, ProfileKind},
@@ -55,9 +55,6 @@ pub struct Picture {
     /// The crate whose frames are pointed at.
     pub own: String,
 }
-
-/// Fewer samples of CPUs than these are no picture: a box of a few samples is chance.
-const FEW: u64 = 300;
 
 /// More rows than these are drawn lower, so that the picture fits a screen.
 const ROWS: usize = 36;
@@ -112,7 +109,7 @@ impl Picture {
 
     /// Whether so many samples are too few to draw.
     fn is_strip(&self, samples: u64) -> bool {
-        self.kind == ProfileKind::Cpu && samples < FEW
+        self.kind == ProfileKind::Cpu && samples < MEANINGFUL
     }
 }
 

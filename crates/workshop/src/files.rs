@@ -40,8 +40,10 @@ pub(crate) fn tidied_up_after_a_kill() {
         let keeper = Keeper::of(&folder).ok()?;
         #[cfg_attr(not(unix), allow(unused_mut))] // Its mode is set on Unix alone.
         let mut builder = DirBuilder::new();
+        // What is in it is its owner's alone; another account, which a database server runs as,
+        // has to pass through to a folder that it is given.
         #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o711);
         builder.create(&folder).ok()?;
         let _ = tempfile::env::override_temp_dir(&folder);
         Some(keeper)

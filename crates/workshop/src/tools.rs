@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use bench::child;
+
 use crate::chapters::Workshop;
 
 /// k6, built from its Go module.
@@ -133,7 +135,7 @@ pub(crate) fn browser() -> Option<PathBuf> {
         "chrome",
     ]
     .iter()
-    .find_map(|name| on_path(name))
+    .find_map(child::find)
     .or_else(|| {
         BROWSERS
             .iter()
@@ -144,7 +146,7 @@ pub(crate) fn browser() -> Option<PathBuf> {
 
 pub(crate) fn python() -> Option<(PathBuf, String)> {
     ["python3", "python"].iter().find_map(|name| {
-        let program = on_path(name)?;
+        let program = child::find(name)?;
         // Windows puts a `python3` on the PATH that only opens a shop.
         let version = version(&program, ["--version"])?;
         version.starts_with("3.").then_some((program, version))
@@ -152,14 +154,14 @@ pub(crate) fn python() -> Option<(PathBuf, String)> {
 }
 
 pub(crate) fn go() -> Option<(PathBuf, String)> {
-    let program = on_path("go")?;
+    let program = child::find("go")?;
     let version = version(&program, ["version"])?;
     Some((program, version))
 }
 
 /// nginx: Debian keeps it where only root looks.
 pub(crate) fn nginx() -> Option<PathBuf> {
-    on_path("nginx")
+    child::find("nginx")
         .or_else(|| Some(PathBuf::from("/usr/sbin/nginx")).filter(|file| file.is_file()))
 }
 
@@ -168,19 +170,19 @@ pub(crate) fn postgres() -> Option<PathBuf> {
     let folders = std::fs::read_dir("/usr/lib/postgresql").into_iter();
     let packaged = folders.flatten().filter_map(Result::ok);
     let packaged = packaged.map(|folder| folder.path().join("bin"));
-    let on_path = on_path("postgres").and_then(|program| Some(program.parent()?.to_owned()));
+    let on_path = child::find("postgres").and_then(|program| Some(program.parent()?.to_owned()));
     on_path
         .into_iter()
         .chain(packaged)
         .find(|folder| folder.join("postgres").is_file() && folder.join("initdb").is_file())
 }
 
-/// The first program of this name on the PATH.
-pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
-    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    std::env::split_paths(&std::env::var_os("PATH")?)
-        .map(|folder| folder.join(&file))
-        .find(|file| file.is_file())
+/// Whether this process may do everything, and must become another user to be refused anything.
+pub(crate) fn is_root() -> bool {
+    #[cfg(unix)]
+    return rustix::process::geteuid().is_root();
+    #[cfg(not(unix))]
+    return false;
 }
 
 /// The version that a program prints of itself, nginx on standard error: the first word with digits

@@ -327,6 +327,21 @@ impl CommandServer {
         }
     }
 
+    /// As [`Self::is_alive`], and an error too if the service ends within `time`.
+    ///
+    /// # Errors
+    ///
+    /// When it has ended by then.
+    pub fn is_alive_after(
+        &mut self,
+        time: Duration,
+        when: &'static str,
+    ) -> Result<(), CommandError> {
+        // How it ended is what `is_alive` looks up.
+        self.guarded.guard.exit_within(time);
+        self.is_alive(when)
+    }
+
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address

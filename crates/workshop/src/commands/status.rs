@@ -2,6 +2,7 @@
 
 use analysis::grade::GradeKind;
 use analysis::verdict::VerdictKind;
+use bench::child;
 use serde::Serialize;
 
 use crate::chapters::{Chapter, Workshop};
@@ -9,7 +10,7 @@ use crate::cli::Format;
 use crate::exercise::Exercise;
 use crate::exit::{CliError, Exit};
 use crate::progress_file::{ChapterProgress, OwnProof, Progress};
-use crate::tools::{self, Tools};
+use crate::tools::Tools;
 use crate::{hints, json};
 
 /// What `--format json` prints.
@@ -140,7 +141,7 @@ impl std::fmt::Display for Status {
 fn book_command(tools: &Tools) -> &'static str {
     if tools.mdbook().is_file() {
         ".tools/bin/mdbook serve --open"
-    } else if tools::on_path("mdbook").is_some() {
+    } else if child::find("mdbook").is_some() {
         "mdbook serve --open"
     } else {
         "cargo workshop setup mdbook, or src/introduction.md"

@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use bench::child::{Kin, Starting};
+use bench::child::{self, Kin, Starting};
 use bench::profiling::ProfileData;
 use bench::rounds::Bench;
 use loadgen::interrupt::Interrupt;
@@ -17,7 +17,6 @@ use crate::chapters::{Chapter, Workshop};
 use crate::compile;
 use crate::exit::CliError;
 use crate::terminal::Terminal;
-use crate::tools;
 
 /// How long one count may take; it takes seconds.
 const TIMEOUT: Duration = Duration::from_secs(20 * 60);
@@ -60,7 +59,7 @@ pub(super) fn instructions(
     let Some(counting) = &file.instructions else {
         return Ok(Vec::new());
     };
-    let Some(valgrind) = tools::on_path("valgrind") else {
+    let Some(valgrind) = child::find("valgrind") else {
         return Err(CliError::bad(
             "valgrind is not installed, and this capture counts instructions with it: \
              https://valgrind.org, or `apt install valgrind`",

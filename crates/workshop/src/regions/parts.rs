@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bench::provenance;
+use bench::{child, provenance};
 
 use crate::exit::CliError;
 use crate::tools::{self, Tools};
@@ -33,7 +33,7 @@ impl Parts {
                     .to_owned(),
             );
         }
-        let Some(qemu) = tools::on_path("qemu-system-x86_64") else {
+        let Some(qemu) = child::find("qemu-system-x86_64") else {
             return Err(
                 "QEMU is not installed, and it emulates the machine with several NUMA nodes: \
                  sudo apt-get install qemu-system-x86 (Fedora: qemu-system-x86-core)"
@@ -43,7 +43,7 @@ impl Parts {
         let Some(qemu_version) = tools::version(&qemu, ["--version"]) else {
             return Err(format!("{} does not run", qemu.display()));
         };
-        if tools::on_path("cc").is_none() {
+        if child::find("cc").is_none() {
             return Err(
                 "there is no C compiler, which the plugin for QEMU needs: sudo apt-get install gcc \
                  libc6-dev"

@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use analysis::folded;
+use measurement::figures::things;
 use serde_json::Value;
 
 /// File, chapter, variant and kind of the profile that it shows.
@@ -103,22 +105,22 @@ fn draw(captures: &Path, chapter: u32, variant: &str, kind: &str) -> (String, St
         .unwrap();
     let samples = profile["samples"].as_u64().unwrap();
     let mut root = Node::default();
-    for line in stacks.lines() {
-        let (frames, count) = line.rsplit_once(' ').unwrap();
+    for stack in folded::stacks(&stacks) {
+        let (frames, count) = stack.unwrap();
         let frames: Vec<&str> = frames.split(';').collect();
         let shown = if kind == "cpu" {
             running(&frames)
         } else {
             waiting(&frames)
         };
-        root.add(&shown, count.parse().unwrap());
+        root.add(&shown, count);
     }
     let title = if kind == "cpu" {
         let capacity = profile["capacity"].as_u64().unwrap();
         let busy = share(samples.min(capacity), capacity);
         root.add(&["idle".to_owned()], capacity.saturating_sub(samples));
-        let noun = if samples == 1 { "sample" } else { "samples" };
-        format!("CPU profile: {} {noun}, {busy} busy", thousands(samples))
+        let samples = things(samples, "sample");
+        format!("CPU profile: {samples}, {busy} busy")
     } else {
         // Microseconds that requests spent, by the microseconds that passed.
         let in_flight = samples as f64 / (profile["seconds"].as_f64().unwrap() * 1e6);
@@ -128,14 +130,6 @@ fn draw(captures: &Path, chapter: u32, variant: &str, kind: &str) -> (String, St
     let mut told = String::new();
     root.tell(&mut told, root.weight, 0);
     (svg(&title, &root, kind == "cpu"), told)
-}
-
-fn thousands(number: u64) -> String {
-    if number < 1000 {
-        number.to_string()
-    } else {
-        format!("{},{:03}", number / 1000, number % 1000)
-    }
 }
 
 /// The frames of a CPU's stack that are about the service.

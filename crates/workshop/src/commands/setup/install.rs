@@ -16,9 +16,9 @@ use crate::tools::Tools;
 pub(super) const PARTIAL: &str = "partial-";
 
 /// No installation takes so long, on the slowest machine, unless it hangs.
-const TIMEOUT: Duration = Duration::from_secs(30 * 60);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// Bytes that are kept of each of its outputs.
-const KEPT: usize = 1 << 16;
+pub(super) const KEPT: usize = 1 << 16;
 
 #[derive(Debug)]
 pub(super) enum Done {

@@ -5,11 +5,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use bench::child;
 use loadgen::interrupt::Interrupt;
 
 use super::install::{Done, call, partial, put};
 use crate::exit::CliError;
-use crate::tools::{self, Tools};
+use crate::tools::Tools;
 
 /// Packages that depend on the newest kernel for virtual machines: Debian's, and Ubuntu's.
 const NEWEST: [&str; 2] = ["linux-image-cloud-amd64", "linux-image-virtual"];
@@ -24,7 +25,7 @@ pub(super) fn kernel(tools: &Tools, interrupt: &Interrupt) -> Result<Done, CliEr
         ));
     }
     let package = NEWEST.iter().find_map(|newest| image_of(newest));
-    let (Some(package), Some(_)) = (package, tools::on_path("dpkg-deb")) else {
+    let (Some(package), Some(_)) = (package, child::find("dpkg-deb")) else {
         return Ok(Done::Skipped(
             "it comes from Debian's or Ubuntu's packages (apt-get update, if this is one); name a \
              kernel of your own with WORKSHOP_KERNEL=/boot/vmlinuz-…",

@@ -1,11 +1,12 @@
 //! Crates that a fix may want, fetched beforehand: `cargo add --offline` finds them without a network.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use bench::child::{Kin, Starting};
 use loadgen::interrupt::Interrupt;
 
-use super::install::{Done, call, not_written};
+use super::install::{Done, KEPT, TIMEOUT, call, not_written};
 use crate::compile;
 use crate::exit::CliError;
 use crate::files;
@@ -43,12 +44,11 @@ pub(super) fn fetch(root: &Path, interrupt: &Interrupt) -> Result<Done, CliError
         command.arg("fetch").arg(option).current_dir(folder);
         command
     };
-    let offline = fetch("--offline")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    if offline.is_ok_and(|status| status.success()) {
+    let offline = fetch("--offline");
+    let offline = Starting::of(&offline, Kin::Tool).output(interrupt, TIMEOUT, KEPT);
+    if let Ok(Some(ended)) = offline
+        && ended.status.success()
+    {
         return Ok(Done::There);
     }
     call(

@@ -1,5 +1,7 @@
 //! What a check is.
 
+use bench::child;
+
 use super::context::Context;
 use crate::exit::CliError;
 use crate::regions::Parts;
@@ -73,7 +75,7 @@ pub(super) enum Need {
 impl Need {
     fn missing(self, tools: &Tools) -> Option<String> {
         let (there, remedy) = match self {
-            Self::Git => (tools::on_path("git").is_some(), "git: https://git-scm.com"),
+            Self::Git => (child::find("git").is_some(), "git: https://git-scm.com"),
             Self::Go => (tools::go().is_some(), "Go: https://go.dev/dl"),
             Self::Nginx => (
                 tools::nginx().is_some(),

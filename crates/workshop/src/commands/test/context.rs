@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(20 * 60);
 pub(super) struct Context<'a> {
     pub(super) workshop: &'a Workshop,
     pub(super) tools: Tools,
-    pub(super) interrupt: &'a Interrupt,
+    interrupt: &'a Interrupt,
     /// The chapters that checks go through.
     pub(super) chapters: Vec<Chapter>,
     /// `.workshop/test`: logs, and what checks write.

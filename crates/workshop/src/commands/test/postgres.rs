@@ -1,7 +1,6 @@
 //! The proof of chapters with a database, on a `PostgreSQL` server of this check's own.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use bench::server::command::{CommandServer, Launch};
@@ -29,7 +28,7 @@ pub(super) fn proof(context: &Context<'_>) -> Result<(), CliError> {
         ready_within: TIMEOUT,
         cpus: &[],
     };
-    let server = CommandServer::start(&launch, context.interrupt)
+    let server = CommandServer::start(&launch, context.interrupt())
         .map_err(CliError::because("the check has no database"))?;
     let options = format!("--database postgres://shop@{}/postgres", server.address());
     for chapter in &context.chapters {
@@ -44,24 +43,17 @@ pub(super) fn proof(context: &Context<'_>) -> Result<(), CliError> {
 fn command(folder: &Path) -> Result<String, CliError> {
     let programs = tools::postgres().ok_or_else(|| CliError::bad("PostgreSQL is not installed"))?;
     let (programs, folder) = (programs.display(), folder.display());
-    let become_account = if is_root() {
-        format!("setpriv --reuid={ACCOUNT} --regid={ACCOUNT} --clear-groups ")
+    let (owner, become_account) = if tools::is_root() {
+        (
+            format!("chmod 711 . && chown {ACCOUNT} '{folder}' && "),
+            format!("setpriv --reuid={ACCOUNT} --regid={ACCOUNT} --clear-groups "),
+        )
     } else {
-        String::new()
-    };
-    let owner = if is_root() {
-        format!("chmod 711 . && chown {ACCOUNT} '{folder}' && ")
-    } else {
-        String::new()
+        Default::default()
     };
     Ok(format!(
         "mkdir '{folder}' && {owner}cd '{folder}' && \
          {become_account}'{programs}/initdb' -D data -U shop -A trust >&2 && \
          exec {become_account}'{programs}/postgres' -D data -h 127.0.0.1 -p {{port}} -k ''"
     ))
-}
-
-fn is_root() -> bool {
-    let id = Command::new("id").arg("-u").output();
-    id.is_ok_and(|id| id.stdout.trim_ascii() == b"0")
 }

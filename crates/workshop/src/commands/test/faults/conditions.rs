@@ -6,11 +6,12 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bench::child::{Kin, Starting};
+use bench::child::{self, Kin, Starting};
 use loadgen::interrupt::Interrupt;
 
 use super::place::{Place, gone};
 use crate::exit::CliError;
+use crate::tools;
 
 /// No command here takes so long unless it hangs.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -152,11 +153,7 @@ pub(super) fn all(place: &Place<'_>) -> Result<Table, CliError> {
 }
 
 fn can_be_another_user() -> bool {
-    #[cfg(unix)]
-    let is_root = rustix::process::geteuid().is_root();
-    #[cfg(not(unix))]
-    let is_root = false;
-    is_root && crate::tools::on_path("setpriv").is_some()
+    tools::is_root() && child::find("setpriv").is_some()
 }
 
 /// Its exit code, and what it printed.
