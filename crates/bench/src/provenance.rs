@@ -31,11 +31,20 @@ pub fn rustc_version(folder: &Path) -> Option<String> {
 }
 
 /// The commit checked out in `folder`; `unknown` where there is no git, or
-/// no repository (a downloaded archive works without).
-pub fn checked_out(folder: &Path) -> Commit {
+/// no repository (a downloaded archive works without). What is changed in its folder `recorded` is
+/// what was measured before, and no code.
+pub fn checked_out(folder: &Path, recorded: &str) -> Commit {
     let git = |arguments: &[&str]| said_by(Command::new("git").args(arguments).current_dir(folder));
     let hash = git(&["rev-parse", "HEAD"]);
-    let changes = git(&["status", "--porcelain", "--untracked-files=no"]);
+    let code = format!(":(exclude){recorded}");
+    let changes = git(&[
+        "status",
+        "--porcelain",
+        "--untracked-files=no",
+        "--",
+        ".",
+        &code,
+    ]);
     Commit {
         hash: hash.unwrap_or_else(|| "unknown".to_owned()),
         dirty: changes.is_none_or(|changes| !changes.is_empty()),
@@ -79,7 +88,7 @@ mod tests {
     #[test]
     fn a_folder_outside_git_has_no_commit() {
         let folder = tempfile::tempdir().unwrap();
-        let commit = checked_out(folder.path());
+        let commit = checked_out(folder.path(), "recorded");
         assert_eq!(commit.in_short(), "unknown with changes");
     }
 
@@ -97,13 +106,18 @@ mod tests {
             assert!(done.status.success(), "{done:?}");
         };
         let file = folder.path().join("file");
+        let recorded = folder.path().join("recorded/figures");
         std::fs::write(&file, "one").unwrap();
+        std::fs::create_dir(folder.path().join("recorded")).unwrap();
+        std::fs::write(&recorded, "one").unwrap();
         git(&["init", "-q"]);
         git(&["add", "."]);
         git(&["commit", "-qm", "One"]);
-        let clean = checked_out(folder.path());
-        assert_eq!((clean.hash.len(), clean.dirty), (40, false));
+        let is_clean = || !checked_out(folder.path(), "recorded").dirty;
+        assert!(is_clean());
+        std::fs::write(&recorded, "two").unwrap();
+        assert!(is_clean(), "what was measured before is no code");
         std::fs::write(&file, "two").unwrap();
-        assert!(checked_out(folder.path()).dirty);
+        assert!(!is_clean());
     }
 }

@@ -13,5 +13,6 @@ mod provenance;
 pub mod regions;
 
 pub mod rows;
+pub mod series;
 pub mod summary;
 pub mod table;

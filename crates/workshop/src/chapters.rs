@@ -6,6 +6,9 @@ use measurement::chapter_file::ChapterFile;
 
 use crate::exit::CliError;
 
+/// Where everything recorded is, in the workshop's folder.
+pub(crate) const CAPTURES: &str = "flamegraphs";
+
 /// The repository that the command was called in.
 #[derive(Debug, Clone)]
 pub(crate) struct Workshop {
@@ -59,7 +62,7 @@ impl Workshop {
 
     /// The recorded evidence of a chapter.
     pub(crate) fn captures(&self, number: u32) -> PathBuf {
-        self.root.join(format!("flamegraphs/chapter{number}"))
+        self.root.join(CAPTURES).join(format!("chapter{number}"))
     }
 
     pub(crate) fn chapters(&self) -> Result<Vec<Chapter>, CliError> {

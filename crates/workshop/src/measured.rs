@@ -25,7 +25,7 @@ use measurement::reference;
 use report::capture::Capture;
 
 use self::outside::Nginx;
-use crate::chapters::{Chapter, Workshop};
+use crate::chapters::{CAPTURES, Chapter, Workshop};
 use crate::cli::UpstreamOf;
 use crate::compile;
 use crate::exit::CliError;
@@ -57,6 +57,8 @@ pub(crate) struct Order {
 pub(crate) struct Measured {
     /// How long it took after compiling, in seconds.
     pub(crate) seconds: f64,
+    /// How long it took until the verdict, without profiles and what else was asked for, in seconds.
+    pub(crate) decided_s: f64,
     /// Record and folded stacks.
     pub(crate) capture: Capture,
     /// Profiles for other people's viewers, in pprof's or dhat's format, by file name.
@@ -119,7 +121,7 @@ pub(crate) fn measure(
         format: Record::FORMAT,
         command: order.command.clone(),
         started,
-        commit: provenance::checked_out(workshop.root()),
+        commit: provenance::checked_out(workshop.root(), CAPTURES),
         variant: order.variant.clone(),
         environment: Environment {
             placement: Some(placement.in_words()),
@@ -133,7 +135,7 @@ pub(crate) fn measure(
         instructions: Vec::new(),
     };
     let so_far = |proof: &Proof| with(&nothing_yet, proof);
-    let mut proof = prove(&bench, &order.variant, &so_far, &terminal)?;
+    let (mut proof, decided_s) = prove(&bench, &order.variant, &so_far, &terminal)?;
     proof.rounds.extend(further_rounds(
         workshop,
         chapter,
@@ -158,6 +160,7 @@ pub(crate) fn measure(
     let profiles = proof.profiles;
     Ok(Measured {
         seconds: began.elapsed().as_secs_f64(),
+        decided_s,
         files: profiles.iter().filter_map(viewer_file).collect(),
         capture: Capture {
             record,
@@ -199,31 +202,31 @@ fn with(nothing_yet: &Record, proof: &Proof) -> Record {
     record
 }
 
-/// Measures until it is decided and says so; then takes the profiles.
+/// Measures until it is decided and says so; then takes the profiles. Also the seconds until then.
 fn prove(
     bench: &Bench<'_>,
     fix: &str,
     so_far: &dyn Fn(&Proof) -> Record,
     terminal: &Terminal,
-) -> Result<Proof, CliError> {
+) -> Result<(Proof, f64), CliError> {
     let failed = |error| CliError::of_run(&error, bench.interrupt);
     let began = Instant::now();
     let is_decided = |proof: &Proof| verdict::is_decided(&so_far(proof));
     let mut proof = proof::run(bench, fix, &is_decided).map_err(failed)?;
+    let decided_s = began.elapsed().as_secs_f64();
     let record = so_far(&proof);
     let disturbed = match record.rounds_for(Purpose::Disturbed).count() / 3 {
         0 => String::new(),
         count => format!(" ({count} more were set aside: the machine was disturbed)"),
     };
     terminal.say(&format!(
-        "{} after {} of at most {} triplets and {:.0} s{disturbed}; now the profiles",
+        "{} after {} of at most {} triplets and {decided_s:.0} s{disturbed}; now the profiles",
         analyse(&record).verdict.kind,
         record.effect_rounds().len() / 2,
         bench.chapter.rounds.pairs,
-        began.elapsed().as_secs_f64()
     ));
     proof.profile_both(bench, fix).map_err(failed)?;
-    Ok(proof)
+    Ok((proof, decided_s))
 }
 
 /// What was asked for beside the proof: the table of variants, other generators, baselines.

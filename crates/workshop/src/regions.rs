@@ -20,7 +20,7 @@ use measurement::regions::{Load, Record, Seen};
 use self::machine::Machine;
 pub(crate) use self::machine::Shape;
 pub(crate) use self::parts::Parts;
-use crate::chapters::{Chapter, Workshop};
+use crate::chapters::{CAPTURES, Chapter, Workshop};
 use crate::exit::{CliError, Exit};
 use crate::tools::Tools;
 use crate::{compile, files};
@@ -89,7 +89,7 @@ pub(crate) fn observe(
     Ok(Record {
         command,
         started,
-        commit: provenance::checked_out(workshop.root()),
+        commit: provenance::checked_out(workshop.root(), CAPTURES),
         tools: parts.versions(workshop.root()),
         regions: shape.regions,
         cpus: shape.cpus,

@@ -61,7 +61,7 @@ pub(crate) fn print_provenance(load: &str, example: &str, is_optimised: bool) {
     let machine = environment::observe(is_optimised, "dev", BTreeMap::new());
     println!(
         "\n*{load}. Measured by `cargo run -p bench --example {example}` at commit `{}` on {} (UTC): {}.*",
-        provenance::checked_out(Path::new(".")).in_short(),
+        provenance::checked_out(Path::new("."), "flamegraphs").in_short(),
         &provenance::now()[..10],
         machine.in_a_line(),
     );

@@ -2,6 +2,7 @@
 
 mod difference;
 mod measuring;
+mod series;
 
 use measurement::claim::SOLUTION;
 use report::capture;
@@ -22,6 +23,9 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
         return measuring::record(&workshop, file);
     }
     let chapters = workshop.chosen(&options.chapters)?;
+    if options.series {
+        return series::record(&workshop, &chapters);
+    }
     for chapter in &chapters {
         let folder = workshop.captures(chapter.number);
         if options.verify {
@@ -43,6 +47,7 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
     }
     if options.chapters.is_empty() && (options.verify || options.derive) {
         measuring::derive(&workshop, options.verify)?;
+        series::derive(&workshop, options.verify)?;
     }
     Ok(Exit::Good)
 }
@@ -68,6 +73,7 @@ fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
         files::replace(&folder.join(name), bytes)?;
     }
     difference::write(workshop, chapter)?;
+    series::keep(workshop, &measured)?;
     let verdict = measured.capture.analysis().verdict;
     println!(
         "chapter {}: {}. {}",

@@ -9,7 +9,7 @@ use bench::child::{Kin, Starting};
 use bench::provenance;
 use measurement::record::Commit;
 
-use crate::chapters::Workshop;
+use crate::chapters::{CAPTURES, Workshop};
 use crate::compile;
 use crate::ctrl_c;
 use crate::exit::{CliError, Exit};
@@ -64,7 +64,7 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, CliError> 
     }
     let tools = Tools::of(workshop);
     // Before the first file changes what git sees.
-    let commit = bench::provenance::checked_out(workshop.root());
+    let commit = bench::provenance::checked_out(workshop.root(), CAPTURES);
     for (name, package, arguments, _) in chosen {
         let mut example = Command::new(compile::program());
         example

@@ -1,9 +1,10 @@
 //! Grades: of the shipped exercise, of the solution in its place, of right fixes and of edits that fix nothing.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,6 +18,7 @@ use super::scratch::Scratch;
 use crate::chapters::Chapter;
 use crate::exercise::{self, Exercise};
 use crate::exit::{CliError, Exit};
+use crate::files;
 
 /// Grades in a row that must all be right, beside a busy core.
 const AT_LENGTH: u32 = 20;
@@ -100,18 +102,94 @@ pub(super) fn cheats(context: &Context<'_>) -> Result<(), CliError> {
     edits(context, "cheats", None)
 }
 
-/// Goes on where an earlier run of the same code ended.
+/// Goes on where an earlier run of the same code ended. `edits.md` has what came of it so far, as the
+/// book shows it.
 pub(super) fn many_edits(context: &Context<'_>) -> Result<(), CliError> {
-    let done = context.folder.join("grades.tsv");
-    beside_a_busy_core(|| {
-        edits(context, "fixes", Some(&done))?;
-        edits(context, "cheats", Some(&done))
-    })
+    let mut noted = Noted {
+        file: context.folder.join("grades.tsv"),
+        edits: Vec::new(),
+    };
+    let graded = beside_a_busy_core(|| {
+        let fixes = edits(context, "fixes", Some(&mut noted));
+        fixes.and(edits(context, "cheats", Some(&mut noted)))
+    });
+    files::replace(&context.folder.join("edits.md"), noted.table(context)?)?;
+    graded
 }
 
-/// Grades all edits of this kind, in a copy of the workshop: once, or as often as it takes until `done`
-/// has enough of each.
-fn edits(context: &Context<'_>, kind: &str, done: Option<&Path>) -> Result<(), CliError> {
+/// Grades that outlive the run which gave them.
+struct Noted {
+    file: PathBuf,
+    /// Chapter, kind and name of each edit, and how its rows in the file begin.
+    edits: Vec<(u32, &'static str, String, String)>,
+}
+
+impl Noted {
+    /// Verdict and reason of each grade whose row begins so.
+    fn grades(&self, beginning: &str) -> Vec<(String, String)> {
+        let text = std::fs::read_to_string(&self.file).unwrap_or_default();
+        let rows = text.lines().filter_map(|row| row.strip_prefix(beginning));
+        rows.filter_map(|grade| grade.split_once('\t'))
+            .map(|(word, reason)| (word.to_owned(), reason.to_owned()))
+            .collect()
+    }
+
+    fn add(&self, beginning: &str, answer: &Answer) -> Result<(), CliError> {
+        let file = File::options().append(true).create(true).open(&self.file);
+        file.and_then(|mut file| writeln!(file, "{beginning}{}\t{}", answer.word, answer.reason))
+            .map_err(CliError::because("a grade cannot be noted"))
+    }
+
+    /// How often each edit was graded how, a table for each chapter.
+    fn table(&self, context: &Context<'_>) -> Result<String, CliError> {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        for chapter in &context.chapters {
+            let title = chapter.file()?.title;
+            let number = chapter.number;
+            let _ = writeln!(
+                text,
+                "<details>\n<summary>Chapter {number}: {title}</summary>\n"
+            );
+            let _ = writeln!(
+                text,
+                "| edit | should | did | because |\n| --- | --- | --- | --- |"
+            );
+            let of_chapter = |(of, ..): &&(u32, _, _, _)| *of == number;
+            for (_, kind, name, beginning) in self.edits.iter().filter(of_chapter) {
+                let grades = self.grades(beginning);
+                let mut words = BTreeMap::<&str, u32>::new();
+                for (word, _) in &grades {
+                    *words.entry(word).or_default() += 1;
+                }
+                let words: Vec<_> = words
+                    .iter()
+                    .map(|(word, n)| format!("{n} {word}"))
+                    .collect();
+                let because = grades
+                    .last()
+                    .map_or("", |(_, reason)| reason)
+                    .replace('|', "\\|");
+                let should = if *kind == "fixes" { "pass" } else { "fail" };
+                let _ = writeln!(
+                    text,
+                    "| {name} | {should} | {} | {because} |",
+                    words.join(", ")
+                );
+            }
+            text.push_str("\n</details>\n\n");
+        }
+        Ok(text)
+    }
+}
+
+/// Grades all edits of this kind, in a copy of the workshop: once, or as often as it takes until enough of
+/// each are `noted`.
+fn edits(
+    context: &Context<'_>,
+    kind: &'static str,
+    mut noted: Option<&mut Noted>,
+) -> Result<(), CliError> {
     let scratch = Scratch::copy(context)?;
     let mut failures = Vec::new();
     for chapter in &context.chapters {
@@ -120,8 +198,12 @@ fn edits(context: &Context<'_>, kind: &str, done: Option<&Path>) -> Result<(), C
             let check = format!("check {}", chapter.number);
             let what = format!("chapter {}, {kind}: `{}`", chapter.number, edit.name);
             let row = format!("{}\t{what}\t", scratch.hash_of(chapter)?);
-            let left = match done {
-                Some(done) => OF_EACH_EDIT.saturating_sub(rows(done, &row)),
+            let left = match &mut noted {
+                Some(noted) => {
+                    let edit = (chapter.number, kind, edit.name.clone(), row.clone());
+                    noted.edits.push(edit);
+                    OF_EACH_EDIT.saturating_sub(noted.grades(&row).len())
+                }
                 None => 1,
             };
             for _ in 0..left {
@@ -133,7 +215,9 @@ fn edits(context: &Context<'_>, kind: &str, done: Option<&Path>) -> Result<(), C
                 match context.settle(&what, &answer, judged) {
                     Err(failure) => failures.push(failure.to_string()),
                     // A failure is no row: it is seen again until it is mended.
-                    Ok(()) => done.map_or(Ok(()), |done| append(done, &row, &answer))?,
+                    Ok(()) => noted
+                        .as_ref()
+                        .map_or(Ok(()), |noted| noted.add(&row, &answer))?,
                 }
             }
         }
@@ -142,20 +226,6 @@ fn edits(context: &Context<'_>, kind: &str, done: Option<&Path>) -> Result<(), C
         [] => Ok(()),
         failures => Err(CliError::bad(failures.join("\n"))),
     }
-}
-
-/// How many grades with this beginning there are.
-fn rows(done: &Path, beginning: &str) -> usize {
-    let text = std::fs::read_to_string(done).unwrap_or_default();
-    text.lines()
-        .filter(|line| line.starts_with(beginning))
-        .count()
-}
-
-fn append(done: &Path, row: &str, answer: &Answer) -> Result<(), CliError> {
-    let file = File::options().append(true).create(true).open(done);
-    file.and_then(|mut file| writeln!(file, "{row}{}\t{}", answer.word, answer.reason))
-        .map_err(CliError::because("a grade cannot be noted"))
 }
 
 /// An edit of the problem, and what the grade must say of it.

@@ -1,0 +1,176 @@
+//! Proofs of the same claims at different times. The interval of one proof says how far its rounds
+//! lie from each other; only another proof says how far it lies from another day's.
+
+use std::fmt::Write as _;
+
+use analysis::verdict::{Analysis, VerdictKind};
+use measurement::figures;
+use measurement::record::Record;
+use serde::{Deserialize, Serialize};
+
+/// So many of a chapter's proofs are shown, the latest.
+const SHOWN: usize = 3;
+
+/// What is kept of one proof.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proof {
+    /// The chapter's number.
+    pub chapter: u32,
+    /// When it began, as RFC 3339 in UTC.
+    pub started: String,
+    /// The code that was measured.
+    pub commit: String,
+    /// What it said.
+    pub verdict: VerdictKind,
+    /// Seconds until that was decided, after compiling and without profiles.
+    pub seconds: f64,
+    /// The effect, larger being better.
+    pub effect: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<(f64, f64)>,
+    /// What was predicted of it.
+    pub predicted: Option<f64>,
+}
+
+impl Proof {
+    /// What is kept of a record; `seconds` as above.
+    pub fn of(record: &Record, analysis: &Analysis, seconds: f64) -> Self {
+        let effect = analysis.effect();
+        Self {
+            chapter: record.chapter.chapter,
+            started: record.started.clone(),
+            commit: record.commit.in_short(),
+            verdict: analysis.verdict.kind,
+            seconds,
+            effect: effect.and_then(|effect| effect.ratio),
+            interval: effect.and_then(|effect| effect.interval),
+            predicted: analysis.prediction.as_ref().map(|said| said.ratio),
+        }
+    }
+}
+
+/// The latest proofs of each chapter beside each other, and how far they lie apart.
+pub fn table(proofs: &[Proof]) -> String {
+    let mut chapters: Vec<u32> = proofs.iter().map(|proof| proof.chapter).collect();
+    chapters.sort_unstable();
+    chapters.dedup();
+    let mut text = "| chapter | proofs, with the effect, its 95 % interval and the seconds to the \
+                    verdict | apart | one interval is as wide as |\n| ---: | --- | ---: | ---: |\n"
+        .to_owned();
+    for chapter in chapters {
+        let of_chapter: Vec<&Proof> = proofs.iter().filter(|p| p.chapter == chapter).collect();
+        let shown = &of_chapter[of_chapter.len().saturating_sub(SHOWN)..];
+        let told: Vec<String> = shown.iter().map(|proof| line(proof)).collect();
+        let effects: Vec<f64> = shown.iter().filter_map(|proof| proof.effect).collect();
+        let most = effects.iter().copied().fold(f64::NAN, f64::max);
+        let least = effects.iter().copied().fold(f64::NAN, f64::min);
+        let widths = shown.iter().filter_map(|proof| {
+            let (low, high) = proof.interval?;
+            Some(high / low - 1.0)
+        });
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "| {chapter} | {} | {} | {} |",
+            told.join("<br>"),
+            share(if effects.len() > 1 {
+                most / least - 1.0
+            } else {
+                f64::NAN
+            }),
+            share(widths.fold(f64::NAN, f64::max)),
+        );
+    }
+    if let (Some(first), Some(last)) = (
+        proofs.iter().map(|proof| &proof.started).min(),
+        proofs.iter().map(|proof| &proof.started).max(),
+    ) {
+        let _ = writeln!(
+            text,
+            "\n*Measured by `cargo workshop capture --series`, the first on {} and the last on {} \
+             (UTC).*",
+            minute(first),
+            minute(last)
+        );
+    }
+    text
+}
+
+fn line(proof: &Proof) -> String {
+    let effect = proof.effect.map_or("no effect".to_owned(), |effect| {
+        format!("{} times", figures::ratio(effect))
+    });
+    let interval = proof.interval.map_or(String::new(), |(low, high)| {
+        format!(" ({} to {})", figures::ratio(low), figures::ratio(high))
+    });
+    let predicted = proof.predicted.map_or(String::new(), |predicted| {
+        format!(", predicted {}", figures::ratio(predicted))
+    });
+    format!(
+        "{}: {effect}{interval}{predicted}; {:.0} s",
+        proof.verdict, proof.seconds
+    )
+}
+
+fn share(of: f64) -> String {
+    if of.is_finite() {
+        figures::percent(of)
+    } else {
+        "-".to_owned()
+    }
+}
+
+/// `2026-01-31 12:59` of `2026-01-31T12:59:59Z`.
+fn minute(time: &str) -> String {
+    time.get(..16).unwrap_or(time).replace('T', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proof(chapter: u32, effect: f64, minute: u32) -> Proof {
+        Proof {
+            chapter,
+            started: format!("2026-01-31T12:{minute:02}:59Z"),
+            commit: "0123456789ab".to_owned(),
+            verdict: VerdictKind::Proved,
+            seconds: 30.4,
+            effect: Some(effect),
+            interval: Some((effect * 0.98, effect * 1.02)),
+            predicted: None,
+        }
+    }
+
+    #[test]
+    fn the_latest_proofs_of_a_chapter_stand_beside_each_other() {
+        let proofs = [
+            proof(2, 8.0, 10),
+            proof(1, 1.0, 11),
+            proof(1, 100.0, 12),
+            proof(1, 110.0, 13),
+            proof(1, 105.0, 14),
+        ];
+        let table = table(&proofs);
+        let rows: Vec<&str> = table.lines().skip(2).take(2).collect();
+        assert_eq!(
+            rows[0],
+            "| 1 | proved: 100 times (98.0 to 102); 30 s<br>proved: 110 times (108 to 112); 30 s<br>\
+             proved: 105 times (103 to 107); 30 s | 10 % | 4.1 % |"
+        );
+        assert!(rows[1].ends_with("| - | 4.1 % |"), "{}", rows[1]);
+        assert!(table.contains("the first on 2026-01-31 12:10 and the last on 2026-01-31 12:14"));
+    }
+
+    #[test]
+    fn a_proof_without_an_effect_has_a_row_too() {
+        let none = Proof {
+            effect: None,
+            interval: None,
+            verdict: VerdictKind::Invalid,
+            ..proof(3, 1.0, 1)
+        };
+        assert!(table(&[none]).contains("| 3 | invalid: no effect; 30 s | - | - |"));
+    }
+}
