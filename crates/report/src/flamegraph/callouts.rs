@@ -31,7 +31,7 @@ pub(super) struct Pointed {
 }
 
 /// Points at the widest frame of the crate `own`, at what most of it goes to, and at the widest frame
-/// that has nothing to do with either. `all` is the weight of the whole picture.
+/// that has no part of that crate in it. `all` is the weight of the whole picture.
 pub(super) fn point(folded: &str, own: &str, all: u64) -> Result<Pointed, NoCount> {
     let widths = widths(folded)?;
     let mut chosen = Vec::new();
@@ -41,10 +41,12 @@ pub(super) fn point(folded: &str, own: &str, all: u64) -> Result<Pointed, NoCoun
         if most != widest {
             chosen.push((most, "here"));
         }
-        let names = [short(last(widest)), short(last(most))];
-        let other = widths
-            .iter()
-            .filter(|(path, _)| !is_related(path, widest) && !names.contains(&short(last(path))));
+        let name = short(last(most));
+        let other = widths.iter().filter(|(path, _)| {
+            // The main thread has the crate's name.
+            let is_own = |frame: &str| frame == own || is_of(frame, own);
+            !is_related(path, widest) && !path.split(';').any(is_own) && short(last(path)) != name
+        });
         let other = other.max_by_key(|(path, width)| (**width, std::cmp::Reverse(path.len())));
         if let Some((other, width)) = other
             && *width as f64 >= NARROW * all as f64
@@ -99,17 +101,17 @@ fn widths(folded: &str) -> Result<Widths<'_>, NoCount> {
 /// The widest frame of a crate. Of equal ones it is the one above the others: a handler, not what
 /// started the thread that it runs on.
 fn widest_of<'a>(widths: &Widths<'a>, own: &str) -> Option<&'a str> {
-    let module = format!("{own}::");
-    let is_own = |path: &str| {
-        last(path)
-            .trim_start_matches(['<', '&'])
-            .starts_with(&module)
-    };
-    let own = widths.iter().filter(|(path, _)| is_own(path));
+    let own = widths.iter().filter(|(path, _)| is_of(last(path), own));
     let widest = own.clone().map(|(_, width)| *width).max()?;
     own.filter(|(_, width)| **width as f64 >= 0.95 * widest as f64)
         .max_by_key(|(path, width)| (depth(path), **width))
         .map(|(path, _)| *path)
+}
+
+/// Whether a frame is of a crate.
+fn is_of(frame: &str, own: &str) -> bool {
+    let name = frame.trim_start_matches(['<', '&']).strip_prefix(own);
+    name.is_some_and(|rest| rest.starts_with("::"))
 }
 
 /// The highest frame above another that has most of its width.
@@ -203,6 +205,13 @@ mod tests {
                 .contains("app::io ①;client::build;certs::load ②;pem 25")
         );
         assert!(pointed.folded.contains("upstream ③;serve 15"));
+    }
+
+    #[test]
+    fn nothing_of_the_own_crate_is_beside_the_point() {
+        let stacks = "app;app::order;pool::acquire 94\napp;app::price;client::send 4\nwrite 2\n";
+        let pointed = point(stacks, "app", 100).unwrap();
+        assert_eq!(pointed.legend[2], "③ not here, 2.0 %: write");
     }
 
     #[test]
