@@ -18,7 +18,7 @@
             else target.removeAttribute("tabindex");
         }
     });
-    for (const box of document.querySelectorAll("main pre, main pre > code, .table-wrapper")) watch.observe(box);
+    for (const box of document.querySelectorAll("main pre, main pre > code, .table-wrapper, .wide")) watch.observe(box);
 })();
 
 // mdBook's button for the sidebar is a label, which a keyboard does not reach.

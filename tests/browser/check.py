@@ -254,7 +254,8 @@ def _see_minutes(results: Results, probes: dict[str, dict]) -> None:
 def _shoot(page: Page, folder: Path | None, name: str, look: Look) -> None:
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=folder / f"{name}-{look.name}.png", full_page=True)
+        # The page of everything is hundreds of screens high.
+        page.screenshot(path=folder / f"{name}-{look.name}.png", full_page=True, timeout=120_000)
 
 
 def book(folder: Path, home: str, allows_placeholders: bool) -> Subject:
