@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Iterator
 from urllib.parse import unquote, urldefrag, urlsplit
 
+import accessible
 import flamegraph
 from browsers import Submit, browsers
 from served import served
@@ -31,6 +32,8 @@ PROBE = (Path(__file__).parent / "probe.js").read_text()
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Pages that mdBook makes itself: no author gave them minutes.
 NOT_WRITTEN = ("print.html", "404.html", "toc.html")
+# All pages once more on one: each of them is looked at by axe on its own.
+NOT_FOR_AXE = ("print.html",)
 
 
 @dataclass
@@ -113,12 +116,12 @@ def look_at(
                 _see_content(results, name, probe, subject)
             if look == SMALL:
                 results.see("fits a phone, 390 px wide", name, probe["sticksOut"])
-            else:
-                results.see(f"text stands out, {look.name} theme", name, probe["faint"])
             if look == LIGHT:
                 _see_flamegraphs(results, name, page)
                 if subject.wants_search and name == subject.pages[0]:
                     results.see("search finds a word", name, _search_troubles(page))
+            if name not in NOT_FOR_AXE:
+                _see_obstacles(results, name, look, page)
             # Last, because using the page may bring out more.
             _see_troubles(results, name, look, troubles)
             shoot = partial(_shoot, page, shots, f"{subject.name}-{name.removesuffix('.html').replace('/', '-')}")
@@ -126,8 +129,10 @@ def look_at(
             shoot(look)
             if look == LIGHT:
                 turned, troubles = visitor.turn(DARK)
-                faint = page.evaluate(PROBE)["faint"] if turned else ["the menu does not change the theme"]
-                results.see(f"text stands out, {DARK.name} theme", name, faint)
+                if not turned:
+                    results.see(_stands_out(DARK), name, ["the menu does not change the theme"])
+                elif name not in NOT_FOR_AXE:
+                    _see_obstacles(results, name, DARK, page)
                 _see_troubles(results, name, DARK, troubles)
                 shoot(DARK)
                 visitor.turn(LIGHT)
@@ -154,6 +159,20 @@ def _see_troubles(results: Results, name: str, look: Look, troubles: Troubles) -
     results.see("no request leaves this machine", where, troubles.outside)
 
 
+def _see_obstacles(results: Results, name: str, look: Look, page: Page) -> None:
+    """Every rule on a light desktop; in the dark those about colours; on a phone none again."""
+    if look == LIGHT:
+        faint, others = accessible.obstacles(page)
+        results.see(_stands_out(look), name, faint)
+        results.see("meets WCAG A and AA", name, others)
+    elif look == DARK:
+        results.see(_stands_out(look), name, accessible.faint(page))
+
+
+def _stands_out(look: Look) -> str:
+    return f"text stands out, {look.name} theme"
+
+
 def _see_content(results: Results, name: str, probe: dict, subject: Subject) -> None:
     embedded = probe["embedded"]
     results.see(
@@ -161,7 +180,6 @@ def _see_content(results: Results, name: str, probe: dict, subject: Subject) -> 
         name,
         [f"{address} is no picture" for address in probe["brokenImages"]]
         + [f"{e['address']} is empty" for e in embedded if e["root"] is None]
-        + [f"{e['address']} has no title" for e in embedded if not e["title"]]
         + [f"{e['address']} is {e['height']} px high" for e in embedded if e["height"] < 40],
         of=1 + len(embedded),
     )
@@ -236,7 +254,8 @@ def _see_minutes(results: Results, probes: dict[str, dict]) -> None:
 def _shoot(page: Page, folder: Path | None, name: str, look: Look) -> None:
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=folder / f"{name}-{look.name}.png", full_page=True)
+        # The page of everything is hundreds of screens high.
+        page.screenshot(path=folder / f"{name}-{look.name}.png", full_page=True, timeout=120_000)
 
 
 def book(folder: Path, home: str, allows_placeholders: bool) -> Subject:

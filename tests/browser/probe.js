@@ -21,51 +21,8 @@
         try {
             root = (e.contentDocument ?? e.getSVGDocument?.())?.documentElement?.tagName ?? null;
         } catch {}
-        return { address: e.src || e.data || "srcdoc", root, title: e.title, height: e.getBoundingClientRect().height };
+        return { address: e.src || e.data || "srcdoc", root, height: e.getBoundingClientRect().height };
     });
-
-    // Contrast by WCAG 2: text against the nearest background that is painted.
-    const channels = (colour) => (colour.match(/[\d.]+/g) ?? []).map(Number);
-    const luminance = ([r, g, b]) => {
-        const f = (c) => ((c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
-        return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b);
-    };
-    const over = (top, alpha, below) => top.slice(0, 3).map((c, i) => c * alpha + below[i] * (1 - alpha));
-    const background = (element) => {
-        const layers = [];
-        for (let e = element; e; e = e.parentElement) {
-            const colour = channels(getComputedStyle(e).backgroundColor);
-            const alpha = colour[3] ?? 1;
-            if (colour.length >= 3 && alpha > 0) layers.push([colour, alpha]);
-            if (colour.length >= 3 && alpha === 1) break;
-        }
-        return layers.reduceRight((below, [colour, alpha]) => over(colour, alpha, below), [255, 255, 255]);
-    };
-    const opacity = (element) => {
-        let product = 1;
-        for (let e = element; e; e = e.parentElement) product *= Number(getComputedStyle(e).opacity);
-        return product;
-    };
-    const faint = [];
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    const seen = new Set();
-    while (walker.nextNode()) {
-        const element = walker.currentNode.parentElement;
-        if (!walker.currentNode.data.trim() || seen.has(element) || element.closest("svg, script, style")) continue;
-        seen.add(element);
-        if (!visible(element)) continue;
-        const style = getComputedStyle(element);
-        const below = background(element);
-        const colour = channels(style.color);
-        const text = over(colour, (colour[3] ?? 1) * opacity(element), below);
-        const [light, dark] = [luminance(text), luminance(below)].sort((a, b) => b - a);
-        const contrast = (light + 0.05) / (dark + 0.05);
-        const size = parseFloat(style.fontSize);
-        const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
-        // Colours of code come from mdBook's highlighter; large text may be fainter.
-        const wanted = large || element.closest("pre code") ? 3 : 4.5;
-        if (contrast < wanted) faint.push(`${shown(element)} has a contrast of ${contrast.toFixed(1)}, not ${wanted}`);
-    }
 
     // What sticks out of the window on the right, unless its own box scrolls.
     const scrolls = (element) => {
@@ -88,7 +45,6 @@
         links,
         brokenImages,
         embedded,
-        faint,
         sticksOut: [...pageScrolls, ...wide],
         words: main.innerText + [...main.querySelectorAll("details")].map((e) => e.textContent).join("\n"),
         minutes: main.querySelector(".minutes")?.textContent ?? null,

@@ -26,6 +26,10 @@ class Damage:
     noticed_by: str
 
 
+PLAIN_LINK = "<p>One of these many words is <a href='index.html' style='color: #333; text-decoration: none'>a link</a>.</p>"
+FOLDED = "<details><summary>A question</summary><p style='color: #999; background: #fff'>An answer</p></details>"
+TINY = "<button aria-label='tiny' style='width: 9px; height: 9px; padding: 0'></button>"
+
 DAMAGES = [
     Damage("a broken link", "index.html", "page.html#below", "pag.html", "every link leads somewhere"),
     Damage("a broken anchor", "index.html", "#below", "#beyond", "every link leads somewhere"),
@@ -33,11 +37,10 @@ DAMAGES = [
     Damage("a missing image", "index.html", "<img src=", '<img src="gone.png" title=', "images and frames are there"),
     Damage("a missing file", "index.html", "<img src=", '<img src="gone.png" title=', "nothing is missing"),
     Damage("a missing flamegraph", "index.html", '"flamegraph.svg"', '"gone.svg"', "nothing is missing"),
-    Damage("a frame without a title", "index.html", 'title="a flamegraph"', "", "images and frames are there"),
     Damage("a script error", "page.html", "</main>", "<script>nothing.here()</script>", "no error in the console"),
     Damage("an error that is logged", "page.html", "</main>", "<script>console.error(1)</script>", "no error in the console"),
     Damage(
-        "an image from elsewhere", "page.html", "</main>", "<img src='http://elsewhere.invalid/a.png'>",
+        "an image from elsewhere", "page.html", "</main>", "<img src='http://elsewhere.invalid/a.png' alt=''>",
         "no request leaves this machine",
     ),
     Damage(
@@ -56,7 +59,17 @@ DAMAGES = [
     Damage("a placeholder", "page.html", "Below", "Placeholder", "every figure is recorded"),
     Damage("grey on white", "index.html", "color: #222", "color: #999", "text stands out, light theme"),
     Damage("grey on black", "index.html", "color: #ddd", "color: #555", "text stands out, dark theme"),
+    Damage("grey that is folded away", "index.html", "</main>", FOLDED, "text stands out, light theme"),
+    Damage("links like other text", "page.html", "</main>", PLAIN_LINK, "text stands out, light theme"),
     Damage("a theme that is not taken", "index.html", "classList.add('navy')", "title", "text stands out, dark theme"),
+    Damage("an image without a text", "index.html", 'alt="a square"', "", "meets WCAG A and AA"),
+    Damage("a frame without a title", "index.html", 'title="a flamegraph"', "", "meets WCAG A and AA"),
+    Damage("a field without a label", "page.html", "</main>", "<input>", "meets WCAG A and AA"),
+    Damage("a button without a name", "page.html", "</main>", "<button></button>", "meets WCAG A and AA"),
+    Damage("a page without a language", "page.html", ' lang="en"', "", "meets WCAG A and AA"),
+    Damage("a page that cannot be enlarged", "page.html", "initial-scale=1", "user-scalable=no", "meets WCAG A and AA"),
+    Damage("a box that only a mouse can scroll", "index.html", "<table>", "<table style='width: 9000px; text-align: right'>", "meets WCAG A and AA"),
+    Damage("buttons too small for a finger", "page.html", "</main>", TINY * 2, "meets WCAG A and AA"),
     Damage("a table that widens the page", "index.html", "overflow-x: auto", "", "fits a phone, 390 px wide"),
     Damage("a page without minutes", "page.html", "4 minutes", "some minutes", "every page says how long it takes"),
     Damage("a wrong sum", "index.html", ">4</span>", ">5</span>", "sums of minutes are right"),
@@ -73,6 +86,8 @@ NO_ADDRESS = "<script>history.replaceState = () => {}</script>"
 
 # What a damage must also upset, because one cause has two symptoms.
 ALSO = {
+    "links like other text": {"text stands out, dark theme"},
+    "grey that is folded away": {"text stands out, dark theme"},
     "a missing image": {"nothing is missing"},
     "a missing file": {"images and frames are there"},
     "an image from elsewhere": {"images and frames are there"},

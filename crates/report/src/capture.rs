@@ -147,6 +147,13 @@ impl Capture {
                 plots::latency_by_percentile(&format!("Latency of every round, {users}"), &rounds),
             ),
             (
+                "pings",
+                plots::bystanders_by_percentile(
+                    &format!("Latency of a ping in every round, {users}"),
+                    &rounds,
+                ),
+            ),
+            (
                 "throughput",
                 plots::throughput_of_rounds(
                     &format!("Throughput of every round, {users}"),

@@ -4,13 +4,14 @@
 mod canvas;
 mod comparison;
 mod percentiles;
+mod scale;
 mod throughput;
 mod time_series;
 mod xy;
 
 pub use self::{
     comparison::metric_of_rounds,
-    percentiles::latency_by_percentile,
+    percentiles::{bystanders_by_percentile, latency_by_percentile},
     throughput::throughput_of_rounds,
     time_series::{Series, time_series},
     xy::{Direction, Marks, Point, xy},

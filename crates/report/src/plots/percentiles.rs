@@ -5,8 +5,9 @@ use plotters::prelude::IntoLogRange as _;
 use super::{
     PlotError,
     canvas::{self, Axis, Drawn, KeyEntry, Look, Plot},
+    scale::{self, Scale, is_apart},
 };
-use measurement::{figures, record::Round};
+use measurement::{figures, outcome::Latency, record::Round};
 
 /// Latency against percentile for rounds of any variants. The percentiles are
 /// spread as 1/(1-q), as in G. Tene's HDR histogram plots: each step to the
@@ -18,9 +19,35 @@ use measurement::{figures, record::Round};
 ///
 /// When no round has answers.
 pub fn latency_by_percentile(title: &str, rounds: &[&Round]) -> Result<String, PlotError> {
+    by_percentile(title, rounds, |round| {
+        Some((&round.outcome.latency, round.outcome.completed))
+    })
+}
+
+/// The same of the rounds' bystanders, from the moment at which each was due.
+///
+/// # Errors
+///
+/// When no round has answers to bystanders.
+pub fn bystanders_by_percentile(title: &str, rounds: &[&Round]) -> Result<String, PlotError> {
+    by_percentile(title, rounds, |round| {
+        let bystander = round.outcome.bystander.as_ref()?;
+        Some((&bystander.latency, bystander.completed))
+    })
+}
+
+/// `answers` gives a round's latencies, and of how many answers they are.
+fn by_percentile(
+    title: &str,
+    rounds: &[&Round],
+    answers: fn(&Round) -> Option<(&Latency, u64)>,
+) -> Result<String, PlotError> {
     let lines: Vec<(Look, Vec<(f64, f64)>)> = rounds
         .iter()
-        .map(|round| (Look::of_variant(&round.variant), line_of(round)))
+        .filter_map(|round| {
+            let (latency, count) = answers(round)?;
+            Some((Look::of_variant(&round.variant), line_of(latency, count)))
+        })
         .filter(|(_, line)| line.len() > 1)
         .collect();
     let points = || lines.iter().flat_map(|(_, line)| line.iter().copied());
@@ -50,9 +77,13 @@ pub fn latency_by_percentile(title: &str, rounds: &[&Round]) -> Result<String, P
         },
         has_columns: true,
         up: Axis {
-            range: (low / 1.5..high * 1.5).log_scale(),
-            name: "latency (log scale)",
-            label: &|ms| figures::milliseconds(*ms),
+            range: Scale::over((low, high), Vec::new()),
+            name: if is_apart((low, high)) {
+                "latency (log scale)"
+            } else {
+                "latency"
+            },
+            label: &|ms| scale::text(*ms, &figures::milliseconds),
             labels: 6,
         },
         drawn: drawn.collect(),
@@ -60,11 +91,9 @@ pub fn latency_by_percentile(title: &str, rounds: &[&Round]) -> Result<String, P
     plot.svg()
 }
 
-/// `(1/(1-q), ms)` as far as the round's answers carry.
-fn line_of(round: &Round) -> Vec<(f64, f64)> {
-    let outcome = &round.outcome;
-    outcome
-        .latency
+/// `(1/(1-q), ms)` as far as so many answers carry.
+fn line_of(latency: &Latency, count: u64) -> Vec<(f64, f64)> {
+    latency
         .quantiles
         .iter()
         .map(|(q, ms)| (1.0 / (1.0 - q), *ms))
@@ -72,7 +101,7 @@ fn line_of(round: &Round) -> Vec<(f64, f64)> {
             canvas::is_drawable(*x)
                 && canvas::is_drawable(*ms)
                 && *x >= 1.0
-                && *x <= outcome.completed as f64
+                && *x <= count as f64
                 && *ms > 0.0
         })
         .collect()

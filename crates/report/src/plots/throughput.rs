@@ -1,10 +1,9 @@
 //! Throughput of every round, in the order in which they ran.
 
-use plotters::prelude::IntoLogRange as _;
-
 use super::{
     PlotError,
     canvas::{self, Axis, Drawn, KeyEntry, Look, Plot},
+    scale::{self, Scale, is_apart},
 };
 use measurement::{
     figures,
@@ -64,9 +63,13 @@ pub fn throughput_of_rounds(
         },
         has_columns: false,
         up: Axis {
-            range: (low / 2.0..high * 2.0).log_scale(),
-            name: "requests per second (log scale)",
-            label: &|rate| figures::count(*rate),
+            range: Scale::over((low, high), Vec::new()),
+            name: if is_apart((low, high)) {
+                "requests per second (log scale)"
+            } else {
+                "requests per second"
+            },
+            label: &|rate| scale::text(*rate, &figures::count),
             labels: 6,
         },
         drawn: drawn.collect(),

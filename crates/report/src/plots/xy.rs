@@ -1,19 +1,9 @@
 //! Anything against anything: series of marks, joined by lines where the order means something.
 
-use std::ops::Range;
-
-use plotters::{
-    coord::{
-        combinators::LogCoord,
-        ranged1d::{DefaultFormatting, KeyPointHint, Ranged},
-        types::RangedCoordf64,
-    },
-    prelude::IntoLogRange as _,
-};
-
 use super::{
     PlotError,
     canvas::{self, Axis, Drawn, KeyEntry, Look, Plot},
+    scale::{self, Scale, is_apart},
 };
 
 /// What one direction of the plot shows.
@@ -27,15 +17,8 @@ pub struct Direction<'a> {
 }
 
 impl Direction<'_> {
-    /// A value below the axis has no label, and nothing has no unit.
     fn text(&self, value: f64) -> String {
-        if value.abs() < 1e-9 {
-            "0".to_owned()
-        } else if value < 0.0 {
-            String::new()
-        } else {
-            (self.label)(value)
-        }
+        scale::text(value, self.label)
     }
 
     /// What stands at the axis, as far as a phone has room for it.
@@ -57,9 +40,6 @@ impl Direction<'_> {
 
 /// Letters that an axis has room for.
 const ROOM: usize = 46;
-
-/// Values as many times apart as this are shown on a log scale; others show best from 0.
-const APART: f64 = 8.0;
 
 /// Marks of one name.
 #[derive(Debug, Clone, PartialEq)]
@@ -179,62 +159,6 @@ pub fn xy(
         drawn,
     };
     plot.svg()
-}
-
-/// From 0, or in factors where the values are far apart.
-struct Scale {
-    on: On,
-    /// What is labelled; round numbers where there is none.
-    places: Vec<f64>,
-}
-
-enum On {
-    Plain(RangedCoordf64),
-    Log(LogCoord<f64>),
-}
-
-impl Scale {
-    /// With room for the marks at both ends.
-    fn over((low, high): (f64, f64), places: Vec<f64>) -> Self {
-        let on = if is_apart((low, high)) {
-            On::Log((low / 1.5..high * 1.5).log_scale().into())
-        } else {
-            let high = if high > 0.0 { high } else { 1.0 };
-            On::Plain((-0.06 * high..high * 1.1).into())
-        };
-        Self { on, places }
-    }
-}
-
-impl Ranged for Scale {
-    type FormatOption = DefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
-        match &self.on {
-            On::Plain(plain) => plain.map(value, limit),
-            On::Log(log) => log.map(value, limit),
-        }
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        match &self.on {
-            _ if !self.places.is_empty() => self.places.clone(),
-            On::Plain(plain) => plain.key_points(hint),
-            On::Log(log) => log.key_points(hint),
-        }
-    }
-
-    fn range(&self) -> Range<f64> {
-        match &self.on {
-            On::Plain(plain) => plain.range(),
-            On::Log(log) => log.range(),
-        }
-    }
-}
-
-fn is_apart((low, high): (f64, f64)) -> bool {
-    low > 0.0 && high / low > APART
 }
 
 fn span(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {

@@ -1,6 +1,6 @@
 //! A capture is what was measured; everything beside it can be had again.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use crate::{
     captured::{capture, has},
@@ -9,7 +9,7 @@ use crate::{
 use measurement::{
     chapter_file::{Matrix, Secondary},
     claim::{Bound, Metric, Quantity, Role, Unit},
-    outcome::GeneratorKind,
+    outcome::{BystanderOutcome, GeneratorKind, Latency},
     record::{ConnectionsAt, Purpose},
 };
 use report::capture::{self, Capture, CaptureError, Difference};
@@ -356,6 +356,31 @@ fn what_stands_beside_the_root_cause_is_in_every_table() {
             "| `solution` | 517 |",
         ],
     );
+}
+
+#[test]
+fn pings_are_drawn_by_percentile_where_bystanders_were_measured() {
+    let mut capture = capture();
+    assert!(!capture.derived().unwrap().contains_key("plots/pings.svg"));
+    for round in &mut capture.record.rounds {
+        let latency = Latency {
+            quantiles: vec![(0.0, 200.0), (0.5, 220.0), (0.99, 250.0), (0.999, 990.0)],
+            ..Latency::default()
+        };
+        round.outcome.bystander = Some(BystanderOutcome {
+            completed: 240,
+            errors: BTreeMap::new(),
+            wrong_answers: 0,
+            unfinished: 0,
+            service_latency: latency.clone(),
+            latency,
+        });
+    }
+    let files = capture.derived().unwrap();
+    let svg = &files["plots/pings.svg"];
+    // Of 240 answers the slowest in a thousand is none.
+    has(svg, &["Latency of a ping", "200 ms", "250 ms", "99 %"]);
+    assert!(!svg.contains("990 ms"), "{svg}");
 }
 
 #[test]

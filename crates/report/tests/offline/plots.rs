@@ -7,8 +7,8 @@ use crate::{
 use measurement::record::Round;
 use report::measuring;
 use report::plots::{
-    Direction, Marks, PlotError, Point, Series, latency_by_percentile, throughput_of_rounds,
-    time_series, xy,
+    Direction, Marks, PlotError, Point, Series, bystanders_by_percentile, latency_by_percentile,
+    throughput_of_rounds, time_series, xy,
 };
 
 fn percentiles() -> Result<String, PlotError> {
@@ -87,6 +87,21 @@ fn rounds_of_other_scenarios_are_not_in_the_plot() {
 }
 
 #[test]
+fn figures_close_together_have_labels_too() {
+    let mut record = record();
+    for round in &mut record.rounds {
+        round.outcome.requests_per_second = 248.0;
+        round.outcome.latency.quantiles = vec![(0.0, 247.0), (0.5, 256.0), (0.99, 275.0)];
+    }
+    let latency = latency_by_percentile("close", &record.effect_rounds()).unwrap();
+    has(&latency, &["100 ms", "200 ms"]);
+    has(&throughput(&record.rounds).unwrap(), &["100", "200"]);
+    for svg in [latency, throughput(&record.rounds).unwrap()] {
+        assert!(!svg.contains("log scale"), "{svg}");
+    }
+}
+
+#[test]
 fn nothing_to_show_is_said() {
     let nonsense = Series {
         name: "n".into(),
@@ -94,6 +109,10 @@ fn nothing_to_show_is_said() {
     };
     for (drawn, title) in [
         (latency_by_percentile("t", &[]), "t"),
+        (
+            bystanders_by_percentile("nobody beside", &record().effect_rounds()),
+            "nobody beside",
+        ),
         (throughput(&[]), "Throughput of every round"),
         (time_series("t", "v", &[nonsense]), "t"),
     ] {
