@@ -6,6 +6,7 @@ use std::fmt::Write;
 use crate::collected::{Outcome, Sample, Waits};
 use crate::frame::Frame;
 use crate::frame_kind::FrameKind;
+use crate::interval::{Interval, share_interval};
 use crate::profile::{Profile, millis};
 use crate::stack::{Frames, Stack};
 
@@ -18,11 +19,16 @@ pub struct Share {
     pub frames: Vec<String>,
     /// Of all requests in flight, between 0 and 1.
     pub share: f64,
+    /// That of the share. None for a profile of few moments.
+    pub share_interval: Option<Interval>,
     /// Requests there, averaged over time.
     pub mean_in_flight: f64,
     /// By Little's law, the milliseconds that a request of this route spends there on
     /// average. None if none of them finished.
     pub ms_per_request: Option<f64>,
+    /// That of these milliseconds. None for a profile of few moments, or of few requests of this
+    /// route.
+    pub ms_per_request_interval: Option<Interval>,
 }
 
 /// From where requests are woken out of a wait: who let go of what they waited for.
@@ -102,19 +108,28 @@ impl Profile {
 
     /// Every place where requests waited, with its share, the largest first.
     pub fn shares(&self, frames: Frames) -> Vec<Share> {
-        let weights = self.weights(frames).0;
-        let total: f64 = weights.values().sum();
+        // The requests there by run.
+        let mut places: BTreeMap<Vec<Frame>, Vec<f64>> = BTreeMap::new();
+        for (sample, stack, part) in self.stacks(frames) {
+            let here = f64::from(sample.in_flight) * part;
+            let sums = places.entry(stack).or_default();
+            self.collected.runs.add(sums, sample.moment, here);
+        }
+        let all = self.in_flight_by_run();
+        let total: f64 = all.iter().sum();
         let in_flight = self.mean_in_flight();
-        let shares = weights.iter().map(|(stack, weight)| {
-            let share = weight / total;
+        let shares = places.iter().map(|(stack, sums)| {
+            let share = sums.iter().sum::<f64>() / total;
             let mean_in_flight = share * in_flight;
             let route = stack.first().map_or("", |route| &route.path);
             let spent = self.latency(mean_in_flight, self.finished_of(route));
             Share {
                 frames: labels(stack),
                 share,
+                share_interval: share_interval(sums, &all),
                 mean_in_flight,
                 ms_per_request: spent.map(millis),
+                ms_per_request_interval: self.latency_interval(sums, Some(route)),
             }
         });
         let mut shares: Vec<Share> = shares.collect();
@@ -124,15 +139,22 @@ impl Profile {
 
     pub(crate) fn weights(&self, frames: Frames) -> Weights {
         let mut weights = Weights::default();
-        for sample in &self.collected.samples {
-            let weight = self.weight_of(sample);
-            for (stack, part) in stacks_of(sample, &self.stacks, frames) {
-                let route = Frame::text(&sample.route, FrameKind::Route);
-                let stack = std::iter::once(route).chain(stack).collect();
-                *weights.0.entry(stack).or_default() += weight * part;
-            }
+        for (sample, stack, part) in self.stacks(frames) {
+            *weights.0.entry(stack).or_default() += self.weight_of(sample) * part;
         }
         weights
+    }
+
+    /// The stacks of each sample, from the route inwards, and the part of it that each has.
+    fn stacks(&self, frames: Frames) -> impl Iterator<Item = (&Sample, Vec<Frame>, f64)> {
+        self.collected.samples.iter().flat_map(move |sample| {
+            let stacks = stacks_of(sample, &self.stacks, frames).into_iter();
+            stacks.map(move |(stack, part)| {
+                let route = Frame::text(&sample.route, FrameKind::Route);
+                let stack = std::iter::once(route).chain(stack).collect();
+                (sample, stack, part)
+            })
+        })
     }
 }
 

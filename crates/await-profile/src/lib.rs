@@ -91,6 +91,7 @@ mod error;
 mod fold;
 mod frame;
 mod frame_kind;
+mod interval;
 mod label;
 mod lock;
 mod names;
@@ -134,6 +135,7 @@ pub use error::ProfileError;
 #[cfg(feature = "flamegraph")]
 pub use flamegraph::FlamegraphOptions;
 pub use fold::{Release, Share};
+pub use interval::Interval;
 pub use label::Label;
 #[cfg(feature = "axum")]
 pub use layer::MatchedRoute;

@@ -17,6 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::collected::{Collected, Outcome, Sample, Waits};
+use crate::interval::RunEnd;
 use crate::options::ProfileOptions;
 use crate::session::{Answer, Mark, Session};
 use crate::shared::{Permit, Shared};
@@ -43,6 +44,7 @@ pub(crate) struct Sampler {
     random: fastrand::Rng,
     pub(crate) collected: Collected,
     unanswered: usize,
+    began: Instant,
 }
 
 /// Samples for as long as the options say, or until `cancelled`.
@@ -72,20 +74,33 @@ impl Sampler {
             random,
             collected: Collected::default(),
             unanswered: 0,
+            began: Instant::now(),
         }
     }
 
     /// From here on requests that finish are counted: for Little's law over the same time
     /// as the samples.
-    pub(crate) fn begin(&self) -> Instant {
+    pub(crate) fn begin(&mut self) -> Instant {
         self.shared.registry.reset_counts();
-        Instant::now()
+        self.began = Instant::now();
+        self.began
     }
 
     /// Sampling took so long, and no request that finishes from here on counts.
     pub(crate) fn end(&mut self, elapsed: Duration) {
         self.collected.elapsed = elapsed;
         self.collected.routes = self.shared.registry.routes();
+        let end = self.run_end(elapsed);
+        self.collected.runs.close(end);
+    }
+
+    fn run_end(&self, time: Duration) -> RunEnd {
+        let routes = self.shared.registry.routes().into_iter();
+        RunEnd {
+            moments: self.collected.moments(),
+            time,
+            finished: routes.map(|(name, count)| (name, count.finished)).collect(),
+        }
     }
 
     fn is_tracked(&self, slot: &Slot) -> bool {
@@ -153,6 +168,14 @@ impl Sampler {
 
     /// Takes one sample, now.
     pub(crate) fn sample_once(&mut self) {
+        self.take_sample();
+        if self.collected.runs.end_at(self.collected.moments()) {
+            let end = self.run_end(self.began.elapsed());
+            self.collected.runs.push(end);
+        }
+    }
+
+    fn take_sample(&mut self) {
         loop {
             let Some((slot, route, in_flight)) = self.shared.registry.any(&mut self.random) else {
                 self.collected.idle += 1;
@@ -162,6 +185,7 @@ impl Sampler {
                 continue;
             };
             self.collected.samples.push(Sample {
+                moment: self.collected.moments(),
                 in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
                 route,
                 outcome,
