@@ -17,8 +17,17 @@ thread_local! {
 /// The request that a child belongs to which is made during its poll.
 #[derive(Clone)]
 pub(crate) struct Current {
-    pub(crate) shared: &'static Shared,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) request: Arc<Slot>,
+}
+
+/// What a wrapped future refers to. During a poll it is lent to the thread, which costs less than
+/// to count further references.
+pub(crate) struct Home {
+    /// The profiler. None for what belongs to none.
+    pub(crate) shared: Option<Arc<Shared>>,
+    /// Its entry in the registry, once it has one.
+    pub(crate) slot: Option<Arc<Slot>>,
 }
 
 impl Current {
@@ -27,20 +36,19 @@ impl Current {
     }
 
     /// Whether this thread is in a poll that this profiler tracks.
-    pub(crate) fn is_of(shared: &'static Shared) -> bool {
+    pub(crate) fn is_of(shared: &Arc<Shared>) -> bool {
         CURRENT.with_borrow(|current| {
             current
                 .as_ref()
-                .is_some_and(|current| std::ptr::eq(current.shared, shared))
+                .is_some_and(|current| Arc::ptr_eq(&current.shared, shared))
         })
     }
 }
 
 /// One poll. A panic drops the guard, which then ends the poll of the slot.
 pub(crate) struct PollGuard<'a> {
-    /// Where the slot is kept. During the poll of a request, the slot is moved from there
-    /// into `CURRENT`, which costs less than another reference to it.
-    home: &'a mut Option<Arc<Slot>>,
+    /// During the poll what is there is in `CURRENT`, but for the slot of a child.
+    home: &'a mut Home,
     is_child: bool,
     marks: Vec<Mark>,
     /// What is to become of samples whose wait goes on.
@@ -56,18 +64,18 @@ pub(crate) struct PollGuard<'a> {
 impl<'a> PollGuard<'a> {
     /// Begins a poll of the future whose slot is in `home`. `generation` is the number of
     /// the current profile if the poll is given a tracking waker, otherwise 0. None if
-    /// there is no slot.
+    /// there is no slot, or no profiler.
     pub(crate) fn begin(
-        shared: &'static Shared,
-        home: &'a mut Option<Arc<Slot>>,
+        home: &'a mut Home,
         parent: Option<Arc<Slot>>,
         generation: u32,
     ) -> Option<Self> {
-        let slot = home.as_ref()?;
+        let slot = home.slot.as_ref()?;
+        let shared = home.shared.take()?;
         let found = slot.begin_poll();
         slot.set_tracked_in(generation);
         let is_child = slot.is_child;
-        let request = parent.or_else(|| home.take())?;
+        let request = parent.or_else(|| home.slot.take())?;
         let current = Current { shared, request };
         let outer = CURRENT.with_borrow_mut(|inner| inner.replace(current));
         let began = (!found.marks.is_empty()).then(Instant::now);
@@ -131,15 +139,16 @@ impl<'a> PollGuard<'a> {
         self.give_back();
     }
 
-    /// Makes the outer request current again, and moves the slot back.
+    /// Makes the outer request current again, and moves back what was lent.
     fn give_back(&mut self) -> Option<&Slot> {
         let outer = self.outer.take();
         let ours = CURRENT.with_borrow_mut(|current| std::mem::replace(current, outer));
-        // Outside the borrow: dropping a child's reference may drop its request.
-        if self.home.is_none() {
-            *self.home = ours.map(|ours| ours.request);
+        if let Some(Current { shared, request }) = ours {
+            self.home.shared = Some(shared);
+            // Outside the borrow: dropping a child's reference may drop its request.
+            self.home.slot.get_or_insert(request);
         }
-        self.home.as_deref()
+        self.home.slot.as_deref()
     }
 }
 

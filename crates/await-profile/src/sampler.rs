@@ -38,7 +38,7 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 const MAX_BACKLOG: u32 = 64;
 
 pub(crate) struct Sampler {
-    shared: &'static Shared,
+    shared: Arc<Shared>,
     generation: u32,
     session: Arc<Session>,
     random: fastrand::Rng,
@@ -68,7 +68,7 @@ pub(crate) fn collect(
 impl Sampler {
     pub(crate) fn start(permit: &Permit, random: fastrand::Rng) -> Self {
         Sampler {
-            shared: permit.shared,
+            shared: permit.shared.clone(),
             generation: permit.switch_on(),
             session: Arc::default(),
             random,

@@ -98,9 +98,10 @@ shapes! {
 #[tokio::test]
 async fn inside_of_a_wrapper_with_a_waker_of_its_own_nothing_is_seen() {
     let other = AwaitProfiler::new().armed();
+    let profiling = other.clone();
     let nested = tokio::spawn(async move {
         let long = ProfileOptions::lasting(LONG);
-        other.profile(long).await.ok();
+        profiling.profile(long).await.ok();
     });
     for (shape, expected) in [
         (shapes(shares_future()).await, "lifecycle::shares_future > "),
@@ -216,7 +217,7 @@ async fn who_held_the_lock_is_seen_where_it_lets_go() {
     let profiler = AwaitProfiler::new().armed();
     let lock = Arc::new(Mutex::new(0));
     for _ in 0..20 {
-        let lock = lock.clone();
+        let (profiler, lock) = (profiler.clone(), lock.clone());
         tokio::spawn(async move {
             loop {
                 profiler.wrap("GET /", holds(lock.clone())).await;
@@ -336,6 +337,7 @@ fn profiles_under_load_lose_nothing() {
     let mut clients = JoinSet::new();
     for client in 0..1000u64 {
         let (begun, ended, stop, lock) = (begun.clone(), ended.clone(), stop.clone(), lock.clone());
+        let profiler = profiler.clone();
         clients.spawn_on(
             async move {
                 let mut random = fastrand::Rng::with_seed(client);
