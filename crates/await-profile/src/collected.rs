@@ -22,6 +22,8 @@ pub(crate) struct Sample {
     pub(crate) outcome: Outcome,
     /// Those of the child that was chosen with it.
     pub(crate) child: Waits,
+    /// Whether the request polled that child itself.
+    pub(crate) child_is_member: bool,
     /// Whether there were other children to choose from.
     pub(crate) has_several_children: bool,
     /// From where the request was woken out of this wait, among the `releases`.

@@ -191,13 +191,16 @@ fn stacks_of(sample: &Sample, stacks: &[Stack], frames: Frames) -> Vec<(Vec<Fram
         Outcome::Waiting(waits) => {
             let child = &sample.child;
             let own = without_timeouts(waits, stacks, frames);
-            let Some(join) = join(&own).filter(|_| !child.stacks.is_empty()) else {
+            let join = join(&own, sample.child_is_member);
+            let Some(join) = join.filter(|_| !child.stacks.is_empty()) else {
                 return side_by_side(own, waits.uncaptured);
             };
-            let which = if sample.has_several_children {
-                "(one of its children)"
-            } else {
-                "(child)"
+            // Whose handle it is that a request waits for is not known.
+            let which = match (sample.child_is_member, sample.has_several_children) {
+                (true, false) => "(child)",
+                (true, true) => "(one of its children)",
+                (false, false) => "(spawned by this request)",
+                (false, true) => "(one of those spawned by this request)",
             };
             let beneath = |child| [join, &[remark(which)], child].concat();
             let children = without_timeouts(child, stacks, frames);
@@ -226,18 +229,18 @@ fn without_timeouts(waits: &Waits, stacks: &[Stack], frames: Frames) -> Vec<Vec<
         .collect()
 }
 
-/// The stack in which a request waits for something that it has made: perhaps a child.
-fn join(stacks: &[Vec<Frame>]) -> Option<&[Frame]> {
-    const JOINS: [&str; 3] = [
-        "tokio::task::JoinHandle",
-        "tokio::task::JoinSet",
-        "futures_util::stream::FuturesUnordered",
-    ];
-    let joins = |stack: &&Vec<Frame>| {
-        let leaf = stack.last();
-        leaf.is_some_and(|leaf| JOINS.iter().any(|join| leaf.path.starts_with(join)))
+/// The stack in which a request waits for something that it has made: perhaps the child. A member
+/// is polled by the set that it is in; what is spawned may also be in one, by its handle.
+fn join(stacks: &[Vec<Frame>], of_member: bool) -> Option<&[Frame]> {
+    const HANDLES: [&str; 2] = ["tokio::task::JoinHandle", "tokio::task::JoinSet"];
+    const SETS: [&str; 1] = ["futures_util::stream::FuturesUnordered"];
+    let find = |joins: &[&str]| {
+        let is_join = |leaf: &Frame| joins.iter().any(|join| leaf.path.starts_with(join));
+        let mut stacks = stacks.iter();
+        stacks.find(|stack| stack.last().is_some_and(is_join))
     };
-    stacks.iter().find(joins).map(Vec::as_slice)
+    let of_handle = if of_member { None } else { find(&HANDLES) };
+    of_handle.or_else(|| find(&SETS)).map(Vec::as_slice)
 }
 
 /// Where the stacks of one sample part, a frame that says so, and equal parts for each.

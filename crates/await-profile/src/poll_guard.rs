@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::capture::Captured;
-use crate::session::{Answer, Mark, Watch, answer};
+use crate::session::{Answer, Mark, Watch, Whose, answer};
 use crate::shared::Shared;
 use crate::slot::Slot;
 
@@ -19,6 +19,7 @@ thread_local! {
 pub(crate) struct Current {
     pub(crate) shared: Arc<Shared>,
     pub(crate) request: Arc<Slot>,
+    whose: Whose,
 }
 
 /// What a wrapped future refers to. During a poll it is lent to the thread, which costs less than
@@ -49,7 +50,7 @@ impl Current {
 pub(crate) struct PollGuard<'a> {
     /// During the poll what is there is in `CURRENT`, but for the slot of a child.
     home: &'a mut Home,
-    is_child: bool,
+    whose: Whose,
     marks: Vec<Mark>,
     /// What is to become of samples whose wait goes on.
     watch: Option<Box<Watch>>,
@@ -76,7 +77,21 @@ impl<'a> PollGuard<'a> {
         slot.set_tracked_in(generation);
         let is_child = slot.is_child;
         let request = parent.or_else(|| home.slot.take())?;
-        let current = Current { shared, request };
+        let is_within = |outer: &Current| {
+            outer.whose != Whose::Spawned && Arc::ptr_eq(&outer.request, &request)
+        };
+        let whose = if !is_child {
+            Whose::Request
+        } else if CURRENT.with_borrow(|outer| outer.as_ref().is_some_and(is_within)) {
+            Whose::Member
+        } else {
+            Whose::Spawned
+        };
+        let current = Current {
+            shared,
+            request,
+            whose,
+        };
         let outer = CURRENT.with_borrow_mut(|inner| inner.replace(current));
         let began = (!found.marks.is_empty()).then(Instant::now);
         let mut watch = found.watch;
@@ -87,7 +102,7 @@ impl<'a> PollGuard<'a> {
         }
         Some(PollGuard {
             home,
-            is_child,
+            whose,
             marks: found.marks,
             watch,
             began,
@@ -104,7 +119,7 @@ impl<'a> PollGuard<'a> {
 
     pub(crate) fn answer(&mut self, with: Answer, costs: Vec<Duration>) {
         if let Some(began) = self.began.take() {
-            answer(&self.marks, began, self.is_child, with, costs);
+            answer(&self.marks, began, self.whose, with, costs);
             self.marks.clear();
         }
     }
@@ -118,7 +133,7 @@ impl<'a> PollGuard<'a> {
             (true, true) => Answer::Unregistered,
             (false, _) => Answer::Finished,
         };
-        if matches!(with, Answer::Waiting { .. }) && !self.is_child {
+        if matches!(with, Answer::Waiting { .. }) && self.whose == Whose::Request {
             self.watch = Watch::of(&self.marks, self.watch.take());
         }
         self.answer(with, captured.costs);
@@ -143,7 +158,10 @@ impl<'a> PollGuard<'a> {
     fn give_back(&mut self) -> Option<&Slot> {
         let outer = self.outer.take();
         let ours = CURRENT.with_borrow_mut(|current| std::mem::replace(current, outer));
-        if let Some(Current { shared, request }) = ours {
+        if let Some(Current {
+            shared, request, ..
+        }) = ours
+        {
             self.home.shared = Some(shared);
             // Outside the borrow: dropping a child's reference may drop its request.
             self.home.slot.get_or_insert(request);

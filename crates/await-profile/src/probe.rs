@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::capture::poll_recorded;
 use crate::label::Label;
 use crate::poll_guard::{Current, Home, PollGuard};
-use crate::session::{Answer, answer};
+use crate::session::{Answer, Whose, answer};
 use crate::shared::{Shared, State};
 use crate::slot::Slot;
 use crate::tracking_waker::tracking_waker;
@@ -193,20 +193,14 @@ impl Probe {
             return;
         };
         self.tracking_waker = None;
-        let is_child = slot.is_child;
-        let marks = if is_child {
-            slot.retire()
+        let (marks, whose) = if slot.is_child {
+            (slot.retire(), Whose::Spawned)
         } else {
-            shared.registry.remove(slot, finished)
+            let marks = shared.registry.remove(slot, finished);
+            (marks, Whose::Request)
         };
         if !marks.is_empty() {
-            answer(
-                &marks,
-                Instant::now(),
-                is_child,
-                Answer::Finished,
-                Vec::new(),
-            );
+            answer(&marks, Instant::now(), whose, Answer::Finished, Vec::new());
         }
     }
 }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use crate::collected::{Collected, Outcome, Sample, Waits};
 use crate::interval::RunEnd;
 use crate::options::ProfileOptions;
-use crate::session::{Answer, Mark, Session};
+use crate::session::{Answer, Mark, Session, Whose};
 use crate::shared::{Permit, Shared};
 use crate::slot::{NotWaiting, Slot};
 
@@ -190,6 +190,7 @@ impl Sampler {
                 route,
                 outcome,
                 child: Waits::default(),
+                child_is_member: false,
                 has_several_children,
                 release: None,
             });
@@ -252,12 +253,13 @@ impl Sampler {
                 let Some(sample) = self.collected.samples.get_mut(index as usize) else {
                     continue;
                 };
-                if !event.from_child {
+                if event.whose == Whose::Request {
                     self.unanswered -= 1;
                     self.collected.delays.push(delay);
                     sample.outcome = outcome.clone();
                 } else if let Outcome::Waiting(waits) = &outcome {
                     sample.child.clone_from(waits);
+                    sample.child_is_member = event.whose == Whose::Member;
                 }
             }
         }

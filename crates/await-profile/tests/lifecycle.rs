@@ -48,7 +48,12 @@ async fn shapes<F: Future<Output = ()> + Send + 'static>(request: F) -> Vec<Stri
         })
         .collect();
     let parent = |shape: &String| {
-        let marks = [" > (child)", " > (one of its children)"];
+        let marks = [
+            " > (child)",
+            " > (one of its children)",
+            " > (spawned by this request)",
+            " > (one of those spawned by this request)",
+        ];
         let split = marks.iter().find_map(|mark| shape.split_once(mark))?;
         Some(split.0.to_owned())
     };
@@ -89,7 +94,14 @@ shapes! {
         "gathers > futures_util::stream::FuturesUnordered::poll_next > (one of its children) > lifecycle::nap > tokio::time::Sleep"
     ]
     members_of_a_join_set_are_seen_if_they_inherit: joins_set => [
-        "joins_set > tokio::task::JoinSet::join_next > (one of its children) > lifecycle::nap > tokio::time::Sleep"
+        "joins_set > tokio::task::JoinSet::join_next > (one of those spawned by this request) > lifecycle::nap > tokio::time::Sleep"
+    ]
+    a_member_of_a_set_does_not_hang_under_a_handle: joins_both => [
+        "joins_both > lifecycle::gathers > futures_util::stream::FuturesUnordered::poll_next > (one of its children) > lifecycle::nap > tokio::time::Sleep"
+    ]
+    // Which handle is whose cannot be told. What stands there is true, and no answer.
+    what_is_spawned_and_not_awaited_stands_under_the_handle_that_is: detaches => [
+        "detaches > tokio::task::JoinHandle > (spawned by this request) > lifecycle::nap > tokio::time::Sleep"
     ]
 }
 
@@ -188,7 +200,7 @@ async fn a_spawned_child_is_seen_if_it_inherits() {
     assert_eq!(
         shapes(spawns()).await,
         [
-            "GET / > lifecycle::spawns > tokio::task::JoinHandle > (child) > lifecycle::nap > tokio::time::Sleep"
+            "GET / > lifecycle::spawns > tokio::task::JoinHandle > (spawned by this request) > lifecycle::nap > tokio::time::Sleep"
         ]
     );
 }
@@ -204,6 +216,17 @@ async fn joins_set() {
         set.spawn(inherit(nap()));
     }
     set.join_next().await;
+}
+
+async fn joins_both() {
+    let handle = tokio::spawn(waits_for(Arc::new(Semaphore::new(0))));
+    drop(tokio::join!(handle, gathers()));
+}
+
+async fn detaches() {
+    drop(tokio::spawn(inherit(nap())));
+    let other = tokio::spawn(waits_for(Arc::new(Semaphore::new(0))));
+    other.await.unwrap();
 }
 
 async fn holds(lock: Arc<Mutex<u64>>) {

@@ -47,6 +47,7 @@ fn collect(seed: u64, stays: f64) -> Collected {
             route: routes[usize::from(random.f64() > of_a)].clone(),
             outcome,
             child: Waits::default(),
+            child_is_member: false,
             has_several_children: false,
             release: None,
         });

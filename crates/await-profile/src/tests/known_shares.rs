@@ -209,7 +209,11 @@ fn whatever_a_request_awaits_has_its_share() {
     });
     // 2,000 samples of each: a standard deviation of 1.1 points at most. The seed is fixed.
     for (route, text, known) in [
-        ("children", "tokio::task::JoinHandle;(child);", 0.3),
+        (
+            "children",
+            "tokio::task::JoinHandle;(spawned by this request);",
+            0.3,
+        ),
         ("children", "children::nap", 0.0),
         ("joined", "(one of 2 waits at once)", 0.5),
         ("joined", "tokio::sync::oneshot", 0.25),
