@@ -108,6 +108,7 @@ mod slot;
 mod stack;
 mod summary;
 mod symbols;
+mod sync;
 mod tracked;
 mod tracking_waker;
 

@@ -8,6 +8,7 @@ use crate::capture::Captured;
 use crate::session::{Answer, Mark, Watch, Whose, answer};
 use crate::shared::Shared;
 use crate::slot::Slot;
+use crate::sync::thread_local;
 
 thread_local! {
     /// The request that this thread is polling.
@@ -33,15 +34,15 @@ pub(crate) struct Home {
 
 impl Current {
     pub(crate) fn get() -> Option<Self> {
-        CURRENT.with_borrow(Clone::clone)
+        CURRENT.with(|current| current.borrow().clone())
     }
 
     /// Whether this thread is in a poll that this profiler tracks.
     pub(crate) fn is_of(shared: &Arc<Shared>) -> bool {
-        CURRENT.with_borrow(|current| {
-            current
-                .as_ref()
-                .is_some_and(|current| Arc::ptr_eq(&current.shared, shared))
+        CURRENT.with(|current| {
+            let current = current.borrow();
+            let current = current.as_ref();
+            current.is_some_and(|current| Arc::ptr_eq(&current.shared, shared))
         })
     }
 }
@@ -82,7 +83,7 @@ impl<'a> PollGuard<'a> {
         };
         let whose = if !is_child {
             Whose::Request
-        } else if CURRENT.with_borrow(|outer| outer.as_ref().is_some_and(is_within)) {
+        } else if CURRENT.with(|outer| outer.borrow().as_ref().is_some_and(is_within)) {
             Whose::Member
         } else {
             Whose::Spawned
@@ -92,7 +93,7 @@ impl<'a> PollGuard<'a> {
             request,
             whose,
         };
-        let outer = CURRENT.with_borrow_mut(|inner| inner.replace(current));
+        let outer = CURRENT.with(|outer| outer.replace(Some(current)));
         let began = (!found.marks.is_empty()).then(Instant::now);
         let mut watch = found.watch;
         if found.woken || generation == 0 {
@@ -157,7 +158,7 @@ impl<'a> PollGuard<'a> {
     /// Makes the outer request current again, and moves back what was lent.
     fn give_back(&mut self) -> Option<&Slot> {
         let outer = self.outer.take();
-        let ours = CURRENT.with_borrow_mut(|current| std::mem::replace(current, outer));
+        let ours = CURRENT.with(|current| current.replace(outer));
         if let Some(Current {
             shared, request, ..
         }) = ours

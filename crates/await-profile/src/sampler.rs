@@ -201,24 +201,32 @@ impl Sampler {
     /// The state of the request, which is marked and woken if it waits, and whether it has
     /// several children. None if it has just ended.
     fn ask(&mut self, slot: &Arc<Slot>) -> Option<(Outcome, bool)> {
-        let outcome = |outcome| Some((outcome, false));
-        if !self.is_tracked(slot) && slot.not_waiting().is_none() {
-            // Woken when the profile began, and not polled since.
-            return outcome(Outcome::Ready);
+        let found = |state| {
+            let outcome = match state {
+                NotWaiting::Gone => return None,
+                NotWaiting::Running => Outcome::Running,
+                NotWaiting::Ready => Outcome::Ready,
+                NotWaiting::Backpressured => Outcome::Backpressured,
+            };
+            Some((outcome, false))
+        };
+        if !self.is_tracked(slot) {
+            // If it waits, it was woken when the profile began, and not polled since. It may wait
+            // again by now, but that wait's wakes are not recorded: it must not be marked.
+            return found(slot.not_waiting().unwrap_or(NotWaiting::Ready));
         }
         let child = slot.any_child(&mut self.random);
-        match slot.try_mark(self.mark()) {
-            Ok(()) => {}
-            Err(NotWaiting::Gone) => return None,
-            Err(NotWaiting::Running) => return outcome(Outcome::Running),
-            Err(NotWaiting::Ready) => return outcome(Outcome::Ready),
-            Err(NotWaiting::Backpressured) => return outcome(Outcome::Backpressured),
+        if let Err(state) = slot.try_mark(self.mark()) {
+            return found(state);
         }
         self.unanswered += 1;
         // The child first: if both are in one task, one poll answers for both.
         let has_several = matches!(child, Some((_, true)));
-        if let Some((child, _)) = child.filter(|(child, _)| child.try_mark(self.mark()).is_ok()) {
-            slot.wake_child(&child);
+        if let Some((child, _)) = child {
+            // One whose wakes are not recorded yet is polled first, and seen the next time.
+            if !self.is_tracked(&child) || child.try_mark(self.mark()).is_ok() {
+                slot.wake_child(&child);
+            }
         }
         slot.wake();
         Some((Outcome::Unanswered, has_several))

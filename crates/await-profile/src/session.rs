@@ -1,10 +1,11 @@
 //! How polls send what they captured to the sampler.
 
 use std::mem;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::lock::lock;
+use crate::sync::Mutex;
 
 /// A call stack as addresses, innermost first.
 pub(crate) type RawStack = Box<[usize]>;

@@ -1,13 +1,13 @@
 //! The state of a profiler, which all copies of its handle share.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::error::ProfileError;
 use crate::lock::lock;
 use crate::registry::Registry;
 use crate::symbols::SymbolCache;
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering};
 
 /// Requests are registered, so that a profile finds those already in flight.
 const ARMED: u32 = 1;
