@@ -67,10 +67,11 @@ pub struct GrpcMethod;
 
 impl<B> RouteName<B> for GrpcMethod {
     fn route_name(&self, request: &Request<B>) -> Label {
-        let is_name = |text: &str| {
-            let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._".contains(&byte);
-            !text.is_empty() && text.bytes().all(is_of_name)
+        let is_word = |word: &str| {
+            let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+            !word.is_empty() && word.bytes().all(is_of_word)
         };
+        let is_name = |text: &str| text.split('.').all(is_word);
         let path = request.uri().path().strip_prefix('/');
         match path.and_then(|path| path.split_once('/')) {
             Some((service, method)) if is_name(service) && is_name(method) => {
