@@ -88,9 +88,15 @@ fn write(
     println!("{title}");
     for share in profile.shares(Frames::Own) {
         let millis = share.ms_per_request.unwrap_or(f64::NAN);
+        let interval = share.share_interval;
+        let interval = interval.map_or((f64::NAN, f64::NAN), |interval| {
+            (interval.low, interval.high)
+        });
         println!(
-            "{:6.2} % {millis:10.2} ms  {}",
+            "{:6.2} % [{:.2}, {:.2}] {millis:10.2} ms  {}",
             share.share * 100.0,
+            interval.0 * 100.0,
+            interval.1 * 100.0,
             share.frames.join(" > ")
         );
     }

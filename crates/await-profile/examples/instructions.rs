@@ -99,7 +99,8 @@ async fn serve(state: &str, requests: u32) -> Result<(), Error> {
     }
     if state == "profiling" {
         let options = ProfileOptions::lasting(Duration::from_secs(3600)).captures_per_second(1);
-        std::thread::spawn(move || profiler.profile_blocking(&options));
+        let handle = profiler.clone();
+        std::thread::spawn(move || handle.profile_blocking(&options));
         while !format!("{profiler:?}").contains("profiling") {
             std::thread::yield_now();
         }

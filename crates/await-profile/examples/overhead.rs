@@ -51,7 +51,7 @@ impl Bench {
             State::Off => self.profiler.disarm(),
             State::Armed | State::Profiling(_) => self.profiler.arm(),
         }
-        let profiler = self.profiler;
+        let profiler = self.profiler.clone();
         let sampling = match state {
             State::Profiling(rate) => Some(std::thread::spawn(move || {
                 let options = ProfileOptions::lasting(Duration::from_millis(1600));

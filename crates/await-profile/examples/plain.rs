@@ -26,8 +26,9 @@ fn main() -> Result<(), await_profile::ProfileError> {
             let _ = sender.try_send(job);
         }
     });
+    let handle = profiler.clone();
     let sampler = std::thread::spawn(move || {
-        profiler.profile_blocking(&ProfileOptions::lasting(Duration::from_millis(900)))
+        handle.profile_blocking(&ProfileOptions::lasting(Duration::from_millis(900)))
     });
     let total = Mutex::new(0);
     futures_executor::block_on(profiler.wrap("consumer", consume(jobs, &total)));

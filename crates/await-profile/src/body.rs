@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use http::{Request, Response};
@@ -32,7 +33,7 @@ impl AwaitProfiler {
     /// As [`body_layer`](Self::body_layer), with names for routes.
     pub fn body_layer_named<R>(&self, route: R) -> BodyLayer<R> {
         BodyLayer {
-            profiler: *self,
+            profiler: self.clone(),
             route,
         }
     }
@@ -51,7 +52,7 @@ impl<S, R: Clone> Layer<S> for BodyLayer<R> {
     fn layer(&self, service: S) -> Self::Service {
         BodyService {
             service,
-            profiler: self.profiler,
+            profiler: self.profiler.clone(),
             route: self.route.clone(),
         }
     }
@@ -79,10 +80,10 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let route = route_of(self.profiler, &self.route, &request);
+        let route = route_of(&self.profiler, &self.route, &request);
         BodyFuture {
             route,
-            shared: self.profiler.shared,
+            shared: self.profiler.shared.clone(),
             future: self.service.call(request),
         }
     }
@@ -93,7 +94,7 @@ pin_project! {
     #[must_use = "futures do nothing unless polled"]
     pub struct BodyFuture<F> {
         route: Label,
-        shared: &'static Shared,
+        shared: Arc<Shared>,
         #[pin]
         future: F,
     }
@@ -109,7 +110,7 @@ where
         let this = self.project();
         let response = ready!(this.future.poll(cx))?;
         let route = std::mem::replace(this.route, Label::from(""));
-        let probe = Probe::of_part(this.shared, route, " (response body)");
+        let probe = Probe::of_part(this.shared.clone(), route, " (response body)");
         Poll::Ready(Ok(response.map(|body| TrackedBody { probe, body })))
     }
 }

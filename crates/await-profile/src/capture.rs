@@ -11,13 +11,13 @@
 #![allow(unsafe_code)]
 
 use std::hint::black_box;
-use std::sync::Mutex;
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use crate::clone_hook::{Observer, poll_hooked};
 use crate::lock::lock;
 use crate::session::RawStack;
+use crate::sync::{HAS_STACK, Mutex};
 
 /// Deeper stacks are cut at their outer end.
 const MAX_FRAMES: usize = 256;
@@ -146,8 +146,7 @@ pub(crate) fn capture_into(addresses: &mut Vec<usize>) {
 /// Calls `each` with the return addresses from here out to the frame at `outermost`, for
 /// as long as it says so.
 fn trace(outermost: usize, mut each: impl FnMut(usize) -> bool) {
-    if cfg!(miri) {
-        // Miri has no machine stack to walk; it checks all the rest.
+    if !HAS_STACK {
         each(outermost);
         return;
     }

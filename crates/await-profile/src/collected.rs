@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::interval::Runs;
 use crate::registry::RouteCount;
 use crate::session::RawStack;
 
@@ -13,12 +14,16 @@ pub(crate) type StackId = u32;
 /// One moment, and what was learned of the request that was chosen.
 #[derive(Debug)]
 pub(crate) struct Sample {
+    /// How many moments there were before it, those with nothing in flight included.
+    pub(crate) moment: u64,
     /// Requests in flight at that moment.
     pub(crate) in_flight: u32,
     pub(crate) route: Arc<str>,
     pub(crate) outcome: Outcome,
     /// Those of the child that was chosen with it.
     pub(crate) child: Waits,
+    /// Whether the request polled that child itself.
+    pub(crate) child_is_member: bool,
     /// Whether there were other children to choose from.
     pub(crate) has_several_children: bool,
     /// From where the request was woken out of this wait, among the `releases`.
@@ -51,6 +56,7 @@ pub(crate) enum Outcome {
 #[derive(Default)]
 pub(crate) struct Collected {
     pub(crate) samples: Vec<Sample>,
+    pub(crate) runs: Runs,
     /// Moments at which nothing was in flight.
     pub(crate) idle: u64,
     /// Moments passed over because the sampler's thread got no CPU.

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use crate::collected::{Outcome, Sample, Waits};
 use crate::frame::Frame;
 use crate::frame_kind::FrameKind;
+use crate::interval::{Interval, share_interval};
 use crate::profile::{Profile, millis};
 use crate::stack::{Frames, Stack};
 
@@ -18,11 +19,16 @@ pub struct Share {
     pub frames: Vec<String>,
     /// Of all requests in flight, between 0 and 1.
     pub share: f64,
+    /// That of the share. None for a profile of few moments.
+    pub share_interval: Option<Interval>,
     /// Requests there, averaged over time.
     pub mean_in_flight: f64,
     /// By Little's law, the milliseconds that a request of this route spends there on
     /// average. None if none of them finished.
     pub ms_per_request: Option<f64>,
+    /// That of these milliseconds. None for a profile of few moments, or of few requests of this
+    /// route.
+    pub ms_per_request_interval: Option<Interval>,
 }
 
 /// From where requests are woken out of a wait: who let go of what they waited for.
@@ -102,19 +108,28 @@ impl Profile {
 
     /// Every place where requests waited, with its share, the largest first.
     pub fn shares(&self, frames: Frames) -> Vec<Share> {
-        let weights = self.weights(frames).0;
-        let total: f64 = weights.values().sum();
+        // The requests there by run.
+        let mut places: BTreeMap<Vec<Frame>, Vec<f64>> = BTreeMap::new();
+        for (sample, stack, part) in self.stacks(frames) {
+            let here = f64::from(sample.in_flight) * part;
+            let sums = places.entry(stack).or_default();
+            self.collected.runs.add(sums, sample.moment, here);
+        }
+        let all = self.in_flight_by_run();
+        let total: f64 = all.iter().sum();
         let in_flight = self.mean_in_flight();
-        let shares = weights.iter().map(|(stack, weight)| {
-            let share = weight / total;
+        let shares = places.iter().map(|(stack, sums)| {
+            let share = sums.iter().sum::<f64>() / total;
             let mean_in_flight = share * in_flight;
             let route = stack.first().map_or("", |route| &route.path);
             let spent = self.latency(mean_in_flight, self.finished_of(route));
             Share {
                 frames: labels(stack),
                 share,
+                share_interval: share_interval(sums, &all),
                 mean_in_flight,
                 ms_per_request: spent.map(millis),
+                ms_per_request_interval: self.latency_interval(sums, Some(route)),
             }
         });
         let mut shares: Vec<Share> = shares.collect();
@@ -124,15 +139,22 @@ impl Profile {
 
     pub(crate) fn weights(&self, frames: Frames) -> Weights {
         let mut weights = Weights::default();
-        for sample in &self.collected.samples {
-            let weight = self.weight_of(sample);
-            for (stack, part) in stacks_of(sample, &self.stacks, frames) {
-                let route = Frame::text(&sample.route, FrameKind::Route);
-                let stack = std::iter::once(route).chain(stack).collect();
-                *weights.0.entry(stack).or_default() += weight * part;
-            }
+        for (sample, stack, part) in self.stacks(frames) {
+            *weights.0.entry(stack).or_default() += self.weight_of(sample) * part;
         }
         weights
+    }
+
+    /// The stacks of each sample, from the route inwards, and the part of it that each has.
+    fn stacks(&self, frames: Frames) -> impl Iterator<Item = (&Sample, Vec<Frame>, f64)> {
+        self.collected.samples.iter().flat_map(move |sample| {
+            let stacks = stacks_of(sample, &self.stacks, frames).into_iter();
+            stacks.map(move |(stack, part)| {
+                let route = Frame::text(&sample.route, FrameKind::Route);
+                let stack = std::iter::once(route).chain(stack).collect();
+                (sample, stack, part)
+            })
+        })
     }
 }
 
@@ -169,13 +191,16 @@ fn stacks_of(sample: &Sample, stacks: &[Stack], frames: Frames) -> Vec<(Vec<Fram
         Outcome::Waiting(waits) => {
             let child = &sample.child;
             let own = without_timeouts(waits, stacks, frames);
-            let Some(join) = join(&own).filter(|_| !child.stacks.is_empty()) else {
+            let join = join(&own, sample.child_is_member);
+            let Some(join) = join.filter(|_| !child.stacks.is_empty()) else {
                 return side_by_side(own, waits.uncaptured);
             };
-            let which = if sample.has_several_children {
-                "(one of its children)"
-            } else {
-                "(child)"
+            // Whose handle it is that a request waits for is not known.
+            let which = match (sample.child_is_member, sample.has_several_children) {
+                (true, false) => "(child)",
+                (true, true) => "(one of its children)",
+                (false, false) => "(spawned by this request)",
+                (false, true) => "(one of those spawned by this request)",
             };
             let beneath = |child| [join, &[remark(which)], child].concat();
             let children = without_timeouts(child, stacks, frames);
@@ -204,18 +229,18 @@ fn without_timeouts(waits: &Waits, stacks: &[Stack], frames: Frames) -> Vec<Vec<
         .collect()
 }
 
-/// The stack in which a request waits for something that it has made: perhaps a child.
-fn join(stacks: &[Vec<Frame>]) -> Option<&[Frame]> {
-    const JOINS: [&str; 3] = [
-        "tokio::task::JoinHandle",
-        "tokio::task::JoinSet",
-        "futures_util::stream::FuturesUnordered",
-    ];
-    let joins = |stack: &&Vec<Frame>| {
-        let leaf = stack.last();
-        leaf.is_some_and(|leaf| JOINS.iter().any(|join| leaf.path.starts_with(join)))
+/// The stack in which a request waits for something that it has made: perhaps the child. A member
+/// is polled by the set that it is in; what is spawned may also be in one, by its handle.
+fn join(stacks: &[Vec<Frame>], of_member: bool) -> Option<&[Frame]> {
+    const HANDLES: [&str; 2] = ["tokio::task::JoinHandle", "tokio::task::JoinSet"];
+    const SETS: [&str; 1] = ["futures_util::stream::FuturesUnordered"];
+    let find = |joins: &[&str]| {
+        let is_join = |leaf: &Frame| joins.iter().any(|join| leaf.path.starts_with(join));
+        let mut stacks = stacks.iter();
+        stacks.find(|stack| stack.last().is_some_and(is_join))
     };
-    stacks.iter().find(joins).map(Vec::as_slice)
+    let of_handle = if of_member { None } else { find(&HANDLES) };
+    of_handle.or_else(|| find(&SETS)).map(Vec::as_slice)
 }
 
 /// Where the stacks of one sample part, a frame that says so, and equal parts for each.

@@ -67,10 +67,11 @@ pub struct GrpcMethod;
 
 impl<B> RouteName<B> for GrpcMethod {
     fn route_name(&self, request: &Request<B>) -> Label {
-        let is_name = |text: &str| {
-            let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._".contains(&byte);
-            !text.is_empty() && text.bytes().all(is_of_name)
+        let is_word = |word: &str| {
+            let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+            !word.is_empty() && word.bytes().all(is_of_word)
         };
+        let is_name = |text: &str| text.split('.').all(is_word);
         let path = request.uri().path().strip_prefix('/');
         match path.and_then(|path| path.split_once('/')) {
             Some((service, method)) if is_name(service) && is_name(method) => {
@@ -106,7 +107,7 @@ impl AwaitProfiler {
     /// ```
     pub fn layer_named<R>(&self, route: R) -> AwaitLayer<R> {
         AwaitLayer {
-            profiler: *self,
+            profiler: self.clone(),
             route,
         }
     }
@@ -125,7 +126,7 @@ impl<S, R: Clone> Layer<S> for AwaitLayer<R> {
     fn layer(&self, service: S) -> Self::Service {
         AwaitService {
             service,
-            profiler: self.profiler,
+            profiler: self.profiler.clone(),
             route: self.route.clone(),
             queueing: None,
         }
@@ -153,7 +154,7 @@ impl<S: Clone, R: Clone> Clone for AwaitService<S, R> {
     fn clone(&self) -> Self {
         AwaitService {
             service: self.service.clone(),
-            profiler: self.profiler,
+            profiler: self.profiler.clone(),
             route: self.route.clone(),
             queueing: None,
         }
@@ -179,7 +180,7 @@ where
     type Future = Tracked<S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        let shared = self.profiler.shared;
+        let shared = &self.profiler.shared;
         if self.queueing.is_none() {
             let ready = self.service.poll_ready(cx);
             // Most services are ready at once, and pay nothing.
@@ -187,7 +188,7 @@ where
                 return ready;
             }
         }
-        let new = || Box::new(Probe::of_part(shared, "".into(), QUEUEING));
+        let new = || Box::new(Probe::of_part(shared.clone(), "".into(), QUEUEING));
         let probe = self.queueing.get_or_insert_with(new);
         let ready = probe.poll(cx, |cx| match self.service.poll_ready(cx) {
             Poll::Pending => Polled::Pending(Poll::Pending),
@@ -201,14 +202,14 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         self.queueing = None;
-        let route = route_of(self.profiler, &self.route, &request);
+        let route = route_of(&self.profiler, &self.route, &request);
         self.profiler.wrap(route, self.service.call(request))
     }
 }
 
 /// The name of the request's route. While the profiler is off no name is made.
 pub(crate) fn route_of<R: RouteName<B>, B>(
-    profiler: AwaitProfiler,
+    profiler: &AwaitProfiler,
     route: &R,
     request: &Request<B>,
 ) -> Label {

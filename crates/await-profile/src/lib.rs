@@ -91,6 +91,7 @@ mod error;
 mod fold;
 mod frame;
 mod frame_kind;
+mod interval;
 mod label;
 mod lock;
 mod names;
@@ -107,6 +108,7 @@ mod slot;
 mod stack;
 mod summary;
 mod symbols;
+mod sync;
 mod tracked;
 mod tracking_waker;
 
@@ -134,6 +136,7 @@ pub use error::ProfileError;
 #[cfg(feature = "flamegraph")]
 pub use flamegraph::FlamegraphOptions;
 pub use fold::{Release, Share};
+pub use interval::Interval;
 pub use label::Label;
 #[cfg(feature = "axum")]
 pub use layer::MatchedRoute;

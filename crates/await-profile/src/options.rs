@@ -23,7 +23,8 @@ pub struct ProfileOptions {
 impl ProfileOptions {
     /// Two thousand samples in ten seconds. If they are independent, the 95 % interval of a
     /// share is at most 2.2 percentage points to either side. Where many requests wait for
-    /// one event, or for longer than the profile, they are not, and it is wider.
+    /// one event, or for longer than the profile, they are not, and it is wider: each share has its own
+    /// ([`Interval`](crate::Interval)).
     pub const DEFAULT_RATE: u32 = 200;
 
     /// The default options with this duration.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::capture::Captured;
-use crate::session::{Answer, Mark, Watch, answer};
+use crate::session::{Answer, Mark, Watch, Whose, answer};
 use crate::shared::Shared;
 use crate::slot::Slot;
+use crate::sync::thread_local;
 
 thread_local! {
     /// The request that this thread is polling.
@@ -17,31 +18,40 @@ thread_local! {
 /// The request that a child belongs to which is made during its poll.
 #[derive(Clone)]
 pub(crate) struct Current {
-    pub(crate) shared: &'static Shared,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) request: Arc<Slot>,
+    whose: Whose,
+}
+
+/// What a wrapped future refers to. During a poll it is lent to the thread, which costs less than
+/// to count further references.
+pub(crate) struct Home {
+    /// The profiler. None for what belongs to none.
+    pub(crate) shared: Option<Arc<Shared>>,
+    /// Its entry in the registry, once it has one.
+    pub(crate) slot: Option<Arc<Slot>>,
 }
 
 impl Current {
     pub(crate) fn get() -> Option<Self> {
-        CURRENT.with_borrow(Clone::clone)
+        CURRENT.with(|current| current.borrow().clone())
     }
 
     /// Whether this thread is in a poll that this profiler tracks.
-    pub(crate) fn is_of(shared: &'static Shared) -> bool {
-        CURRENT.with_borrow(|current| {
-            current
-                .as_ref()
-                .is_some_and(|current| std::ptr::eq(current.shared, shared))
+    pub(crate) fn is_of(shared: &Arc<Shared>) -> bool {
+        CURRENT.with(|current| {
+            let current = current.borrow();
+            let current = current.as_ref();
+            current.is_some_and(|current| Arc::ptr_eq(&current.shared, shared))
         })
     }
 }
 
 /// One poll. A panic drops the guard, which then ends the poll of the slot.
 pub(crate) struct PollGuard<'a> {
-    /// Where the slot is kept. During the poll of a request, the slot is moved from there
-    /// into `CURRENT`, which costs less than another reference to it.
-    home: &'a mut Option<Arc<Slot>>,
-    is_child: bool,
+    /// During the poll what is there is in `CURRENT`, but for the slot of a child.
+    home: &'a mut Home,
+    whose: Whose,
     marks: Vec<Mark>,
     /// What is to become of samples whose wait goes on.
     watch: Option<Box<Watch>>,
@@ -56,20 +66,34 @@ pub(crate) struct PollGuard<'a> {
 impl<'a> PollGuard<'a> {
     /// Begins a poll of the future whose slot is in `home`. `generation` is the number of
     /// the current profile if the poll is given a tracking waker, otherwise 0. None if
-    /// there is no slot.
+    /// there is no slot, or no profiler.
     pub(crate) fn begin(
-        shared: &'static Shared,
-        home: &'a mut Option<Arc<Slot>>,
+        home: &'a mut Home,
         parent: Option<Arc<Slot>>,
         generation: u32,
     ) -> Option<Self> {
-        let slot = home.as_ref()?;
+        let slot = home.slot.as_ref()?;
+        let shared = home.shared.take()?;
         let found = slot.begin_poll();
         slot.set_tracked_in(generation);
         let is_child = slot.is_child;
-        let request = parent.or_else(|| home.take())?;
-        let current = Current { shared, request };
-        let outer = CURRENT.with_borrow_mut(|inner| inner.replace(current));
+        let request = parent.or_else(|| home.slot.take())?;
+        let is_within = |outer: &Current| {
+            outer.whose != Whose::Spawned && Arc::ptr_eq(&outer.request, &request)
+        };
+        let whose = if !is_child {
+            Whose::Request
+        } else if CURRENT.with(|outer| outer.borrow().as_ref().is_some_and(is_within)) {
+            Whose::Member
+        } else {
+            Whose::Spawned
+        };
+        let current = Current {
+            shared,
+            request,
+            whose,
+        };
+        let outer = CURRENT.with(|outer| outer.replace(Some(current)));
         let began = (!found.marks.is_empty()).then(Instant::now);
         let mut watch = found.watch;
         if found.woken || generation == 0 {
@@ -79,7 +103,7 @@ impl<'a> PollGuard<'a> {
         }
         Some(PollGuard {
             home,
-            is_child,
+            whose,
             marks: found.marks,
             watch,
             began,
@@ -96,7 +120,7 @@ impl<'a> PollGuard<'a> {
 
     pub(crate) fn answer(&mut self, with: Answer, costs: Vec<Duration>) {
         if let Some(began) = self.began.take() {
-            answer(&self.marks, began, self.is_child, with, costs);
+            answer(&self.marks, began, self.whose, with, costs);
             self.marks.clear();
         }
     }
@@ -110,7 +134,7 @@ impl<'a> PollGuard<'a> {
             (true, true) => Answer::Unregistered,
             (false, _) => Answer::Finished,
         };
-        if matches!(with, Answer::Waiting { .. }) && !self.is_child {
+        if matches!(with, Answer::Waiting { .. }) && self.whose == Whose::Request {
             self.watch = Watch::of(&self.marks, self.watch.take());
         }
         self.answer(with, captured.costs);
@@ -131,15 +155,19 @@ impl<'a> PollGuard<'a> {
         self.give_back();
     }
 
-    /// Makes the outer request current again, and moves the slot back.
+    /// Makes the outer request current again, and moves back what was lent.
     fn give_back(&mut self) -> Option<&Slot> {
         let outer = self.outer.take();
-        let ours = CURRENT.with_borrow_mut(|current| std::mem::replace(current, outer));
-        // Outside the borrow: dropping a child's reference may drop its request.
-        if self.home.is_none() {
-            *self.home = ours.map(|ours| ours.request);
+        let ours = CURRENT.with(|current| current.replace(outer));
+        if let Some(Current {
+            shared, request, ..
+        }) = ours
+        {
+            self.home.shared = Some(shared);
+            // Outside the borrow: dropping a child's reference may drop its request.
+            self.home.slot.get_or_insert(request);
         }
-        self.home.as_deref()
+        self.home.slot.as_deref()
     }
 }
 

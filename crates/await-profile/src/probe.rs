@@ -1,13 +1,13 @@
 //! What a wrapped future does before and after each of its polls.
 
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
 use std::time::Instant;
 
 use crate::capture::poll_recorded;
 use crate::label::Label;
-use crate::poll_guard::{Current, PollGuard};
-use crate::session::{Answer, answer};
+use crate::poll_guard::{Current, Home, PollGuard};
+use crate::session::{Answer, Whose, answer};
 use crate::shared::{Shared, State};
 use crate::slot::Slot;
 use crate::tracking_waker::tracking_waker;
@@ -28,7 +28,7 @@ pub(crate) enum Polled<T> {
 
 /// What a wrapped future carries for the profiler.
 pub(crate) struct Probe {
-    shared: &'static Shared,
+    home: Home,
     route: Label,
     kind: Kind,
     /// The future was polled while the profiler was off.
@@ -37,7 +37,6 @@ pub(crate) struct Probe {
     done: bool,
     /// A poll had another waker than the first.
     waker_changed: bool,
-    slot: Option<Arc<Slot>>,
     /// Made when first needed, and kept so that leaf futures need not clone another one.
     tracking_waker: Option<Waker>,
 }
@@ -55,39 +54,35 @@ enum Kind {
     Child(Weak<Slot>),
 }
 
-/// For what [`inherit`](crate::inherit) wraps outside of a request.
-static ALWAYS_OFF: LazyLock<Shared> = LazyLock::new(Shared::new);
-
 impl Probe {
-    pub(crate) fn new(shared: &'static Shared, route: Label) -> Self {
-        Probe::of(Kind::Request, shared, route)
+    pub(crate) fn new(shared: Arc<Shared>, route: Label) -> Self {
+        Probe::of(Kind::Request, Some(shared), route)
     }
 
     /// Of a response body, or a wait for a service: it is in flight, but not counted as a
     /// request that finishes.
     #[cfg(feature = "tower")]
-    pub(crate) fn of_part(shared: &'static Shared, route: Label, name: &'static str) -> Self {
-        Probe::of(Kind::Part(name), shared, route)
+    pub(crate) fn of_part(shared: Arc<Shared>, route: Label, name: &'static str) -> Self {
+        Probe::of(Kind::Part(name), Some(shared), route)
     }
 
     /// Of a part of the request that this thread is polling, if any.
     pub(crate) fn of_child() -> Self {
         let (parent, shared) = match Current::get() {
-            Some(parent) => (Arc::downgrade(&parent.request), parent.shared),
-            None => (Weak::new(), &*ALWAYS_OFF),
+            Some(parent) => (Arc::downgrade(&parent.request), Some(parent.shared)),
+            None => (Weak::new(), None),
         };
         Probe::of(Kind::Child(parent), shared, Label::from(""))
     }
 
-    fn of(kind: Kind, shared: &'static Shared, route: Label) -> Self {
+    fn of(kind: Kind, shared: Option<Arc<Shared>>, route: Label) -> Self {
         Probe {
-            shared,
+            home: Home { shared, slot: None },
             route,
             kind,
             late: false,
             done: false,
             waker_changed: false,
-            slot: None,
             tracking_waker: None,
         }
     }
@@ -96,7 +91,8 @@ impl Probe {
     #[inline]
     pub(crate) fn is_off(&mut self) -> bool {
         // A request that is registered stays so until it ends.
-        let off = self.slot.is_none() && self.shared.state().is_off();
+        let is_off = |shared: &Arc<Shared>| shared.state().is_off();
+        let off = self.home.slot.is_none() && self.home.shared.as_ref().is_none_or(is_off);
         self.late |= off;
         off
     }
@@ -106,11 +102,14 @@ impl Probe {
         cx: &mut Context<'_>,
         poll: impl FnOnce(&mut Context<'_>) -> Polled<T>,
     ) -> T {
-        let state = self.shared.state();
-        if self.slot.is_none() {
+        let state = match &self.home.shared {
+            Some(shared) => shared.state(),
+            None => return poll(cx).into_result(),
+        };
+        if self.home.slot.is_none() {
             self.register(state, cx.waker());
         }
-        let Some(slot) = &self.slot else {
+        let Some(slot) = &self.home.slot else {
             return poll(cx).into_result();
         };
         if self.waker_changed || !slot.first_waker().will_wake(cx.waker()) {
@@ -128,8 +127,7 @@ impl Probe {
             Kind::Child(parent) => parent.upgrade(),
             Kind::Request | Kind::Part(_) => None,
         };
-        let Some(mut guard) = PollGuard::begin(self.shared, &mut self.slot, parent, generation)
-        else {
+        let Some(mut guard) = PollGuard::begin(&mut self.home, parent, generation) else {
             return poll(cx).into_result();
         };
 
@@ -163,14 +161,17 @@ impl Probe {
 
     /// Registers the future, unless the profiler is off.
     fn register(&mut self, state: State, waker: &Waker) {
+        let Some(shared) = &self.home.shared else {
+            return;
+        };
         // Of nested wrappers the outermost counts.
-        let is_inner = || !matches!(self.kind, Kind::Child(_)) && Current::is_of(self.shared);
+        let is_inner = || !matches!(self.kind, Kind::Child(_)) && Current::is_of(shared);
         if state.is_off() || self.done || is_inner() {
             return;
         }
-        let (registry, route) = (&self.shared.registry, &self.route);
+        let (registry, route) = (&shared.registry, &self.route);
         let timed = state.is_profiling() && !self.late;
-        self.slot = Some(match &self.kind {
+        self.home.slot = Some(match &self.kind {
             Kind::Request => registry.insert(route, waker.clone(), false, timed),
             Kind::Part(name) => registry.insert(&route.with(name), waker.clone(), true, false),
             Kind::Child(parent) => {
@@ -182,30 +183,24 @@ impl Probe {
             }
         });
         if self.late && state.is_profiling() && !matches!(self.kind, Kind::Child(_)) {
-            self.shared.count_late();
+            shared.count_late();
         }
     }
 
     /// Removes the future from the registry.
     fn retire(&mut self, finished: bool) {
-        let Some(slot) = self.slot.take() else {
+        let (Some(slot), Some(shared)) = (self.home.slot.take(), &self.home.shared) else {
             return;
         };
         self.tracking_waker = None;
-        let is_child = slot.is_child;
-        let marks = if is_child {
-            slot.retire()
+        let (marks, whose) = if slot.is_child {
+            (slot.retire(), Whose::Spawned)
         } else {
-            self.shared.registry.remove(slot, finished)
+            let marks = shared.registry.remove(slot, finished);
+            (marks, Whose::Request)
         };
         if !marks.is_empty() {
-            answer(
-                &marks,
-                Instant::now(),
-                is_child,
-                Answer::Finished,
-                Vec::new(),
-            );
+            answer(&marks, Instant::now(), whose, Answer::Finished, Vec::new());
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::collected::{Collected, Sample};
+use crate::interval::{Interval, interval};
 use crate::options::ProfileOptions;
 use crate::session::RawStack;
 use crate::stack::Stack;
@@ -87,6 +88,31 @@ impl Profile {
         // No request finished: the quotient is no duration.
         let seconds = mean_in_flight * self.collected.elapsed.as_secs_f64() / finished as f64;
         Duration::try_from_secs_f64(seconds).ok()
+    }
+
+    /// The interval of that in milliseconds, for requests whose numbers in flight sum up to so
+    /// many, run by run; of all routes or of one.
+    pub(crate) fn latency_interval(
+        &self,
+        in_flight: &[f64],
+        route: Option<&str>,
+    ) -> Option<Interval> {
+        let runs = &self.collected.runs;
+        let (moments, times, finished) = (runs.moments(), runs.times(), runs.finished(route));
+        let sums = [in_flight, &moments, &times, &finished];
+        interval(sums, |[in_flight, moments, time, finished]| {
+            in_flight / moments * time / finished * 1e3
+        })
+    }
+
+    /// The requests in flight at the moments of each run, added up.
+    pub(crate) fn in_flight_by_run(&self) -> Vec<f64> {
+        let mut sums = Vec::new();
+        for sample in &self.collected.samples {
+            let in_flight = f64::from(sample.in_flight);
+            self.collected.runs.add(&mut sums, sample.moment, in_flight);
+        }
+        sums
     }
 }
 

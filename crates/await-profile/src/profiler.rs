@@ -1,7 +1,7 @@
 //! The handle that a service keeps.
 
 use std::fmt;
-use std::sync::Mutex;
+use std::sync::Arc;
 
 use crate::error::ProfileError;
 use crate::label::Label;
@@ -15,9 +15,9 @@ use crate::tracked::Tracked;
 
 /// Takes await profiles of the futures that it wraps.
 ///
-/// It is a handle, whose copies are of the same profiler. A service usually has one.
-/// A profiler is never freed (its registry takes some kilobytes), so that requests refer
-/// to it without counting references: make one for the process, not one for each request.
+/// It is a handle, whose clones are of the same profiler. A service usually has one, whose
+/// registry takes some kilobytes. They are freed with the last of its handles, layers and
+/// wrapped futures, and when a profile that is being taken is over.
 ///
 /// # What it costs
 ///
@@ -36,20 +36,16 @@ use crate::tracked::Tracked;
 /// none. A request that began before the profile is then registered when it is polled
 /// again, so of a service in which every request hangs a profile shows nothing. An armed
 /// profiler registers all requests.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct AwaitProfiler {
-    pub(crate) shared: &'static Shared,
+    pub(crate) shared: Arc<Shared>,
 }
 
-/// All profilers, so that leak detectors find them reachable.
-static PROFILERS: Mutex<Vec<&'static Shared>> = Mutex::new(Vec::new());
-
 impl AwaitProfiler {
-    /// A profiler that is off. It is never freed.
+    /// A profiler that is off.
     #[must_use]
     pub fn new() -> Self {
-        let shared: &'static Shared = Box::leak(Box::new(Shared::new()));
-        lock(&PROFILERS).push(shared);
+        let shared = Arc::new(Shared::new());
         AwaitProfiler { shared }
     }
 
@@ -82,7 +78,7 @@ impl AwaitProfiler {
     /// Inside a future that is wrapped already this has no effect: the outermost wrapper
     /// counts.
     pub fn wrap<F: Future>(&self, route: impl Into<Label>, future: F) -> Tracked<F> {
-        Tracked::new(Probe::new(self.shared, route.into()), future)
+        Tracked::new(Probe::new(self.shared.clone(), route.into()), future)
     }
 
     /// Takes a profile, on a thread of its own, so that it may be awaited on any executor,
@@ -112,7 +108,7 @@ impl AwaitProfiler {
         guard: impl Send + 'static,
     ) -> Result<Profile, ProfileError> {
         let (sender, receiver) = futures_channel::oneshot::channel();
-        let permit = Permit::acquire(self.shared)?;
+        let permit = Permit::acquire(&self.shared)?;
         std::thread::Builder::new()
             .name("await-profile".into())
             .spawn(move || {
@@ -130,7 +126,7 @@ impl AwaitProfiler {
     ///
     /// If another profile is being taken.
     pub fn profile_blocking(&self, options: &ProfileOptions) -> Result<Profile, ProfileError> {
-        let permit = Permit::acquire(self.shared)?;
+        let permit = Permit::acquire(&self.shared)?;
         Ok(take(&permit, options, &|| false))
     }
 }

@@ -1,8 +1,7 @@
 //! The requests in flight, so that one of them can be chosen at random.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -10,9 +9,8 @@ use crate::label::Label;
 use crate::lock::lock;
 use crate::session::Mark;
 use crate::slot::Slot;
+use crate::sync::{AtomicUsize, Mutex, Ordering, SHARDS};
 
-/// So many that two threads seldom lock the same one.
-const SHARDS: usize = 32;
 /// So many route labels a shard keeps. For a further one the least used makes room, so
 /// that paths with identifiers in them, or a scanner's, neither grow the table without limit
 /// nor push out the routes that are loaded.
@@ -317,7 +315,8 @@ impl RouteCount {
 
 /// The shard that this thread registers in.
 fn home_shard() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    // Only spreads threads over the shards, so that it needs no model.
+    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     thread_local! {
         static HOME: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS;
     }

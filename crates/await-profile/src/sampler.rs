@@ -17,8 +17,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::collected::{Collected, Outcome, Sample, Waits};
+use crate::interval::RunEnd;
 use crate::options::ProfileOptions;
-use crate::session::{Answer, Mark, Session};
+use crate::session::{Answer, Mark, Session, Whose};
 use crate::shared::{Permit, Shared};
 use crate::slot::{NotWaiting, Slot};
 
@@ -37,12 +38,13 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 const MAX_BACKLOG: u32 = 64;
 
 pub(crate) struct Sampler {
-    shared: &'static Shared,
+    shared: Arc<Shared>,
     generation: u32,
     session: Arc<Session>,
     random: fastrand::Rng,
     pub(crate) collected: Collected,
     unanswered: usize,
+    began: Instant,
 }
 
 /// Samples for as long as the options say, or until `cancelled`.
@@ -66,26 +68,39 @@ pub(crate) fn collect(
 impl Sampler {
     pub(crate) fn start(permit: &Permit, random: fastrand::Rng) -> Self {
         Sampler {
-            shared: permit.shared,
+            shared: permit.shared.clone(),
             generation: permit.switch_on(),
             session: Arc::default(),
             random,
             collected: Collected::default(),
             unanswered: 0,
+            began: Instant::now(),
         }
     }
 
     /// From here on requests that finish are counted: for Little's law over the same time
     /// as the samples.
-    pub(crate) fn begin(&self) -> Instant {
+    pub(crate) fn begin(&mut self) -> Instant {
         self.shared.registry.reset_counts();
-        Instant::now()
+        self.began = Instant::now();
+        self.began
     }
 
     /// Sampling took so long, and no request that finishes from here on counts.
     pub(crate) fn end(&mut self, elapsed: Duration) {
         self.collected.elapsed = elapsed;
         self.collected.routes = self.shared.registry.routes();
+        let end = self.run_end(elapsed);
+        self.collected.runs.close(end);
+    }
+
+    fn run_end(&self, time: Duration) -> RunEnd {
+        let routes = self.shared.registry.routes().into_iter();
+        RunEnd {
+            moments: self.collected.moments(),
+            time,
+            finished: routes.map(|(name, count)| (name, count.finished)).collect(),
+        }
     }
 
     fn is_tracked(&self, slot: &Slot) -> bool {
@@ -153,6 +168,14 @@ impl Sampler {
 
     /// Takes one sample, now.
     pub(crate) fn sample_once(&mut self) {
+        self.take_sample();
+        if self.collected.runs.end_at(self.collected.moments()) {
+            let end = self.run_end(self.began.elapsed());
+            self.collected.runs.push(end);
+        }
+    }
+
+    fn take_sample(&mut self) {
         loop {
             let Some((slot, route, in_flight)) = self.shared.registry.any(&mut self.random) else {
                 self.collected.idle += 1;
@@ -162,10 +185,12 @@ impl Sampler {
                 continue;
             };
             self.collected.samples.push(Sample {
+                moment: self.collected.moments(),
                 in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
                 route,
                 outcome,
                 child: Waits::default(),
+                child_is_member: false,
                 has_several_children,
                 release: None,
             });
@@ -176,24 +201,32 @@ impl Sampler {
     /// The state of the request, which is marked and woken if it waits, and whether it has
     /// several children. None if it has just ended.
     fn ask(&mut self, slot: &Arc<Slot>) -> Option<(Outcome, bool)> {
-        let outcome = |outcome| Some((outcome, false));
-        if !self.is_tracked(slot) && slot.not_waiting().is_none() {
-            // Woken when the profile began, and not polled since.
-            return outcome(Outcome::Ready);
+        let found = |state| {
+            let outcome = match state {
+                NotWaiting::Gone => return None,
+                NotWaiting::Running => Outcome::Running,
+                NotWaiting::Ready => Outcome::Ready,
+                NotWaiting::Backpressured => Outcome::Backpressured,
+            };
+            Some((outcome, false))
+        };
+        if !self.is_tracked(slot) {
+            // If it waits, it was woken when the profile began, and not polled since. It may wait
+            // again by now, but that wait's wakes are not recorded: it must not be marked.
+            return found(slot.not_waiting().unwrap_or(NotWaiting::Ready));
         }
         let child = slot.any_child(&mut self.random);
-        match slot.try_mark(self.mark()) {
-            Ok(()) => {}
-            Err(NotWaiting::Gone) => return None,
-            Err(NotWaiting::Running) => return outcome(Outcome::Running),
-            Err(NotWaiting::Ready) => return outcome(Outcome::Ready),
-            Err(NotWaiting::Backpressured) => return outcome(Outcome::Backpressured),
+        if let Err(state) = slot.try_mark(self.mark()) {
+            return found(state);
         }
         self.unanswered += 1;
         // The child first: if both are in one task, one poll answers for both.
         let has_several = matches!(child, Some((_, true)));
-        if let Some((child, _)) = child.filter(|(child, _)| child.try_mark(self.mark()).is_ok()) {
-            slot.wake_child(&child);
+        if let Some((child, _)) = child {
+            // One whose wakes are not recorded yet is polled first, and seen the next time.
+            if !self.is_tracked(&child) || child.try_mark(self.mark()).is_ok() {
+                slot.wake_child(&child);
+            }
         }
         slot.wake();
         Some((Outcome::Unanswered, has_several))
@@ -228,12 +261,13 @@ impl Sampler {
                 let Some(sample) = self.collected.samples.get_mut(index as usize) else {
                     continue;
                 };
-                if !event.from_child {
+                if event.whose == Whose::Request {
                     self.unanswered -= 1;
                     self.collected.delays.push(delay);
                     sample.outcome = outcome.clone();
                 } else if let Outcome::Waiting(waits) = &outcome {
                     sample.child.clone_from(waits);
+                    sample.child_is_member = event.whose == Whose::Member;
                 }
             }
         }

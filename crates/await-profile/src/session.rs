@@ -1,10 +1,11 @@
 //! How polls send what they captured to the sampler.
 
 use std::mem;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::lock::lock;
+use crate::sync::Mutex;
 
 /// A call stack as addresses, innermost first.
 pub(crate) type RawStack = Box<[usize]>;
@@ -36,11 +37,22 @@ pub(crate) enum Answer {
     Finished,
 }
 
+/// Whose poll it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whose {
+    /// That of a request.
+    Request,
+    /// That of a child, by its request: that is what the request waits for, or a part of it.
+    Member,
+    /// That of a child, by somebody else: the request may wait for it or not.
+    Spawned,
+}
+
 /// One poll that answered one sample, or several that fell on the same request.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) samples: Vec<(u32, Duration)>,
-    pub(crate) from_child: bool,
+    pub(crate) whose: Whose,
     pub(crate) answer: Answer,
     /// The time that each capture took.
     pub(crate) costs: Vec<Duration>,
@@ -108,12 +120,12 @@ impl Session {
     }
 }
 
-/// Sends the answer to `marks` to their session. `polled` is when the poll began that
+/// Sends the answer to `marks` to their session. `began` is when the poll began that
 /// gives it.
 pub(crate) fn answer(
     marks: &[Mark],
-    polled: Instant,
-    from_child: bool,
+    began: Instant,
+    whose: Whose,
     answer: Answer,
     costs: Vec<Duration>,
 ) {
@@ -123,11 +135,11 @@ pub(crate) fn answer(
     let samples = marks
         .iter()
         .filter(|mark| Arc::ptr_eq(&mark.session, &last.session))
-        .map(|mark| (mark.sample, polled.saturating_duration_since(mark.at)))
+        .map(|mark| (mark.sample, began.saturating_duration_since(mark.at)))
         .collect();
     lock(&last.session.events).push(Event {
         samples,
-        from_child,
+        whose,
         answer,
         costs,
     });

@@ -1,13 +1,13 @@
 //! The state of a profiler, which all copies of its handle share.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::error::ProfileError;
 use crate::lock::lock;
 use crate::registry::Registry;
 use crate::symbols::SymbolCache;
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering};
 
 /// Requests are registered, so that a profile finds those already in flight.
 const ARMED: u32 = 1;
@@ -98,20 +98,21 @@ impl Shared {
 /// The right to take a profile, which one thread at a time has. Dropping it, also by a
 /// panic, switches profiling off and gives the right back.
 pub(crate) struct Permit {
-    pub(crate) shared: &'static Shared,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Permit {
-    pub(crate) fn acquire(shared: &'static Shared) -> Result<Self, ProfileError> {
+    pub(crate) fn acquire(shared: &Arc<Shared>) -> Result<Self, ProfileError> {
         if shared.busy.swap(true, Ordering::Acquire) {
             return Err(ProfileError::Busy);
         }
+        let shared = shared.clone();
         Ok(Permit { shared })
     }
 
     /// From here on polls are tracked. Returns the profile's number.
     pub(crate) fn switch_on(&self) -> u32 {
-        let shared = self.shared;
+        let shared = &self.shared;
         shared.late.store(0, Ordering::Relaxed);
         shared.late_nanos.store(0, Ordering::Relaxed);
         *lock(&shared.started) = Some(Instant::now());

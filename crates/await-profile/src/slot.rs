@@ -1,14 +1,14 @@
 //! One request in flight: the state that its polls share with the sampler.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
 use crate::capture::capture_into;
 use crate::lock::lock;
 use crate::session::{Mark, Watch};
+use crate::sync::{AtomicU8, AtomicU32, AtomicUsize, Mutex, Ordering, thread_local};
 
 /// The future is being polled.
 const RUNNING: u8 = 1;
@@ -147,7 +147,7 @@ impl Slot {
 
     /// Records that a tracking waker was woken, unless the sampler did it.
     pub(crate) fn record_wake(&self) {
-        if std::ptr::eq(PROBED.get(), self) {
+        if std::ptr::eq(PROBED.with(Cell::get), self) {
             return;
         }
         let before = self.state.fetch_or(WOKEN, Ordering::AcqRel);
@@ -259,10 +259,10 @@ impl Slot {
         struct Reset;
         impl Drop for Reset {
             fn drop(&mut self) {
-                PROBED.set(std::ptr::null());
+                PROBED.with(|probed| probed.set(std::ptr::null()));
             }
         }
-        PROBED.set(self);
+        PROBED.with(|probed| probed.set(self));
         let _reset = Reset;
         child.wake();
     }

@@ -5,7 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::collected::Outcome;
-use crate::fold::Release;
+use crate::fold::{Release, Share};
+use crate::interval::{Interval, share_interval};
 use crate::profile::{Profile, millis};
 use crate::stack::Frames;
 
@@ -29,6 +30,8 @@ pub struct Summary {
     /// Mean time of a request by Little's law, over all routes; none if none finished. Of
     /// routes that differ it says little: see [`RouteSummary::latency_ms`].
     pub mean_latency_ms: Option<f64>,
+    /// That of the mean time. None for a profile of few moments or few requests.
+    pub mean_latency_interval_ms: Option<Interval>,
     /// Requests that began before the profile and were registered during it: none if the
     /// profiler was armed before they began.
     pub late_requests: u64,
@@ -41,6 +44,8 @@ pub struct Summary {
     pub capture_cost_us: Quantiles,
     /// The one with most requests in flight first.
     pub routes: Vec<RouteSummary>,
+    /// Where requests wait, in frames of the reader's own. The place with most of them first.
+    pub places: Vec<Share>,
     /// Who let go of what requests waited for.
     pub releases: Vec<Release>,
 }
@@ -99,6 +104,8 @@ pub struct RouteSummary {
     pub samples: u64,
     /// Its share of all requests in flight, between 0 and 1.
     pub share: f64,
+    /// That of the share. None for a profile of few moments.
+    pub share_interval: Option<Interval>,
     /// Requests in flight, averaged over time.
     pub mean_in_flight: f64,
     /// Requests finished during the profile.
@@ -107,6 +114,9 @@ pub struct RouteSummary {
     pub dropped: u64,
     /// Mean time of a request by Little's law.
     pub latency_ms: Option<f64>,
+    /// That of this mean time. None for a profile of few moments, or of few requests of this
+    /// route.
+    pub latency_interval_ms: Option<Interval>,
     /// Mean time of the requests that both began and finished during the profile,
     /// measured for every sixteenth.
     /// Too small where requests take about as long as the profile.
@@ -185,11 +195,13 @@ impl Profile {
             mean_in_flight: self.mean_in_flight(),
             finished: self.finished(),
             mean_latency_ms: self.mean_latency().map(millis),
+            mean_latency_interval_ms: self.latency_interval(&self.in_flight_by_run(), None),
             late_requests: collected.late,
             unseen_request_seconds: collected.late_time.as_secs_f64(),
             scheduling_delay_us: Quantiles::micros(&collected.delays),
             capture_cost_us: Quantiles::micros(&collected.costs),
             routes: self.routes(),
+            places: self.shares(Frames::Own),
             releases: self.releases(Frames::Own),
         }
     }
@@ -197,21 +209,25 @@ impl Profile {
     /// Figures by route, the one with most requests in flight first.
     pub fn routes(&self) -> Vec<RouteSummary> {
         let collected = &self.collected;
-        let mut in_flight: BTreeMap<&str, (u64, f64)> = collected
+        // Samples, and the requests in flight at them by run.
+        let mut in_flight: BTreeMap<&str, (u64, Vec<f64>)> = collected
             .routes
             .keys()
-            .map(|name| (&**name, (0, 0.0)))
+            .map(|name| (&**name, (0, Vec::new())))
             .collect();
         for sample in &collected.samples {
-            let (samples, sum) = in_flight.entry(&sample.route).or_default();
+            let (samples, sums) = in_flight.entry(&sample.route).or_default();
             *samples += 1;
-            *sum += f64::from(sample.in_flight);
+            let here = f64::from(sample.in_flight);
+            collected.runs.add(sums, sample.moment, here);
         }
+        let all = self.in_flight_by_run();
         let moments = collected.moments().max(1) as f64;
         let total = (self.mean_in_flight() * moments).max(f64::MIN_POSITIVE);
         let mut routes: Vec<_> = in_flight
             .into_iter()
-            .filter_map(|(name, (samples, sum))| {
+            .filter_map(|(name, (samples, sums))| {
+                let sum: f64 = sums.iter().sum();
                 let count = collected.routes.get(name);
                 let finished = count.map_or(0, |count| count.finished);
                 let dropped = count.map_or(0, |count| count.dropped);
@@ -222,10 +238,12 @@ impl Profile {
                     route: name.to_owned(),
                     samples,
                     share: sum / total,
+                    share_interval: share_interval(&sums, &all),
                     mean_in_flight,
                     finished,
                     dropped,
                     latency_ms: latency.map(millis),
+                    latency_interval_ms: self.latency_interval(&sums, Some(name)),
                     measured_latency_ms: timed.map(|count| millis(count.time) / count.timed as f64),
                 })
             })

@@ -1,5 +1,6 @@
 //! Requests that are polled by hand, so that every step of a sample can be tested.
 
+mod intervals;
 mod known_shares;
 mod random_futures;
 mod wakers;
@@ -32,8 +33,8 @@ impl Wake for Task {
 /// Wakers that futures have kept.
 type Kept = Arc<Mutex<Vec<Waker>>>;
 
-fn permit(profiler: AwaitProfiler) -> Permit {
-    Permit::acquire(profiler.shared).unwrap()
+fn permit(profiler: &AwaitProfiler) -> Permit {
+    Permit::acquire(&profiler.shared).unwrap()
 }
 
 fn sampler(permit: &Permit, seed: u64) -> Sampler {

@@ -44,9 +44,10 @@ impl<F> Tracked<F> {
 /// ```
 ///
 /// A sample that falls on the request also shows one of its children, each with the
-/// same probability, beneath the request's own wait as `(child)`, or `(one of its children)`
-/// if there are several. Which handle is that of which child is not known, so do not wrap
-/// what the request does not await. Outside of a wrapped future, and while the profiler is
+/// same probability, beneath the request's own wait: as `(child)` if the request polls it, in a
+/// set; as `(spawned by this request)` if a task of its own does. Whether the handle that the
+/// request waits for is that task's is not known, so do not wrap what the request does not await.
+/// If there are several children, the frame says that this is one of them. Outside of a wrapped future, and while the profiler is
 /// off, `inherit` has no effect.
 pub fn inherit<F: Future>(future: F) -> Tracked<F> {
     Tracked::new(Probe::of_child(), future)

@@ -48,7 +48,12 @@ async fn shapes<F: Future<Output = ()> + Send + 'static>(request: F) -> Vec<Stri
         })
         .collect();
     let parent = |shape: &String| {
-        let marks = [" > (child)", " > (one of its children)"];
+        let marks = [
+            " > (child)",
+            " > (one of its children)",
+            " > (spawned by this request)",
+            " > (one of those spawned by this request)",
+        ];
         let split = marks.iter().find_map(|mark| shape.split_once(mark))?;
         Some(split.0.to_owned())
     };
@@ -89,7 +94,14 @@ shapes! {
         "gathers > futures_util::stream::FuturesUnordered::poll_next > (one of its children) > lifecycle::nap > tokio::time::Sleep"
     ]
     members_of_a_join_set_are_seen_if_they_inherit: joins_set => [
-        "joins_set > tokio::task::JoinSet::join_next > (one of its children) > lifecycle::nap > tokio::time::Sleep"
+        "joins_set > tokio::task::JoinSet::join_next > (one of those spawned by this request) > lifecycle::nap > tokio::time::Sleep"
+    ]
+    a_member_of_a_set_does_not_hang_under_a_handle: joins_both => [
+        "joins_both > lifecycle::gathers > futures_util::stream::FuturesUnordered::poll_next > (one of its children) > lifecycle::nap > tokio::time::Sleep"
+    ]
+    // Which handle is whose cannot be told. What stands there is true, and no answer.
+    what_is_spawned_and_not_awaited_stands_under_the_handle_that_is: detaches => [
+        "detaches > tokio::task::JoinHandle > (spawned by this request) > lifecycle::nap > tokio::time::Sleep"
     ]
 }
 
@@ -98,9 +110,10 @@ shapes! {
 #[tokio::test]
 async fn inside_of_a_wrapper_with_a_waker_of_its_own_nothing_is_seen() {
     let other = AwaitProfiler::new().armed();
+    let profiling = other.clone();
     let nested = tokio::spawn(async move {
         let long = ProfileOptions::lasting(LONG);
-        other.profile(long).await.ok();
+        profiling.profile(long).await.ok();
     });
     for (shape, expected) in [
         (shapes(shares_future()).await, "lifecycle::shares_future > "),
@@ -187,7 +200,7 @@ async fn a_spawned_child_is_seen_if_it_inherits() {
     assert_eq!(
         shapes(spawns()).await,
         [
-            "GET / > lifecycle::spawns > tokio::task::JoinHandle > (child) > lifecycle::nap > tokio::time::Sleep"
+            "GET / > lifecycle::spawns > tokio::task::JoinHandle > (spawned by this request) > lifecycle::nap > tokio::time::Sleep"
         ]
     );
 }
@@ -205,6 +218,17 @@ async fn joins_set() {
     set.join_next().await;
 }
 
+async fn joins_both() {
+    let handle = tokio::spawn(waits_for(Arc::new(Semaphore::new(0))));
+    drop(tokio::join!(handle, gathers()));
+}
+
+async fn detaches() {
+    drop(tokio::spawn(inherit(nap())));
+    let other = tokio::spawn(waits_for(Arc::new(Semaphore::new(0))));
+    other.await.unwrap();
+}
+
 async fn holds(lock: Arc<Mutex<u64>>) {
     let mut rows = lock.lock().await;
     sleep(Duration::from_millis(1)).await;
@@ -216,7 +240,7 @@ async fn who_held_the_lock_is_seen_where_it_lets_go() {
     let profiler = AwaitProfiler::new().armed();
     let lock = Arc::new(Mutex::new(0));
     for _ in 0..20 {
-        let lock = lock.clone();
+        let (profiler, lock) = (profiler.clone(), lock.clone());
         tokio::spawn(async move {
             loop {
                 profiler.wrap("GET /", holds(lock.clone())).await;
@@ -336,6 +360,7 @@ fn profiles_under_load_lose_nothing() {
     let mut clients = JoinSet::new();
     for client in 0..1000u64 {
         let (begun, ended, stop, lock) = (begun.clone(), ended.clone(), stop.clone(), lock.clone());
+        let profiler = profiler.clone();
         clients.spawn_on(
             async move {
                 let mut random = fastrand::Rng::with_seed(client);

@@ -20,6 +20,7 @@ async fn profile(requests: usize) -> Profile {
 async fn profile_for(time: Duration, requests: usize) -> Profile {
     let profiler = AwaitProfiler::new().armed();
     for _ in 0..requests {
+        let profiler = profiler.clone();
         tokio::spawn(async move {
             loop {
                 profiler.wrap("GET /nap", naps()).await;

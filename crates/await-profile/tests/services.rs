@@ -25,7 +25,7 @@ async fn read(db: Db) -> String {
     "row".to_owned()
 }
 
-async fn axum_service(profiler: AwaitProfiler) -> SocketAddr {
+async fn axum_service(profiler: &AwaitProfiler) -> SocketAddr {
     let db = Db::default();
     let app = axum::Router::new()
         .route("/read", axum::routing::get(move || read(db.clone())))
@@ -36,7 +36,7 @@ async fn axum_service(profiler: AwaitProfiler) -> SocketAddr {
     address
 }
 
-async fn warp_service(profiler: AwaitProfiler) -> SocketAddr {
+async fn warp_service(profiler: &AwaitProfiler) -> SocketAddr {
     use warp::Filter;
     let db = Db::default();
     let filter = warp::path!("read").then(move || read(db.clone()));
@@ -61,7 +61,7 @@ async fn warp_service(profiler: AwaitProfiler) -> SocketAddr {
     address
 }
 
-async fn profile(profiler: AwaitProfiler) -> Profile {
+async fn profile(profiler: &AwaitProfiler) -> Profile {
     while profiler.in_flight() < 90 {
         sleep(Duration::from_millis(10)).await;
     }
@@ -97,17 +97,17 @@ fn assert_held_lock(profile: &Profile) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_held_lock_in_an_axum_service() {
     let profiler = AwaitProfiler::new().armed();
-    let address = axum_service(profiler).await;
+    let address = axum_service(&profiler).await;
     tokio::spawn(load::get(address, "/read", 100));
-    assert_held_lock(&profile(profiler).await);
+    assert_held_lock(&profile(&profiler).await);
 }
 
 #[tokio::test]
 async fn a_held_lock_in_a_warp_service_on_one_thread() {
     let profiler = AwaitProfiler::new().armed();
-    let address = warp_service(profiler).await;
+    let address = warp_service(&profiler).await;
     tokio::spawn(load::get(address, "/read", 100));
-    assert_held_lock(&profile(profiler).await);
+    assert_held_lock(&profile(&profiler).await);
 }
 
 /// Callers of a service that takes one request at a time.

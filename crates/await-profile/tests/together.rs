@@ -28,7 +28,7 @@ async fn request(rows: Arc<Mutex<Vec<String>>>, number: usize) {
 }
 
 /// Some of these are given up, as by a client that hangs up; the thread goes on.
-fn await_profile(profiler: AwaitProfiler, permit: Permit, patience: Duration) {
+fn await_profile(profiler: &AwaitProfiler, permit: Permit, patience: Duration) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -71,7 +71,7 @@ fn await_cpu_and_heap_profiles_in_turn_stall_nothing() {
     let rows = Arc::new(Mutex::new(Vec::new()));
     let mut clients = JoinSet::new();
     for number in 0..100 {
-        let (stop, rows) = (stop.clone(), rows.clone());
+        let (profiler, stop, rows) = (profiler.clone(), stop.clone(), rows.clone());
         let client = async move {
             while !stop.load(Ordering::Relaxed) {
                 profiler.wrap("GET /", request(rows.clone(), number)).await;
@@ -85,7 +85,7 @@ fn await_cpu_and_heap_profiles_in_turn_stall_nothing() {
     let kinds: [Box<dyn Fn(Permit, usize) + Send>; 3] = [
         Box::new(move |permit, round| {
             let patience = if round % 2 == 0 { 30_000 } else { 5 };
-            await_profile(profiler, permit, Duration::from_millis(patience));
+            await_profile(&profiler, permit, Duration::from_millis(patience));
         }),
         Box::new(|permit, _| look_names_up(permit)),
         Box::new(|permit, _| heap_profile(permit)),

@@ -28,7 +28,7 @@ impl Default for Waits {
 
 impl Waits {
     pub(crate) fn profiler(&self) -> AwaitProfiler {
-        self.profiler
+        self.profiler.clone()
     }
 
     /// Samples the requests in flight for `duration`, `captures` a second or the default.

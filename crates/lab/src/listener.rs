@@ -213,7 +213,8 @@ impl Lab {
             loop {
                 let stream = accept(&self.listener).await;
                 self.sources.scans.note_acceptor();
-                if let Ok(connection) = Connection::detached(stream, self.profiler, &self.counters)
+                if let Ok(connection) =
+                    Connection::detached(stream, self.profiler.clone(), &self.counters)
                 {
                     dispatcher.pass(connection).await;
                 }

@@ -74,7 +74,7 @@ type Spawned = (Pin<Box<Tracked<Chaos>>>, Arc<Task>);
 
 struct World<'a> {
     random: fastrand::Rng,
-    profiler: AwaitProfiler,
+    profiler: &'a AwaitProfiler,
     permit: &'a Permit,
     sampler: Option<Sampler>,
     sampled: usize,
@@ -168,14 +168,14 @@ fn every_sample_is_accounted_for_whatever_futures_do() {
     std::panic::set_hook(Box::new(|_| {}));
     for seed in 0..SEEDS {
         let profiler = AwaitProfiler::new();
-        let permit = permit(profiler);
+        let permit = permit(&profiler);
         let mut random = fastrand::Rng::with_seed(seed);
         if random.bool() {
             profiler.arm();
         }
         let mut world = World {
             random,
-            profiler,
+            profiler: &profiler,
             permit: &permit,
             sampler: None,
             sampled: 0,

@@ -29,7 +29,7 @@ struct Request {
 }
 
 impl Request {
-    fn new(profiler: AwaitProfiler) -> Self {
+    fn new(profiler: &AwaitProfiler) -> Self {
         let kept = Kept::default();
         Request {
             future: Box::pin(profiler.wrap("GET /", Gives(kept.clone()))),
@@ -52,8 +52,8 @@ impl Request {
 #[test]
 fn no_wake_is_lost() {
     let profiler = AwaitProfiler::new();
-    let permit = permit(profiler);
-    let mut request = Request::new(profiler);
+    let permit = permit(&profiler);
+    let mut request = Request::new(&profiler);
     let wake_all = |request: &Request, expected| {
         let wakers = std::mem::take(&mut *lock(&request.kept));
         assert!(!wakers.is_empty());
@@ -82,10 +82,10 @@ fn no_wake_is_lost() {
 #[test]
 fn a_request_that_ends_instead_of_answering_is_counted_as_that() {
     let profiler = AwaitProfiler::new();
-    let permit = permit(profiler);
+    let permit = permit(&profiler);
     let mut sampler = sampler(&permit, 1);
     for keep_waker in [false, true] {
-        let mut request = Request::new(profiler);
+        let mut request = Request::new(&profiler);
         request.poll();
         let waker = keep_waker.then(|| request.take_waker());
         sampler.sample_once();
@@ -100,14 +100,14 @@ fn a_request_that_ends_instead_of_answering_is_counted_as_that() {
 #[test]
 fn a_waker_of_an_earlier_request_says_nothing_of_a_later_one() {
     let profiler = AwaitProfiler::new();
-    let permit = permit(profiler);
+    let permit = permit(&profiler);
     let mut sampler = sampler(&permit, 1);
-    let mut earlier = Request::new(profiler);
+    let mut earlier = Request::new(&profiler);
     earlier.poll();
     let (waker, task) = (earlier.take_waker(), earlier.task.clone());
     drop(earlier);
 
-    let mut later = Request::new(profiler);
+    let mut later = Request::new(&profiler);
     later.poll();
     waker.wake();
     assert_eq!((task.wakes(), later.task.wakes()), (1, 0));
@@ -121,9 +121,9 @@ fn a_waker_of_an_earlier_request_says_nothing_of_a_later_one() {
 #[test]
 fn wakes_go_to_the_executor_that_the_waker_was_kept_under() {
     let profiler = AwaitProfiler::new();
-    let permit = permit(profiler);
+    let permit = permit(&profiler);
     let mut sampler = sampler(&permit, 1);
-    let mut request = Request::new(profiler);
+    let mut request = Request::new(&profiler);
     request.poll();
     let (first, first_task) = (request.take_waker(), request.task.clone());
     request.task = Arc::default();
@@ -160,7 +160,7 @@ fn wakes_go_to_the_executor_that_the_waker_was_kept_under() {
 #[test]
 fn a_wake_of_its_own_is_not_taken_for_the_samplers() {
     let profiler = AwaitProfiler::new();
-    let permit = permit(profiler);
+    let permit = permit(&profiler);
     let mut sampler = sampler(&permit, 1);
     let (kept, kept_by_child) = (Kept::default(), Kept::default());
     let gives = kept_by_child.clone();
@@ -193,4 +193,32 @@ fn a_wake_of_its_own_is_not_taken_for_the_samplers() {
         let last = &sampler.collected.samples.last().expect("a sample").outcome;
         assert_eq!(*last == Outcome::WokenFirst, woken_by_itself, "{last:?}");
     }
+}
+
+/// Whatever was made of it, and whatever wakers are kept: a thousand of them leave nothing.
+#[test]
+fn a_profiler_is_freed_with_its_last_handle_and_request() {
+    let mut kept = Vec::new();
+    for _ in 0..if cfg!(miri) { 10 } else { 1000 } {
+        let profiler = AwaitProfiler::new().armed();
+        let state = Arc::downgrade(&profiler.shared);
+        let permit = permit(&profiler);
+        let mut sampler = sampler(&permit, 1);
+        let mut request = Request::new(&profiler);
+        request.poll();
+        sampler.sample_once();
+        request.poll();
+        drop((sampler, permit));
+        let other = profiler.clone();
+        drop(profiler);
+        assert_eq!(other.in_flight(), 1);
+        drop(other);
+        // The request is the last to refer to it, and goes on.
+        assert!(state.upgrade().is_some());
+        request.poll();
+        kept.push(request.take_waker());
+        drop(request);
+        assert!(state.upgrade().is_none());
+    }
+    kept.into_iter().for_each(Waker::wake);
 }

@@ -1,0 +1,142 @@
+//! A tonic service behind the layer: methods are routes, and what they wait for is seen.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use await_profile::{AwaitProfiler, Frames, GrpcMethod, ProfileOptions};
+use http::uri::PathAndQuery;
+use tokio::net::TcpListener;
+use tokio::sync::Mutex;
+use tokio::time::sleep;
+use tonic::body::Body;
+use tonic::server::NamedService;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Channel, Endpoint, Server};
+use tonic::{Code, Response, Status};
+use tonic_prost::ProstCodec;
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Item {
+    #[prost(string, tag = "1")]
+    name: String,
+}
+
+/// What `tonic-build` would write for a service of two methods.
+#[derive(Clone, Default)]
+struct Cart {
+    items: Arc<Mutex<Vec<Item>>>,
+}
+
+impl NamedService for Cart {
+    const NAME: &'static str = "shop.Cart";
+}
+
+/// Holds the lock while it waits for the "database".
+async fn add(cart: Cart, item: Item) -> Result<Response<Item>, Status> {
+    let mut items = cart.items.lock().await;
+    sleep(Duration::from_millis(20)).await;
+    items.push(item.clone());
+    Ok(Response::new(item))
+}
+
+async fn count() -> Result<Response<Item>, Status> {
+    sleep(Duration::from_millis(5)).await;
+    Ok(Response::new(Item::default()))
+}
+
+impl tower::Service<http::Request<Body>> for Cart {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let cart = self.clone();
+        Box::pin(async move {
+            let mut grpc = tonic::server::Grpc::new(ProstCodec::<Item, Item>::default());
+            Ok(match request.uri().path() {
+                "/shop.Cart/Add" => {
+                    let method = tower::service_fn(move |request: tonic::Request<Item>| {
+                        add(cart.clone(), request.into_inner())
+                    });
+                    grpc.unary(method, request).await
+                }
+                "/shop.Cart/Count" => {
+                    let method = tower::service_fn(|_: tonic::Request<Item>| count());
+                    grpc.unary(method, request).await
+                }
+                _ => Status::unimplemented("no such method").into_http(),
+            })
+        })
+    }
+}
+
+async fn call(channel: Channel, path: &'static str) -> Result<Response<Item>, Status> {
+    let mut client = tonic::client::Grpc::new(channel);
+    client.ready().await.expect("the server answers");
+    let request = tonic::Request::new(Item::default());
+    let codec = ProstCodec::<Item, Item>::default();
+    client
+        .unary(request, PathAndQuery::from_static(path), codec)
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn methods_of_a_tonic_service_are_routes() {
+    let profiler = AwaitProfiler::new().armed();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = Server::builder()
+        .timeout(Duration::from_secs(3600))
+        .layer(profiler.layer_named(GrpcMethod))
+        .add_service(Cart::default())
+        .serve_with_incoming(TcpIncoming::from(listener));
+    tokio::spawn(server);
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
+    let channel = endpoint.connect().await.unwrap();
+    // As many as wait for the lock, one of the other method, and a scanner.
+    let paths = ["/shop.Cart/Add"; 20].into_iter();
+    for path in paths.chain(["/shop.Cart/Count", "/.git/HEAD"]) {
+        let channel = channel.clone();
+        tokio::spawn(async move {
+            loop {
+                let answer = call(channel.clone(), path).await;
+                let code = answer.map_or_else(|status| status.code(), |_| Code::Ok);
+                let expected = if path.contains("git") {
+                    Code::Unimplemented
+                } else {
+                    Code::Ok
+                };
+                assert_eq!(code, expected, "{path}");
+            }
+        });
+    }
+    while profiler.in_flight() < 15 {
+        tokio::task::yield_now().await;
+    }
+    let options = ProfileOptions::lasting(Duration::from_secs(1)).captures_per_second(1000);
+    let profile = profiler.profile(options).await.unwrap();
+
+    let routes = profile.routes();
+    let mut names: Vec<&str> = routes.iter().map(|route| route.route.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        ["(no gRPC method)", "shop.Cart/Add", "shop.Cart/Count"]
+    );
+    assert!(routes.iter().all(|route| route.finished > 0), "{routes:#?}");
+
+    let shares = profile.shares(Frames::Own);
+    let frames = &shares[0].frames;
+    let is_handler = |frame: &String| frame.starts_with("grpc::add (tests/grpc.rs:");
+    assert_eq!(frames[0], "shop.Cart/Add", "{shares:#?}");
+    assert!(frames.iter().any(is_handler), "{shares:#?}");
+    assert_eq!(frames[frames.len() - 1], "tokio::sync::Mutex::lock");
+    assert!(shares[0].share > 0.5, "{shares:#?}");
+}

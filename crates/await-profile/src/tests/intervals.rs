@@ -1,0 +1,180 @@
+//! Intervals, compared with the truth that they are to cover, over many profiles.
+//!
+//! A service is busy or calm. While it is busy, thirty requests are in flight, most of them for
+//! `GET /a` and running, and three finish from one moment to the next; while it is calm, there are ten,
+//! few for `GET /a` or running, and one finishes. Seeds are fixed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::collected::{Collected, Outcome, Sample, Waits};
+use crate::interval::{Interval, RunEnd};
+use crate::symbols::SymbolCache;
+use crate::{Frames, Profile, ProfileOptions};
+
+const PROFILES: u64 = 1000;
+const MOMENTS: u64 = 2000;
+/// Shares of all requests in flight: of `GET /a`, and of those of it that run.
+const OF_A: f64 = (30.0 * 0.6 + 10.0 * 0.3) / 40.0;
+const RUNNING_A: f64 = (30.0 * 0.6 * 0.8 + 10.0 * 0.3 * 0.2) / 40.0;
+/// Twenty are in flight on average, and two finish in 5 ms.
+const LATENCY_MS: f64 = 50.0;
+
+/// A profile of the service, which goes on as it is from one moment to the next with a probability
+/// of `stays`. With one half, each moment is independent of the last.
+fn collect(seed: u64, stays: f64) -> Collected {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut collected = Collected::default();
+    let (mut busy, mut time, mut finished) = (random.bool(), 0.0, 0);
+    let routes: [Arc<str>; 2] = ["GET /a".into(), "GET /b".into()];
+    for moment in 0..MOMENTS {
+        if random.f64() > stays {
+            busy = !busy;
+        }
+        let (in_flight, of_a, running) = if busy { (30, 0.6, 0.8) } else { (10, 0.3, 0.2) };
+        time += 0.005 * -(1.0 - random.f64()).ln();
+        // Spread evenly about the mean.
+        finished += random.u64(..=2 * in_flight / 10);
+        let outcome = if random.f64() < running {
+            Outcome::Running
+        } else {
+            Outcome::Ready
+        };
+        collected.samples.push(Sample {
+            moment,
+            in_flight: u32::try_from(in_flight).unwrap(),
+            route: routes[usize::from(random.f64() > of_a)].clone(),
+            outcome,
+            child: Waits::default(),
+            child_is_member: false,
+            has_several_children: false,
+            release: None,
+        });
+        if collected.runs.end_at(moment + 1) {
+            collected.runs.push(RunEnd {
+                moments: moment + 1,
+                time: Duration::from_secs_f64(time),
+                finished: HashMap::from([(routes[0].clone(), finished)]),
+            });
+        }
+    }
+    collected.elapsed = Duration::from_secs_f64(time);
+    collected.runs.close(RunEnd {
+        moments: MOMENTS,
+        time: collected.elapsed,
+        finished: HashMap::from([(routes[0].clone(), finished)]),
+    });
+    collected
+}
+
+fn profile(collected: Collected) -> Profile {
+    let options = ProfileOptions::default();
+    Profile::new(collected, &options, &mut SymbolCache::default())
+}
+
+/// How many of the profiles have the truth in their interval: of a route's share, a stack's share
+/// and the latency.
+fn coverage(collect: impl Fn(u64) -> Collected) -> [f64; 3] {
+    let mut covered = [0.0; 3];
+    for seed in 0..PROFILES {
+        let profile = profile(collect(seed));
+        let summary = profile.summary();
+        let find = |name: &str| {
+            let is_there = |frames: &Vec<String>| frames.join(";").starts_with(name);
+            let mut places = summary.places.iter();
+            let place = places.find(|place| is_there(&place.frames));
+            place.and_then(|place| place.share_interval)
+        };
+        let routes = &summary.routes;
+        let a = routes.iter().find(|route| route.route == "GET /a");
+        let figures = [
+            (a.unwrap().share_interval, OF_A),
+            (find("GET /a;(running)"), RUNNING_A),
+            (summary.mean_latency_interval_ms, LATENCY_MS),
+        ];
+        for (covered, (interval, truth)) in std::iter::zip(&mut covered, figures) {
+            let Interval { low, high } = interval.unwrap();
+            *covered += f64::from(u8::from(low <= truth && truth <= high));
+        }
+    }
+    covered.map(|covered| covered / PROFILES as f64)
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes too long there")]
+fn ninety_five_of_a_hundred_intervals_have_the_truth_in_them() {
+    // About as many moments in a row as a request of 100 ms sees at 200 a second.
+    for stays in [0.5, 0.95] {
+        let coverage = coverage(|seed| collect(seed, stays));
+        println!("{stays}: {coverage:?}");
+        for covered in coverage {
+            assert!((0.93..=0.97).contains(&covered), "{stays}: {coverage:?}");
+        }
+    }
+}
+
+/// The same samples in any other order: what hung together is scattered over the profile, and looks
+/// like chance.
+#[test]
+#[cfg_attr(miri, ignore = "takes too long there")]
+fn moments_taken_for_independent_give_intervals_that_are_too_narrow() {
+    let [of_a, running, _] = coverage(|seed| {
+        let mut collected = collect(seed, 0.95);
+        let mut moments: Vec<u64> = (0..MOMENTS).collect();
+        fastrand::Rng::with_seed(seed).shuffle(&mut moments);
+        for (sample, moment) in std::iter::zip(&mut collected.samples, moments) {
+            sample.moment = moment;
+        }
+        collected
+    });
+    println!("{of_a} and {running}");
+    assert!(of_a < 0.9 && running < 0.9, "{of_a} and {running}");
+}
+
+#[test]
+fn an_interval_has_its_figure_in_it_and_a_share_stays_below_one() {
+    let summary = profile(collect(1, 0.9)).summary();
+    let routes = summary.routes.iter();
+    let shares = routes.map(|route| (route.share, route.share_interval));
+    let places = summary.places.iter();
+    let shares = shares.chain(places.map(|place| (place.share, place.share_interval)));
+    for (share, interval) in shares {
+        let Interval { low, high } = interval.unwrap();
+        assert!(0.0 < low && low < share && share < high && high < 1.0);
+    }
+    // `GET /b` has requests in flight of which none finished.
+    let b = summary.routes.iter().find(|route| route.route == "GET /b");
+    assert_eq!(b.unwrap().latency_interval_ms, None);
+
+    let mut all_alike = collect(1, 0.9);
+    for sample in &mut all_alike.samples {
+        sample.outcome = Outcome::Running;
+        sample.route = "GET /a".into();
+    }
+    let shares = profile(all_alike).shares(Frames::Own);
+    let interval = shares[0].share_interval.unwrap();
+    assert_eq!((interval.low, interval.high), (1.0, 1.0));
+}
+
+#[test]
+fn of_a_few_moments_there_is_no_interval() {
+    let mut few = collect(1, 0.5);
+    few.samples.truncate(20);
+    few.runs = crate::interval::Runs::default();
+    for moment in 1..=20 {
+        few.runs.push(RunEnd {
+            moments: moment,
+            time: Duration::from_millis(5 * moment),
+            finished: HashMap::new(),
+        });
+    }
+    let summary = profile(few).summary();
+    assert_eq!(summary.mean_latency_interval_ms, None);
+    assert!(
+        summary
+            .places
+            .iter()
+            .all(|place| place.share_interval.is_none())
+    );
+}
