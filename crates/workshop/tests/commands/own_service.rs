@@ -189,7 +189,7 @@ fn a_comparison_has_the_keys_that_scripts_rely_on_and_leaves_nothing_running() {
     let value: Value = serde_json::from_str(&said.out).unwrap();
     let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
     let expected = [
-        "base", "change", "effect", "metrics", "reason", "seconds", "verdict",
+        "base", "change", "effect", "metrics", "reason", "rounds", "seconds", "verdict",
     ];
     assert_eq!(keys, expected);
     let verdict = value["verdict"].as_str().unwrap();
