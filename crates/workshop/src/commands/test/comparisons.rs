@@ -260,9 +260,10 @@ fn table(all: &[Compared]) -> String {
             count("inconclusive").to_string(),
             count("invalid").to_string(),
             shown(middle(&|one| one.ratio.map(|ratio| 1.0 - ratio))),
-            shown(middle(&|one| {
-                one.interval.map(|(low, high)| (high - low) / 2.0)
-            })),
+            match middle(&|one| one.interval.map(|(low, high)| (high - low) / 2.0)) {
+                Some(half) if half > 1.0 => "over 100 %".to_owned(),
+                half => shown(half),
+            },
             middle(&|one| Some(one.rounds as f64)).map_or("-".to_owned(), figures::count),
         ];
         // Writing to a String cannot fail.
