@@ -1,8 +1,8 @@
 //! The right answers of a service nobody described: what its base answers, learnt before the load.
 
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use loadgen::Target;
 use loadgen::interrupt::Interrupt;
 use measurement::figures;
 use measurement::traffic::{Expected, Request, Route, Traffic};
@@ -92,7 +92,7 @@ pub struct Asked<'a> {
     /// What messages call it.
     pub who: &'a str,
     /// Where it listens.
-    pub address: SocketAddr,
+    pub target: &'a Target,
     /// An answer that takes longer is none.
     pub time_out: Duration,
     /// Ctrl-C.
@@ -104,7 +104,7 @@ impl Asked<'_> {
         if self.interrupt.is_set() {
             return Err(AnswerError::Interrupted);
         }
-        let answers = loadgen::ask(self.address, [request], self.time_out);
+        let answers = loadgen::ask(self.target.clone(), [request], self.time_out);
         let answer = answers.map(|mut answers| answers.pop());
         match answer {
             Ok(Some(answer)) => Ok(answer),

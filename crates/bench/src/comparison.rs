@@ -1,13 +1,12 @@
 //! Two builds of a service, side by side: rounds of short slices in balanced order, until they
 //! decide.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use analysis::comparison::{Goal, LOOKS, Verdict, Word, judge};
 use loadgen::interrupt::Interrupt;
-use loadgen::{GeneratorError, GroupOutcome, Latencies, Progress, TrafficOutcome};
+use loadgen::{GeneratorError, GroupOutcome, Latencies, Progress, Target, Tls, TrafficOutcome};
 use measurement::comparison::{
     BYSTANDER_P99, CPU_MS, Figures, Metric, PEAK_MEMORY, PERCENTILES, REQUESTS_PER_SECOND, Round,
     SeenByBoth, answers_for, grows, route_key,
@@ -19,9 +18,10 @@ use measurement::traffic::Traffic;
 
 use crate::answers::{AnswerError, Asked, Learnt, learn};
 use crate::child::processes;
+use crate::drivers::DriverError;
 use crate::placement::Placement;
 use crate::server::command::{CommandError, CommandServer, Launch};
-use crate::server::get;
+use crate::server::fetch;
 use crate::service_profiles;
 
 /// Warm-up before a slice on a server that has been under load before.
@@ -58,8 +58,11 @@ pub enum Side {
     /// A command, and the folder it runs in.
     Command(String, PathBuf),
     /// A server that runs already. It is not restarted, and runs where it likes.
-    Running(SocketAddr),
+    Running(Target),
 }
+
+/// Puts a load on a server, as [`loadgen::run_traffic`] does.
+pub type Generator<'a> = dyn Fn(&Target, &Traffic) -> Result<TrafficOutcome, DriverError> + 'a;
 
 /// What is compared, and how.
 pub struct Comparison<'a> {
@@ -71,6 +74,8 @@ pub struct Comparison<'a> {
     pub ready: Option<&'a str>,
     /// How long that may take.
     pub ready_within: Duration,
+    /// Whom to trust, where the commands start services that speak HTTPS.
+    pub tls: Option<&'a Tls>,
     /// The load. What is expected of its requests is learnt.
     pub traffic: Traffic,
     /// Every answer must have this status, instead of being the base's.
@@ -91,6 +96,8 @@ pub struct Comparison<'a> {
     pub at_most: Duration,
     /// Who runs where.
     pub placement: &'a Placement,
+    /// Another generator than the embedded one.
+    pub generator: Option<&'a Generator<'a>>,
     /// Ctrl-C.
     pub interrupt: &'a Interrupt,
     /// Told what happens, for the terminal.
@@ -139,6 +146,9 @@ pub enum ComparisonError {
     /// The generator failed.
     #[error(transparent)]
     Generator(#[from] GeneratorError),
+    /// Another generator failed.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
     /// Nobody answers where the profiles are asked for.
     #[error(
         "both services need the endpoints of debug-endpoints, without a token, on their port or on \
@@ -170,6 +180,7 @@ impl ComparisonError {
             Self::Server(CommandError::Interrupted)
                 | Self::Answer(AnswerError::Interrupted)
                 | Self::Generator(GeneratorError::Interrupted)
+                | Self::Driver(DriverError::Interrupted)
         )
     }
 }
@@ -178,24 +189,15 @@ impl ComparisonError {
 const NAMES: [&str; 3] = ["base", "change", "base (again)"];
 
 /// A server of a round.
-enum Instance {
-    Command(CommandServer),
-    Running(SocketAddr),
+struct Instance {
+    target: Target,
+    /// `None` where it ran already.
+    process: Option<CommandServer>,
 }
 
 impl Instance {
-    fn address(&self) -> SocketAddr {
-        match self {
-            Self::Command(server) => server.address(),
-            Self::Running(address) => *address,
-        }
-    }
-
     fn cpu_s(&self) -> Option<f64> {
-        match self {
-            Self::Command(server) => Some(server.used()?.cpu_s),
-            Self::Running(_) => None,
-        }
+        Some(self.process.as_ref()?.used()?.cpu_s)
     }
 }
 
@@ -321,7 +323,7 @@ impl Comparison<'_> {
             let what = format!("profiles of the {}", NAMES[index]);
             (self.observer)(Event::Begins(&what));
             let enough = Interrupt::new();
-            let address = servers[index].address();
+            let target = servers[index].target.clone();
             let cpus = &*self.placement.generator;
             std::thread::scope(|scope| {
                 scope.spawn(|| {
@@ -330,9 +332,9 @@ impl Comparison<'_> {
                         ..loadgen::Settings::of(&enough)
                     };
                     // What it did is told by the rounds.
-                    let _ = loadgen::run_traffic(address, &traffic, &settings);
+                    let _ = loadgen::run_traffic(target, &traffic, &settings);
                 });
-                let taken = service_profiles::take(self.metrics_address(&servers[index]));
+                let taken = service_profiles::take(&self.metrics_at(&servers[index]));
                 enough.set();
                 taken
             })
@@ -372,7 +374,10 @@ impl Comparison<'_> {
                 &self.base
             };
             servers[index] = Some(match side {
-                Side::Running(address) => Instance::Running(*address),
+                Side::Running(target) => Instance {
+                    target: target.clone(),
+                    process: None,
+                },
                 Side::Command(command, folder) => {
                     let launch = Launch {
                         name: NAMES[index],
@@ -380,9 +385,17 @@ impl Comparison<'_> {
                         folder,
                         ready: self.ready,
                         ready_within: self.ready_within,
+                        tls: self.tls,
                         cpus: &self.placement.server,
                     };
-                    Instance::Command(CommandServer::start(&launch, self.interrupt)?)
+                    let process = CommandServer::start(&launch, self.interrupt)?;
+                    Instance {
+                        target: Target {
+                            address: process.address(),
+                            tls: self.tls.cloned(),
+                        },
+                        process: Some(process),
+                    }
                 }
             });
         }
@@ -392,10 +405,10 @@ impl Comparison<'_> {
         Ok([base, change, again])
     }
 
-    fn asked(&self, servers: &[Instance; 3], index: usize) -> Asked<'_> {
+    fn asked<'s>(&'s self, servers: &'s [Instance; 3], index: usize) -> Asked<'s> {
         Asked {
             who: NAMES[index],
-            address: servers[index].address(),
+            target: &servers[index].target,
             time_out: self.traffic.time_out,
             interrupt: self.interrupt,
         }
@@ -484,24 +497,35 @@ impl Comparison<'_> {
             .map_or(outcome.users.completed, |(_, seen)| seen.latency.count())
     }
 
-    fn load(
+    fn generate(
         &self,
-        servers: &mut [Instance; 3],
-        index: usize,
+        target: &Target,
         traffic: &Traffic,
     ) -> Result<TrafficOutcome, ComparisonError> {
+        if let Some(generator) = self.generator {
+            return Ok(generator(target, traffic)?);
+        }
         let progress = |now: Progress| (self.observer)(Event::Runs(now));
         let settings = loadgen::Settings {
             cpus: &self.placement.generator,
             interrupt: self.interrupt,
             progress: Some(&progress),
         };
-        let carried = loadgen::run_traffic(servers[index].address(), traffic, &settings);
+        Ok(loadgen::run_traffic(target.clone(), traffic, &settings)?)
+    }
+
+    fn load(
+        &self,
+        servers: &mut [Instance; 3],
+        index: usize,
+        traffic: &Traffic,
+    ) -> Result<TrafficOutcome, ComparisonError> {
+        let carried = self.generate(&servers[index].target, traffic);
         let fault = carried.as_ref().ok().and_then(|outcome| {
             let groups = [Some(&outcome.users), outcome.bystander.as_ref()];
             groups.into_iter().flatten().find_map(fault)
         });
-        if let Instance::Command(server) = &mut servers[index] {
+        if let Some(server) = &mut servers[index].process {
             // A server that dies closes its connections a moment before it has ended.
             let time = fault.as_ref().map_or(Duration::ZERO, |_| ENDS_WITHIN);
             server.is_alive_after(time, "under load")?;
@@ -538,7 +562,7 @@ impl Comparison<'_> {
                 NAMES[index]
             );
             (self.observer)(Event::Begins(&what));
-            let is_first = place < there.len() && matches!(servers[index], Instance::Command(_));
+            let is_first = place < there.len() && servers[index].process.is_some();
             let slice = Traffic {
                 warm_up: if is_first {
                     traffic.warm_up
@@ -629,7 +653,7 @@ impl Comparison<'_> {
         if let Some(cpu_s) = seen.cpu_s.filter(|cpu_s| *cpu_s >= 0.1) {
             figures.insert(CPU_MS.to_owned(), cpu_s * 1e3 / seen.right.max(1) as f64);
         }
-        if let Instance::Command(server) = server
+        if let Some(server) = &server.process
             && let Some(bytes) = server.used().and_then(|used| used.peak_bytes)
         {
             figures.insert(PEAK_MEMORY.to_owned(), bytes);
@@ -646,10 +670,11 @@ impl Comparison<'_> {
         figures
     }
 
-    fn metrics_address(&self, server: &Instance) -> SocketAddr {
-        match server {
-            Instance::Command(server) if self.is_metrics_on_admin => server.admin_address(),
-            server => server.address(),
+    /// Where the counters are: a second port speaks plain HTTP.
+    fn metrics_at(&self, server: &Instance) -> Target {
+        match &server.process {
+            Some(process) if self.is_metrics_on_admin => process.admin_address().into(),
+            _ => server.target.clone(),
         }
     }
 
@@ -658,8 +683,8 @@ impl Comparison<'_> {
         if self.counters.is_empty() {
             return Vec::new();
         }
-        let address = self.metrics_address(server);
-        let body = get(address, self.metrics_path, self.traffic.time_out).unwrap_or_default();
+        let at = self.metrics_at(server);
+        let body = fetch(&at, self.metrics_path, self.traffic.time_out).unwrap_or_default();
         let text = String::from_utf8_lossy(&body);
         let values = self.counters.iter().map(|counter| counted(&text, counter));
         values.collect::<Option<_>>().unwrap_or_default()
@@ -669,8 +694,8 @@ impl Comparison<'_> {
     fn counters(&self, servers: &[Instance; 3]) -> Result<(), ComparisonError> {
         for counter in self.counters {
             for index in [BASE, CHANGE] {
-                let address = self.metrics_address(&servers[index]);
-                let found = get(address, self.metrics_path, self.traffic.time_out);
+                let at = self.metrics_at(&servers[index]);
+                let found = fetch(&at, self.metrics_path, self.traffic.time_out);
                 let reason = match &found {
                     Ok(body) => {
                         let text = String::from_utf8_lossy(body);

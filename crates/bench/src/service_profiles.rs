@@ -1,13 +1,13 @@
 //! Profiles of a reader's own service, where it has the endpoints of `debug-endpoints`.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use analysis::folded;
+use loadgen::Target;
 use measurement::comparison::SeenByBoth;
 use measurement::profile::ProfileKind;
 
-use crate::server::get;
+use crate::server::fetch;
 
 /// How long an instrument looks.
 const SECONDS: u32 = 5;
@@ -20,10 +20,10 @@ pub(crate) const AT_MOST: Duration = Duration::from_secs(150);
 
 /// Folded stacks of a service under load, by an instrument each. What it has no endpoint for, or has
 /// nothing to say of, is missing.
-pub(crate) fn take(address: SocketAddr) -> Vec<(ProfileKind, String)> {
+pub(crate) fn take(target: &Target) -> Vec<(ProfileKind, String)> {
     let ask = |kind, path: &str| {
         let path = format!("{path}?seconds={SECONDS}&format=folded&idle=true");
-        let folded = get(address, &path, TIME_OUT).ok()?;
+        let folded = fetch(target, &path, TIME_OUT).ok()?;
         // A service may answer any path with a page of its own.
         let folded = String::from_utf8(folded).ok()?;
         folded::total(&folded).is_ok().then_some((kind, folded))

@@ -4,7 +4,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeMetrics};
 use tokio::sync::oneshot;
 
 use crate::error::EndpointError;
@@ -24,6 +24,49 @@ pub(crate) struct Heartbeat {
     late_worst: f64,
     /// How long the last tick had been waiting in vain when the time was over; 0 if it ran.
     unanswered: f64,
+    /// The longest that each worker was held: neither parked nor, after 61 polls, looked for new work. Where
+    /// it is much longer than a poll may take, something on that worker did not yield, and whatever was in
+    /// its hands waited, even if other workers answered every tick in time.
+    held_worst: Vec<f64>,
+}
+
+/// What one worker of the runtime has told about itself.
+struct Worker {
+    /// Parks and wakes, and the time that it worked: both are told when it parks, wakes, and after 61 polls.
+    told: (u64, Duration),
+    since: Instant,
+    held: Duration,
+}
+
+impl Worker {
+    fn all(metrics: &RuntimeMetrics) -> Vec<Self> {
+        let now = Instant::now();
+        let worker = |worker| Self {
+            told: Self::told(metrics, worker),
+            since: now,
+            held: Duration::ZERO,
+        };
+        (0..metrics.num_workers()).map(worker).collect()
+    }
+
+    fn told(metrics: &RuntimeMetrics, worker: usize) -> (u64, Duration) {
+        let parks_and_wakes = metrics.worker_park_unpark_count(worker);
+        (parks_and_wakes, metrics.worker_total_busy_duration(worker))
+    }
+
+    fn look(all: &mut [Self], metrics: &RuntimeMetrics) {
+        for (index, worker) in all.iter_mut().enumerate() {
+            let now = Instant::now();
+            let told = Self::told(metrics, index);
+            if told != worker.told {
+                worker.told = told;
+                worker.since = now;
+            } else if told.0 % 2 == 0 {
+                // As many wakes as parks: it is awake.
+                worker.held = worker.held.max(now - worker.since);
+            }
+        }
+    }
 }
 
 /// Watches `runtime` for `duration`, from a new thread. Dropping the future ends it.
@@ -45,6 +88,8 @@ pub(crate) async fn watch(runtime: Handle, duration: Duration) -> Result<Heartbe
 fn take(runtime: &Handle, duration: Duration, is_over: &dyn Fn() -> bool) -> Heartbeat {
     let began = Instant::now();
     let end = began + duration;
+    let metrics = runtime.metrics();
+    let mut workers = Worker::all(&metrics);
     let (mut late, mut ticks, mut unanswered) = (Vec::new(), 0, Duration::ZERO);
     let mut due = began;
     while due < end && !is_over() {
@@ -54,7 +99,9 @@ fn take(runtime: &Handle, duration: Duration, is_over: &dyn Fn() -> bool) -> Hea
         let (sender, receiver) = channel();
         runtime.spawn(async move { sender.send(Instant::now()) });
         let answered = loop {
-            match receiver.recv_timeout(Duration::from_millis(50)) {
+            let answer = receiver.recv_timeout(PERIOD);
+            Worker::look(&mut workers, &metrics);
+            match answer {
                 Ok(at) => break Some(at),
                 Err(RecvTimeoutError::Timeout) if Instant::now() < end && !is_over() => {}
                 // Out of time, or the runtime has ended.
@@ -87,6 +134,7 @@ fn take(runtime: &Handle, duration: Duration, is_over: &dyn Fn() -> bool) -> Hea
         late_p99: quantile(99),
         late_worst: quantile(100),
         unanswered: unanswered.as_secs_f64(),
+        held_worst: workers.iter().map(|one| one.held.as_secs_f64()).collect(),
     }
 }
 
@@ -112,6 +160,20 @@ mod tests {
         // More than half of the moments, and one of the ticks.
         assert!(heartbeat.late_p50 > 0.01, "{heartbeat:?}");
         assert!(heartbeat.ticks > 0, "{heartbeat:?}");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+    async fn a_worker_that_is_held_does_not_hide_behind_the_others() {
+        let watched = tokio::task::spawn_blocking(|| {
+            let runtime = Handle::current();
+            runtime.spawn(async { std::thread::sleep(Duration::from_millis(900)) });
+            take(&runtime, Duration::from_millis(600), &|| false)
+        });
+        let heartbeat = watched.await.expect("it ends");
+        let mut held = heartbeat.held_worst;
+        held.sort_by(f64::total_cmp);
+        assert_eq!(held.len(), 3);
+        assert!(held[2] > 0.2, "{held:?}");
     }
 
     #[test]

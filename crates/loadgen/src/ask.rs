@@ -1,12 +1,12 @@
 //! One request by itself, sent as a load would send it.
 
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::answer::LARGEST;
 use super::connection::Connection;
 use super::deadline::Deadline;
 use super::request;
+use super::target::Target;
 use measurement::traffic::{Expected, Request};
 
 /// Sends `requests` one after the other on a connection that is kept, and yields the answer to
@@ -16,20 +16,21 @@ use measurement::traffic::{Expected, Request};
 ///
 /// For a request without an answer within `time_out`: its cause in a phrase.
 pub fn ask<'r>(
-    target: SocketAddr,
+    target: impl Into<Target>,
     requests: impl IntoIterator<Item = &'r Request>,
     time_out: Duration,
 ) -> Result<Vec<Expected>, String> {
+    let target = target.into();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
     runtime.block_on(async {
-        let mut connection = Connection::new(target, true, LARGEST);
+        let mut connection = Connection::new(target.clone(), true, LARGEST);
         let mut deadline = Deadline::new(time_out);
         let mut answers = Vec::new();
         for request in requests {
-            let bytes = request::bytes(target, request, true);
+            let bytes = request::bytes(target.address, request, true);
             let exchange = connection.exchange(&bytes);
             let answer = deadline
                 .for_answer(Instant::now(), exchange)

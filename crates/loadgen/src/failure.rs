@@ -3,11 +3,15 @@
 use std::fmt;
 use std::io;
 
+use tokio_rustls::rustls::{CertificateError, Error};
+
 /// The cause of one failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Failure {
     /// No connection came about.
     Connect(io::ErrorKind),
+    /// The two ends did not agree on how to encrypt.
+    Tls(&'static str),
     /// No whole answer in time.
     TimeOut,
     /// The server closed the connection before the first byte of an answer.
@@ -37,10 +41,43 @@ impl From<io::Error> for Failure {
     }
 }
 
+impl Failure {
+    /// Of an error while shaking hands.
+    pub(super) fn of_handshake(error: &io::Error) -> Self {
+        let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+        Self::Tls(match cause {
+            Some(Error::InvalidCertificate(wrong)) => certificate(wrong),
+            Some(Error::InvalidMessage(_)) => "the server does not speak it",
+            Some(_) => "client and server do not agree",
+            None => return Self::from(io::Error::from(error.kind())),
+        })
+    }
+}
+
+fn certificate(wrong: &CertificateError) -> &'static str {
+    match wrong {
+        // Two authorities may have the same name.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "the server's certificate is of another authority than the one to trust"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "the server's certificate is for another name"
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "the server's certificate has expired"
+        }
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "the server shows an authority's own certificate, and not one that the authority signed"
+        }
+        _ => "the server's certificate is not valid",
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connect(kind) => write!(f, "connect: {kind}"),
+            Self::Tls(what) => write!(f, "TLS: {what}"),
             Self::TimeOut => f.write_str("time_out"),
             Self::Closed => f.write_str("closed before an answer"),
             Self::ClosedWithin => f.write_str("closed within an answer"),

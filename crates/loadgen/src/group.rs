@@ -133,7 +133,7 @@ fn script(
     .map_err(|error| GeneratorError::Thread(error.to_string()))?;
     let weights: f64 = routes.iter().map(|route| route.weight).sum();
     Ok(Script {
-        target: shared.target,
+        target: shared.target.clone(),
         routes: routes
             .iter()
             .map(|route| asked(shared, route, weights))
@@ -152,7 +152,7 @@ fn asked(shared: &Shared<'_>, route: &Route, weights: f64) -> Asked {
         share: route.weight / weights,
         asks: requests
             .map(|request| Ask {
-                request: request::bytes(shared.target, request, shared.load.keep_alive),
+                request: request::bytes(shared.target.address, request, shared.load.keep_alive),
                 expected: request.expected.clone(),
             })
             .collect(),

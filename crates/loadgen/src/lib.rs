@@ -25,6 +25,8 @@ mod record;
 mod request;
 mod schedule;
 mod shared;
+mod stream;
+mod target;
 mod user;
 mod worker;
 
@@ -44,6 +46,7 @@ use measurement::traffic::Traffic;
 pub use outcome::{GroupOutcome, Latencies, RouteLatencies, TrafficOutcome};
 pub use shared::Progress;
 use shared::{Shared, Timeline};
+pub use target::{Target, Tls, TlsError};
 use worker::Report;
 
 /// How a run is carried out, apart from the load itself.
@@ -101,15 +104,20 @@ pub fn run(
 /// # Errors
 /// As [`run`].
 pub fn run_traffic(
-    target: SocketAddr,
+    target: impl Into<Target>,
     load: &Traffic,
     settings: &Settings<'_>,
 ) -> Result<TrafficOutcome, GeneratorError> {
     check(load)?;
+    let target = target.into();
     // Beside the connections: the bystanders', standard streams, event queues, and some to spare.
     allow_open_files(u64::from(load.users) + 128)?;
-    TcpStream::connect_timeout(&target, Duration::from_secs(5))
-        .map_err(|reason| GeneratorError::Unreachable { target, reason })?;
+    TcpStream::connect_timeout(&target.address, Duration::from_secs(5)).map_err(|reason| {
+        GeneratorError::Unreachable {
+            target: target.address,
+            reason,
+        }
+    })?;
 
     let threads = settings.cpus.len().clamp(1, load.users as usize);
     // A moment for the threads to start, so that the first users are not late.

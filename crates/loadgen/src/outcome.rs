@@ -1,9 +1,11 @@
 //! What came of a load, with the latencies of each route as they were counted.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use super::error::GeneratorError;
 use super::group::Seen;
 use super::record::{self, RouteTimes};
 use measurement::outcome::{BystanderOutcome, GeneratorFacts, InAll, Latency, Outcome};
@@ -60,6 +62,21 @@ pub struct RouteLatencies {
 pub struct Latencies(Histogram<u64>);
 
 impl Latencies {
+    /// Of answers that another generator counted: milliseconds, and how many took so long.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory for them.
+    pub fn of(counted: impl IntoIterator<Item = (f64, u64)>) -> Result<Self, GeneratorError> {
+        let mut latencies = record::latencies(Duration::from_secs(3600))
+            .map_err(|error| GeneratorError::Thread(error.to_string()))?;
+        for (ms, count) in counted {
+            let time = Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default();
+            latencies.saturating_record_n(record::nanoseconds(time), count);
+        }
+        Ok(Self(latencies))
+    }
+
     /// How many answers.
     pub fn count(&self) -> u64 {
         self.0.len()

@@ -46,7 +46,7 @@ impl Record {
     ) -> Result<Self, CreationError> {
         // In an open loop a request can be overdue for as long as the whole load.
         let longest = (time_out + (end - start)).max(Duration::from_secs(120)) * 2;
-        let histogram = || Histogram::new_with_bounds(1_000, nanoseconds(longest), 3);
+        let histogram = || latencies(longest);
         let span = end - start;
         let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
         Ok(Self {
@@ -166,6 +166,11 @@ impl Record {
     }
 }
 
+/// A histogram up to `longest`, with three significant digits from 1 us up.
+pub(super) fn latencies(longest: Duration) -> Result<Histogram<u64>, CreationError> {
+    Histogram::new_with_bounds(1_000, nanoseconds(longest), 3)
+}
+
 /// The points of a percentile plot, dense where people look and at the tail.
 const QUANTILES: [f64; 21] = [
     0.0, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99,
@@ -188,7 +193,7 @@ pub(super) fn summary(histogram: &Histogram<u64>) -> Latency {
     }
 }
 
-fn nanoseconds(duration: Duration) -> u64 {
+pub(super) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

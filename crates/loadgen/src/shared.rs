@@ -1,12 +1,12 @@
 //! What the threads of one run share.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use measurement::traffic::Traffic;
 
 use crate::interrupt::Interrupt;
+use crate::target::Target;
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) struct Timeline {
 /// What the threads of one run share.
 #[derive(Debug)]
 pub(super) struct Shared<'r> {
-    pub(super) target: SocketAddr,
+    pub(super) target: Target,
     pub(super) load: &'r Traffic,
     pub(super) timeline: Timeline,
     pub(super) threads: usize,

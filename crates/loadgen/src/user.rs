@@ -1,7 +1,6 @@
 //! One simulated user: a connection, and when it sends.
 
 use std::cell::RefCell;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
@@ -9,6 +8,7 @@ use super::deadline::Deadline;
 use super::failure::Failure;
 use super::record::Record;
 use super::schedule::Schedule;
+use super::target::Target;
 use measurement::traffic::Expected;
 use rand::Rng as _;
 use rand_pcg::Pcg32;
@@ -16,7 +16,7 @@ use rand_pcg::Pcg32;
 /// What the users of one generator thread have in common.
 #[derive(Debug)]
 pub(super) struct Script {
-    pub(super) target: SocketAddr,
+    pub(super) target: Target,
     /// At least one.
     pub(super) routes: Vec<Asked>,
     /// Draws among the values of a route.
@@ -95,7 +95,11 @@ impl<'s> User<'s> {
         tokio::time::sleep_until(first.into()).await;
         let mut user = Self {
             script,
-            connection: Connection::new(script.target, script.keep_alive, script.largest_answer),
+            connection: Connection::new(
+                script.target.clone(),
+                script.keep_alive,
+                script.largest_answer,
+            ),
             deadline: Deadline::new(script.time_out),
             // Multiples of the golden ratio lie evenly: users who are neighbours in a queue do
             // not write together, and every round has the same writes.

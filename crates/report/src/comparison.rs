@@ -25,6 +25,8 @@ pub struct Comparison {
     pub reason: String,
     /// Seconds that it took.
     pub seconds: f64,
+    /// Rounds that it rests on.
+    pub rounds: usize,
     /// The metric that decides; `None` where it was not measured.
     pub effect: Option<Effect>,
     /// Everything that was measured.
@@ -128,6 +130,7 @@ impl Comparison {
                 .concat()
                 .join(" "),
             seconds,
+            rounds: rounds.len(),
             effect,
             metrics: told.filter(|told| told.base.is_some()).collect(),
             base,

@@ -6,7 +6,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 mod service;
 
-pub(crate) use self::service::{Compare, Sent};
+pub(crate) use self::service::{Compare, Sent, Workers};
 use crate::arguments::{chapter, number};
 
 /// A profiling workshop for Rust web services.
@@ -170,7 +170,7 @@ pub(crate) struct Load {
     pub(crate) chapter: Option<u32>,
     /// Instead: your own service, `http://127.0.0.1:8080`, with the requests below
     #[arg(long, value_name = "URL")]
-    #[arg(conflicts_with_all = ["chapter", "with", "variant", "write_share", "host"])]
+    #[arg(conflicts_with_all = ["chapter", "variant", "write_share", "host"])]
     pub(crate) url: Option<String>,
     /// Which load generator
     #[arg(long, value_enum, default_value_t = With::Embedded)]
@@ -204,6 +204,8 @@ pub(crate) struct Load {
     /// With --url: write the load as a Locust file, too
     #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) locust: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) workers: Workers,
     #[command(flatten)]
     pub(crate) output: Output,
     #[command(flatten)]

@@ -4,6 +4,7 @@
 //! below it, prints, and turns what happened into an exit code ([`exit`]).
 
 mod arguments;
+mod by_locust;
 mod chapters;
 mod cli;
 mod commands;
@@ -19,6 +20,7 @@ mod measured;
 mod progress_file;
 mod regions;
 mod requests;
+mod scripts;
 mod steps;
 mod terminal;
 mod tools;

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
 use std::time::Duration;
 
+use loadgen::Tls;
 use measurement::load::Arrivals;
 use measurement::traffic::{Expected, Paced, Request, Route, Traffic};
 
@@ -297,10 +299,19 @@ fn values(text: &str) -> Result<Values, String> {
     Ok(values)
 }
 
+/// Whoever the file `cacert` names is trusted to know `host`.
+pub(crate) fn tls(cacert: &Path, host: &str) -> Result<Tls, CliError> {
+    let wrong = |why: &dyn std::fmt::Display| {
+        CliError::usage(format!("--cacert {}: {why}", cacert.display()))
+    };
+    let pem = fs::read(cacert).map_err(|error| wrong(&error))?;
+    Tls::trusting(&pem, host).map_err(|error| wrong(&error))
+}
+
 /// Where a URL leads, what to call it there, and its path.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Target {
-    pub(crate) address: SocketAddr,
+    pub(crate) server: loadgen::Target,
     /// The authority, for the `host` header.
     pub(crate) host: String,
     /// `None` where the URL has none, or `/`.
@@ -308,17 +319,20 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Of `http://HOST[:PORT][/PATH]`.
-    pub(crate) fn of(option: &str, url: &str) -> Result<Self, CliError> {
+    /// Of `http://HOST[:PORT][/PATH]`, or with `https` and the authority that `cacert` holds.
+    pub(crate) fn of(option: &str, url: &str, cacert: Option<&Path>) -> Result<Self, CliError> {
         let wrong = |why: String| CliError::usage(format!("{option} {url}: {why}"));
-        if url.starts_with("https://") {
-            return Err(wrong(
-                "TLS is not spoken; put the load on the service's own port, before what \
-                 terminates TLS"
+        let encrypted = url.strip_prefix("https://");
+        if encrypted.is_some() != cacert.is_some() {
+            return Err(wrong(match encrypted {
+                Some(_) => "say whom to trust, by --cacert FILE: the certificate, in PEM, of the \
+                            authority that signed the service's; that of a public one is among the \
+                            system's, on Debian in /etc/ssl/certs/ca-certificates.crt"
                     .to_owned(),
-            ));
+                None => "--cacert is for a URL with https://".to_owned(),
+            }));
         }
-        let rest = url.strip_prefix("http://").unwrap_or(url);
+        let rest = encrypted.unwrap_or_else(|| url.strip_prefix("http://").unwrap_or(url));
         let (host, path) = match rest.find('/') {
             Some(at) => (&rest[..at], &rest[at..]),
             None => (rest, "/"),
@@ -329,7 +343,7 @@ impl Target {
         {
             host.to_owned()
         } else {
-            format!("{host}:80")
+            format!("{host}:{}", if encrypted.is_some() { 443 } else { 80 })
         };
         let found = with_port.to_socket_addrs().ok().and_then(|addresses| {
             // A service on this machine listens on the IPv4 loopback more often than not.
@@ -340,11 +354,18 @@ impl Target {
         let address = found.ok_or_else(|| {
             wrong("that is no address; write it as http://127.0.0.1:8080/path".to_owned())
         })?;
+        let tls = cacert.map(|cacert| tls(cacert, host)).transpose()?;
         Ok(Self {
-            address,
+            server: loadgen::Target { address, tls },
             host: host.to_owned(),
             path: (path != "/").then(|| path.to_owned()),
         })
+    }
+
+    /// `https://HOST[:PORT]`.
+    pub(crate) fn origin(&self) -> String {
+        let encrypted = if self.server.tls.is_some() { "s" } else { "" };
+        format!("http{encrypted}://{}", self.host)
     }
 }
 
@@ -397,13 +418,18 @@ mod tests {
 
     #[test]
     fn a_url_is_an_address_a_host_and_a_path() {
-        let target = Target::of("--url", "http://localhost:8080/checkout/1").unwrap();
-        assert_eq!(target.address, "127.0.0.1:8080".parse().unwrap());
+        let target = Target::of("--url", "http://localhost:8080/checkout/1", None).unwrap();
+        assert_eq!(target.server.address, "127.0.0.1:8080".parse().unwrap());
         assert_eq!(target.host, "localhost:8080");
         assert_eq!(target.path.as_deref(), Some("/checkout/1"));
-        assert_eq!(Target::of("--url", "127.0.0.1").unwrap().address.port(), 80);
-        for (wrong, word) in [("https://a", "TLS"), ("http://a b:1", "no address")] {
-            let said = Target::of("--url", wrong).unwrap_err().to_string();
+        let bare = Target::of("--url", "127.0.0.1", None).unwrap();
+        assert_eq!(bare.server.address.port(), 80);
+        assert_eq!(bare.origin(), "http://127.0.0.1");
+        for (wrong, word) in [
+            ("https://a", "--cacert FILE"),
+            ("http://a b:1", "no address"),
+        ] {
+            let said = Target::of("--url", wrong, None).unwrap_err().to_string();
             assert!(said.contains(word), "{said}");
         }
     }

@@ -262,7 +262,7 @@ impl CpuTime {
 }
 
 /// The last lines of an error output, on one line.
-fn in_a_line(text: &str) -> String {
+pub(super) fn in_a_line(text: &str) -> String {
     const LINES: usize = 5;
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let lines: Vec<&str> = lines.collect();

@@ -3,6 +3,7 @@
 
 pub mod k6;
 pub mod locust;
+pub mod locust_workers;
 
 mod child;
 
@@ -81,6 +82,16 @@ pub enum DriverError {
         status: String,
         /// The end of its standard error.
         words: String,
+    },
+    /// Locust's workers did not all tell what they saw.
+    #[error(
+        "{there} of {expected} Locust workers told what they saw; look what became of the others"
+    )]
+    Workers {
+        /// How many did.
+        there: usize,
+        /// How many were to.
+        expected: u32,
     },
     /// The tool did not end when it should have.
     #[error("{tool} was still running {} s after its load should have ended, and was stopped; try fewer users", .allowed.as_secs())]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ureq::http::{Request, StatusCode};
 
+use loadgen::Target;
 use measurement::load::{Exchange, content_type};
 
 /// Bytes that an answer may have: a chapter's are some KiB.
@@ -88,6 +89,24 @@ pub fn get(address: SocketAddr, path: &str, time_out: Duration) -> Result<Vec<u8
         ..Client::of(address, time_out)
     };
     client.body(&Exchange::get(path, ""))
+}
+
+/// As [`get`], of a server that may speak HTTPS.
+///
+/// # Errors
+///
+/// As [`get`].
+pub(crate) fn fetch(target: &Target, path: &str, time_out: Duration) -> Result<Vec<u8>, String> {
+    if target.tls.is_none() {
+        return get(target.address, path, time_out);
+    }
+    let request = (&Exchange::get(path, "")).into();
+    let mut answers = loadgen::ask(target.clone(), [&request], time_out)?;
+    match answers.pop() {
+        Some(answer) if (200..300).contains(&answer.status) => Ok(answer.body.unwrap_or_default()),
+        Some(answer) => Err(format!("status {}", answer.status)),
+        None => Err("nothing was asked".to_owned()),
+    }
 }
 
 /// The body that the request of `exchange` yields at `address`, or why there is none. What it

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::child::{Kin, Running, Starting, Tail, panics_in, processes};
 use loadgen::interrupt::Interrupt;
+use loadgen::{Target, Tls};
 use measurement::load::Exchange;
 
 /// Lines of a command's output that a message shows.
@@ -29,6 +30,8 @@ pub struct Launch<'a> {
     pub ready: Option<&'a str>,
     /// How long it may take until then.
     pub ready_within: Duration,
+    /// Whom to trust, where it speaks HTTPS.
+    pub tls: Option<&'a Tls>,
     /// CPUs that it may use; empty for all. Linux only.
     pub cpus: &'a [usize],
 }
@@ -269,7 +272,7 @@ impl CommandServer {
                 return Err(CommandError::Interrupted);
             }
             self.is_alive("before it was ready")?;
-            if self.is_ready(launch.ready) {
+            if self.is_ready(launch) {
                 // A server that could not have the port may end only now, and another answer.
                 return self.is_alive("before it was ready");
             }
@@ -291,7 +294,7 @@ impl CommandServer {
     }
 
     /// Also finds out which of the two loopback addresses it listens on.
-    fn is_ready(&mut self, path: Option<&str>) -> bool {
+    fn is_ready(&mut self, launch: &Launch<'_>) -> bool {
         let port = self.address.port();
         let loopback = [
             SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
@@ -303,9 +306,13 @@ impl CommandServer {
             return false;
         };
         self.address = address;
-        path.is_none_or(|path| {
+        launch.ready.is_none_or(|path| {
+            let target = Target {
+                address,
+                tls: launch.tls.cloned(),
+            };
             let request = (&Exchange::get(path, "")).into();
-            loadgen::ask(address, [&request], time_out)
+            loadgen::ask(target, [&request], time_out)
                 .is_ok_and(|answers| (200..300).contains(&answers[0].status))
         })
     }

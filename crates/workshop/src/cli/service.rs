@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Output;
+use super::{Output, With};
 use crate::arguments::{number, share, times};
 
 /// What is sent to a service.
@@ -36,6 +36,9 @@ pub(crate) struct Sent {
     )]
     #[arg(value_parser = number(1.0..=10_000.0, "200"))]
     pub(crate) bystander_rate: f64,
+    /// HTTPS: trust the certificate authorities of this file (PEM), and no others
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
     /// A new connection for each request
     #[arg(long)]
     pub(crate) no_keep_alive: bool,
@@ -51,6 +54,17 @@ pub(crate) struct Sent {
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     #[arg(value_parser = number(0.1..=600.0, "30"))]
     pub(crate) time_out: f64,
+}
+
+/// Who sends the load of `--with locust`.
+#[derive(Debug, Args)]
+pub(crate) struct Workers {
+    /// Workers of Locust on this machine, of a reader's own service [default: 1]
+    #[arg(long, value_name = "N", value_parser = number(0_u32..=256, "4"))]
+    pub(crate) workers: Option<u32>,
+    /// Workers of Locust on other machines, which are waited for
+    #[arg(long, value_name = "N", value_parser = number(1_u32..=1000, "4"))]
+    pub(crate) expect_workers: Option<u32>,
 }
 
 #[derive(Debug, Args)]
@@ -91,6 +105,11 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     #[arg(value_parser = number(0.1..=20.0, "1"))]
     pub(crate) seconds: f64,
+    /// Which load generator: embedded, or locust
+    #[arg(long, value_enum, default_value_t = With::Embedded)]
+    pub(crate) with: With,
+    #[command(flatten)]
+    pub(crate) workers: Workers,
     /// No round begins after so many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
     #[arg(value_parser = number(1.0..=86_400.0, "300"))]

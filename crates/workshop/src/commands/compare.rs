@@ -3,7 +3,7 @@
 mod revision;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use analysis::comparison::{Goal, Verdict, Word};
@@ -11,8 +11,8 @@ use bench::answers::AnswerError;
 use bench::comparison::{self, Compared, ComparisonError, Event};
 use bench::environment;
 use bench::placement::Placement;
-use loadgen::GeneratorError;
 use loadgen::interrupt::Interrupt;
+use loadgen::{GeneratorError, Tls};
 use measurement::comparison::{Metric, P50, REQUESTS_PER_SECOND};
 use measurement::figures;
 use measurement::load::Arrivals;
@@ -20,14 +20,16 @@ use measurement::traffic::Traffic;
 use report::comparison::{Comparison, Page, Side};
 
 use self::revision::{GIT, Revision};
+use crate::by_locust::{self, ByLocust};
 use crate::cli::{Compare, Format};
 use crate::exit::{CliError, Exit};
-use crate::requests::{self, Target};
+use crate::requests::{self, Spec, Target};
 use crate::terminal::Terminal;
 use crate::{ctrl_c, files, json};
 
 pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
-    let traffic = traffic(options)?;
+    let specs = requests::specs(&options.sent, None)?;
+    let traffic = traffic(options, &specs)?;
     let metrics = metrics(options, &traffic);
     let deciding = deciding(options, &metrics)?;
     let folder = options
@@ -38,15 +40,39 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
     files::writable(&folder)?;
     let environment = environment::observe(true, "", BTreeMap::new());
     let interrupt = ctrl_c::watch();
+    let placement = placement(options);
+    let by_locust = ByLocust::of(
+        (options.with, &options.workers),
+        (&options.sent, &specs),
+        &traffic,
+        options.think,
+        &placement.generator,
+        &interrupt,
+    )?;
     let terminal = Terminal::new();
+    if let Some(locust) = &by_locust {
+        locust.announce(&terminal);
+    }
     let began = Instant::now();
     let mut sides = sides(options);
+    let locust = by_locust.as_ref().map(|locust| {
+        |target: &loadgen::Target, traffic: &Traffic| locust.run(&target.origin(), traffic)
+    });
+    let generator = Generator {
+        placement: &placement,
+        other: locust.as_ref().map(|run| run as _),
+    };
     let compared = compare(
-        options, &traffic, deciding, &mut sides, &interrupt, &terminal,
+        options, &traffic, deciding, &mut sides, &generator, &interrupt, &terminal,
     );
     drop(terminal);
     let compared = match compared {
-        Ok(compared) => compared,
+        Ok(mut compared) => {
+            compared
+                .notes
+                .extend(by_locust.map(|_| by_locust::NOTE.to_owned()));
+            compared
+        }
         Err(error) if error.exit == Exit::Invalid && !interrupt.is_set() => {
             invalid(&error, began.elapsed())
         }
@@ -132,8 +158,7 @@ fn check(options: &Compare) -> Result<(), CliError> {
     path("--metrics", &options.metrics)
 }
 
-fn traffic(options: &Compare) -> Result<Traffic, CliError> {
-    let specs = requests::specs(&options.sent, None)?;
+fn traffic(options: &Compare, specs: &[Spec]) -> Result<Traffic, CliError> {
     let arrivals = match options.rate {
         Some(per_second) => Arrivals::Open { per_second },
         None => Arrivals::Closed {
@@ -142,7 +167,7 @@ fn traffic(options: &Compare) -> Result<Traffic, CliError> {
     };
     requests::traffic(
         &options.sent,
-        &specs,
+        specs,
         options.users,
         arrivals,
         options.seconds,
@@ -200,11 +225,29 @@ fn sides(options: &Compare) -> (Side, Side) {
     }
 }
 
+/// Who sends the load, and from where.
+struct Generator<'a> {
+    placement: &'a Placement,
+    other: Option<&'a comparison::Generator<'a>>,
+}
+
+/// Nothing is pinned beside servers that run already.
+fn placement(options: &Compare) -> Placement {
+    if options.running.is_empty() {
+        return Placement::apart();
+    }
+    Placement {
+        server: Vec::new(),
+        generator: Vec::new(),
+    }
+}
+
 fn compare(
     options: &Compare,
     traffic: &Traffic,
     deciding: &Metric,
     (base, change): &mut (Side, Side),
+    generator: &Generator<'_>,
     interrupt: &Interrupt,
     terminal: &Terminal,
 ) -> Result<Compared, CliError> {
@@ -215,11 +258,12 @@ fn compare(
     let mut prepared = Vec::new();
     for (name, side) in [("base", &mut *base), ("change", &mut *change)] {
         prepared.push(if is_running {
-            let target = Target::of("--running", &side.name)?;
+            let cacert = options.sent.cacert.as_deref();
+            let target = Target::of("--running", &side.name, cacert)?.server;
             std::net::TcpStream::connect_timeout(&target.address, Duration::from_secs(5)).map_err(
                 |error| CliError::usage(format!("no server answers at {}: {error}", side.name)),
             )?;
-            comparison::Side::Running(target.address)
+            comparison::Side::Running(target)
         } else if let Some(revision) = side.name.strip_prefix(GIT) {
             let built = Revision::build(name, revision, &options.build, interrupt, &say)?;
             side.commit = Some(built.commit().to_owned());
@@ -234,13 +278,9 @@ fn compare(
     let [base, change] = &prepared[..] else {
         unreachable!("there are two sides");
     };
-    let placement = if is_running {
-        Placement {
-            server: Vec::new(),
-            generator: Vec::new(),
-        }
-    } else {
-        Placement::apart()
+    let tls = match &options.sent.cacert {
+        Some(cacert) if !is_running => Some(tls(cacert, traffic)?),
+        _ => None,
     };
     let has_admin_port = |side: &comparison::Side| matches!(side, comparison::Side::Command(command, _) if command.contains("{admin_port}"));
     let observer = |event: Event<'_>| match event {
@@ -253,6 +293,7 @@ fn compare(
         change: change.clone(),
         ready: options.ready.as_deref(),
         ready_within: Duration::from_secs_f64(options.ready_within),
+        tls: tls.as_ref(),
         traffic: traffic.clone(),
         expect_status: options.sent.expect_status,
         counters: &options.root_cause,
@@ -262,12 +303,21 @@ fn compare(
         deciding,
         goal: goal(options),
         at_most: Duration::from_secs_f64(options.at_most),
-        placement: &placement,
+        placement: generator.placement,
+        generator: generator.other,
         interrupt,
         observer: &observer,
     }
     .run()
     .map_err(|error| explained(error, interrupt))
+}
+
+/// A service that is started here has its certificate for the `host` of the requests, or for `localhost`.
+fn tls(cacert: &Path, traffic: &Traffic) -> Result<Tls, CliError> {
+    let requests = traffic.routes.iter().flat_map(|route| &route.requests);
+    let mut headers = requests.flat_map(|request| &request.headers);
+    let host = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"));
+    requests::tls(cacert, host.map_or("localhost", |(_, host)| host))
 }
 
 fn explained(error: ComparisonError, interrupt: &Interrupt) -> CliError {

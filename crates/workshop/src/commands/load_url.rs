@@ -1,7 +1,5 @@
 //! `cargo workshop load --url URL`: a load on a reader's own service.
 
-mod scripts;
-
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -17,11 +15,12 @@ use measurement::traffic::Traffic;
 use serde::Serialize;
 
 use super::load;
+use crate::by_locust::{self, ByLocust};
 use crate::cli::{Format, Load};
 use crate::exit::{CliError, Exit};
 use crate::requests::{self, Spec, Target};
 use crate::terminal::Terminal;
-use crate::{ctrl_c, files, json};
+use crate::{ctrl_c, files, json, scripts};
 
 /// Users, where nobody says how many.
 const USERS: u32 = 50;
@@ -43,7 +42,7 @@ struct Told {
 }
 
 pub(crate) fn run(url: &str, options: &Load) -> Result<Exit, CliError> {
-    let target = Target::of("--url", url)?;
+    let target = Target::of("--url", url, options.sent.cacert.as_deref())?;
     let specs = specs(&target, options)?;
     let arrivals = match options.rate {
         Some(per_second) => Arrivals::Open { per_second },
@@ -54,27 +53,33 @@ pub(crate) fn run(url: &str, options: &Load) -> Result<Exit, CliError> {
     let users = options.users.unwrap_or(USERS);
     let mut traffic = requests::traffic(&options.sent, &specs, users, arrivals, options.seconds)?;
     let interrupt = ctrl_c::watch();
+    let placement = Placement::apart();
+    let by_locust = ByLocust::of(
+        (options.with, &options.workers),
+        (&options.sent, &specs),
+        &traffic,
+        options.think.unwrap_or(0.0),
+        &placement.generator,
+        &interrupt,
+    )?;
     let terminal = Terminal::new();
     terminal.show(Event::Begins(1, 1, "the answers are learnt"));
-    let notes = learn(&target, &mut traffic, options, &interrupt)?;
+    let mut notes = learn(&target, &mut traffic, options, &interrupt)?;
     write_scripts(&target, &specs, &traffic, options)?;
     terminal.show(Event::Begins(1, 1, url));
-    let show = |progress| terminal.show(Event::Runs(progress));
-    let placement = Placement::apart();
-    let settings = loadgen::Settings {
-        cpus: &placement.generator,
-        interrupt: &interrupt,
-        progress: Some(&show),
+    let outcome = if let Some(locust) = by_locust {
+        notes.push(by_locust::NOTE.to_owned());
+        locust.announce(&terminal);
+        locust.run(&target.origin(), &traffic)?
+    } else {
+        embedded(
+            &target,
+            &traffic,
+            &placement.generator,
+            &interrupt,
+            &terminal,
+        )?
     };
-    let outcome = loadgen::run_traffic(target.address, &traffic, &settings);
-    let outcome = outcome.map_err(|error| match error {
-        GeneratorError::Interrupted => CliError::interrupted(),
-        GeneratorError::Unreachable { target, reason } => CliError::new(
-            Exit::Invalid,
-            format!("the service at {target} takes no connections any more: {reason}"),
-        ),
-        other => CliError::new(Exit::Invalid, other),
-    })?;
     drop(terminal);
     let loaded = Loaded::of(outcome, &traffic, notes);
     match options.output.format {
@@ -82,6 +87,30 @@ pub(crate) fn run(url: &str, options: &Load) -> Result<Exit, CliError> {
         Format::Human => print!("{}", table(&loaded)),
     }
     Ok(loaded.exit())
+}
+
+fn embedded(
+    target: &Target,
+    traffic: &Traffic,
+    cpus: &[usize],
+    interrupt: &Interrupt,
+    terminal: &Terminal,
+) -> Result<TrafficOutcome, CliError> {
+    let show = |progress| terminal.show(Event::Runs(progress));
+    let settings = loadgen::Settings {
+        cpus,
+        interrupt,
+        progress: Some(&show),
+    };
+    let outcome = loadgen::run_traffic(target.server.clone(), traffic, &settings);
+    outcome.map_err(|error| match error {
+        GeneratorError::Interrupted => CliError::interrupted(),
+        GeneratorError::Unreachable { target, reason } => CliError::new(
+            Exit::Invalid,
+            format!("the service at {target} takes no connections any more: {reason}"),
+        ),
+        other => CliError::new(Exit::Invalid, other),
+    })
 }
 
 /// What the options ask for, with the URL's own host in every request.
@@ -117,7 +146,7 @@ fn learn(
 ) -> Result<Vec<String>, CliError> {
     let asked = Asked {
         who: "the service",
-        address: target.address,
+        target: &target.server,
         time_out: traffic.time_out,
         interrupt,
     };
@@ -137,14 +166,14 @@ fn write_scripts(
     options: &Load,
 ) -> Result<(), CliError> {
     let about = scripts::About {
-        host: &format!("http://{}", target.host),
+        host: target.origin(),
+        cacert: options.sent.cacert.as_deref(),
         users: traffic.users,
         think: options.think.unwrap_or(0.0),
         rate: options.rate,
         seconds: options.seconds,
     };
-    let routes = traffic.routes.iter();
-    let statuses: Vec<u16> = routes.map(|one| one.requests[0].expected.status).collect();
+    let statuses = scripts::statuses(traffic);
     if let Some(file) = &options.k6 {
         files::replace(file, scripts::k6(&about, specs, &statuses))?;
     }

@@ -4,6 +4,7 @@ mod answers;
 mod book;
 mod check;
 mod claims;
+mod comparisons;
 mod context;
 mod counts;
 mod faults;
@@ -106,6 +107,12 @@ const CHECKS: &[Check] = &[
         faults::many,
     )
     .deep(),
+    Check::new(
+        "many-comparisons",
+        "equal builds are told apart at most twice in 100",
+        comparisons::many,
+    )
+    .deep(),
     Check::new("grades", "exercises fail, solutions pass", grades::once),
     Check::new("many-grades", "20 each beside a busy core", grades::many).deep(),
     Check::new("fixes", "of other kinds pass", grades::fixes).deep(),
@@ -140,7 +147,7 @@ pub(crate) fn run(
     if list {
         for check in chosen {
             let when = if check.deep { " (--deep)" } else { "" };
-            println!("{:<14} {}{when}", check.name, check.about);
+            println!("{:<16} {}{when}", check.name, check.about);
         }
         return Ok(Exit::Good);
     }
@@ -186,7 +193,7 @@ fn report(check: &Check, context: &Context<'_>, counts: &mut Counts) {
     counts.told += told.len();
     let seconds = began.elapsed().as_secs_f64();
     let line = |word: &str, rest: &str| {
-        println!("{word:<5} {:<14} {seconds:7.1} s  {rest}", check.name);
+        println!("{word:<5} {:<16} {seconds:7.1} s  {rest}", check.name);
     };
     match ended {
         Ok(()) => {

@@ -4,6 +4,7 @@
 mod bad_places;
 mod gallery;
 mod hints_and_progress;
+mod https;
 mod own_service;
 mod pages_of_the_book;
 mod parts_of_each_chapter;

@@ -189,7 +189,7 @@ fn a_comparison_has_the_keys_that_scripts_rely_on_and_leaves_nothing_running() {
     let value: Value = serde_json::from_str(&said.out).unwrap();
     let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
     let expected = [
-        "base", "change", "effect", "metrics", "reason", "seconds", "verdict",
+        "base", "change", "effect", "metrics", "reason", "rounds", "seconds", "verdict",
     ];
     assert_eq!(keys, expected);
     let verdict = value["verdict"].as_str().unwrap();
@@ -479,6 +479,19 @@ fn wrong_usage_is_told_before_anything_runs() {
             "neither --base nor --change",
         ),
         ("--base a --change b --get x", "a path begins with /"),
+        (
+            "--base a --change b --get / --workers 2",
+            "add --with locust",
+        ),
+        (
+            "--base a --change b --get / --with locust --rate 5",
+            "closed loops only",
+        ),
+        ("--base a --change b --get / --with k6", "--k6 FILE"),
+        (
+            "--base a --change b --get / --cacert no.pem",
+            "--cacert no.pem",
+        ),
         ("--base a --change b --get / --get /", "named twice"),
         (
             "--base a --change b --get / --metric rps",
@@ -588,7 +601,10 @@ fn a_load_on_a_url_is_told_and_written_down() {
         &["closed loops only"],
     );
     for (url, sentence) in [
-        ("https://127.0.0.1:1/", "TLS is not spoken"),
+        (
+            "https://127.0.0.1:1/",
+            "say whom to trust, by --cacert FILE",
+        ),
         (
             "http://127.0.0.1:1/a",
             "got no answer: connect: connection refused",

@@ -104,6 +104,7 @@ fn start(context: &Context<'_>, command: &str) -> Result<CommandServer, CliError
         folder: &context.workshop.root().join(SHOP),
         ready: Some("/health"),
         ready_within: WITHIN,
+        tls: None,
         cpus: &[],
     };
     let server = CommandServer::start(&launch, context.interrupt());

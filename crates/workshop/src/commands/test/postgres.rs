@@ -26,6 +26,7 @@ pub(super) fn proof(context: &Context<'_>) -> Result<(), CliError> {
         folder: folder.path(),
         ready: None,
         ready_within: TIMEOUT,
+        tls: None,
         cpus: &[],
     };
     let server = CommandServer::start(&launch, context.interrupt())

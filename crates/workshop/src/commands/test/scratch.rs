@@ -69,11 +69,8 @@ impl<'a> Scratch<'a> {
             .join(self.context.workshop.shown(&chapter.folder));
         let [claims, code] = ["chapter.toml", "src"].map(|part| own.join(part));
         let [lock, crates] = ["Cargo.lock", "crates"].map(|part| self.folder.join(part));
-        let mut hasher = DefaultHasher::new();
-        for part in [claims, code, lock, crates] {
-            hash(&part, &mut hasher).map_err(CliError::because("the copy cannot be read"))?;
-        }
-        Ok(format!("{:016x}", hasher.finish()))
+        let parts = [claims, code, lock, crates];
+        hash_of(&parts).map_err(CliError::because("the copy cannot be read"))
     }
 
     /// Where it lies.
@@ -116,6 +113,15 @@ impl Drop for Scratch<'_> {
         }
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// The same for the same files and folders.
+pub(super) fn hash_of(parts: &[PathBuf]) -> io::Result<String> {
+    let mut hasher = DefaultHasher::new();
+    for part in parts {
+        hash(part, &mut hasher)?;
+    }
+    Ok(format!("{:016x}", hasher.finish()))
 }
 
 /// Hashes all files of a folder, or one file.

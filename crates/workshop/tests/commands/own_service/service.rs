@@ -9,6 +9,8 @@ use std::time::Duration;
 struct Service {
     answer: String,
     delay: Duration,
+    /// Steps of work for each request, counted and not timed.
+    work: u64,
     is_changing: bool,
     dies_after: u64,
     requests: AtomicU64,
@@ -19,6 +21,7 @@ fn main() {
     let mut service = Service {
         answer: "right".to_owned(),
         delay: Duration::ZERO,
+        work: 0,
         is_changing: false,
         dies_after: u64::MAX,
         requests: AtomicU64::new(0),
@@ -30,6 +33,7 @@ fn main() {
             "--port" => port = value(),
             "--answer" => service.answer = value(),
             "--delay-ms" => service.delay = Duration::from_millis(value().parse().expect("ms")),
+            "--work" => service.work = value().parse().expect("a number"),
             "--changing" => service.is_changing = true,
             "--fixed" => {}
             "--dies-after" => service.dies_after = value().parse().expect("a number"),
@@ -67,6 +71,7 @@ fn serve(mut stream: TcpStream, service: &Service) {
             std::process::exit(9);
         }
         std::thread::sleep(service.delay);
+        work(service.work);
         let path = first.split(' ').nth(1).unwrap_or_default();
         let (status, body) = match path {
             "/none" => ("404 Not Found", "no such page".to_owned()),
@@ -83,4 +88,10 @@ fn serve(mut stream: TcpStream, service: &Service) {
             return;
         }
     }
+}
+
+/// Each step needs the one before it.
+fn work(steps: u64) {
+    let step = |number: u64, step| number.wrapping_mul(6_364_136_223_846_793_005) ^ step;
+    std::hint::black_box((0..steps).fold(1, step));
 }

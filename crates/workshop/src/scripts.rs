@@ -1,18 +1,29 @@
 //! The same load as a script for k6 and for Locust, to go on from.
 
 use std::fmt::Write as _;
+use std::path::Path;
+
+use measurement::traffic::Traffic;
 
 use crate::requests::{Spec, Values};
 
 /// What both scripts have at their top.
-pub(super) struct About<'a> {
-    pub(super) host: &'a str,
-    pub(super) users: u32,
+pub(crate) struct About<'a> {
+    pub(crate) host: String,
+    /// Whom to trust, for HTTPS.
+    pub(crate) cacert: Option<&'a Path>,
+    pub(crate) users: u32,
     /// Seconds.
-    pub(super) think: f64,
+    pub(crate) think: f64,
     /// Requests per second, in an open loop.
-    pub(super) rate: Option<f64>,
-    pub(super) seconds: f64,
+    pub(crate) rate: Option<f64>,
+    pub(crate) seconds: f64,
+}
+
+/// Of each route, the status that its answers must have.
+pub(crate) fn statuses(traffic: &Traffic) -> Vec<u16> {
+    let routes = traffic.routes.iter();
+    routes.map(|one| one.requests[0].expected.status).collect()
 }
 
 /// A text as a literal of JavaScript, Python and JSON alike.
@@ -21,15 +32,20 @@ fn literal(text: &str) -> String {
 }
 
 /// A script for `k6 run`.
-pub(super) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> String {
+pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> String {
     let mut text = format!(
         "// Written by `cargo workshop load --url`. Ends with exit code 99 if an answer is wrong.\n\
-         //\n//   k6 run -e HOST={host} -e USERS={users} THIS_FILE\n\n\
+         //\n//   k6 run -e HOST={host} -e USERS={users} THIS_FILE\n{trusted}\n\
          import http from 'k6/http';\nimport {{ check, sleep }} from 'k6';\n\n\
          const HOST = __ENV.HOST || {quoted};\nconst USERS = Number(__ENV.USERS || {users});\n\n",
         host = about.host,
-        quoted = literal(about.host),
+        quoted = literal(&about.host),
         users = about.users,
+        trusted = about.cacert.map_or_else(String::new, |cacert| format!(
+            "//\n// k6 trusts the authorities of the system, and a script cannot name another. On Linux, call \
+             it with\n// SSL_CERT_FILE={} before it. Elsewhere, add that authority to the system's.\n",
+            cacert.display()
+        )),
     );
     // Writing to a String cannot fail.
     let _ = match about.rate {
@@ -108,17 +124,33 @@ fn headers(spec: &Spec) -> String {
 }
 
 /// A file for `locust -f`.
-pub(super) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> String {
+pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> String {
     let mut text = format!(
         "\"\"\"Written by `cargo workshop load --url`. Ends with exit code 1 if an answer is wrong.\n\n    \
          locust -f THIS_FILE --host {host} -u {users} -r {users} -t {seconds}s --headless\n\"\"\"\n\n\
-         import random\n\nfrom locust import FastHttpUser, constant, task\n\n\n\
-         class Reader(FastHttpUser):\n    host = {quoted}\n    wait_time = constant({think})\n",
+         {imports}\n\n\
+         class Reader(FastHttpUser):\n    host = {quoted}\n    wait_time = constant({think})\n{trusted}",
         host = about.host,
         users = about.users,
         seconds = about.seconds,
-        quoted = literal(about.host),
+        quoted = literal(&about.host),
         think = about.think,
+        imports = match about.cacert {
+            None => "import random\n\nfrom locust import FastHttpUser, constant, task\n".to_owned(),
+            Some(cacert) => format!(
+                "import os\nimport random\n\nfrom gevent.ssl import create_default_context\nfrom locust import \
+                 FastHttpUser, constant, task\n\n# The authority that signed the service's certificate. Workers of \
+                 other machines need a copy.\nCACERT = os.environ.get(\"CACERT\", {})\n",
+                literal(&cacert.display().to_string())
+            ),
+        },
+        trusted = match about.cacert {
+            None => "",
+            Some(_) => {
+                "    # Locust verifies nothing unless it is told to.\n    insecure = False\n    ssl_context_factory = \
+                 staticmethod(lambda: create_default_context(cafile=CACERT))\n"
+            }
+        },
     );
     // Locust takes whole weights.
     let lightest = specs
@@ -140,7 +172,8 @@ pub(super) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> Str
              data={body},\n            headers={{{headers}}},\n            name={name},\n            \
              allow_redirects=False,\n            catch_response=True,\n        ) as answer:\n            \
              if answer.status_code == {status}:\n                answer.success()\n            else:\n                \
-             answer.failure(f\"status {{answer.status_code}}\")\n",
+             answer.failure(f\"status {{answer.status_code}}\" if answer.status_code else f\"connection: \
+             {{type(answer.error).__name__}}\")\n",
             weight = (spec.weight / lightest).round().max(1.0),
             before = literal(&spec.before),
             after = literal(&spec.after),

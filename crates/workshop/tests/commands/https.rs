@@ -1,0 +1,201 @@
+//! `load --url` and `compare` over HTTPS, with a certificate authority of the test's own.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::workshop::Said;
+
+type Authority = CertifiedIssuer<'static, KeyPair>;
+
+fn authority() -> Authority {
+    let mut params = CertificateParams::new([]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    Authority::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+fn pem(certificate: &CertificateDer<'_>) -> String {
+    let text = base64::engine::general_purpose::STANDARD.encode(certificate);
+    format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
+}
+
+/// What it serves goes with it.
+struct Servers {
+    runtime: Runtime,
+    folder: TempDir,
+}
+
+impl Servers {
+    fn new() -> Self {
+        Self {
+            runtime: Builder::new_multi_thread()
+                .worker_threads(1)
+                .enable_all()
+                .build()
+                .unwrap(),
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.folder.path().join(name);
+        fs::write(&file, text).unwrap();
+        file
+    }
+
+    /// The port of a service for `name`, whose certificate `authority` has signed.
+    fn serve(&self, authority: &Authority, name: &str) -> u16 {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new([name.to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, authority).unwrap();
+        let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key)
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = self.runtime.block_on(TcpListener::bind("127.0.0.1:0"));
+        let listener = listener.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        self.runtime.spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let acceptor = acceptor.clone();
+                tokio::spawn(async move {
+                    let mut stream = acceptor.accept(stream).await.ok()?;
+                    let mut request = Vec::new();
+                    loop {
+                        stream
+                            .read_buf(&mut request)
+                            .await
+                            .ok()
+                            .filter(|n| *n > 0)?;
+                        if request.ends_with(b"\r\n\r\n") {
+                            request.clear();
+                            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nsecret";
+                            stream.write_all(answer).await.ok()?;
+                            stream.flush().await.ok()?;
+                        }
+                    }
+                    #[allow(unreachable_code)] // For the type of the task.
+                    Some(())
+                });
+            }
+        });
+        port
+    }
+
+    fn run(&self, words: &[&str]) -> Said {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-workshop"));
+        Said::of(command.args(words).current_dir(self.folder.path()))
+    }
+}
+
+#[test]
+fn a_service_is_loaded_and_compared_over_https() {
+    let servers = Servers::new();
+    let authority = authority();
+    servers.file("ca.pem", &pem(authority.der()));
+    let [base, change] = [(); 2].map(|()| {
+        format!(
+            "https://localhost:{}",
+            servers.serve(&authority, "localhost")
+        )
+    });
+    let short = ["--cacert", "ca.pem", "--warm-up", "0", "--users", "3"];
+    for keep_alive in [&["--get", "/"][..], &["--get", "/", "--no-keep-alive"]] {
+        let load = [
+            "load",
+            "--url",
+            &base,
+            "--seconds",
+            "0.3",
+            "--format",
+            "json",
+        ];
+        let scripts = ["--k6", "load.js", "--locust", "load.py"];
+        let said = servers.run(&[&load[..], &short, keep_alive, &scripts].concat());
+        // A generator that gets no CPU beside something else says so.
+        assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+        let value: Value = serde_json::from_str(&said.out).unwrap();
+        assert!(value["completed"].as_u64().unwrap() > 0, "{said:?}");
+        assert_eq!(value["wrong_answers"], 0);
+        assert_eq!(value["errors"], Value::Object(serde_json::Map::new()));
+    }
+    // What one has to set is in the scripts.
+    let written = |file: &str| fs::read_to_string(servers.folder.path().join(file)).unwrap();
+    let script = written("load.js");
+    assert!(
+        script.contains("SSL_CERT_FILE=ca.pem") && script.contains(&base),
+        "{script}"
+    );
+    let script = written("load.py");
+    assert!(
+        script.contains("cafile=CACERT") && script.contains(&base),
+        "{script}"
+    );
+    let compare = ["compare", "--running", &base, &change, "--get", "/"];
+    let words = ["--seconds", "0.1", "--at-most", "1"];
+    let said = servers.run(&[&compare[..], &words, &short].concat());
+    assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
+    assert!(
+        said.out.contains("neither restarted nor pinned"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn whom_nobody_trusts_is_told_before_the_load() {
+    let servers = Servers::new();
+    let (known, stranger) = (authority(), authority());
+    servers.file("ca.pem", &pem(known.der()));
+    servers.file("none.pem", "nothing\n");
+    let localhost = servers.serve(&known, "localhost");
+    let other_name = servers.serve(&known, "shop.test");
+    let of_a_stranger = servers.serve(&stranger, "localhost");
+    for (url, cacert, sentence) in [
+        (
+            format!("https://localhost:{other_name}/"),
+            "ca.pem",
+            "for another name",
+        ),
+        (
+            format!("https://localhost:{of_a_stranger}/"),
+            "ca.pem",
+            "of another authority",
+        ),
+        (
+            format!("https://localhost:{localhost}/"),
+            "none.pem",
+            "no certificates in PEM",
+        ),
+        (
+            format!("https://localhost:{localhost}/"),
+            "no.pem",
+            "--cacert no.pem: No such file",
+        ),
+        (
+            format!("http://localhost:{localhost}/"),
+            "ca.pem",
+            "a URL with https://",
+        ),
+    ] {
+        let said = servers.run(&["load", "--url", &url, "--cacert", cacert]);
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.err.contains(sentence), "no `{sentence}` in {said:?}");
+    }
+}
