@@ -294,6 +294,8 @@ fn legible(folded: &str) -> String {
         c => c < ' ' || matches!(c, '\u{fffe}' | '\u{ffff}'),
     };
     let lines = folded.split_inclusive('\n').map(|line| {
+        // White space of XML's in the place of other, which may stand behind a count.
+        let line = line.replace(['\x0b', '\x0c'], " ");
         let line = line.replace(is_no_xml, "\u{fffd}");
         let deepest = line.match_indices(';').nth(DEEPEST - 1);
         match deepest.zip(line.trim_end().rsplit_once(' ')) {
