@@ -142,7 +142,8 @@ export function ask(chapter, aloneMs) {
   const isWrite = Math.random() < writeShare;
   const exchange = isWrite ? chapter.write : chapter;
   const response = send(exchange);
-  const elapsed = Date.now() - exec.scenario.startTime;
+  // Not by the clock of the day, which somebody may set meanwhile.
+  const elapsed = exec.scenario.progress * endMs;
   if (isRight(response, exchange.answer) && elapsed >= steadyMs && elapsed < endMs) {
     rightAnswers.add(1);
     if (!isWrite) {
@@ -159,7 +160,7 @@ export function ask(chapter, aloneMs) {
 export function askBystander(chapter) {
   const { steadyMs, endMs } = scenarioOf(chapter);
   const response = send(chapter.bystander);
-  const elapsed = Date.now() - exec.scenario.startTime;
+  const elapsed = exec.scenario.progress * endMs;
   if (isRight(response, chapter.bystander.answer) && elapsed >= steadyMs && elapsed < endMs) {
     bystanderLatency.add(response.timings.duration);
   }

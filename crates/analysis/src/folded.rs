@@ -10,10 +10,15 @@ pub const NOTHING: &str = "[nothing sampled]";
 /// within 3.5 points.
 pub const MEANINGFUL: u64 = 300;
 
-/// A line of folded stacks without a count at its end.
+/// More samples than an instrument takes; up to so many are exact as `f64`.
+const MOST: u64 = 1 << 53;
+
+/// A line of folded stacks without a count at its end, or with one that makes the sum more than
+/// 9,007,199,254,740,992.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "line {line} of the folded stacks has no sample count at its end: {text:?}; take the profile again."
+    "line {line} of the folded stacks has no sample count at its end, or one that nothing can have \
+     counted: {text:?}; take the profile again."
 )]
 pub struct NoCount {
     /// The line, counted from 1.
@@ -28,7 +33,7 @@ pub struct NoCount {
 ///
 /// When a line has no count.
 pub fn total(folded: &str) -> Result<u64, NoCount> {
-    stacks(folded).try_fold(0_u64, |sum, stack| Ok(sum.saturating_add(stack?.1)))
+    stacks(folded).try_fold(0, |sum, stack| Ok(sum + stack?.1))
 }
 
 /// The share (0 to 1) of samples whose stack has a frame that contains one of `parts`; `None`
@@ -42,9 +47,9 @@ pub fn share_with(folded: &str, parts: &[impl AsRef<str>]) -> Result<Option<f64>
     let (mut with, mut all) = (0_u64, 0_u64);
     for stack in stacks(folded) {
         let (frames, count) = stack?;
-        all = all.saturating_add(count);
+        all += count;
         if frames.split(';').any(is_meant) {
-            with = with.saturating_add(count);
+            with += count;
         }
     }
     Ok((all > 0).then(|| with as f64 / all as f64))
@@ -62,7 +67,7 @@ pub fn most_frequent_leaf(folded: &str) -> Result<Option<(String, f64)>, NoCount
         let (frames, count) = stack?;
         let leaf = frames.rsplit(';').next().unwrap_or(frames);
         *leaves.entry(leaf).or_default() += count;
-        all = all.saturating_add(count);
+        all += count;
     }
     let most = leaves.into_iter().max_by_key(|(_, count)| *count);
     Ok(most
@@ -76,23 +81,29 @@ pub fn without_idle(folded: &str) -> (String, u64) {
     let busy = folded
         .split_inclusive('\n')
         .filter(|line| idle(line).is_none());
-    (busy.collect(), folded.lines().filter_map(idle).sum())
+    let idle = folded.lines().filter_map(idle);
+    (busy.collect(), idle.fold(0, u64::saturating_add))
 }
 
-/// Each stack with its count.
+/// Each stack with its count. Their sum fits, whoever adds them up.
 ///
 /// # Errors
 ///
 /// When a line has no count.
 pub fn stacks(folded: &str) -> impl Iterator<Item = Result<(&str, u64), NoCount>> {
+    let mut left = MOST;
     folded
         .lines()
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty())
-        .map(|(index, line)| {
+        .map(move |(index, line)| {
             line.trim_end()
                 .rsplit_once(' ')
-                .and_then(|(frames, count)| Some((frames, count.parse().ok()?)))
+                .and_then(|(frames, count)| {
+                    let count = count.parse().ok()?;
+                    left = left.checked_sub(count)?;
+                    Some((frames, count))
+                })
                 .ok_or_else(|| NoCount {
                     line: index + 1,
                     text: line.chars().take(60).collect(),
@@ -102,6 +113,8 @@ pub fn stacks(folded: &str) -> impl Iterator<Item = Result<(&str, u64), NoCount>
 
 #[cfg(test)]
 mod tests {
+    use fuzz::Fuzz;
+
     use super::*;
 
     #[test]
@@ -109,5 +122,56 @@ mod tests {
         let (stacks, idle) = without_idle("[idle] 290\nmain;work 7\nmain;rest 3\n");
         assert_eq!(idle, 290);
         assert_eq!(stacks, "main;work 7\nmain;rest 3\n");
+    }
+
+    #[test]
+    fn damaged_stacks_are_refused_or_add_up() {
+        let fuzz = Fuzz {
+            corpus: fuzz::files("tests/stacks"),
+            telling: &[
+                "\n",
+                "\r\n",
+                ";",
+                " ",
+                "\t",
+                "[idle]",
+                "[idle] 5\n",
+                "+",
+                "-",
+                ".",
+                "<",
+                ">",
+                "::",
+                "é",
+            ],
+            copies: 4000,
+        };
+        let mut read = 0;
+        fuzz.each(|bytes| {
+            let folded = String::from_utf8_lossy(bytes);
+            let lines = folded.lines().filter(|line| !line.trim().is_empty());
+            let counts = lines.map(|line| line.trim_end().rsplit(' ').next()?.parse::<u64>().ok());
+            let sum = counts
+                .map(|count| count.map(u128::from))
+                .sum::<Option<u128>>();
+            let sum_of = |folded: &str| total(folded).ok().map(u128::from);
+            let Some(total) = sum_of(&folded) else {
+                let is_refused = [
+                    share_with(&folded, &["a"]).is_err(),
+                    most_frequent_leaf(&folded).is_err(),
+                ];
+                assert_eq!(is_refused, [true, true]);
+                return;
+            };
+            read += 1;
+            assert_eq!(Some(total), sum);
+            let (busy, idle) = without_idle(&folded);
+            assert_eq!(sum_of(&busy), Some(total - u128::from(idle)));
+            let any = share_with(&folded, &[""]).unwrap();
+            assert_eq!(any, (total > 0).then_some(1.0));
+            let leaf = most_frequent_leaf(&folded).unwrap();
+            assert!(leaf.is_none_or(|(_, share)| share > 0.0 && share <= 1.0));
+        });
+        assert!(read > 100, "only {read} were read");
     }
 }

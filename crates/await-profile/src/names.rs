@@ -95,9 +95,16 @@ fn is_noise(part: &str) -> bool {
     part.starts_with('{')
 }
 
+/// Types within types beyond so many are left out: no reader gets there, and each costs stack.
+const NESTED: usize = 64;
+
 /// Replaces `<Type as Trait>` and `<impl Trait for Type>` by the type, and leaves
 /// every other list of arguments out.
 fn without_generics(name: &str) -> String {
+    without_nested(name, NESTED)
+}
+
+fn without_nested(name: &str, levels: usize) -> String {
     let mut out = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(open) = rest.find('<') {
@@ -111,15 +118,19 @@ fn without_generics(name: &str) -> String {
         let begins_path = before.trim_end_matches(['&', '(', '*']).is_empty()
             && out.trim_end_matches(['&', '(', '*']).is_empty();
         let inside = &from[1..close];
+        let inner = |of_type: &str| match levels.checked_sub(1) {
+            Some(levels) => without_nested(of_type, levels),
+            None => String::new(),
+        };
         if begins_path {
-            out.push_str(&without_generics(self_type(inside)));
+            out.push_str(&inner(self_type(inside)));
         } else if let Some(target) = inside
             .strip_prefix("impl ")
             .and_then(|inside| inside.split_once(" for "))
         {
             // `module::<impl Trait for Type>::method`: the type says more.
             out.clear();
-            out.push_str(&without_generics(target.1));
+            out.push_str(&inner(target.1));
         }
         rest = &from[close + 1..];
     }
@@ -319,26 +330,64 @@ mod tests {
 
     /// Names come from debug information, which any language may have written.
     #[test]
-    fn no_name_is_too_strange() {
-        let parts = [
-            "<", ">", "::", "{", "}", "(", ")", "[", "&", "mut ", "dyn ", " as ", "impl ", " for ",
-            "->", "é", "a", "0x1", " ", "#", "$", "/", "\\", "-1.0", ".rs", "/src/",
-        ];
-        let mut random = fastrand::Rng::with_seed(1);
-        for _ in 0..if cfg!(miri) { 300 } else { 100_000 } {
-            let mut strange = || -> String {
-                let length = random.usize(..12);
-                (0..length)
-                    .map(|_| parts[random.usize(..parts.len())])
-                    .collect()
-            };
-            let (name, file) = (strange(), Some(strange()).filter(|file| !file.is_empty()));
+    // Miri gives no files, and would count its own allocations.
+    #[cfg(not(miri))]
+    fn damaged_names_are_cleaned_once_and_for_all() {
+        let names = fuzz::files("tests/names")
+            .into_iter()
+            .flat_map(|(file, names)| {
+                let names = String::from_utf8(names).unwrap();
+                let names: Vec<String> = names.lines().map(str::to_owned).collect();
+                names
+                    .into_iter()
+                    .map(move |name| (file.clone(), name.into_bytes()))
+            });
+        let fuzz = fuzz::Fuzz {
+            corpus: names.collect(),
+            telling: &[
+                "<", ">", "::", ":", "{", "}", "(", ")", "[", "&", "mut ", "dyn ", " as ", "impl ",
+                " for ", "->", "é", "0x1", " ", "#", "$", "/", "\\", "-1.0", ".rs", "/src/",
+                "_priv", "::poll",
+            ],
+            copies: 20_000,
+        };
+        fuzz.each(|bytes| {
+            let name = String::from_utf8_lossy(bytes);
+            let cleaned = clean(&name);
+            assert!(cleaned.len() <= name.len(), "{cleaned}");
+            assert_eq!(clean(&cleaned), cleaned);
+            // Half of it as the file that it stands in.
+            let middle = name.floor_char_boundary(name.len() / 2);
+            let (file, rest) = name.split_at(middle);
             let path = path_of(&Symbol {
-                name,
-                file,
+                name: rest.to_owned(),
+                file: Some(file.to_owned()).filter(|file| !file.is_empty()),
                 line: None,
             });
-            let _ = primitive_name(&public_path(path));
+            // A `/` of the file becomes `::`.
+            assert!(
+                path.len() <= 2 * name.len() + "::async block".len(),
+                "{path}"
+            );
+            let shown = public_path(path.clone());
+            assert!(primitive_name(&shown).len() <= path.len() + "Unbounded".len());
+        });
+    }
+
+    /// A million brackets take a moment, and no more stack than a few.
+    #[test]
+    #[cfg_attr(miri, ignore = "long")]
+    fn a_name_of_types_within_types_is_no_danger() {
+        for (open, close) in [("<", ">"), ("<impl A for ", ">"), ("<&", " as B>")] {
+            for times in [200, 20_000] {
+                let name = open.repeat(times) + "shop::Cart" + &close.repeat(times) + "::add";
+                let cleaned = clean(&name);
+                assert!(
+                    cleaned.ends_with("add"),
+                    "{}",
+                    &cleaned[..cleaned.len().min(100)]
+                );
+            }
         }
     }
 }

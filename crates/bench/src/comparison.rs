@@ -13,6 +13,7 @@ use measurement::comparison::{
 };
 use measurement::figures;
 use measurement::load::Arrivals;
+use measurement::metrics::samples;
 use measurement::outcome::GeneratorFacts;
 use measurement::traffic::Traffic;
 
@@ -896,34 +897,20 @@ fn most(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 /// A counter in Prometheus text, its labels added up.
 fn counted(text: &str, name: &str) -> Option<f64> {
-    let values = samples(text).filter(|(other, _)| *other == name);
-    values.map(|(_, value)| value).reduce(|a, b| a + b)
+    let values = samples(text).filter(|sample| sample.name == name);
+    let all = values.map(|sample| sample.value).reduce(|a, b| a + b);
+    all.filter(|all| all.is_finite())
 }
 
 fn names(text: &str) -> String {
     const MOST: usize = 20;
-    let mut names: Vec<&str> = samples(text).map(|(name, _)| name).collect();
+    let mut names: Vec<&str> = samples(text).map(|sample| sample.name).collect();
     names.dedup();
     match names.len() {
         0 => "none".to_owned(),
         count if count > MOST => format!("{}, …", names[..MOST].join(", ")),
         _ => names.join(", "),
     }
-}
-
-/// Names and values; a line is `name value`, or `name{labels} value`.
-fn samples(text: &str) -> impl Iterator<Item = (&str, f64)> {
-    text.lines().filter_map(|line| {
-        if line.starts_with('#') {
-            return None;
-        }
-        let (name, rest) = match line.split_once('{') {
-            Some((name, rest)) => (name, rest.rsplit_once('}')?.1),
-            None => line.split_once(' ')?,
-        };
-        let value = rest.split_ascii_whitespace().next()?;
-        Some((name, value.parse().ok()?))
-    })
 }
 
 #[cfg(test)]

@@ -6,17 +6,22 @@ use sha2::{Digest as _, Sha256};
 
 use measurement::record::Commit;
 
-/// Now, UTC, to the second: `2026-11-20T20:30:00Z`.
+/// Now, UTC, to the second: `2026-11-20T20:30:00Z`. A clock that is set to before 1970 is taken for that
+/// year's beginning.
 pub fn now() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+    written(SystemTime::now())
 }
 
-/// SHA-256 of a text, in hexadecimal.
-pub fn digest(text: &str) -> String {
+fn written(time: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH)).to_string()
+}
+
+/// SHA-256 of a text or of bytes, in hexadecimal.
+pub fn digest(of: impl AsRef<[u8]>) -> String {
     use std::fmt::Write as _;
 
     let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(text) {
+    for byte in Sha256::digest(of) {
         // Writing to a String cannot fail.
         let _ = write!(hex, "{byte:02x}");
     }
@@ -68,6 +73,8 @@ mod tests {
         let now = now();
         assert_eq!(now.len(), "2026-11-20T20:30:00Z".len(), "{now}");
         assert!(now.ends_with('Z'), "{now}");
+        let before = SystemTime::UNIX_EPOCH - std::time::Duration::from_secs(1);
+        assert_eq!(written(before), "1970-01-01T00:00:00Z");
     }
 
     /// The example of FIPS 180-2, appendix B.1.

@@ -1,40 +1,22 @@
 //! The decoder beside hyper's, on a corpus and on damaged copies of it, and at every split.
-//!
-//! `FUZZ_SECONDS` says how long damaged copies are tried, instead of some thousands of them.
 
-use std::fs;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use fuzz::Fuzz;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64;
 use tokio::io::AsyncWriteExt;
 
 use super::*;
+
+const CORPUS: &str = "tests/answers";
 
 /// Status, body, and whether the connection may be used again.
 type Read = Result<(u16, Vec<u8>, bool), Failure>;
 
 /// What is only an error where the bytes come together: a split may end the answer before them.
 const MORE: Failure = Failure::Invalid("bytes after the answer's end");
-
-fn corpus() -> Vec<(String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/answers");
-    let mut files: Vec<(String, Vec<u8>)> = fs::read_dir(folder)
-        .expect("the corpus is there")
-        .map(|file| {
-            let file = file.expect("a file");
-            let name = file.file_name().to_string_lossy().into_owned();
-            (name, fs::read(file.path()).expect("it can be read"))
-        })
-        .collect();
-    files.sort();
-    assert!(!files.is_empty());
-    files
-}
 
 /// What the decoder makes of these pieces, and then of the connection's end.
 fn decoded(pieces: &[&[u8]]) -> Read {
@@ -108,67 +90,34 @@ fn runtime() -> tokio::runtime::Runtime {
 #[test]
 fn the_corpus_is_read_as_hyper_reads_it_at_every_split() {
     let runtime = runtime();
-    for (name, bytes) in corpus() {
+    for (name, bytes) in fuzz::files(CORPUS) {
         is_the_same_at_every_split(&name, &bytes);
         let own = decoded(&[&bytes]).map(|(status, body, _)| (status, body));
         assert_eq!(own.ok(), by_hyper(&runtime, &bytes), "{name}");
     }
 }
 
-/// One or several bytes are changed, left out, or said twice; or two files are joined.
-fn damaged(corpus: &[(String, Vec<u8>)], random: &mut Pcg64) -> Vec<u8> {
-    const TELLING: &[u8] = b"\r\n:;,0159afxX \t\0\xff";
-
-    let mut bytes = corpus[random.random_range(0..corpus.len())].1.clone();
-    for _ in 0..random.random_range(1..4) {
-        let at = random.random_range(0..bytes.len().max(1)).min(bytes.len());
-        let end = (at + random.random_range(0..8)).min(bytes.len());
-        match random.random_range(0..5) {
-            0 if at < bytes.len() => bytes[at] = TELLING[random.random_range(0..TELLING.len())],
-            1 => drop(bytes.drain(at..end)),
-            2 => {
-                let twice = bytes[at..end].to_vec();
-                bytes.splice(at..at, twice);
-            }
-            3 => {
-                let other = &corpus[random.random_range(0..corpus.len())].1;
-                let from = random.random_range(0..other.len());
-                bytes.truncate(at);
-                bytes.extend_from_slice(&other[from..]);
-            }
-            _ => bytes.insert(at, TELLING[random.random_range(0..TELLING.len())]),
-        }
-    }
-    bytes
-}
-
 /// Where both take a damaged answer for whole they take it for the same.
 #[test]
 fn a_damaged_answer_is_refused_or_read_as_hyper_reads_it() {
-    let seconds = std::env::var("FUZZ_SECONDS").ok();
-    let seconds = seconds.and_then(|seconds| seconds.parse().ok());
-    let (runtime, corpus) = (runtime(), corpus());
-    // The same in every short run; another in every long one.
-    let seed = seconds.map_or(1, |_: u64| {
-        let now = std::time::SystemTime::UNIX_EPOCH.elapsed();
-        now.unwrap_or_default().as_secs()
-    });
-    let mut random = Pcg64::seed_from_u64(seed);
-    let began = Instant::now();
+    let fuzz = Fuzz {
+        corpus: fuzz::files(CORPUS),
+        telling: &[
+            "\r", "\n", "\r\n", "\r\n\r\n", ":", ";", ",", "0", "a", "f", "X", " ", "\t", "\0",
+        ],
+        copies: 3000,
+    };
+    let runtime = runtime();
     let mut both = 0;
-    let mut tried = 0;
-    while seconds.map_or(tried < 3000, |seconds| began.elapsed().as_secs() < seconds) {
-        tried += 1;
-        let bytes = damaged(&corpus, &mut random);
+    fuzz.each(|bytes| {
         let shown = bytes.escape_ascii().to_string();
-        is_the_same_at_every_split(&shown, &bytes);
-        if let (Ok((status, body, _)), Some(right)) =
-            (decoded(&[&bytes]), by_hyper(&runtime, &bytes))
+        is_the_same_at_every_split(&shown, bytes);
+        if let (Ok((status, body, _)), Some(right)) = (decoded(&[bytes]), by_hyper(&runtime, bytes))
         {
-            assert_eq!((status, body), right, "seed {seed}: {shown}");
+            assert_eq!((status, body), right, "{shown}");
             both += 1;
         }
-    }
-    println!("{tried} tried, {both} read by both");
+    });
+    println!("{both} read by both");
     assert!(both > 0, "nothing was compared");
 }

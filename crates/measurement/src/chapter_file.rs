@@ -58,7 +58,11 @@ pub struct ChapterFile {
     pub all_cpus: bool,
     /// How many times as long as an answer with nobody else there the median may be, by the scripts of
     /// k6 and Locust: for work whose length depends on the machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "checked::positive_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub times_alone: Option<f64>,
     /// What all three generators send unless told otherwise.
     pub load: Scenario,
@@ -177,7 +181,11 @@ pub struct Check {
     pub calls: Option<String>,
     /// CPU time that the work for an answer takes at least, in milliseconds; for chapters whose law says
     /// nothing of it. No answer can come sooner.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "checked::positive_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub work_ms_at_least: Option<f64>,
 }
 
@@ -222,7 +230,11 @@ pub struct Rounds {
     #[serde(deserialize_with = "checked::seconds")]
     pub await_profile_s: f64,
     /// Seconds of heap profile of each variant when a capture is recorded; none without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "checked::some_seconds_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub heap_profile_s: Option<f64>,
     /// The scenario of the heap profiles; the effect's unless it is named. dhat makes every
     /// allocation some microseconds longer.
@@ -299,7 +311,7 @@ impl ChapterFile {
         }
         match file.nameless() {
             None => Ok(file),
-            Some(what) => Err(ChapterFileError::placeless(shown_as, what)),
+            Some(what) => Err(ChapterFileError::placeless(shown_as, &what)),
         }
     }
 
@@ -345,6 +357,13 @@ impl ChapterFile {
                 "rounds.pairs: {} pairs of rounds can never meet conditions.pairs_at_least = {}; plan \
                  more pairs or ask for fewer",
                 self.rounds.pairs, self.conditions.pairs_at_least
+            ));
+        }
+        let countable = |promise: &&Promise| promise.users.checked_mul(promise.times).is_some();
+        if let Some(promise) = self.contract.iter().find(|promise| !countable(promise)) {
+            return Some(format!(
+                "contract: \"{}\" has more requests than can be numbered; write fewer `users` or `times`",
+                promise.name
             ));
         }
         let all = self

@@ -25,7 +25,11 @@ pub struct Promise {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_seed: Option<u64>,
     /// So many seconds an answer may take, where that is promised.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "checked::whole_seconds_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub time_out_s: Option<u64>,
     /// What is sent, one after the other on one connection.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -39,11 +43,19 @@ pub struct Promise {
     #[serde(default = "once", deserialize_with = "checked::some")]
     pub times: u32,
     /// They hang up after so many milliseconds instead of waiting for their answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "checked::milliseconds_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub hang_up_after_ms: Option<u64>,
     /// And each time so many milliseconds later than the time before: when the moment comes that matters
     /// depends on the machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "checked::milliseconds_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub later_by_ms: Option<u64>,
     /// What is asked when they are done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -56,7 +68,11 @@ pub struct Promise {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_least: Vec<String>,
     /// Metrics that must not exceed a limit, which the exercise's text states.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "checked::limits",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub at_most: BTreeMap<String, f64>,
 }
 

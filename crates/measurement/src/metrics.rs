@@ -1,40 +1,89 @@
-//! What a server counts, read from its Prometheus text.
+//! What a server counts, read from its Prometheus text: the lab's, or that of any service.
 
 use std::collections::BTreeMap;
 
-/// Metrics by name; labels and comments are left out.
+/// A count above it is not exact as `f64`, and nothing that a server counts comes near it.
+const LARGEST_COUNT: f64 = (1_u64 << 53) as f64;
+
+/// One line of Prometheus text: `name value` or `name{labels} value`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample<'a> {
+    /// The metric's name.
+    pub name: &'a str,
+    /// Whether it is one of several, told apart by labels.
+    pub is_labelled: bool,
+    /// Its value, which is finite.
+    pub value: f64,
+}
+
+/// The samples of Prometheus text. Lines that are none are passed over, as are values that are no numbers.
+pub fn samples(text: &str) -> impl Iterator<Item = Sample<'_>> {
+    text.lines().filter_map(sample)
+}
+
+/// Metrics by name; those with labels are left out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metrics(BTreeMap<String, f64>);
 
 impl Metrics {
-    /// Reads Prometheus text; lines that are not `name value` are passed over.
+    /// Reads Prometheus text, as [`samples`] does.
     pub fn parse(text: &str) -> Self {
-        Self(
-            text.lines()
-                .filter(|line| !line.starts_with('#') && !line.contains('{'))
-                .filter_map(|line| {
-                    let (name, value) = line.split_once(' ')?;
-                    Some((name.to_owned(), value.trim().parse().ok()?))
-                })
-                .collect(),
-        )
+        let own = samples(text).filter(|sample| !sample.is_labelled);
+        Self(own.map(|own| (own.name.to_owned(), own.value)).collect())
     }
 
-    /// The value of `name`, if the server has it.
+    /// The value of `name`, if the server has it; always finite.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.0.get(name).copied()
     }
 
-    /// A count, for metrics that never are fractions or below zero.
+    /// A count, for metrics that never are fractions or below zero; `None` for one that is.
     pub fn count(&self, name: &str) -> Option<u64> {
-        // Counts fit: f64 is exact to 2^53.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        self.get(name).map(|value| value as u64)
+        let is_count = |value: &f64| (0.0..=LARGEST_COUNT).contains(value) && value.fract() == 0.0;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it is one
+        self.get(name).filter(is_count).map(|value| value as u64)
     }
+}
+
+fn sample(line: &str) -> Option<Sample<'_>> {
+    let line = line.trim_ascii_start();
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    let (name, rest) = line.split_at(line.find(|c| !is_of_name(c))?);
+    let (is_labelled, rest) = match rest.trim_ascii_start().strip_prefix('{') {
+        Some(labels) => (true, &labels[end_of_labels(labels)?..]),
+        None => (false, rest.strip_prefix([' ', '\t'])?),
+    };
+    // A time may follow, and then an example of what was counted.
+    let mut words = rest.split('#').next()?.split_ascii_whitespace();
+    let value: f64 = words.next()?.parse().ok()?;
+    let is_time = words.next().is_none_or(|time| time.parse::<f64>().is_ok());
+    let is_whole = !name.is_empty() && is_time && words.next().is_none();
+    (is_whole && value.is_finite()).then_some(Sample {
+        name,
+        is_labelled,
+        value,
+    })
+}
+
+/// Where labels end, their bracket included. What is quoted may hold any character.
+fn end_of_labels(labels: &str) -> Option<usize> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let end = labels.bytes().position(|byte| {
+        if is_escaped {
+            is_escaped = false;
+        } else {
+            is_escaped = is_quoted && byte == b'\\';
+            is_quoted ^= byte == b'"';
+        }
+        !is_quoted && byte == b'}'
+    });
+    end.map(|end| end + 1)
 }
 
 #[cfg(test)]
 mod tests {
+    use fuzz::Fuzz;
+
     use super::*;
 
     #[test]
@@ -45,5 +94,66 @@ mod tests {
         assert_eq!(metrics.count("a_total"), Some(3));
         assert_eq!(metrics.get("busy"), Some(0.25));
         assert_eq!(metrics.get("lab_info"), None);
+    }
+
+    /// As other services than the lab's write it.
+    #[test]
+    fn times_tabs_labels_and_exemplars_are_no_part_of_a_value() {
+        let text = "timed_total 3 1395066363000\ntabbed\t4\n  indented 5\n\
+                    example_total 17 1520879607.7 # {trace=\"a\"} 0.67\n\
+                    route_total {path=\"/a}b\\\"#\"} 8 # {trace=\"a\"} 0.67\n\
+                    three 1 2 3\nglued\"1\" 2\n{quoted=\"name\"} 9\ncut{path=\"/} 1\n";
+        let read: Vec<(&str, f64)> = samples(text).map(|one| (one.name, one.value)).collect();
+        let right = [
+            ("timed_total", 3.0),
+            ("tabbed", 4.0),
+            ("indented", 5.0),
+            ("example_total", 17.0),
+            ("route_total", 8.0),
+        ];
+        assert_eq!(read, right);
+    }
+
+    #[test]
+    fn what_cannot_be_a_count_is_none() {
+        let metrics = Metrics::parse("a NaN\nb +Inf\nc -1\nd 0.5\ne 1e300\nf 9007199254740992\n");
+        let all = ["a", "b", "c", "d", "e", "f"].map(|name| metrics.count(name));
+        assert_eq!(all, [None, None, None, None, None, Some(1 << 53)]);
+        let values = ["a", "b", "c"].map(|name| metrics.get(name));
+        assert_eq!(values, [None, None, Some(-1.0)]);
+    }
+
+    #[test]
+    fn damaged_metrics_are_what_a_line_says_or_left_out() {
+        let fuzz = Fuzz {
+            corpus: fuzz::files("tests/metrics"),
+            telling: &[
+                "\n", " ", "\t", "#", "# ", "{", "}", "\"", "\\", "=", "NaN", "+Inf", "-",
+                "_total", "e9", "\r\n",
+            ],
+            copies: 4000,
+        };
+        fuzz.each(|bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            let lines: Vec<&str> = text.lines().collect();
+            let all: Vec<Sample<'_>> = samples(&text).collect();
+            assert!(all.len() <= lines.len());
+            for Sample { name, value, .. } in &all {
+                assert!(value.is_finite() && !name.is_empty());
+                let says = |line: &&str| {
+                    let rest = line.trim_ascii_start().strip_prefix(name);
+                    let words = rest.map(|rest| rest.split(['}', '#', ' ', '\t', '\r', '\x0c']));
+                    let mut values = words.into_iter().flatten().map(str::parse::<f64>);
+                    values.any(|told| told.is_ok_and(|told| told.to_bits() == value.to_bits()))
+                };
+                assert!(lines.iter().any(says), "{name} {value}");
+            }
+            let metrics = Metrics::parse(&text);
+            for (name, value) in &metrics.0 {
+                let told = metrics.count(name).map(|count| (count as f64).to_bits());
+                // Of a zero below zero the sign is lost.
+                assert!(told.is_none_or(|told| told == (value + 0.0).to_bits()));
+            }
+        });
     }
 }

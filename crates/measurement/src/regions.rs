@@ -13,6 +13,9 @@ use crate::record::Commit;
 /// The least share of loads and pages that are local when each worker reads its region's copy.
 pub const LOCAL_AT_LEAST: f64 = 0.99;
 
+/// Counts up to it are exact as `f64`.
+const MOST: u64 = 1 << 53;
+
 /// Everything that was seen, and what it takes to see it again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -113,6 +116,23 @@ pub struct Reads {
     pub copy: usize,
     /// How many.
     pub reads: u64,
+}
+
+impl Placement {
+    /// Whether its counts can be added up, and the copies' ends be told: no machine counts so far that
+    /// they cannot.
+    pub fn is_countable(&self) -> bool {
+        let reads = self.readers.iter().flat_map(|reader| {
+            let from = reader.from.iter().map(|reads| reads.reads);
+            from.chain([reader.reads, reader.at_home, reader.moved])
+        });
+        let pages = self.copies.iter().flat_map(|copy| &copy.pages);
+        let pages = pages.flat_map(|pages| pages.values().copied());
+        let ends = self.copies.iter();
+        let mut ends = ends.map(|copy| copy.address.checked_add(copy.bytes));
+        let all = reads.chain(pages).fold(0, u64::saturating_add);
+        all <= MOST && ends.all(|end| end.is_some())
+    }
 }
 
 impl Seen {

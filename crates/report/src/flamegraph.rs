@@ -56,6 +56,9 @@ pub struct Picture {
     pub own: String,
 }
 
+/// Frames of a stack that are drawn; profilers take 64 to 512 of them. Each takes time for all below it.
+const DEEPEST: usize = 1000;
+
 /// More rows than these are drawn lower, so that the picture fits a screen.
 const ROWS: usize = 36;
 
@@ -140,7 +143,7 @@ pub fn draw(folded: &str, picture: &Picture) -> Result<String, FlamegraphError> 
     if picture.is_strip(samples) {
         return Ok(strip(picture, samples));
     }
-    let folded = carried(folded, picture)?;
+    let folded = carried(&legible(folded), picture)?;
     let all = samples.saturating_add(picture.idle);
     let pointed = callouts::point(&folded, &picture.own, all)?;
     let lines = whole(&pointed.folded, picture.idle)?;
@@ -171,8 +174,8 @@ pub fn draw_difference(
         );
         return Ok(strip_of(picture, &said, 0.0));
     }
-    let before = whole(&carried(before.0, picture)?, before.1)?;
-    let after = whole(&carried(after.0, picture)?, after.1)?;
+    let before = whole(&carried(&legible(before.0), picture)?, before.1)?;
+    let after = whole(&carried(&legible(after.0), picture)?, after.1)?;
     let mut lines = Vec::new();
     let normal = differential::Options {
         normalize: true,
@@ -272,14 +275,52 @@ fn whole(folded: &str, idle: u64) -> Result<String, FlamegraphError> {
         let (frames, count) = stack?;
         all = all.saturating_add(count);
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{frames} {count}");
+        let _ = writeln!(text, "{} {count}", drawable(frames));
     }
     if idle > 0 {
         let _ = writeln!(text, "{IDLE} {idle}");
     } else if all == 0 {
         let _ = writeln!(text, "{NOTHING} 1");
     }
+    total(&text)?;
     Ok(text)
+}
+
+/// Stacks without what XML has no characters for, as a browser would refuse the whole picture, and not
+/// deeper than [`DEEPEST`].
+fn legible(folded: &str) -> String {
+    let is_no_xml = |c: char| match c {
+        '\t' | '\n' | '\r' => false,
+        c => c < ' ' || matches!(c, '\u{fffe}' | '\u{ffff}'),
+    };
+    let lines = folded.split_inclusive('\n').map(|line| {
+        // White space of XML's in the place of other, which may stand behind a count.
+        let line = line.replace(['\x0b', '\x0c'], " ");
+        let line = line.replace(is_no_xml, "\u{fffd}");
+        let deepest = line.match_indices(';').nth(DEEPEST - 1);
+        match deepest.zip(line.trim_end().rsplit_once(' ')) {
+            Some(((end, _), (_, count))) => format!("{};[deeper] {count}\n", &line[..end]),
+            None => line,
+        }
+    });
+    lines.collect()
+}
+
+/// A stack as inferno takes it for one. It would take a number at the end of the last frame's name for
+/// another count, and leave out what has no name or begins with `# `: that gets a character without a
+/// width before it.
+fn drawable(frames: &str) -> String {
+    let frames = frames.trim();
+    let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let drawable = match frames.rsplit_once(' ') {
+        _ if frames.is_empty() => "[no name]".to_owned(),
+        Some((rest, number)) if is_number(number) => format!("{rest}\u{a0}{number}"),
+        _ => frames.to_owned(),
+    };
+    if drawable.starts_with('#') {
+        return format!("\u{2060}{drawable}");
+    }
+    drawable
 }
 
 /// Frames that are no code are grey.

@@ -56,10 +56,9 @@ pub(crate) fn temporary() -> Result<tempfile::TempDir, CliError> {
     tempfile::tempdir().map_err(CliError::because("a temporary folder cannot be made"))
 }
 
-/// How the name of a file begins that is being written; also of one whose writer was killed.
+/// How the name of a file begins that is being written; also of one whose writer was killed. Its writer
+/// holds a lock on it, which ends with the writer: the file's age would tell nothing after a clock was set.
 const PARTIAL: &str = ".workshop-partial-";
-/// A writer that is alive has put such a file in its place long before.
-const STALE: Duration = Duration::from_secs(60);
 
 /// Puts `bytes` in place of what `file` held; a failure leaves that as it was.
 pub(crate) fn replace(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
@@ -80,9 +79,7 @@ pub(crate) fn beside(file: &Path, bytes: &[u8]) -> std::io::Result<NamedTempFile
     let folder = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     remove_stale(folder);
-    let mut beside = tempfile::Builder::new()
-        .prefix(PARTIAL)
-        .tempfile_in(folder)?;
+    let mut beside = partial(folder)?;
     beside.write_all(bytes)?;
     // Temporary files are private; these are for everybody who may read the folder.
     #[cfg(unix)]
@@ -95,13 +92,32 @@ pub(crate) fn beside(file: &Path, bytes: &[u8]) -> std::io::Result<NamedTempFile
     Ok(beside)
 }
 
+/// A new file with this process's lock on it. Where the file system knows no locks it has none, and what a
+/// killed writer leaves there stays.
+fn partial(folder: &Path) -> std::io::Result<NamedTempFile> {
+    loop {
+        let new = tempfile::Builder::new()
+            .prefix(PARTIAL)
+            .tempfile_in(folder)?;
+        let _ = new.as_file().lock();
+        // Another process may have found it before it was locked.
+        if new.path().exists() {
+            return Ok(new);
+        }
+    }
+}
+
 /// Removes what a killed writer left; what cannot be removed is in nobody's way.
 fn remove_stale(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL);
-        let written = || entry.metadata().and_then(|data| data.modified()).ok();
-        let age = || written().and_then(|at| at.elapsed().ok());
-        if is_partial && age().is_some_and(|age| age > STALE) {
+        if !is_partial {
+            continue;
+        }
+        let file = File::options().read(true).write(true).open(entry.path());
+        if let Ok(file) = file
+            && file.try_lock().is_ok()
+        {
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -131,5 +147,48 @@ pub(crate) fn lock(folder: &Path) -> std::io::Result<File> {
             }
             Err(TryLockError::Error(error)) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// As after the clock was set forwards, or back, by a day.
+    #[test]
+    fn another_writers_file_stays_whatever_the_clock_says() {
+        const DAY: Duration = Duration::from_secs(86_400);
+
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("progress.json");
+        let now = SystemTime::now();
+        for time in [now - DAY, now + DAY] {
+            let slow = beside(&file, b"slow").unwrap();
+            slow.as_file().set_modified(time).unwrap();
+            replace(&file, "quick").unwrap();
+            assert_eq!(names(folder.path()).len(), 2);
+            slow.persist(&file).unwrap();
+            assert_eq!(std::fs::read(&file).unwrap(), b"slow");
+        }
+        assert_eq!(names(folder.path()), ["progress.json"]);
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_goes_with_the_next_write() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(format!("{PARTIAL}1")), "half").unwrap();
+        replace(&folder.path().join("a"), "whole").unwrap();
+        assert_eq!(names(folder.path()), ["a"]);
     }
 }

@@ -56,7 +56,7 @@ pub(crate) struct OwnProof {
 /// SHA-256 of the exercise as it is now.
 pub(crate) fn exercise_now(chapter: &Chapter) -> String {
     let text = Exercise::read(chapter).ok().and_then(|e| e.text);
-    bench::provenance::digest(&text.unwrap_or_default())
+    bench::provenance::digest(text.unwrap_or_default())
 }
 
 /// Remembers how a check of the exercise with this digest ended. Never fails: a result that

@@ -51,6 +51,17 @@ pub(super) struct Ended {
 }
 
 impl Ended {
+    /// As if a tool had ended well with this summary.
+    #[cfg(test)]
+    pub(super) fn with(summary: &str) -> Self {
+        Self {
+            summary: summary.to_owned(),
+            exit_code: Some(0),
+            cpu_share: None,
+            waited_share: None,
+        }
+    }
+
     /// What is said alike of both tools: `completed` right answers in so many `seconds`.
     pub(super) fn outcome(
         &self,

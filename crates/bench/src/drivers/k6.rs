@@ -78,8 +78,7 @@ struct Summary {
 /// A counter has `count`; a trend has its statistics; both carry more.
 #[derive(Debug, Deserialize)]
 struct Metric {
-    #[serde(default)]
-    count: u64,
+    count: Option<u64>,
     #[serde(flatten)]
     values: BTreeMap<String, serde_json::Value>,
 }
@@ -112,14 +111,18 @@ fn read(ended: &Ended, version: String, load: &Load) -> Result<Outcome, DriverEr
             .get(name)
             .ok_or_else(|| damaged(format!("it has no metric `{name}`")))
     };
-    let completed = metric("right_answers")?.count;
+    let count = |name: &str| {
+        let count = metric(name)?.count;
+        count.ok_or_else(|| damaged(format!("`{name}` has no count")))
+    };
+    let completed = count("right_answers")?;
     let mut errors = BTreeMap::new();
     for (name, cause) in [
         ("failed_connection", "connection"),
         ("failed_time_out", "time_out"),
         ("failed_status", "status"),
     ] {
-        let count = metric(name)?.count;
+        let count = count(name)?;
         if count > 0 {
             errors.insert(cause.to_owned(), count);
         }
@@ -144,10 +147,73 @@ fn read(ended: &Ended, version: String, load: &Load) -> Result<Outcome, DriverEr
         }
     };
     let (k6, seconds) = ((GeneratorKind::K6, version), load.duration.as_secs_f64());
-    Ok(Outcome {
+    let outcome = Outcome {
         errors,
-        wrong_answers: metric("wrong_answers")?.count,
+        wrong_answers: count("wrong_answers")?,
         latency,
         ..ended.outcome(k6, load.users, completed, seconds)
-    })
+    };
+    super::checked(TOOL, outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use fuzz::Fuzz;
+    use measurement::load::Exchange;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn a_damaged_summary_of_k6_is_refused_or_read_as_it_says() {
+        let load = Load::closed(Exchange::get("/read", "6"), 200);
+        let fuzz = Fuzz {
+            corpus: fuzz::files("tests/k6-summaries"),
+            telling: &[
+                "\"count\"",
+                "\"avg\"",
+                "\"min\"",
+                "\"med\"",
+                "\"p(99)\"",
+                "right_answers",
+                "failed_status",
+                "{",
+                "}",
+                "[",
+                "]",
+                "\"",
+                ":",
+                ",",
+                "null",
+                "true",
+                "-",
+                "e9",
+            ],
+            copies: 4000,
+        };
+        let mut read = 0;
+        fuzz.each(|bytes| {
+            let Ok(summary) = std::str::from_utf8(bytes) else {
+                return;
+            };
+            let Ok(outcome) = super::read(&Ended::with(summary), String::new(), &load) else {
+                return;
+            };
+            read += 1;
+            let text: Value = serde_json::from_str(summary).unwrap();
+            let count = |name: &str| text["metrics"][name]["count"].as_u64();
+            assert_eq!(Some(outcome.completed), count("right_answers"));
+            assert_eq!(Some(outcome.wrong_answers), count("wrong_answers"));
+            for (cause, name) in [
+                ("connection", "failed_connection"),
+                ("time_out", "failed_time_out"),
+                ("status", "failed_status"),
+            ] {
+                let errors = outcome.errors.get(cause).copied().unwrap_or_default();
+                assert_eq!(Some(errors), count(name));
+            }
+            super::super::tests::is_a_measurement(&outcome);
+        });
+        assert!(read > 100, "only {read} were read");
+    }
 }

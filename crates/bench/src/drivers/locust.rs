@@ -91,9 +91,9 @@ fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
         .partition(|(cause, _)| cause.starts_with(WRONG));
     let first_wrong = wrong.keys().next();
     let locust = (GeneratorKind::Locust, summary.version);
-    Ok(Outcome {
+    let outcome = Outcome {
         errors,
-        wrong_answers: wrong.values().sum(),
+        wrong_answers: wrong.values().copied().fold(0, u64::saturating_add),
         first_wrong_answer: first_wrong.map(|cause| cause[WRONG.len()..].to_owned()),
         latency: Latency {
             mean_ms: summary.mean_ms,
@@ -103,5 +103,59 @@ fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
         },
         per_second: summary.per_second,
         ..ended.outcome(locust, users, summary.completed, summary.seconds)
-    })
+    };
+    super::checked(TOOL, outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use fuzz::Fuzz;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn a_damaged_summary_of_locust_is_refused_or_read_as_it_says() {
+        let fuzz = Fuzz {
+            corpus: fuzz::files("tests/locust-summaries"),
+            telling: &[
+                "\"seconds\"",
+                "\"completed\"",
+                "\"mean_ms\"",
+                "\"quantiles\"",
+                "\"errors\"",
+                "wrong answer: ",
+                "{",
+                "}",
+                "[",
+                "]",
+                "\"",
+                ":",
+                ",",
+                "null",
+                "true",
+                "-",
+                "e9",
+            ],
+            copies: 4000,
+        };
+        let mut read = 0;
+        fuzz.each(|bytes| {
+            let Ok(summary) = std::str::from_utf8(bytes) else {
+                return;
+            };
+            let Ok(outcome) = super::read(200, &Ended::with(summary)) else {
+                return;
+            };
+            read += 1;
+            let text: Value = serde_json::from_str(summary).unwrap();
+            assert_eq!(Some(outcome.completed), text["completed"].as_u64());
+            let causes = text["errors"].as_object().unwrap();
+            let told = causes.values().map(|count| count.as_u64().unwrap());
+            let errors = outcome.errors.values().sum::<u64>();
+            assert_eq!(errors + outcome.wrong_answers, told.sum::<u64>());
+            super::super::tests::is_a_measurement(&outcome);
+        });
+        assert!(read > 100, "only {read} were read");
+    }
 }

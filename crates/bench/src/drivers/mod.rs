@@ -15,6 +15,12 @@ use thiserror::Error;
 use loadgen::cpus::{FileLimit, PinError};
 use loadgen::interrupt::Interrupt;
 use measurement::load::{Arrivals, Load};
+use measurement::outcome::Outcome;
+
+/// More than any run counts, and each number up to it is exact as `f64`.
+const MOST: u64 = 1 << 53;
+/// In milliseconds: a day is longer than any run.
+const LONGEST_MS: f64 = 86_400_000.0;
 
 /// How a tool is run, apart from the load itself.
 #[derive(Debug, Clone, Copy)]
@@ -148,5 +154,73 @@ fn think(tool: &'static str, load: &Load) -> Result<Duration, DriverError> {
             tool,
             what: "the workshop's scripts know closed loops only",
         }),
+    }
+}
+
+/// What a tool's summary says, unless it cannot be what the tool has measured.
+fn checked(tool: &'static str, outcome: Outcome) -> Result<Outcome, DriverError> {
+    match contradiction(&outcome) {
+        None => Ok(outcome),
+        Some(what) => Err(DriverError::Summary {
+            tool,
+            reason: what.to_owned(),
+        }),
+    }
+}
+
+fn contradiction(outcome: &Outcome) -> Option<&'static str> {
+    let latency = &outcome.latency;
+    let counts = outcome.errors.values().chain(&outcome.per_second);
+    let counts = counts.chain([&outcome.completed, &outcome.wrong_answers]);
+    if counts.copied().fold(0, u64::saturating_add) > MOST {
+        return Some("it counts more than anybody can send");
+    }
+    let is_time = |ms: f64| (0.0..=LONGEST_MS).contains(&ms);
+    let quantiles = latency.quantiles.iter().map(|(_, ms)| *ms);
+    let of_all = [latency.mean_ms, latency.min_ms, latency.max_ms];
+    let whole = outcome.seconds * 1000.0;
+    if !of_all
+        .into_iter()
+        .chain(quantiles)
+        .chain([whole])
+        .all(is_time)
+        || !outcome.requests_per_second.is_finite()
+    {
+        return Some("a time in it is none: below zero, or longer than a day");
+    }
+    // The mean is a sum that was rounded at each answer.
+    let near = 1e-6 * latency.max_ms;
+    if latency.mean_ms < latency.min_ms - near || latency.mean_ms > latency.max_ms + near {
+        return Some("its mean is not between its least and its greatest latency");
+    }
+    let are_shares = latency
+        .quantiles
+        .iter()
+        .all(|(q, _)| (0.0..=1.0).contains(q));
+    let rises = |pair: &[(f64, f64)]| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1;
+    let last = latency.quantiles.last();
+    let reach_all = last.is_none_or(|(q, _)| *q >= 1.0);
+    if !are_shares || !reach_all || !latency.quantiles.windows(2).all(rises) {
+        return Some("its percentiles do not rise to the last answer's");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Figures that everything after it can calculate with.
+    #[track_caller]
+    pub(super) fn is_a_measurement(outcome: &Outcome) {
+        let latency = &outcome.latency;
+        let of_all = [latency.mean_ms, latency.min_ms, latency.max_ms];
+        let quantiles = latency.quantiles.iter().flat_map(|&(q, ms)| [q, ms]);
+        let whole = [outcome.seconds, outcome.requests_per_second];
+        for figure in of_all.into_iter().chain(quantiles).chain(whole) {
+            assert!(figure.is_finite() && figure >= 0.0, "{figure}");
+        }
+        assert!(latency.at(0.5) <= latency.at(0.99));
+        assert!(outcome.error_count() <= MOST);
     }
 }

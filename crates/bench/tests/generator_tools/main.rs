@@ -22,8 +22,8 @@ use measurement::outcome::{GeneratorKind, MISSED, Outcome};
 use tempfile::TempDir;
 
 /// What k6 1.8.1 wrote, cut down to the metrics that are read.
-const K6_SUMMARY: &str = include_str!("k6-summary.json");
-const LOCUST_SUMMARY: &str = include_str!("locust-summary.json");
+const K6_SUMMARY: &str = include_str!("../k6-summaries/problem.json");
+const LOCUST_SUMMARY: &str = include_str!("../locust-summaries/solution.json");
 const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9);
 
 fn load() -> Load {

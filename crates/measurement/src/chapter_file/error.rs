@@ -21,7 +21,7 @@ impl ChapterFileError {
             std::io::ErrorKind::InvalidData => "save it as UTF-8 text",
             _ => "check that you may read it",
         };
-        Self::placeless(file, format!("cannot be read ({error}); {remedy}"))
+        Self::placeless(file, &format!("cannot be read ({error}); {remedy}"))
     }
 
     /// What the TOML parser refused, in the words of somebody who writes a chapter.
@@ -36,16 +36,21 @@ impl ChapterFileError {
         Self {
             file: file.to_owned(),
             line: error.span().map(|span| line(span.start)),
-            what,
+            what: printable(&what),
         }
     }
 
     /// Something that is wrong in no line by itself, such as a name that stands for nothing.
-    pub(super) fn placeless(file: &str, what: String) -> Self {
+    pub(super) fn placeless(file: &str, what: &str) -> Self {
         Self {
             file: file.to_owned(),
             line: None,
-            what,
+            what: printable(what),
         }
     }
+}
+
+/// A name in quotes may hold what ends a line, or moves a terminal's cursor.
+fn printable(what: &str) -> String {
+    what.replace(char::is_control, "\u{fffd}")
 }

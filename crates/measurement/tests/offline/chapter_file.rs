@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fuzz::{Fuzz, Input};
 use measurement::{
     chapter_file::{ChapterFile, ChapterFileError},
     law::Law,
@@ -132,6 +133,31 @@ fn values_that_make_no_sense_are_refused() {
     }
     let (from, to) = ("effect_at_least = 10", "effect_at_least = 0");
     damaged_at(from, from, to, &["above 0"]);
+}
+
+#[test]
+fn figures_that_may_be_left_out_make_sense_where_they_are_there() {
+    for (from, key, value) in [
+        ("minutes = 45\n", "times_alone", "nan"),
+        ("minutes = 45\n", "times_alone", "-1"),
+        ("[rounds]\n", "heap_profile_s", "inf"),
+        ("[check]\n", "work_ms_at_least", "-0.5"),
+        ("[[contract]]\n", "time_out_s", "18446744073709551615"),
+        ("[[contract]]\n", "later_by_ms", "9223372036854775807"),
+        ("[[contract]]\n", "at_most", "{ a = nan }"),
+    ] {
+        let line = damaged(
+            from,
+            &format!("{from}{key} = {value}\n"),
+            &["cannot be meant; write "],
+        );
+        assert_eq!(line, 1 + line_of(from.trim()), "{key}");
+    }
+    contradictory(
+        "users = 10\n",
+        "users = 70000\ntimes = 70000\n",
+        &["`users`", "`times`"],
+    );
 }
 
 #[test]
@@ -288,4 +314,83 @@ fn a_scenario_is_told_with_its_options_as_they_are_typed() {
     let file = with(CHAPTER_4, r#"arguments = ["--tls"]"#, options).unwrap();
     let words = "50 users, `--tls --upstream-latency-ms 20`";
     assert_eq!(file.scenarios["tls"].in_words(), words);
+}
+
+#[test]
+fn a_damaged_file_is_refused_in_a_sentence_or_means_something() {
+    let chapters = std::fs::read_dir("../../chapters").unwrap();
+    let of_chapter = |folder: std::path::PathBuf| -> Option<Input> {
+        let file = std::fs::read(folder.join("chapter.toml")).ok()?;
+        Some((folder.display().to_string(), file))
+    };
+    let corpus = chapters.map(|entry| entry.unwrap().path());
+    let mut corpus: Vec<Input> = corpus.filter_map(of_chapter).collect();
+    corpus.extend(fuzz::files("tests/chapter-files"));
+    corpus.sort();
+    let fuzz = Fuzz {
+        corpus,
+        telling: &[
+            "\n",
+            "\"",
+            "'",
+            "\"\"\"",
+            "[",
+            "]",
+            "[[",
+            "{",
+            "}",
+            "=",
+            ".",
+            ",",
+            "#",
+            "nan",
+            "-inf",
+            "true",
+            "\\n",
+            "scenario",
+            "users",
+            "[law.",
+            "[[claims]]",
+            ">= ",
+            "<= ",
+            " users",
+            "GET /",
+        ],
+        copies: 3000,
+    };
+    let mut read = 0;
+    fuzz.each(|bytes| {
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return;
+        };
+        let file = match parse(text) {
+            Ok(file) => file,
+            Err(error) => {
+                let sentence = error.to_string();
+                assert!(
+                    sentence.ends_with('.') && !sentence.contains(char::is_control),
+                    "{sentence}"
+                );
+                assert!(sentence.len() <= 2 * text.len() + 1000, "{sentence}");
+                assert!(
+                    error
+                        .line
+                        .is_none_or(|line| line <= 1 + text.lines().count())
+                );
+                return;
+            }
+        };
+        read += 1;
+        for scenario in file.scenarios.values().chain([&file.load]) {
+            assert!(file.load_of(scenario).users > 0);
+        }
+        assert!(file.users(file.claims.effect().scenario()) > 0);
+        for (scenario, pairs) in file.further_scenarios() {
+            assert!(file.scenario(scenario).is_some() && pairs > 0);
+        }
+        // A record of it can be read again: none of its figures is infinite or none at all.
+        let recorded = serde_json::to_string(&file).unwrap();
+        serde_json::from_str::<ChapterFile>(&recorded).unwrap();
+    });
+    assert!(read > 100, "only {read} were read");
 }

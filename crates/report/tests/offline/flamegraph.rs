@@ -2,6 +2,7 @@
 
 use analysis::folded::{self, NoCount};
 use analysis::folded::{IDLE, NOTHING};
+use fuzz::Fuzz;
 use measurement::profile::{Profile, ProfileKind};
 use report::flamegraph::{self, FlamegraphError, Picture};
 
@@ -130,6 +131,119 @@ fn frame_names_with_spaces_and_brackets_survive() {
     let stacks = "<impl Future for Sleep as A>::poll;core::ops<&str> 5\n";
     let svg = flamegraph::draw(stacks, &picture(ProfileKind::Await, 0)).unwrap();
     assert!(svg.contains("&lt;impl Future for Sleep as A&gt;::poll (5 samples, 100.00%)"));
+}
+
+/// inferno reads `a 7 5` as a stack `a` that was counted 7 times before and 5 times after.
+#[test]
+fn names_that_look_like_counts_or_comments_are_drawn() {
+    let stacks = "pool;worker 7 5\npool;v 1.5 2\n# note;x 3\n 4\n# 6 7\n# 8\n";
+    let svg = flamegraph::draw(stacks, &picture(ProfileKind::Await, 0)).unwrap();
+    for part in [
+        "<title>worker\u{a0}7 (5 samples",
+        "<title>v\u{a0}1.5 (2 samples",
+        "<title>\u{2060}# note (3 samples",
+        "<title>[no name] (4 samples",
+        "<title>\u{2060}#\u{a0}6 (7 samples",
+        "<title>\u{2060}# (8 samples",
+        "total_samples=\"29\"",
+    ] {
+        assert!(svg.contains(part), "{part}");
+    }
+}
+
+/// A recursion without an end, by a profiler that takes all of it.
+#[test]
+fn a_stack_is_drawn_however_deep_it_is() {
+    let deep = "walk;".repeat(200_000);
+    let stacks = format!("{deep}leaf 300\nmain 100\n");
+    for kind in [ProfileKind::Cpu, ProfileKind::Await] {
+        let svg = flamegraph::draw(&stacks, &picture(kind, 0)).unwrap();
+        is_a_picture(&svg, 400);
+        assert!(svg.contains("[deeper] (300 samples") && svg.len() < 1 << 20);
+    }
+}
+
+/// The picture's width is all that was counted, and it is XML: no character of a name that it has none
+/// for, no tag that a name opened.
+#[track_caller]
+fn is_a_picture(svg: &str, all: u64) {
+    let told = format!("total_samples=\"{}\"", all.max(1));
+    assert!(
+        svg.contains("too few") || svg.contains("idle: ") || svg.contains(&told),
+        "not {told}"
+    );
+    let is_xml =
+        |c: char| c >= ' ' && c != '\u{fffe}' && c != '\u{ffff}' || matches!(c, '\t' | '\n' | '\r');
+    assert!(svg.chars().all(is_xml));
+    for (open, close) in [
+        ("<g", "</g>"),
+        ("<title", "</title>"),
+        ("<text", "</text>"),
+        ("<svg", "</svg>"),
+    ] {
+        let begun = svg.matches(open).count() - svg.matches("<glyph").count();
+        assert_eq!(begun, svg.matches(close).count(), "{open}");
+    }
+    assert!(svg.matches("<script").count() <= 1);
+}
+
+#[test]
+fn damaged_stacks_are_refused_or_drawn() {
+    let fuzz = Fuzz {
+        corpus: fuzz::files("../analysis/tests/stacks"),
+        telling: &[
+            "\n",
+            ";",
+            ";;",
+            " ",
+            "[idle] 5\n",
+            "# ",
+            "<",
+            ">",
+            "&",
+            "\"",
+            "</text>",
+            "<script>",
+            "]]>",
+            " 5",
+            "::",
+            "tokio::",
+            "hyper::",
+            "chapter1::",
+            "std::",
+            " as ",
+            "\0",
+            "é",
+            "\u{ffff}",
+            "①",
+        ],
+        copies: 700,
+    };
+    let mut drawn = 0;
+    let mut last = String::new();
+    fuzz.each(|bytes| {
+        let folded = String::from_utf8_lossy(bytes);
+        let total = folded::total(&folded);
+        for kind in [ProfileKind::Cpu, ProfileKind::Await] {
+            let picture = picture(kind, 7);
+            match flamegraph::draw(&folded, &picture) {
+                Ok(svg) => {
+                    is_a_picture(&svg, total.clone().unwrap() + 7);
+                    drawn += 1;
+                }
+                Err(error) => assert!(total.is_err(), "{error}"),
+            }
+        }
+        let waits = picture(ProfileKind::Await, 0);
+        match flamegraph::draw_difference((&last, 0), (&folded, 0), &waits) {
+            Ok(svg) => is_a_picture(&svg, total.clone().unwrap()),
+            Err(error) => assert!(total.is_err(), "{error}"),
+        }
+        if total.is_ok() {
+            last = folded.into_owned();
+        }
+    });
+    assert!(drawn > 100, "only {drawn} were drawn");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What the machine said on its serial line: the lines after `@`, see `crates/guest`.
 
-use measurement::regions::Seen;
+use measurement::regions::{Placement, Seen};
 
 use crate::exit::{CliError, Exit};
 
@@ -28,13 +28,18 @@ pub(super) fn read(text: &str, variant: &str) -> Result<Seen, CliError> {
             .and_then(|value| value.parse().ok())
             .ok_or_else(|| failed(&format!("did not tell `{name}`")))
     };
-    let placement = line(text, "placement").unwrap_or_default();
+    let placement: Placement = serde_json::from_str(line(text, "placement").unwrap_or_default())
+        .map_err(|e| failed(&format!("told a placement that is none ({e})")))?;
+    if !placement.is_countable() {
+        return Err(failed(
+            "told a placement with counts that no machine comes to",
+        ));
+    }
     Ok(Seen {
         variant: variant.to_owned(),
         answers: number("answers")?,
         resident_kib: number("resident")?,
-        placement: serde_json::from_str(placement)
-            .map_err(|e| failed(&format!("told a placement that is none ({e})")))?,
+        placement,
         loads: Vec::new(),
     })
 }
@@ -49,6 +54,8 @@ fn line<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
+    use fuzz::Fuzz;
+
     use super::*;
 
     #[test]
@@ -73,5 +80,64 @@ mod tests {
             assert!(refused.to_string().contains(word), "{refused}");
             assert_eq!(refused.exit, Exit::Invalid);
         }
+    }
+
+    #[test]
+    fn damaged_serial_lines_are_refused_or_read_as_they_stand() {
+        let fuzz = Fuzz {
+            corpus: fuzz::files("tests/serial"),
+            telling: &[
+                "\n",
+                "\r\n",
+                "@",
+                "@done",
+                "@failed ",
+                "@answers ",
+                "@resident ",
+                "@placement ",
+                "[    1.5] ",
+                " ",
+                "{",
+                "}",
+                "[",
+                "]",
+                ":",
+                ",",
+                "null",
+            ],
+            copies: 3000,
+        };
+        let mut read = 0;
+        fuzz.each(|bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            let said = match super::read(&text, "problem") {
+                Ok(said) => said,
+                Err(error) => {
+                    assert!(error.to_string().len() <= 2 * text.len() + 1000);
+                    return;
+                }
+            };
+            read += 1;
+            assert!(text.contains("@done") && said.placement.is_countable());
+            for (name, value) in [("answers", said.answers), ("resident", said.resident_kib)] {
+                let says = |line: &str| {
+                    let told = line.trim().strip_prefix(&format!("@{name} "));
+                    told.and_then(|told| told.trim().parse().ok()) == Some(value)
+                };
+                assert!(text.lines().any(says), "{name} {value}");
+            }
+            for share in [said.local_loads(), said.local_pages()]
+                .into_iter()
+                .flatten()
+            {
+                assert!((0.0..1.000_001).contains(&share), "{share}");
+            }
+            let _ = (
+                said.regions_with_a_copy(),
+                said.pinned_readers(),
+                said.copies_read().count(),
+            );
+        });
+        assert!(read > 100, "only {read} were read");
     }
 }

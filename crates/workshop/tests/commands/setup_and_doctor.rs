@@ -153,6 +153,43 @@ mod with_stand_ins {
         assert!(run(&workshop, "mdbook").good().contains("there already"));
     }
 
+    #[test]
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    fn a_kernel_is_installed_if_its_hash_is_right_or_nobody_knows_it() {
+        let workshop = Workshop::new();
+        workshop.stand_in(
+            "apt-cache",
+            r#"case $1 in
+               show) [ -e "$0.known" ] && echo "Package: $2";;
+               depends) echo '  Depends: linux-image-9.9.0-cloud-amd64';;
+               esac"#,
+        );
+        workshop.stand_in("apt-get", "echo something > \"${2%%=*}.deb\"");
+        workshop.stand_in(
+            "dpkg-deb",
+            "mkdir -p \"$3/boot\" && cp \"$2\" \"$3/boot/vmlinuz-9.9\"",
+        );
+
+        workshop.write("path/apt-cache.known", "");
+        let said = run(&workshop, "kernel");
+        assert_eq!(said.code, Some(1), "{said:?}");
+        for word in [
+            "MISSING: linux-image-",
+            "nothing of it is installed",
+            "SHA-256 is",
+        ] {
+            assert!(said.out.contains(word), "no `{word}` in {said:?}");
+        }
+        assert_eq!(names(&workshop.path(".tools")), ["setup.lock"]);
+
+        std::fs::remove_file(workshop.path("path/apt-cache.known")).unwrap();
+        let said = run(&workshop, "kernel");
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let note = "linux-image-9.9.0-cloud-amd64 is taken instead, for which apt's signature alone speaks";
+        assert!(said.err.contains(note), "{said:?}");
+        assert_eq!(workshop.read(".tools/kernel/vmlinuz"), "something\n");
+    }
+
     /// What a `python3` does that makes environments whose `pip` only counts.
     const PYTHON: &str = r#"
         [ "$1" = --version ] && echo 'Python 3.11.7' && exit

@@ -1,17 +1,19 @@
 //! Commands under conditions that nobody asked for.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bench::child::{self, Kin, Starting};
 use loadgen::interrupt::Interrupt;
+use serde_json::Value;
 
 use super::place::{Place, gone};
 use crate::exit::CliError;
-use crate::tools;
+use crate::{compile, files, tools};
 
 /// No command here takes so long unless it hangs.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -140,6 +142,16 @@ pub(super) fn all(place: &Place<'_>) -> Result<Table, CliError> {
         }
         rows.push([tried.condition, tried.words, tried.outcome].map(str::to_owned));
     }
+    if a_clock_that_jumps(place)? {
+        rows.push(
+            [
+                "the clock jumps by a day, forwards and back, ten times a second",
+                JUMPING,
+                "as with one that does not: what passes is timed by another clock, which only goes on",
+            ]
+            .map(str::to_owned),
+        );
+    }
     two_at_once(place)?;
     rows.push(
         [
@@ -195,6 +207,116 @@ fn run(place: &Place<'_>, tried: &Tried, marker: &str) -> Result<(Option<i32>, S
             .concat()
     });
     Ok((ended.and_then(|ended| ended.status.code()), said))
+}
+
+/// What runs while the clock jumps.
+const JUMPING: &str = "load N --variant solution --seconds 3 --users 10 --format json";
+
+/// Whether a clock that jumps could be tried: not without libfaketime. It stands between a program and
+/// the clock of the day; the other, by which durations are taken, it leaves as it is.
+fn a_clock_that_jumps(place: &Place<'_>) -> Result<bool, CliError> {
+    const TIMES: [&str; 4] = ["+1d", "+0d", "-1d", "+0d"];
+
+    let clock = place.context.folder.join("clock");
+    let Some(library) = libfaketime().filter(|library| moves_the_clock(library, &clock)) else {
+        let what =
+            "left out: a clock that jumps, without libfaketime (apt-get install libfaketime)";
+        place.context.tell(what.to_owned());
+        return Ok(false);
+    };
+    files::replace(&clock, TIMES[1])?;
+    let words = JUMPING.replace('N', &place.chapter.number.to_string());
+    let mut command = place.scratch.own(&words);
+    command.envs(by(&library, &clock));
+    // The compiler's allocator and the library wait for each other.
+    let cargo = place.context.folder.join("cargo-by-the-real-clock");
+    let script = format!(
+        "#!/bin/sh\nunset LD_PRELOAD\nexec '{}' \"$@\"\n",
+        compile::program().display()
+    );
+    program(&cargo, &script)?;
+    command.env("CARGO", &cargo);
+    let marker = format!("{}-clock", std::process::id());
+    let mut running = place.start(&mut command, &marker)?;
+    let began = Instant::now();
+    let mut times = TIMES.iter().cycle();
+    let status = loop {
+        if let Some(status) = running.exit_within(Duration::from_millis(100)) {
+            break Some(status);
+        }
+        if began.elapsed() > TIMEOUT {
+            break None;
+        }
+        files::replace(&clock, times.next().unwrap_or(&TIMES[0]))?;
+    };
+    drop(running);
+    gone(&marker, Instant::now())?;
+    place.is_whole()?;
+    let said = place.last_said();
+    let json = said.find('{').map_or("", |begin| &said[begin..]);
+    let told: Value = serde_json::Deserializer::from_str(json)
+        .into_iter()
+        .next()
+        .and_then(Result::ok)
+        .unwrap_or_default();
+    // Half a second of noise, and not a day.
+    let is_right = told["seconds"]
+        .as_f64()
+        .is_some_and(|seconds| (2.5..60.0).contains(&seconds));
+    match status.and_then(|status| status.code()) {
+        Some(0) if is_right => Ok(true),
+        code => Err(CliError::bad(format!(
+            "where the clock jumps, `{words}` ended with {code:?} and said: {said}"
+        ))),
+    }
+}
+
+/// Writes a program.
+fn program(file: &Path, script: &str) -> Result<(), CliError> {
+    files::replace(file, script)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755))
+            .map_err(CliError::because(file.display()))?;
+    }
+    Ok(())
+}
+
+/// Debian's, by whatever name it calls this machine.
+fn libfaketime() -> Option<PathBuf> {
+    let folders = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    folders
+        .map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"))
+        .find(|library| library.is_file())
+}
+
+/// Whether a program sees another day by it.
+fn moves_the_clock(library: &Path, clock: &Path) -> bool {
+    let day = |envs: &[(&str, OsString)]| {
+        let mut date = Command::new("date");
+        let said = date.arg("+%F").envs(envs.iter().cloned()).output();
+        said.ok()
+            .filter(|said| said.status.success())
+            .map(|said| said.stdout)
+    };
+    let written = files::replace(clock, "-2d").is_ok();
+    let (own, moved) = (day(&[]), day(&by(library, clock)));
+    written && own.is_some() && moved.is_some() && own != moved
+}
+
+/// The variables by which a program, and all that it starts, take the day's time from a file.
+fn by(library: &Path, clock: &Path) -> [(&'static str, OsString); 6] {
+    [
+        ("LD_PRELOAD", library.into()),
+        ("FAKETIME_TIMESTAMP_FILE", clock.into()),
+        ("FAKETIME_NO_CACHE", "1".into()),
+        // By its old name and its new one.
+        ("DONT_FAKE_MONOTONIC", "1".into()),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
+        // Files have the system's times.
+        ("NO_FAKE_STAT", "1".into()),
+    ]
 }
 
 fn two_at_once(place: &Place<'_>) -> Result<(), CliError> {

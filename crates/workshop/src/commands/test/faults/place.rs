@@ -137,8 +137,7 @@ impl<'a> Place<'a> {
         let refused = || CliError::because(format!("{folder} cannot be read"));
         let entries = fs::read_dir(self.scratch.folder().join(&folder)).map_err(refused())?;
         let digest = |path: &Path| -> std::io::Result<String> {
-            let text = fs::read(path)?;
-            Ok(bench::provenance::digest(&String::from_utf8_lossy(&text)))
+            Ok(bench::provenance::digest(fs::read(path)?))
         };
         entries
             .filter(|entry| entry.as_ref().is_ok_and(|one| one.path().is_file()))
