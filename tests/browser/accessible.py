@@ -28,24 +28,25 @@ FOLD = """() => {
 _axe = Axe()
 
 
-def obstacles(page: Page) -> tuple[list[str], list[str]]:
-    """What breaks a rule by its colours, and what breaks any other rule."""
-    broken = _run(page, LEVELS)
+def obstacles(page: Page, without: str | None = None) -> tuple[list[str], list[str]]:
+    """What breaks a rule by its colours, and what breaks any other rule, outside of `without`."""
+    broken = _run(page, LEVELS, without)
     faint = [line for rule in COLOURS["values"] for line in broken.pop(rule, [])]
     return faint, [line for lines in broken.values() for line in lines]
 
 
-def faint(page: Page) -> list[str]:
+def faint(page: Page, without: str | None = None) -> list[str]:
     """What breaks a rule by its colours."""
-    return [line for lines in _run(page, COLOURS).values() for line in lines]
+    return [line for lines in _run(page, COLOURS, without).values() for line in lines]
 
 
-def _run(page: Page, rules: dict) -> dict[str, list[str]]:
+def _run(page: Page, rules: dict, without: str | None) -> dict[str, list[str]]:
     """A line for each element that breaks a rule, by the rule's name. What is folded counts, and
     flamegraphs are documents of their own, drawn by inferno."""
     options = {"runOnly": rules, "resultTypes": ["violations"], "iframes": False}
+    context = {"exclude": [[without]]} if without else None
     with _unfolded(page):
-        violations = _axe.run(page, options=options).response["violations"]
+        violations = _axe.run(page, context, options=options).response["violations"]
     return {broken["id"]: [_line(broken["id"], node) for node in broken["nodes"]] for broken in violations}
 
 
