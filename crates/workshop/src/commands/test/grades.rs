@@ -105,14 +105,15 @@ pub(super) fn cheats(context: &Context<'_>) -> Result<(), CliError> {
 /// Goes on where an earlier run of the same code ended. `edits.md` has what came of it so far, as the
 /// book shows it.
 pub(super) fn many_edits(context: &Context<'_>) -> Result<(), CliError> {
+    let mut noted = Noted {
+        file: context.folder.join("grades.tsv"),
+        wanted: 0,
+        edits: Vec::new(),
+    };
     let mut graded = Ok(());
     // Each once before any of them again: whatever the time, all have been seen.
-    for wanted in 1..=OF_EACH_EDIT {
-        let mut noted = Noted {
-            file: context.folder.join("grades.tsv"),
-            wanted,
-            edits: Vec::new(),
-        };
+    while noted.wanted < OF_EACH_EDIT && !context.interrupt().is_set() {
+        noted.wanted += 1;
         let round = beside_a_busy_core(|| {
             let fixes = edits(context, "fixes", Some(&mut noted));
             fixes.and(edits(context, "cheats", Some(&mut noted)))
@@ -208,8 +209,10 @@ fn edits(
             let row = format!("{}\t{what}\t", scratch.hash_of(chapter)?);
             let left = match &mut noted {
                 Some(noted) => {
-                    let edit = (chapter.number, kind, edit.name.clone(), row.clone());
-                    noted.edits.push(edit);
+                    if noted.wanted == 1 {
+                        let edit = (chapter.number, kind, edit.name.clone(), row.clone());
+                        noted.edits.push(edit);
+                    }
                     noted.wanted.saturating_sub(noted.grades(&row).len())
                 }
                 None => 1,
