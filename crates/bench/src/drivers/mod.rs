@@ -1,5 +1,5 @@
 //! k6 and Locust as load generators: started with a chapter's script and load, watched, and
-//! their machine-readable summaries read into an [`Outcome`](measurement::outcome::Outcome).
+//! their machine-readable summaries read into an [`Outcome`].
 
 pub mod k6;
 pub mod locust;
