@@ -122,6 +122,7 @@ mod tests {
         git(&["commit", "-qm", "One"]);
         let is_clean = || !checked_out(folder.path(), "recorded").dirty;
         assert!(is_clean());
+        assert_eq!(checked_out(folder.path(), "recorded").hash.len(), 40);
         std::fs::write(&recorded, "two").unwrap();
         assert!(is_clean(), "what was measured before is no code");
         std::fs::write(&file, "two").unwrap();

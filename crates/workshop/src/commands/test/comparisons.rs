@@ -3,10 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Write as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bench::{environment, provenance};
@@ -15,7 +12,7 @@ use measurement::figures;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::context::Context;
+use super::context::{Context, append, beside};
 use super::scratch;
 use crate::exit::CliError;
 use crate::files;
@@ -100,7 +97,7 @@ pub(super) fn many(context: &Context<'_>) -> Result<(), CliError> {
     let done: Result<(), CliError> = beside_noise(|| {
         while let Some(kind) = next(&all) {
             let compared = compare(context, &service, kind, &code)?;
-            append(&file, &compared)?;
+            note(&file, &compared)?;
             all.push(compared);
             // For whoever stops it before the end.
             files::replace(&context.folder.join("comparisons.md"), table(&all))?;
@@ -213,12 +210,10 @@ fn compared(file: &Path, code: &str) -> Result<Vec<Compared>, CliError> {
     Ok(all)
 }
 
-fn append(file: &Path, compared: &Compared) -> Result<(), CliError> {
+fn note(file: &Path, compared: &Compared) -> Result<(), CliError> {
     let line = serde_json::to_string(compared)
         .map_err(CliError::because("a comparison cannot be written"))?;
-    let file = File::options().append(true).create(true).open(file);
-    file.and_then(|mut file| writeln!(file, "{line}"))
-        .map_err(CliError::because("a comparison cannot be noted"))
+    append(file, &line)
 }
 
 /// What the book includes, as `flamegraphs/README.md` says.
@@ -294,27 +289,21 @@ fn beside_noise<T>(work: impl FnOnce() -> T) -> T {
     const LONGEST: Duration = Duration::from_secs(1);
     /// Multiples of it lie evenly, and never repeat.
     const GOLDEN: f64 = 1.618_033_988_749_895;
-    let done = AtomicBool::new(false);
-    let is_done = || done.load(Ordering::Relaxed);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for number in 1_u32.. {
-                let busy = (f64::from(number) * GOLDEN).fract();
-                let rests = (f64::from(number) * GOLDEN * GOLDEN * GOLDEN.sqrt()).fract();
-                let began = Instant::now();
-                while began.elapsed() < LONGEST.mul_f64(busy) && !is_done() {
-                    std::hint::spin_loop();
-                }
-                if is_done() {
-                    return;
-                }
-                std::thread::sleep(LONGEST.mul_f64(rests));
+    let bursts = |is_over: &dyn Fn() -> bool| {
+        for number in 1_u32.. {
+            let busy = (f64::from(number) * GOLDEN).fract();
+            let rests = (f64::from(number) * GOLDEN * GOLDEN * GOLDEN.sqrt()).fract();
+            let began = Instant::now();
+            while began.elapsed() < LONGEST.mul_f64(busy) && !is_over() {
+                std::hint::spin_loop();
             }
-        });
-        let worked = work();
-        done.store(true, Ordering::Relaxed);
-        worked
-    })
+            if is_over() {
+                return;
+            }
+            std::thread::sleep(LONGEST.mul_f64(rests));
+        }
+    };
+    beside(bursts, work)
 }
 
 #[cfg(test)]
@@ -354,8 +343,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("comparisons.jsonl");
         assert!(compared(&file, "a").unwrap().is_empty());
-        append(&file, &compared_of(&KINDS[4], "slower")).unwrap();
-        append(&file, &compared_of(&KINDS[0], "no_difference")).unwrap();
+        note(&file, &compared_of(&KINDS[4], "slower")).unwrap();
+        note(&file, &compared_of(&KINDS[0], "no_difference")).unwrap();
         let all = compared(&file, "a").unwrap();
         assert!(all[0].is_of(&KINDS[4]) && all[1].is_of(&KINDS[0]));
         assert!(compared(&file, "b").unwrap().is_empty());

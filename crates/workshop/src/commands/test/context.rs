@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bench::child::{Kin, Starting};
@@ -215,6 +216,28 @@ impl<'a> Context<'a> {
         self.note(&format!("# {} after {seconds:.1} s", ended(code)))?;
         Ok(code)
     }
+}
+
+/// Does `work` while another thread makes `noise`, which looks whether it is over.
+pub(super) fn beside<T>(
+    noise: impl FnOnce(&dyn Fn() -> bool) + Send,
+    work: impl FnOnce() -> T,
+) -> T {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| noise(&|| is_over.load(Ordering::Relaxed)));
+        let worked = work();
+        is_over.store(true, Ordering::Relaxed);
+        worked
+    })
+}
+
+/// Notes a line in a file that outlives this run.
+pub(super) fn append(file: &Path, line: &str) -> Result<(), CliError> {
+    let opened = File::options().append(true).create(true).open(file);
+    opened
+        .and_then(|mut opened| writeln!(opened, "{line}"))
+        .map_err(cannot_write(file))
 }
 
 fn cannot_write(file: &Path) -> impl FnOnce(std::io::Error) -> CliError {

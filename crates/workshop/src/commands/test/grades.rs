@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
 use serde::Deserialize;
 
 use super::answers;
-use super::context::Context;
+use super::context::{Context, append, beside};
 use super::judge::{self, Answer};
 use super::scratch::Scratch;
 use crate::chapters::Chapter;
@@ -81,17 +78,12 @@ fn grade(
 }
 
 fn beside_a_busy_core<T>(work: impl FnOnce() -> T) -> T {
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                std::hint::spin_loop();
-            }
-        });
-        let worked = work();
-        done.store(true, Ordering::Relaxed);
-        worked
-    })
+    let busy = |is_over: &dyn Fn() -> bool| {
+        while !is_over() {
+            std::hint::spin_loop();
+        }
+    };
+    beside(busy, work)
 }
 
 pub(super) fn fixes(context: &Context<'_>) -> Result<(), CliError> {
@@ -144,9 +136,8 @@ impl Noted {
     }
 
     fn add(&self, beginning: &str, answer: &Answer) -> Result<(), CliError> {
-        let file = File::options().append(true).create(true).open(&self.file);
-        file.and_then(|mut file| writeln!(file, "{beginning}{}\t{}", answer.word, answer.reason))
-            .map_err(CliError::because("a grade cannot be noted"))
+        let grade = format!("{beginning}{}\t{}", answer.word, answer.reason);
+        append(&self.file, &grade)
     }
 
     /// How often each edit was graded how, a table for each chapter.
