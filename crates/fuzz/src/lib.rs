@@ -63,6 +63,14 @@ pub fn files(folder: impl AsRef<Path>) -> Vec<Input> {
     files
 }
 
+/// Pieces of text that mean something to who reads JSON, and those of its own.
+pub fn json<'a>(own: &[&'a str]) -> Vec<&'a str> {
+    let of_all = [
+        "{", "}", "[", "]", "\"", ":", ",", "null", "true", "-", "e9",
+    ];
+    [own, &of_all].concat()
+}
+
 /// What a parser is tried on.
 #[derive(Debug)]
 pub struct Fuzz<'a> {

@@ -169,7 +169,7 @@ mod tests {
         let load = Load::closed(Exchange::get("/read", "6"), 200);
         let fuzz = Fuzz {
             corpus: fuzz::files("tests/k6-summaries"),
-            telling: &[
+            telling: &fuzz::json(&[
                 "\"count\"",
                 "\"avg\"",
                 "\"min\"",
@@ -177,18 +177,7 @@ mod tests {
                 "\"p(99)\"",
                 "right_answers",
                 "failed_status",
-                "{",
-                "}",
-                "[",
-                "]",
-                "\"",
-                ":",
-                ",",
-                "null",
-                "true",
-                "-",
-                "e9",
-            ],
+            ]),
             copies: 4000,
         };
         let mut read = 0;
