@@ -1,230 +1,36 @@
 //! Two builds of a service, side by side: rounds of short slices in balanced order, until they
 //! decide.
 
-use std::path::PathBuf;
+mod asked;
+mod round;
+
 use std::time::{Duration, Instant};
 
-use analysis::comparison::{Goal, LOOKS, Verdict, Word, judge};
+use analysis::comparison::{LOOKS, Verdict, Word, judge};
+use loadgen::TrafficOutcome;
 use loadgen::interrupt::Interrupt;
-use loadgen::{GeneratorError, GroupOutcome, Latencies, Progress, Target, Tls, TrafficOutcome};
 use measurement::comparison::{
-    BYSTANDER_P99, CPU_MS, Figures, Metric, PEAK_MEMORY, PERCENTILES, REQUESTS_PER_SECOND, Round,
-    SeenByBoth, answers_for, grows, route_key,
+    BYSTANDER_P99, CPU_MS, Figures, PERCENTILES, REQUESTS_PER_SECOND, Round, SeenByBoth,
+    answers_for, route_key,
 };
 use measurement::figures;
 use measurement::load::Arrivals;
-use measurement::metrics::samples;
 use measurement::outcome::GeneratorFacts;
 use measurement::traffic::Traffic;
 
-use crate::answers::{AnswerError, Asked, Learnt, learn};
-use crate::child::processes;
-use crate::drivers::DriverError;
-use crate::placement::Placement;
-use crate::server::command::{CommandError, CommandServer, Launch};
+pub use self::asked::{Compared, Comparison, ComparisonError, Event, Generator, Side};
+use self::round::{
+    BASE, CHANGE, Instance, NAMES, SETTLE_AT_MOST, SLICES, Spoilt, counted, most, names, settle,
+};
+use crate::answers::{Asked, Learnt, learn};
+use crate::server::command::CommandError;
 use crate::server::fetch;
 use crate::service_profiles;
 
-/// Warm-up before a slice on a server that has been under load before.
-const WARM_AGAIN: Duration = Duration::from_millis(300);
-/// After a slice the server may go on with what nobody waits for any more; the next one begins
-/// when that is done, or after so long.
-const SETTLE_AT_MOST: Duration = Duration::from_secs(5);
-const SETTLE_LOOK: Duration = Duration::from_millis(100);
-/// How long the end of a server is waited for that has failed requests: its process may end a moment
-/// after its connections.
-const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// A longer slice than this is not worked out for a percentile.
 const LONGEST_SLICE: Duration = Duration::from_secs(20);
 /// What programs that do not belong here may use of the server's CPUs in a slice.
 const DISTURBED: f64 = 0.1;
-/// Each server is loaded so often in a round.
-const SLICES: usize = 2;
-/// The order of a round's slices, which is gone through there and back.
-const ORDERS: [[usize; 3]; 6] = [
-    [BASE, CHANGE, AGAIN],
-    [AGAIN, CHANGE, BASE],
-    [CHANGE, BASE, AGAIN],
-    [AGAIN, BASE, CHANGE],
-    [BASE, AGAIN, CHANGE],
-    [CHANGE, AGAIN, BASE],
-];
-const BASE: usize = 0;
-const CHANGE: usize = 1;
-const AGAIN: usize = 2;
-
-/// One of the two builds.
-#[derive(Debug, Clone)]
-pub enum Side {
-    /// A command, and the folder it runs in.
-    Command(String, PathBuf),
-    /// A server that runs already. It is not restarted, and runs where it likes.
-    Running(Target),
-}
-
-/// Puts a load on a server, as [`loadgen::run_traffic`] does.
-pub type Generator<'a> = dyn Fn(&Target, &Traffic) -> Result<TrafficOutcome, DriverError> + 'a;
-
-/// What is compared, and how.
-pub struct Comparison<'a> {
-    /// The base.
-    pub base: Side,
-    /// The change.
-    pub change: Side,
-    /// Path that answers once a server is ready.
-    pub ready: Option<&'a str>,
-    /// How long that may take.
-    pub ready_within: Duration,
-    /// Whom to trust, where the commands start services that speak HTTPS.
-    pub tls: Option<&'a Tls>,
-    /// The load. What is expected of its requests is learnt.
-    pub traffic: Traffic,
-    /// Every answer must have this status, instead of being the base's.
-    pub expect_status: Option<u16>,
-    /// Counters of the service that are read beside.
-    pub counters: &'a [String],
-    /// The path that has them.
-    pub metrics_path: &'a str,
-    /// Whether that is on the second port.
-    pub is_metrics_on_admin: bool,
-    /// Whether both are profiled afterwards, under the same load.
-    pub with_profiles: bool,
-    /// The metric that decides.
-    pub deciding: &'a Metric,
-    /// What is asked of the change.
-    pub goal: Goal,
-    /// No round begins after so long.
-    pub at_most: Duration,
-    /// Who runs where.
-    pub placement: &'a Placement,
-    /// Another generator than the embedded one.
-    pub generator: Option<&'a Generator<'a>>,
-    /// Ctrl-C.
-    pub interrupt: &'a Interrupt,
-    /// Told what happens, for the terminal.
-    pub observer: &'a dyn Fn(Event<'_>),
-}
-
-/// What happens, as it happens.
-#[derive(Debug, Clone, Copy)]
-pub enum Event<'a> {
-    /// Something begins.
-    Begins(&'a str),
-    /// Load is on.
-    Runs(Progress),
-    /// Something to tell.
-    Said(&'a str),
-}
-
-/// What came of it.
-#[derive(Debug, Clone)]
-pub struct Compared {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// The rounds that it rests on.
-    pub rounds: Vec<Round>,
-    /// What a reader must know beside, a sentence each.
-    pub notes: Vec<String>,
-    /// What the instruments saw that both have; none unless it was asked for.
-    pub profiles: Vec<SeenByBoth>,
-    /// Seconds that it took.
-    pub seconds: f64,
-    /// Seconds that a slice recorded.
-    pub slice_s: f64,
-    /// Largest share of its CPU time that the generator used in a slice.
-    pub generator_cpu: Option<f64>,
-}
-
-/// Why nothing was compared.
-#[derive(Debug, thiserror::Error)]
-pub enum ComparisonError {
-    /// A server failed.
-    #[error(transparent)]
-    Server(#[from] CommandError),
-    /// The requests are not answered as they must be.
-    #[error(transparent)]
-    Answer(#[from] AnswerError),
-    /// The generator failed.
-    #[error(transparent)]
-    Generator(#[from] GeneratorError),
-    /// Another generator failed.
-    #[error(transparent)]
-    Driver(#[from] DriverError),
-    /// Nobody answers where the profiles are asked for.
-    #[error(
-        "both services need the endpoints of debug-endpoints, without a token, on their port or on \
-         `{{admin_port}}`."
-    )]
-    NoEndpoints,
-    /// A counter that a server lacks.
-    #[error("the {who} has no `{counter}` at {path}: {reason}")]
-    NoCounter {
-        /// Which server.
-        who: &'static str,
-        /// The counter.
-        counter: String,
-        /// Where it was looked for.
-        path: String,
-        /// What there is instead.
-        reason: String,
-    },
-    /// Load was put on, and something was wrong that makes every figure meaningless.
-    #[error("{0}")]
-    Invalid(String),
-}
-
-impl ComparisonError {
-    /// Whether it was Ctrl-C.
-    pub fn is_interrupt(&self) -> bool {
-        matches!(
-            self,
-            Self::Server(CommandError::Interrupted)
-                | Self::Answer(AnswerError::Interrupted)
-                | Self::Generator(GeneratorError::Interrupted)
-                | Self::Driver(DriverError::Interrupted)
-        )
-    }
-}
-
-/// Names of the three servers, in their order.
-const NAMES: [&str; 3] = ["base", "change", "base (again)"];
-
-/// A server of a round.
-struct Instance {
-    target: Target,
-    /// `None` where it ran already.
-    process: Option<CommandServer>,
-}
-
-impl Instance {
-    fn cpu_s(&self) -> Option<f64> {
-        Some(self.process.as_ref()?.used()?.cpu_s)
-    }
-}
-
-/// What one server did in the slices of a round.
-#[derive(Default)]
-struct Seen {
-    per_second: Vec<f64>,
-    right: u64,
-    cpu_s: Option<f64>,
-    routes: Vec<Latencies>,
-    bystander: Option<Latencies>,
-    counters: Vec<f64>,
-}
-
-/// What spoils a round, apart from its result.
-#[derive(Default)]
-struct Spoilt {
-    /// Largest share of the server's CPUs that other programs used in a slice.
-    foreign: f64,
-    /// Largest share of its CPU time that the generator used.
-    generator_cpu: Option<f64>,
-    is_generator_bound: bool,
-    /// A slice ended before its first answer.
-    is_silent: bool,
-    is_unsettled: bool,
-}
 
 impl Comparison<'_> {
     /// Runs rounds until they decide, the time is over, or something is wrong.
@@ -365,47 +171,6 @@ impl Comparison<'_> {
         Ok((traffic, notes))
     }
 
-    /// The three servers of a round, in their order, started in that of its slices.
-    fn start(&self, number: u32) -> Result<[Instance; 3], ComparisonError> {
-        let mut servers = [None, None, None];
-        for index in order(number) {
-            let side = if index == CHANGE {
-                &self.change
-            } else {
-                &self.base
-            };
-            servers[index] = Some(match side {
-                Side::Running(target) => Instance {
-                    target: target.clone(),
-                    process: None,
-                },
-                Side::Command(command, folder) => {
-                    let launch = Launch {
-                        name: NAMES[index],
-                        command,
-                        folder,
-                        ready: self.ready,
-                        ready_within: self.ready_within,
-                        tls: self.tls,
-                        cpus: &self.placement.server,
-                    };
-                    let process = CommandServer::start(&launch, self.interrupt)?;
-                    Instance {
-                        target: Target {
-                            address: process.address(),
-                            tls: self.tls.cloned(),
-                        },
-                        process: Some(process),
-                    }
-                }
-            });
-        }
-        let [Some(base), Some(change), Some(again)] = servers else {
-            unreachable!("an order names each server once");
-        };
-        Ok([base, change, again])
-    }
-
     fn asked<'s>(&'s self, servers: &'s [Instance; 3], index: usize) -> Asked<'s> {
         Asked {
             who: NAMES[index],
@@ -496,199 +261,6 @@ impl Comparison<'_> {
         routes
             .find(|(route, _)| is_its_own(*route))
             .map_or(outcome.users.completed, |(_, seen)| seen.latency.count())
-    }
-
-    fn generate(
-        &self,
-        target: &Target,
-        traffic: &Traffic,
-    ) -> Result<TrafficOutcome, ComparisonError> {
-        if let Some(generator) = self.generator {
-            return Ok(generator(target, traffic)?);
-        }
-        let progress = |now: Progress| (self.observer)(Event::Runs(now));
-        let settings = loadgen::Settings {
-            cpus: &self.placement.generator,
-            interrupt: self.interrupt,
-            progress: Some(&progress),
-        };
-        Ok(loadgen::run_traffic(target.clone(), traffic, &settings)?)
-    }
-
-    fn load(
-        &self,
-        servers: &mut [Instance; 3],
-        index: usize,
-        traffic: &Traffic,
-    ) -> Result<TrafficOutcome, ComparisonError> {
-        let carried = self.generate(&servers[index].target, traffic);
-        let fault = carried.as_ref().ok().and_then(|outcome| {
-            let groups = [Some(&outcome.users), outcome.bystander.as_ref()];
-            groups.into_iter().flatten().find_map(fault)
-        });
-        if let Some(server) = &mut servers[index].process {
-            // A server that dies closes its connections a moment before it has ended.
-            let time = fault.as_ref().map_or(Duration::ZERO, |_| ENDS_WITHIN);
-            server.is_alive_after(time, "under load")?;
-        }
-        let outcome = carried?;
-        match fault {
-            Some(fault) => Err(ComparisonError::Invalid(format!(
-                "under load the {} {fault}",
-                NAMES[index]
-            ))),
-            None => Ok(outcome),
-        }
-    }
-
-    /// All slices of a round: there and back again, so that what drifts steadily favours nobody.
-    fn round(
-        &self,
-        number: u32,
-        servers: &mut [Instance; 3],
-        traffic: &Traffic,
-    ) -> Result<(Round, Spoilt), ComparisonError> {
-        let mut seen: [Seen; 3] = std::array::from_fn(|_| Seen::default());
-        let mut spoilt = Spoilt::default();
-        let there = order(number);
-        let back = there.into_iter().rev();
-        for index in 0..3 {
-            seen[index].counters = self.read(&servers[index]);
-        }
-        for (place, index) in there.into_iter().chain(back).enumerate() {
-            let what = format!(
-                "round {}, slice {} of 6: {}",
-                number + 1,
-                place + 1,
-                NAMES[index]
-            );
-            (self.observer)(Event::Begins(&what));
-            let is_first = place < there.len() && servers[index].process.is_some();
-            let slice = Traffic {
-                warm_up: if is_first {
-                    traffic.warm_up
-                } else {
-                    traffic.warm_up.min(WARM_AGAIN)
-                },
-                ..traffic.clone()
-            };
-            let before = self.busy(servers);
-            let cpu_before = servers[index].cpu_s();
-            let outcome = self.load(servers, index, &slice)?;
-            let is_settled = settle(&servers[index]);
-            // What the server does for this slice after it is part of its price, too.
-            let cpu_s = servers[index].cpu_s().zip(cpu_before).map(|(a, b)| a - b);
-            if let Some((foreign, now)) = before.zip(self.busy(servers)) {
-                let used = (now.all - foreign.all) - (now.own - foreign.own);
-                let wall = (now.at - foreign.at).as_secs_f64() * self.placement.server.len() as f64;
-                spoilt.foreign = spoilt.foreign.max((used / wall).min(1.0));
-            }
-            let generator = &outcome.generator;
-            spoilt.generator_cpu = most(
-                [spoilt.generator_cpu, generator.cpu_share]
-                    .into_iter()
-                    .flatten(),
-            );
-            spoilt.is_generator_bound |= generator.is_bound();
-            spoilt.is_unsettled |= !is_settled;
-            spoilt.is_silent |= outcome.users.completed == 0;
-            seen[index].add(outcome, cpu_s);
-        }
-        let mut figures = Vec::new();
-        for (index, seen) in seen.into_iter().enumerate() {
-            figures.push(self.figures(&seen, &servers[index], traffic));
-        }
-        let mut figures = figures.into_iter();
-        let mut next = || figures.next().unwrap_or_default();
-        Ok((
-            Round {
-                base: next(),
-                change: next(),
-                again: next(),
-            },
-            spoilt,
-        ))
-    }
-
-    /// What the CPUs of the servers, and what the servers themselves have done up to now.
-    fn busy(&self, servers: &[Instance; 3]) -> Option<Busy> {
-        if self.placement.server.is_empty() {
-            return None;
-        }
-        let own = servers.iter().map(Instance::cpu_s).sum::<Option<f64>>()?;
-        Some(Busy {
-            at: Instant::now(),
-            all: processes::busy_seconds(&self.placement.server)?,
-            own,
-        })
-    }
-
-    fn figures(&self, seen: &Seen, server: &Instance, traffic: &Traffic) -> Figures {
-        let mut figures = Figures::new();
-        let mean = seen.per_second.iter().sum::<f64>() / seen.per_second.len().max(1) as f64;
-        figures.insert(REQUESTS_PER_SECOND.to_owned(), mean);
-        let mut routes = seen.routes.iter();
-        let all = routes.next().cloned().map(|mut all| {
-            routes.for_each(|route| all.add(route));
-            all
-        });
-        let mut told = |latencies: &Latencies, name: &dyn Fn(&str) -> String| {
-            for (quantile, key) in PERCENTILES {
-                if latencies.count() as f64 * 1.05 >= answers_for(quantile)
-                    && let Some(ms) = latencies.at(quantile)
-                {
-                    figures.insert(name(key), ms);
-                }
-            }
-        };
-        if let Some(all) = &all {
-            told(all, &str::to_owned);
-        }
-        for (route, latencies) in traffic.routes.iter().zip(&seen.routes) {
-            told(latencies, &|key| route_key(key, &route.name));
-        }
-        if let Some(bystander) = &seen.bystander {
-            told(bystander, &|key| format!("bystander_{key}"));
-        }
-        // The system counts in hundredths of a second: less than ten of them are no figure.
-        if let Some(cpu_s) = seen.cpu_s.filter(|cpu_s| *cpu_s >= 0.1) {
-            figures.insert(CPU_MS.to_owned(), cpu_s * 1e3 / seen.right.max(1) as f64);
-        }
-        if let Some(server) = &server.process
-            && let Some(bytes) = server.used().and_then(|used| used.peak_bytes)
-        {
-            figures.insert(PEAK_MEMORY.to_owned(), bytes);
-        }
-        let after = self.read(server);
-        for ((counter, before), after) in self.counters.iter().zip(&seen.counters).zip(after) {
-            let value = if grows(counter) {
-                (after - before) / seen.right.max(1) as f64
-            } else {
-                after
-            };
-            figures.insert(counter.clone(), value);
-        }
-        figures
-    }
-
-    /// Where the counters are: a second port speaks plain HTTP.
-    fn metrics_at(&self, server: &Instance) -> Target {
-        match &server.process {
-            Some(process) if self.is_metrics_on_admin => process.admin_address().into(),
-            _ => server.target.clone(),
-        }
-    }
-
-    /// The counters of this moment, in their order; none if one is missing.
-    fn read(&self, server: &Instance) -> Vec<f64> {
-        if self.counters.is_empty() {
-            return Vec::new();
-        }
-        let at = self.metrics_at(server);
-        let body = fetch(&at, self.metrics_path, self.traffic.time_out).unwrap_or_default();
-        let text = String::from_utf8_lossy(&body);
-        let values = self.counters.iter().map(|counter| counted(&text, counter));
-        values.collect::<Option<_>>().unwrap_or_default()
     }
 
     /// Looks whether both have the counters that are asked for.
@@ -800,36 +372,6 @@ impl Comparison<'_> {
     }
 }
 
-/// CPU seconds up to a moment.
-struct Busy {
-    at: Instant,
-    all: f64,
-    own: f64,
-}
-
-impl Seen {
-    fn add(&mut self, outcome: TrafficOutcome, cpu_s: Option<f64>) {
-        self.per_second.push(outcome.users.requests_per_second);
-        self.right += outcome.users.right_in_all;
-        self.cpu_s = match (self.per_second.len(), self.cpu_s, cpu_s) {
-            (1, _, now) => now,
-            (_, before, now) => before.zip(now).map(|(before, now)| before + now),
-        };
-        for (index, route) in outcome.users.routes.into_iter().enumerate() {
-            match self.routes.get_mut(index) {
-                Some(latencies) => latencies.add(&route.latency),
-                None => self.routes.push(route.latency),
-            }
-        }
-        for route in outcome.bystander.into_iter().flat_map(|group| group.routes) {
-            match &mut self.bystander {
-                Some(latencies) => latencies.add(&route.latency),
-                None => self.bystander = Some(route.latency),
-            }
-        }
-    }
-}
-
 /// The verdict on a run whose generator had nothing left to give.
 fn generator_bound(spoilt: &[Spoilt]) -> Verdict {
     let share = most(spoilt.iter().filter_map(|one| one.generator_cpu));
@@ -848,91 +390,5 @@ fn generator_bound(spoilt: &[Spoilt]) -> Verdict {
                 None => "all of its CPU time".to_owned(),
             }
         ),
-    }
-}
-
-/// Each server comes first, second and third as often as the others.
-fn order(number: u32) -> [usize; 3] {
-    ORDERS[number as usize % ORDERS.len()]
-}
-
-/// Waits until the server rests; `false` if it does not.
-fn settle(server: &Instance) -> bool {
-    let began = Instant::now();
-    let mut before = server.cpu_s();
-    loop {
-        std::thread::sleep(SETTLE_LOOK);
-        let now = server.cpu_s();
-        match before.zip(now) {
-            // Less than two scheduler ticks are a service that rests.
-            Some((before, now)) if now - before > 0.015 => {}
-            _ => return true,
-        }
-        if began.elapsed() > SETTLE_AT_MOST {
-            return false;
-        }
-        before = now;
-    }
-}
-
-/// What is wrong with what the users of a load, or its bystanders, got.
-fn fault(group: &GroupOutcome) -> Option<String> {
-    if group.wrong_answers > 0 {
-        return Some(format!(
-            "gave {}, the first {:?}; a service must be right before it is fast.",
-            figures::things(group.wrong_answers, "wrong answer"),
-            group.first_wrong_answer.as_deref().unwrap_or_default()
-        ));
-    }
-    let (cause, count) = group.errors.iter().max_by_key(|(_, count)| **count)?;
-    Some(format!(
-        "failed {} with `{cause}`; find out why, or ask for less.",
-        figures::things(*count, "request")
-    ))
-}
-
-fn most(values: impl Iterator<Item = f64>) -> Option<f64> {
-    values.reduce(f64::max)
-}
-
-/// A counter in Prometheus text, its labels added up.
-fn counted(text: &str, name: &str) -> Option<f64> {
-    let values = samples(text).filter(|sample| sample.name == name);
-    let all = values.map(|sample| sample.value).reduce(|a, b| a + b);
-    all.filter(|all| all.is_finite())
-}
-
-fn names(text: &str) -> String {
-    const MOST: usize = 20;
-    let mut names: Vec<&str> = samples(text).map(|sample| sample.name).collect();
-    names.dedup();
-    match names.len() {
-        0 => "none".to_owned(),
-        count if count > MOST => format!("{}, …", names[..MOST].join(", ")),
-        _ => names.join(", "),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_order_is_taken_as_often_as_its_mirror() {
-        for place in 0..3 {
-            for server in 0..3 {
-                let times = ORDERS.iter().filter(|order| order[place] == server);
-                assert_eq!(times.count(), 2, "server {server} at {place}");
-            }
-        }
-    }
-
-    #[test]
-    fn labels_of_a_counter_are_added_up() {
-        let text = "# TYPE a counter\na_total{route=\"/x y\"} 3\na_total{route=\"/b\"} 4\nb 0.5\n";
-        assert_eq!(counted(text, "a_total"), Some(7.0));
-        assert_eq!(counted(text, "b"), Some(0.5));
-        assert_eq!(counted(text, "c"), None);
-        assert_eq!(names(text), "a_total, b");
     }
 }
