@@ -28,8 +28,7 @@ pub(super) struct Table(Vec<[String; 3]>);
 struct Tried {
     condition: &'static str,
     words: &'static str,
-    /// A shell's words before the command, which they replace themselves with.
-    shell: &'static str,
+    within: Within,
     variables: &'static [(&'static str, Option<&'static str>)],
     /// The exit codes that are right.
     codes: &'static [i32],
@@ -39,31 +38,78 @@ struct Tried {
     outcome: &'static str,
 }
 
+/// What stands between the system and the command.
+#[derive(Clone, Copy, PartialEq)]
+enum Within {
+    Nothing,
+    /// Limits of a shell, which the command replaces.
+    Limits(&'static str),
+    OtherUser,
+    FullDisk,
+}
+
+const FULL: &str = "the disk is full";
 const LOAD: &str = "load N --variant solution --seconds 1 --users 10";
 
 const ALL: &[Tried] = &[
     Tried {
-        condition: "the disk is full",
+        condition: FULL,
         words: "reset N",
-        shell: "trap '' XFSZ; ulimit -f 0;",
+        within: Within::FullDisk,
         variables: &[],
         codes: &[1],
         says: "so nothing was changed",
         outcome: "refused in a sentence; the exercise stays as it was",
     },
     Tried {
-        condition: "the disk is full",
+        condition: FULL,
         words: "hint N",
-        shell: "trap '' XFSZ; ulimit -f 0;",
+        within: Within::FullDisk,
         variables: &[],
-        codes: &[0, 1],
+        codes: &[0],
+        says: "progress is not remembered",
+        outcome: "the hint is told, with a note that it is not remembered",
+    },
+    Tried {
+        condition: FULL,
+        words: "check N",
+        within: Within::FullDisk,
+        variables: &[],
+        codes: &[1],
         says: "",
-        outcome: "the hint is told or refused; what was remembered stays",
+        outcome: "graded",
+    },
+    Tried {
+        condition: FULL,
+        words: "prove N",
+        within: Within::FullDisk,
+        variables: &[],
+        codes: &[2],
+        says: "free some space",
+        outcome: "refused before anything is measured",
+    },
+    Tried {
+        condition: FULL,
+        words: "capture --derive N",
+        within: Within::FullDisk,
+        variables: &[],
+        codes: &[1],
+        says: "free some space",
+        outcome: "refused in a sentence; the capture stays as it was",
+    },
+    Tried {
+        condition: FULL,
+        words: "steps",
+        within: Within::FullDisk,
+        variables: &[],
+        codes: &[1],
+        says: "",
+        outcome: "refused in a sentence; no branch is there",
     },
     Tried {
         condition: "the folder is another user's, to be read only",
         words: "reset N",
-        shell: OTHER_USER,
+        within: Within::OtherUser,
         variables: &[],
         codes: &[1],
         says: "so nothing was changed",
@@ -72,7 +118,7 @@ const ALL: &[Tried] = &[
     Tried {
         condition: "the folder is another user's, to be read only",
         words: "hint N",
-        shell: OTHER_USER,
+        within: Within::OtherUser,
         variables: &[],
         codes: &[0],
         says: "progress is not remembered",
@@ -81,7 +127,7 @@ const ALL: &[Tried] = &[
     Tried {
         condition: "64 files may be open",
         words: "load N --variant solution --seconds 1 --users 500",
-        shell: "ulimit -n 64;",
+        within: Within::Limits("ulimit -n 64"),
         variables: &[],
         codes: &[1, 2, 3],
         says: "ulimit -n",
@@ -90,7 +136,7 @@ const ALL: &[Tried] = &[
     Tried {
         condition: "a proxy in the environment, which is not there",
         words: LOAD,
-        shell: "",
+        within: Within::Nothing,
         variables: &[
             ("http_proxy", Some("http://127.0.0.1:9")),
             ("HTTP_PROXY", Some("http://127.0.0.1:9")),
@@ -105,7 +151,7 @@ const ALL: &[Tried] = &[
     Tried {
         condition: "no `HOME`",
         words: LOAD,
-        shell: "",
+        within: Within::Nothing,
         variables: &[("HOME", None)],
         codes: &[0],
         says: "",
@@ -114,7 +160,7 @@ const ALL: &[Tried] = &[
     Tried {
         condition: "a folder with spaces, a comma and a letter that is no ASCII",
         words: LOAD,
-        shell: "",
+        within: Within::Nothing,
         variables: &[],
         codes: &[0],
         says: "",
@@ -125,10 +171,35 @@ const ALL: &[Tried] = &[
 /// Nothing can be written there by somebody else, root apart.
 const OTHER_USER: &str = "setpriv --reuid 65534 --regid 65534 --clear-groups --";
 
+/// Mounts that nobody else sees, and that go with the command.
+const OWN_MOUNTS: &str = "unshare --user --map-root-user --mount --";
+
+/// Runs a command in a copy of the folder `$1` on a small disk without a byte left, which stands in the
+/// folder's place. Whatever the command leaves there comes back to the folder, by way of `$2`.
+const ON_A_FULL_DISK: &str = r#"
+set -e
+place=$1 before=$2
+shift 2
+mount --bind "$place" "$before"
+size=$(du --summarize --block-size=1K "$place" | cut -f 1)
+mount -t tmpfs -o "size=$((size * 2))k" full "$place"
+cp --archive "$before/." "$place"
+cd "$place"
+if cat /dev/zero 2> /dev/null > the-rest; then exit 99; fi
+code=0
+"$@" || code=$?
+rm the-rest
+find "$before" -mindepth 1 -delete
+cp --archive "$place/." "$before"
+exit $code
+"#;
+
 pub(super) fn all(place: &Place<'_>) -> Result<Table, CliError> {
     let mut rows = Vec::new();
     for (number, tried) in ALL.iter().enumerate() {
-        if tried.shell == OTHER_USER && !can_be_another_user() {
+        if let Some(missing) = tried.within.missing(place) {
+            let what = format!("left out: {}, {missing}", tried.condition);
+            place.context.tell(what);
             continue;
         }
         let marker = format!("{}-condition-{number}", std::process::id());
@@ -142,15 +213,17 @@ pub(super) fn all(place: &Place<'_>) -> Result<Table, CliError> {
         }
         rows.push([tried.condition, tried.words, tried.outcome].map(str::to_owned));
     }
-    if a_clock_that_jumps(place)? {
-        rows.push(
-            [
-                "the clock jumps by a day, forwards and back, ten times a second",
-                JUMPING,
-                "as with one that does not: what passes is timed by another clock, which only goes on",
-            ]
-            .map(str::to_owned),
-        );
+    let clock = place.context.folder.join("clock");
+    match libfaketime().filter(|library| moves_the_clock(library, &clock)) {
+        Some(library) => {
+            for (words, is_right, outcome) in JUMPING {
+                while_the_clock_jumps(place, words, *is_right, &by(&library, &clock), &clock)?;
+                rows.push([JUMPS, words, outcome].map(str::to_owned));
+            }
+        }
+        None => place.context.tell(format!(
+            "left out: {JUMPS}, without libfaketime (apt-get install libfaketime)"
+        )),
     }
     two_at_once(place)?;
     rows.push(
@@ -164,24 +237,68 @@ pub(super) fn all(place: &Place<'_>) -> Result<Table, CliError> {
     Ok(Table(rows))
 }
 
-fn can_be_another_user() -> bool {
-    tools::is_root() && child::find("setpriv").is_some()
+impl Within {
+    /// What keeps it from being tried here.
+    fn missing(self, place: &Place<'_>) -> Option<&'static str> {
+        let (can_be, missing) = match self {
+            Self::Nothing | Self::Limits(_) => (true, ""),
+            Self::OtherUser => (
+                tools::is_root() && child::find("setpriv").is_some(),
+                "which only root can be, by setpriv",
+            ),
+            Self::FullDisk => (
+                child::find("unshare").is_some()
+                    && place
+                        .context
+                        .run(&mut words(OWN_MOUNTS, &["true".into()]))
+                        .is_ok(),
+                "without the right to mount one (unshare)",
+            ),
+        };
+        (!can_be).then_some(missing)
+    }
+
+    /// The command within it.
+    fn around(self, command: &Command, place: &Place<'_>) -> Result<Command, CliError> {
+        let own = [command.get_program()]
+            .into_iter()
+            .chain(command.get_args());
+        let own = own.map(OsStr::to_owned).collect::<Vec<_>>();
+        let shell = |script: &str| ["-c", script, "sh"].map(OsString::from).to_vec();
+        Ok(match self {
+            Self::Nothing => words("env", &own),
+            Self::Limits(limits) => {
+                let script = format!("{limits}; exec \"$@\"");
+                words("sh", &[shell(&script), own].concat())
+            }
+            Self::OtherUser => words(OTHER_USER, &own),
+            Self::FullDisk => {
+                let before = place.context.folder.join("before");
+                fs::create_dir_all(&before).map_err(CliError::because(before.display()))?;
+                let folders = vec![place.scratch.folder().into(), before.into()];
+                let script = shell(ON_A_FULL_DISK);
+                words(
+                    &format!("{OWN_MOUNTS} sh"),
+                    &[script, folders, own].concat(),
+                )
+            }
+        })
+    }
+}
+
+/// A command of these words, and more.
+fn words(first: &str, more: &[OsString]) -> Command {
+    let mut all = first.split_whitespace();
+    let mut command = Command::new(all.next().unwrap_or_default());
+    command.args(all).args(more);
+    command
 }
 
 /// Its exit code, and what it printed.
 fn run(place: &Place<'_>, tried: &Tried, marker: &str) -> Result<(Option<i32>, String), CliError> {
     let words = tried.words.replace('N', &place.chapter.number.to_string());
     let own = place.scratch.own(&words);
-    let mut command = Command::new("sh");
-    let script = if tried.shell.ends_with("--") {
-        format!("exec {} \"$@\"", tried.shell)
-    } else {
-        format!("{} exec \"$@\"", tried.shell)
-    };
-    command
-        .args(["-c", &script, "sh"])
-        .arg(own.get_program())
-        .args(own.get_args());
+    let mut command = tried.within.around(&own, place)?;
     for (name, value) in own.get_envs() {
         command.env(name, value.unwrap_or(OsStr::new("")));
     }
@@ -209,25 +326,44 @@ fn run(place: &Place<'_>, tried: &Tried, marker: &str) -> Result<(Option<i32>, S
     Ok((ended.and_then(|ended| ended.status.code()), said))
 }
 
-/// What runs while the clock jumps.
-const JUMPING: &str = "load N --variant solution --seconds 3 --users 10 --format json";
+const JUMPS: &str = "the clock jumps by a day, forwards and back, ten times a second";
 
-/// Whether a clock that jumps could be tried: not without libfaketime. It stands between a program and
-/// the clock of the day; the other, by which durations are taken, it leaves as it is.
-fn a_clock_that_jumps(place: &Place<'_>) -> Result<bool, CliError> {
+/// What runs while the clock jumps, whether code and JSON are right, and that in the book's words.
+type Jumping = (&'static str, fn(Option<i32>, &Value) -> bool, &'static str);
+
+const JUMPING: &[Jumping] = &[
+    (
+        "load N --variant solution --seconds 3 --users 10 --format json",
+        // Half a second of noise, and not a day.
+        |code, said| {
+            let seconds = said["seconds"].as_f64();
+            code == Some(0) && seconds.is_some_and(|seconds| (2.5..60.0).contains(&seconds))
+        },
+        "as with one that does not: what passes is timed by another clock, which only goes on",
+    ),
+    (
+        "check N --format json",
+        // What is graded has the fault still.
+        |code, said| code == Some(1) && said["verdict"] == "failed",
+        "the same grade as with one that does not",
+    ),
+];
+
+/// libfaketime stands between a program and the clock of the day; the other, by which durations are
+/// taken, it leaves as it is.
+fn while_the_clock_jumps(
+    place: &Place<'_>,
+    words: &str,
+    is_right: fn(Option<i32>, &Value) -> bool,
+    by: &[(&str, OsString)],
+    clock: &Path,
+) -> Result<(), CliError> {
     const TIMES: [&str; 4] = ["+1d", "+0d", "-1d", "+0d"];
 
-    let clock = place.context.folder.join("clock");
-    let Some(library) = libfaketime().filter(|library| moves_the_clock(library, &clock)) else {
-        let what =
-            "left out: a clock that jumps, without libfaketime (apt-get install libfaketime)";
-        place.context.tell(what.to_owned());
-        return Ok(false);
-    };
-    files::replace(&clock, TIMES[1])?;
-    let words = JUMPING.replace('N', &place.chapter.number.to_string());
+    files::replace(clock, TIMES[1])?;
+    let words = words.replace('N', &place.chapter.number.to_string());
     let mut command = place.scratch.own(&words);
-    command.envs(by(&library, &clock));
+    command.envs(by.iter().cloned());
     // The compiler's allocator and the library wait for each other.
     let cargo = place.context.folder.join("cargo-by-the-real-clock");
     let script = format!(
@@ -247,28 +383,22 @@ fn a_clock_that_jumps(place: &Place<'_>) -> Result<bool, CliError> {
         if began.elapsed() > TIMEOUT {
             break None;
         }
-        files::replace(&clock, times.next().unwrap_or(&TIMES[0]))?;
+        files::replace(clock, times.next().unwrap_or(&TIMES[0]))?;
     };
     drop(running);
     gone(&marker, Instant::now())?;
     place.is_whole()?;
     let said = place.last_said();
     let json = said.find('{').map_or("", |begin| &said[begin..]);
-    let told: Value = serde_json::Deserializer::from_str(json)
-        .into_iter()
-        .next()
-        .and_then(Result::ok)
-        .unwrap_or_default();
-    // Half a second of noise, and not a day.
-    let is_right = told["seconds"]
-        .as_f64()
-        .is_some_and(|seconds| (2.5..60.0).contains(&seconds));
-    match status.and_then(|status| status.code()) {
-        Some(0) if is_right => Ok(true),
-        code => Err(CliError::bad(format!(
+    let told = serde_json::Deserializer::from_str(json).into_iter().next();
+    let told: Value = told.and_then(Result::ok).unwrap_or_default();
+    let code = status.and_then(|status| status.code());
+    if !is_right(code, &told) {
+        return Err(CliError::bad(format!(
             "where the clock jumps, `{words}` ended with {code:?} and said: {said}"
-        ))),
+        )));
     }
+    Ok(())
 }
 
 /// Writes a program.
