@@ -13,6 +13,7 @@ mod judge;
 mod own_service;
 mod postgres;
 mod profile;
+mod proofs;
 mod scratch;
 mod sentences;
 mod steps;
@@ -81,6 +82,7 @@ const CHECKS: &[Check] = &[
     })
     .needs(&[Need::K6, Need::Locust]),
     Check::new("proof", "of the first chapter's claim", claims::proof),
+    Check::new("many-proofs", "20 each beside a busy core", proofs::many).deep(),
     Check::new("generators", "prove all, and agree", claims::generators)
         .needs(&[Need::K6, Need::Locust])
         .deep(),

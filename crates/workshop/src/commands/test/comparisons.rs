@@ -12,7 +12,7 @@ use measurement::figures;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::context::{Context, append, beside};
+use super::context::{Context, beside, median, note, noted};
 use super::scratch;
 use crate::exit::CliError;
 use crate::files;
@@ -197,23 +197,9 @@ impl Compared {
 
 /// Those in `file` that this code made.
 fn compared(file: &Path, code: &str) -> Result<Vec<Compared>, CliError> {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    let all = text.lines().map(serde_json::from_str::<Compared>);
-    let all: Result<Vec<_>, _> = all.collect();
-    let mut all = all.map_err(|error| {
-        CliError::bad(format!(
-            "{} cannot be read ({error}): remove it to begin anew",
-            file.display()
-        ))
-    })?;
+    let mut all: Vec<Compared> = noted(file)?;
     all.retain(|one| one.code == code);
     Ok(all)
-}
-
-fn note(file: &Path, compared: &Compared) -> Result<(), CliError> {
-    let line = serde_json::to_string(compared)
-        .map_err(CliError::because("a comparison cannot be written"))?;
-    append(file, &line)
 }
 
 /// What the book includes, as `flamegraphs/README.md` says.
@@ -276,11 +262,6 @@ fn table(all: &[Compared]) -> String {
         machine.in_a_line()
     );
     text
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }
 
 /// Keeps a CPU busy half of the time meanwhile, in bursts that no slice can fall in step with.

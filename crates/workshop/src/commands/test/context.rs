@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use bench::child::{Kin, Starting};
 use loadgen::interrupt::Interrupt;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::judge::{Answer, Judged};
@@ -232,12 +234,47 @@ pub(super) fn beside<T>(
     })
 }
 
+/// Notes a result in a file that outlives this run, as a line of JSON.
+pub(super) fn note<T: Serialize>(file: &Path, result: &T) -> Result<(), CliError> {
+    let line =
+        serde_json::to_string(result).map_err(CliError::because("a result cannot be written"))?;
+    append(file, &line)
+}
+
+/// What earlier runs noted there.
+pub(super) fn noted<T: DeserializeOwned>(file: &Path) -> Result<Vec<T>, CliError> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let all = text.lines().map(serde_json::from_str::<T>);
+    all.collect::<Result<_, _>>().map_err(|error| {
+        CliError::bad(format!(
+            "{} cannot be read ({error}): remove it to begin anew",
+            file.display()
+        ))
+    })
+}
+
+/// The middle one of some values, the upper of two.
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
 /// Notes a line in a file that outlives this run.
 pub(super) fn append(file: &Path, line: &str) -> Result<(), CliError> {
     let opened = File::options().append(true).create(true).open(file);
     opened
         .and_then(|mut opened| writeln!(opened, "{line}"))
         .map_err(cannot_write(file))
+}
+
+/// Does `work` while a CPU has no rest.
+pub(super) fn beside_a_busy_core<T>(work: impl FnOnce() -> T) -> T {
+    let busy = |is_over: &dyn Fn() -> bool| {
+        while !is_over() {
+            std::hint::spin_loop();
+        }
+    };
+    beside(busy, work)
 }
 
 fn cannot_write(file: &Path) -> impl FnOnce(std::io::Error) -> CliError {

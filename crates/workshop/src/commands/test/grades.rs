@@ -9,7 +9,7 @@ use measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
 use serde::Deserialize;
 
 use super::answers;
-use super::context::{Context, append, beside};
+use super::context::{Context, append, beside_a_busy_core};
 use super::judge::{self, Answer};
 use super::scratch::Scratch;
 use crate::chapters::Chapter;
@@ -75,15 +75,6 @@ fn grade(
             return Ok(answer);
         }
     }
-}
-
-fn beside_a_busy_core<T>(work: impl FnOnce() -> T) -> T {
-    let busy = |is_over: &dyn Fn() -> bool| {
-        while !is_over() {
-            std::hint::spin_loop();
-        }
-    };
-    beside(busy, work)
 }
 
 pub(super) fn fixes(context: &Context<'_>) -> Result<(), CliError> {
