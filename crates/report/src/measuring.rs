@@ -14,6 +14,11 @@ pub fn plot(name: &str, table: &str) -> Option<Result<String, PlotError>> {
     let rows = rows(table);
     Some(match name {
         "throttling" => lines("Latency by workers, a quota of one CPU", "workers", &rows),
+        "rate-sweep" => lines(
+            "99th percentile by rate",
+            "requests asked per second",
+            &rows,
+        ),
         "coordinated-omission" => percentiles("Latency, counted from two moments", &rows),
         "hidden-stall" => percentiles("Latency of a ping, two ways to ask", &rows),
         "blocking-strategies" => strategies(&rows),
@@ -48,7 +53,12 @@ fn lines(title: &str, across: &str, rows: &[Vec<String>]) -> Result<String, Plot
             name: heads[column].clone(),
             points: rows
                 .iter()
-                .filter_map(|row| Some(Point::at(number(&row[0])?, number(&row[column])? * 1e3)))
+                .filter_map(|row| {
+                    Some(Point {
+                        is_at_least: row[column].starts_with("over "),
+                        ..Point::at(number(&row[0])?, number(&row[column])? * 1e3)
+                    })
+                })
                 .collect(),
         })
         .collect();

@@ -29,6 +29,7 @@ type Recorded = (
 const RECORDED: &[Recorded] = &[
     ("coordinated-omission.md", "bench", &["coordinated_omission", "--", "30"], Some(1)),
     ("hidden-stall.md", "bench", &["hidden_stall", "--", "20"], Some(5)),
+    ("rate-sweep.md", "bench", &["rate_sweep", "--", "5"], Some(5)),
     ("profiling-cost.md", "bench", &["profiling_cost", "--", "16", "2"], Some(1)),
     ("limits.md", "bench", &["processor_limits", "--", "counters"], None),
     ("throttling.md", "bench", &["processor_limits", "--", "throttling"], None),
