@@ -28,12 +28,10 @@ impl Texts {
 
     /// Whether `body` begins with one of them. None of them ever matches, so every text is compared.
     pub(crate) fn any_begins(&self, body: &str) -> bool {
-        let found = self
-            .texts
+        let _scan = self.scans.begin();
+        self.texts
             .iter()
-            .any(|text| body.starts_with(text.as_str()));
-        self.scans.note();
-        found
+            .any(|text| body.starts_with(text.as_str()))
     }
 }
 // ANCHOR_END: texts

@@ -5,7 +5,7 @@ mod contract;
 use measurement::{
     attempt::{Attempt, Observed, Trial},
     chapter_file::ChapterFile,
-    claim::{Bound, Claim, Direction, Of, Role},
+    claim::{Bound, Claim, Direction, Of, Quantity, Role},
     figures,
     outcome::Outcome,
 };
@@ -181,33 +181,50 @@ impl Grade {
             return;
         }
         let root_cause = of(Role::RootCause).next();
-        let missed = ordered.iter().find(|finding| finding.holds == Some(false));
-        let (kind, reason, by_speed) = match missed {
-            None => (
-                GradeKind::Passed,
-                passed(chapter, root_cause, of(Role::Effect).next()),
-                false,
-            ),
-            Some(finding) if finding.claim.ratio.is_none() => {
-                let reason = missed_count(chapter, finding, of(Role::Effect).next());
-                (GradeKind::Failed, reason, false)
-            }
-            Some(finding)
-                if finding
-                    .claim
-                    .ratio
-                    .is_some_and(|bound| bound.direction == Direction::AtMost) =>
-            {
+        let effect = of(Role::Effect).next();
+        let missed = || {
+            ordered
+                .iter()
+                .filter(|finding| finding.holds == Some(false))
+        };
+        let is_count = |finding: &&&Finding| {
+            let quantity = finding.claim.quantity.as_ref();
+            finding.claim.ratio.is_none() && quantity.is_some_and(Quantity::is_counted)
+        };
+        let elsewhere = trial.tried.iter().find_map(|promise| {
+            let broken = promise.broken.as_ref().filter(|_| promise.of_fix)?;
+            Some((&promise.name, broken))
+        });
+        // Counts first: a busy machine can change times and their ratios only.
+        let (kind, reason, by_speed) = if let Some(finding) = missed().find(is_count) {
+            let reason = missed_bound(chapter, finding, effect);
+            (GradeKind::Failed, reason, false)
+        } else if let Some((name, broken)) = elsewhere {
+            self.contract.broken.push(name.clone());
+            let reason = format!(
+                "the fault is gone from the check's load, but not elsewhere: a fix has it that {name}; \
+                 {broken}."
+            );
+            (GradeKind::Failed, reason, false)
+        } else if let Some(finding) = missed().next() {
+            let bound = finding.claim.ratio;
+            if bound.is_some_and(|bound| bound.direction == Direction::AtMost) {
                 (GradeKind::Failed, too_good(finding), false)
+            } else if let Some(cause) =
+                // What it fell short by may be the generator's, or that of programs which ran beside
+                // one of the two.
+                starved(&trial.exercise.round.outcome).or_else(|| crowded(trial))
+            {
+                (GradeKind::Invalid, cause, false)
+            } else if bound.is_some() {
+                (GradeKind::Failed, short(finding, root_cause), true)
+            } else {
+                let reason = missed_bound(chapter, finding, effect);
+                (GradeKind::Failed, reason, true)
             }
-            // What it fell short by may be the generator's, or that of programs which ran beside one of
-            // the two.
-            Some(finding) => {
-                match starved(&trial.exercise.round.outcome).or_else(|| crowded(trial)) {
-                    Some(cause) => (GradeKind::Invalid, cause, false),
-                    None => (GradeKind::Failed, short(finding, root_cause), true),
-                }
-            }
+        } else {
+            let reason = passed(chapter, root_cause, effect);
+            (GradeKind::Passed, reason, false)
         };
         (self.kind, self.reason, self.by_speed) = (kind, reason, by_speed);
     }
@@ -297,8 +314,8 @@ fn needed(finding: &Finding) -> String {
     bound.map_or_else(String::new, |bound| claim_bound(finding, bound))
 }
 
-/// A count that is not the solution's, what that means, and whether the edit is slower besides.
-fn missed_count(chapter: &ChapterFile, finding: &Finding, effect: Option<&Finding>) -> String {
+/// A reading that is not the solution's, what that means, and whether the edit is slower besides.
+fn missed_bound(chapter: &ChapterFile, finding: &Finding, effect: Option<&Finding>) -> String {
     let as_before = match (finding.fix, finding.problem) {
         (Some(fix), Some(problem)) if fix.total_cmp(&problem).is_eq() => ", as in the problem",
         _ => "",

@@ -57,6 +57,7 @@ pub fn attempt(
         let (right, own) = (right?, own?);
         Ok(Tried {
             name: promise.name.clone(),
+            of_fix: promise.of_fix,
             broken: difference(promise, &right, &own),
             panic: own.panic,
         })
@@ -156,7 +157,7 @@ fn pipelined(address: SocketAddr, requests: Vec<Request>, bodies: bool) -> Vec<(
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(TIME_OUT))?;
         let wire = requests.iter().enumerate();
-        let wire = wire.map(|(place, one)| text(one, address, place == last));
+        let wire = wire.map(|(place, one)| text(one, address, place, place == last));
         stream.write_all(wire.collect::<String>().as_bytes())?;
         let began = Instant::now();
         let mut answers = Vec::new();
@@ -201,7 +202,7 @@ fn pipelined(address: SocketAddr, requests: Vec<Request>, bodies: bool) -> Vec<(
 fn hang_up(promise: &Promise, address: SocketAddr, after: Duration) {
     let send = |request: Request| {
         let mut stream = TcpStream::connect(address).ok()?;
-        let request = text(&request, address, false);
+        let request = text(&request, address, 0, false);
         stream.write_all(request.as_bytes()).ok()?;
         Some(stream)
     };
@@ -214,12 +215,12 @@ fn hang_up(promise: &Promise, address: SocketAddr, after: Duration) {
     drop(open);
 }
 
-/// A request on the wire.
-fn text(request: &Request, host: SocketAddr, is_last: bool) -> String {
+/// A request on the wire. Each on a connection has a user agent of its own, as a proxy's have.
+fn text(request: &Request, host: SocketAddr, place: usize, is_last: bool) -> String {
     let body = request.body.as_deref().unwrap_or_default();
     let close = if is_last { "connection: close\r\n" } else { "" };
     format!(
-        "{} {} HTTP/1.1\r\nhost: {host}\r\n{close}content-type: {}\r\ncontent-length: {}\r\n\r\n{body}",
+        "{} {} HTTP/1.1\r\nhost: {host}\r\nuser-agent: visitor-{place}\r\n{close}content-type: {}\r\ncontent-length: {}\r\n\r\n{body}",
         request.method,
         request.path,
         content_type(body),
@@ -262,6 +263,14 @@ fn difference(promise: &Promise, right: &Seen, own: &Seen) -> Option<String> {
         .or_else(|| {
             compared(&promise.at_least, |right, own| {
                 own >= right.map(|r| 0.9 * r)
+            })
+        })
+        .or_else(|| {
+            promise.reaches.iter().find_map(|(name, limit)| {
+                let own = own.metrics.get(name);
+                let kept = own.is_some_and(|own| own >= *limit);
+                let is = value(own);
+                (!kept).then(|| format!("`{name}` is {is}, but at least {limit} is needed"))
             })
         })
         .or_else(|| {

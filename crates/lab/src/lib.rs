@@ -52,7 +52,7 @@ pub use listener::Lab;
 pub use locality::{Reading, Replica};
 pub use options::Options;
 pub use pool_use::PoolUse;
-pub use scans::Scans;
+pub use scans::{Scan, Scans};
 pub use upstream::Upstream;
 pub use web_service::WebService;
 pub use work::Work;

@@ -112,8 +112,11 @@ impl Lab {
         self.options.data_seed
     }
 
-    /// A database whose calls take `round_trip`, counted on `/metrics`.
+    /// A database whose calls take `round_trip` unless `--database-ms` says otherwise, counted on
+    /// `/metrics`.
     pub fn database(&self, round_trip: Duration) -> Database {
+        let asked = self.options.database_ms.map(Duration::from_millis);
+        let round_trip = asked.unwrap_or(round_trip);
         Database::new(round_trip, Arc::clone(&self.counters))
     }
 

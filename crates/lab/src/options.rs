@@ -70,6 +70,15 @@ pub struct Options {
     #[arg(conflicts_with = "upstream")]
     pub(crate) upstream_fault: Option<UpstreamFault>,
 
+    /// It answers so many requests first
+    #[arg(long, value_name = "N", default_value_t = 0, hide = true)]
+    pub(crate) upstream_fault_after: u64,
+
+    /// A call of the stand-in database takes that long
+    #[arg(long, value_name = "MS", hide = true)]
+    #[arg(value_parser = value_parser!(u64).range(..=60_000))]
+    pub(crate) database_ms: Option<u64>,
+
     /// Keep a data set of so many texts
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), hide = true)]
     pub(crate) texts: Option<u64>,
@@ -120,6 +129,8 @@ pub(crate) enum UpstreamFault {
     HangUp,
     /// It never answers.
     Silence,
+    /// It begins an answer that never ends.
+    Stall,
 }
 
 impl Options {

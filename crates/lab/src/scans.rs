@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::hash::Hash;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
@@ -23,6 +24,8 @@ struct Counted {
     /// Others on which the thread that accepts may run; `None` before it accepts.
     acceptor_elsewhere: Mutex<Option<usize>>,
     scans: Counter,
+    running: AtomicUsize,
+    running_peak: AtomicUsize,
     threads: Mutex<HashSet<ThreadId>>,
     cpus: Mutex<HashSet<usize>>,
     /// CPUs on which those threads may run. Other programs decide where a thread runs, but not where
@@ -37,6 +40,8 @@ pub(crate) struct Seen {
     pub(crate) usable: usize,
     /// Scans that have ended.
     scans: u64,
+    /// Most scans at once.
+    running_peak: usize,
     /// Threads that scanned.
     threads: usize,
     /// CPUs on which a scan ended.
@@ -55,6 +60,8 @@ impl Default for Scans {
             first: allowed_cpus(0).into_iter().min(),
             acceptor_elsewhere: Mutex::default(),
             scans: Counter::default(),
+            running: AtomicUsize::default(),
+            running_peak: AtomicUsize::default(),
             threads: Mutex::default(),
             cpus: Mutex::default(),
             allowed: Mutex::default(),
@@ -90,8 +97,15 @@ impl Scans {
         *most = (*most).max(Some(elsewhere));
     }
 
-    /// A scan has ended on the calling thread.
-    pub fn note(&self) {
+    /// A scan begins on the calling thread, and ends there when the value is dropped.
+    pub fn begin(&self) -> Scan {
+        let running = self.0.running.fetch_add(1, Ordering::Relaxed) + 1;
+        self.0.running_peak.fetch_max(running, Ordering::Relaxed);
+        Scan(self.clone())
+    }
+
+    fn end(&self) {
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
         self.0.scans.inc();
         let (is_new, threads) = insert(&self.0.threads, thread::current().id());
         // A system that does not tell where a thread runs lets it run anywhere.
@@ -106,11 +120,23 @@ impl Scans {
         Seen {
             usable: self.0.usable,
             scans: self.0.scans.get(),
+            running_peak: self.0.running_peak.load(Ordering::Relaxed),
             threads: lock(&self.0.threads).len(),
             cpus: lock(&self.0.cpus).len(),
             allowed: lock(&self.0.allowed).len(),
             acceptor_elsewhere: *lock(&self.0.acceptor_elsewhere),
         }
+    }
+}
+
+/// A scan under way.
+#[derive(Debug)]
+#[must_use = "a scan lasts as long as this value"]
+pub struct Scan(Scans);
+
+impl Drop for Scan {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 
@@ -129,6 +155,11 @@ impl Seen {
         });
         let counted = vec![
             Metric::count("scans_total", "Scans of the data set", self.scans),
+            Metric::count(
+                "scans_running_peak",
+                "Most scans at once since the start",
+                self.running_peak as u64,
+            ),
             Metric::count(
                 "scan_workers",
                 "Threads that have scanned",
@@ -221,13 +252,14 @@ mod tests {
     #[test]
     fn scans_are_counted_with_their_threads_and_cpus() {
         let scans = Scans::default();
-        scans.note();
-        scans.note();
+        drop((scans.begin(), scans.begin()));
+        drop(scans.begin());
         let seen = scans.seen();
-        assert_eq!((seen.scans, seen.threads), (2, 1));
+        assert_eq!((seen.scans, seen.threads), (3, 1));
+        assert_eq!(seen.running_peak, 2);
         assert!(seen.cpus >= 1 && seen.usable >= 1, "{seen:?}");
         let other = scans.clone();
-        thread::spawn(move || other.note())
+        thread::spawn(move || drop(other.begin()))
             .join()
             .expect("it counts");
         assert_eq!(scans.seen().threads, 2);
@@ -239,6 +271,7 @@ mod tests {
             let seen = Seen {
                 usable: 4,
                 scans: 100,
+                running_peak: 1,
                 threads,
                 cpus: 1,
                 allowed,

@@ -36,6 +36,9 @@ pub struct Trial {
     pub problem: Observed,
     /// The exercise's rounds in which root causes are counted that have rounds of their own.
     pub counted: Vec<Round>,
+    /// CPU time in ms that the work for an answer takes at least, as measured beside it; `None` in a chapter
+    /// whose work nobody can do by himself.
+    pub work_ms: Option<f64>,
     /// Whether the servers were optimised builds.
     pub optimised: bool,
 }

@@ -187,6 +187,10 @@ pub struct Check {
         skip_serializing_if = "Option::is_none"
     )]
     pub work_ms_at_least: Option<f64>,
+    /// So many multiplications has that work at least, each of which waits for the one before. How long
+    /// they take is measured beside a check; no answer can take much less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multiplications: Option<u32>,
 }
 
 fn not_worse() -> f64 {

@@ -14,6 +14,10 @@ pub struct Promise {
     /// What is promised, as a learner reads it.
     #[serde(deserialize_with = "checked::words")]
     pub name: String,
+    /// Asked of a fix alone, and judged last: that the fault is gone elsewhere, too, than under the load
+    /// of a check. The problem breaks it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_fix: bool,
     /// Arguments of the server that it is tried on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
@@ -67,6 +71,13 @@ pub struct Promise {
     /// served side by side. One in ten may come late on a busy machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_least: Vec<String>,
+    /// Metrics that must come to so much: what becomes possible side by side.
+    #[serde(
+        default,
+        deserialize_with = "checked::limits",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
+    pub reaches: BTreeMap<String, f64>,
     /// Metrics that must not exceed a limit, which the exercise's text states.
     #[serde(
         default,
@@ -147,6 +158,8 @@ impl std::fmt::Display for Request {
 pub struct Tried {
     /// What was promised.
     pub name: String,
+    /// As in [`Promise::of_fix`].
+    pub of_fix: bool,
     /// How it was broken, in a phrase; `None` if it was kept.
     pub broken: Option<String>,
     /// The server's first panic meanwhile, as it printed it.

@@ -71,6 +71,8 @@ impl Contract {
         for promise in tried {
             match &promise.broken {
                 None => contract.held.push(promise.name.clone()),
+                // Judged when the fault is gone from the check's load.
+                Some(_) if promise.of_fix => {}
                 Some(broken) => {
                     contract.broken.push(promise.name.clone());
                     let reason = if promise.panic.is_some() {
@@ -215,10 +217,9 @@ fn idle(round: &Round, work_ms: f64) -> Option<Broken> {
 
 /// Answers that came sooner, or for less CPU time, than what they need can take.
 fn hasty(chapter: &ChapterFile, trial: &Trial) -> Part {
-    let (shortest, needed) = match (
-        chapter.law.shortest_answer_ms(),
-        chapter.check.work_ms_at_least,
-    ) {
+    let work = [chapter.check.work_ms_at_least, trial.work_ms];
+    let work = work.into_iter().flatten().reduce(f64::max);
+    let (shortest, needed) = match (chapter.law.shortest_answer_ms(), work) {
         (Some(call), _) => (call, "its database call"),
         (None, Some(work)) => match idle(&trial.exercise.round, work) {
             Some(broken) => return Part::Broken(broken),

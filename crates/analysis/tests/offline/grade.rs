@@ -88,6 +88,7 @@ fn graded_by(
         exercise: observed(EXERCISE, (IN_FLIGHT, 200.0), outcome(200, 7_600, 2.0, 50.4)),
         problem: observed(PROBLEM, (IN_FLIGHT, 1.0), outcome(200, 40, 2.0, 2_000.0)),
         counted: Vec::new(),
+        work_ms: None,
         optimised: true,
     };
     edit(&mut trial);
@@ -482,6 +483,7 @@ fn a_write_that_was_answered_was_made() {
 fn a_broken_promise_is_the_reason_with_what_was_seen() {
     let tried = |name: &str, broken: Option<&str>, panic: Option<&str>| Tried {
         name: name.to_owned(),
+        of_fix: false,
         broken: broken.map(str::to_owned),
         panic: panic.map(str::to_owned),
     };
@@ -501,6 +503,35 @@ fn a_broken_promise_is_the_reason_with_what_was_seen() {
         assert_eq!(grade.contract.held.last(), Some(&kept.name));
         assert_eq!(grade.detail.as_deref(), panic);
     }
+}
+
+/// The problem breaks it, too: what is told first of an exercise as shipped is its root cause.
+#[test]
+fn what_is_asked_of_a_fix_alone_is_judged_last() {
+    let tried = |broken: Option<&str>| Tried {
+        name: "new topics are written at once".to_owned(),
+        of_fix: true,
+        broken: broken.map(str::to_owned),
+        panic: None,
+    };
+    let kept = passes(|trial| trial.tried = vec![tried(None)]);
+    assert!(kept.contract.held.contains(&tried(None).name));
+    let seen = "`peak` is 0, but at least 2 is needed";
+    let broken = |trial: &mut Trial| trial.tried = vec![tried(Some(seen))];
+    let grade = graded_by(
+        &chapter(),
+        broken,
+        Failed,
+        &["not elsewhere", "new topics", seen],
+    );
+    assert_eq!(grade.contract.broken, [tried(None).name]);
+    let both = |trial: &mut Trial| {
+        broken(trial);
+        counts(trial, IN_FLIGHT, Some(1.0));
+    };
+    let grade = graded_by(&chapter(), both, Failed, &["at least"]);
+    assert!(!grade.reason.contains("elsewhere"), "{}", grade.reason);
+    assert_eq!(grade.contract.broken, [""; 0]);
 }
 
 /// A root cause that is counted on another build, or in another scenario, has a round of its own.

@@ -21,6 +21,8 @@ pub(super) struct Chunks {
     highest_at: u64,
     sent: u64,
     length: u64,
+    /// Whether nothing comes after the first chunk.
+    stalls: bool,
 }
 
 /// Makes bodies that depend on the data seed, and on their number: the highest byte of each is at
@@ -49,6 +51,15 @@ impl Maker {
             highest_at: number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % length,
             sent: 0,
             length,
+            stalls: false,
+        }
+    }
+
+    /// A body that begins and never ends.
+    pub(super) fn stall(&self) -> Chunks {
+        Chunks {
+            stalls: true,
+            ..self.make(0, u64::MAX >> 1)
         }
     }
 }
@@ -86,6 +97,9 @@ impl Body for Chunks {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.stalls && self.sent > 0 {
+            return Poll::Pending;
+        }
         Poll::Ready(self.next().map(|chunk| Ok(Frame::data(chunk))))
     }
 }

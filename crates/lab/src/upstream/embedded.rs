@@ -45,6 +45,7 @@ pub(super) fn start(
         seed: options.data_seed,
         latency: asked.unwrap_or(latency),
         fault: options.upstream_fault,
+        fault_after: options.upstream_fault_after,
         counters: Arc::clone(counters),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -77,6 +78,8 @@ struct Answers {
     latency: Duration,
     /// How it fails, if it does.
     fault: Option<UpstreamFault>,
+    /// So many requests are answered first.
+    fault_after: u64,
     counters: Arc<Counters>,
 }
 
@@ -86,11 +89,12 @@ impl Answers {
     /// Counts a request for `path`, and answers it in time.
     async fn to(&self, path: &str) -> io::Result<Answer> {
         let _in_flight = self.counters.enter_upstream();
-        let mut answer = self.at_once(path);
+        let number = self.counters.upstream_requests.inc() + 1;
+        let mut answer = self.at_once(path, number);
         if !self.latency.is_zero() {
             tokio::time::sleep(self.latency).await;
         }
-        match self.fault {
+        match self.fault.filter(|_| number > self.fault_after) {
             None => {}
             Some(UpstreamFault::Status) => *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE,
             Some(UpstreamFault::Garbage) => {
@@ -98,6 +102,7 @@ impl Answers {
             }
             Some(UpstreamFault::HangUp) => return Err(io::ErrorKind::ConnectionReset.into()),
             Some(UpstreamFault::Silence) => std::future::pending().await,
+            Some(UpstreamFault::Stall) => *answer.body_mut() = Either::Right(self.bodies.stall()),
         }
         if let Some(pool) = self.counters.pool.get() {
             pool.note_answer();
@@ -105,8 +110,7 @@ impl Answers {
         Ok(answer)
     }
 
-    fn at_once(&self, path: &str) -> Answer {
-        let number = self.counters.upstream_requests.inc() + 1;
+    fn at_once(&self, path: &str, number: u64) -> Answer {
         let length = path.strip_prefix("/bodies/").map(str::parse);
         if let Some(Ok(length)) = length {
             let body = self.bodies.make(number, length);

@@ -49,6 +49,11 @@ impl Quantity {
         }
     }
 
+    /// Whether it is a count, which other programs cannot change as they can a time.
+    pub fn is_counted(&self) -> bool {
+        matches!(self, Self::Counter(_))
+    }
+
     /// What it is called in a sentence, unless the claim has a name for it.
     pub fn label(&self) -> &str {
         match self {

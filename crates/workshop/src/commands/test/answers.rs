@@ -1,5 +1,6 @@
 //! What commands print with `--format json`: the one place that reads their keys.
 
+use measurement::claim::Quantity;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -29,9 +30,11 @@ pub(super) fn judged(said: &Value) -> Result<Answer, CliError> {
 /// What it takes to break a claim.
 fn kind(claim: &Value) -> Broken {
     let ratio = !claim["ratio"].is_null();
+    let quantity = claim["quantity"].as_str().unwrap_or_default();
+    let is_counted = Quantity::from(quantity.to_owned()).is_counted();
     match claim["role"].as_str() {
         Some("root_cause") => Broken::RootCause,
-        Some("guardrail") if !ratio => Broken::Count,
+        Some("guardrail") if !ratio && is_counted => Broken::Count,
         _ => Broken::Ratio,
     }
 }
