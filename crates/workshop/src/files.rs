@@ -12,8 +12,12 @@ use tempfile::NamedTempFile;
 
 use crate::exit::CliError;
 
-/// Makes sure that files can be written into `folder`, before anything is measured for it.
+/// Makes sure that files can be written into `folder`, before anything is measured for it: a full disk takes
+/// an empty one.
 pub(crate) fn writable(folder: &Path) -> Result<(), CliError> {
+    /// Bytes of a report, and more than most of them have.
+    const REPORT: usize = 4 << 20;
+
     let refused = |error: std::io::Error| {
         CliError::usage(format!(
             "{} cannot be written to ({error}); mend its permissions or free some space, or name \
@@ -22,7 +26,9 @@ pub(crate) fn writable(folder: &Path) -> Result<(), CliError> {
         ))
     };
     std::fs::create_dir_all(folder).map_err(refused)?;
-    tempfile::tempfile_in(folder).map(drop).map_err(refused)
+    tempfile::tempfile_in(folder)
+        .and_then(|mut file| file.write_all(&vec![0; REPORT]))
+        .map_err(refused)
 }
 
 /// Puts all temporary files of this process, and of servers that it starts, into one folder, which

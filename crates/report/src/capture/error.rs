@@ -13,7 +13,7 @@ use measurement::profile::Profile;
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file system refused.
-    #[error("{path}: {error}; check that the folder exists and that you may write there.")]
+    #[error("{path}: {error}; free some space, or mend the permissions of its folder.")]
     Io {
         /// The file or folder.
         path: PathBuf,
