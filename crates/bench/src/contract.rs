@@ -114,7 +114,14 @@ fn observe(promise: &Promise, mut server: Server) -> Seen {
         }
         None if promise.times == 1 => side_by_side(promise.users, |user| {
             let client = Client::of(address, time_out);
-            numbered(user).map(|one| answered(&client, one)).collect()
+            let requests = numbered(user).enumerate();
+            let paused = requests.map(|(place, one)| {
+                if let Some(pause) = promise.pause_ms.filter(|_| place > 0) {
+                    std::thread::sleep(Duration::from_millis(pause));
+                }
+                answered(&client, one, place)
+            });
+            paused.collect()
         }),
         None => side_by_side(promise.users, |user| {
             let own = user * promise.times..(user + 1) * promise.times;
@@ -124,7 +131,7 @@ fn observe(promise: &Promise, mut server: Server) -> Seen {
     };
     let client = Client::of(address, time_out);
     let then = promise.then.iter();
-    answers.extend(then.map(|request| answered(&client, request.clone())));
+    answers.extend(then.map(|request| answered(&client, request.clone(), 0)));
     Seen {
         answers,
         // A server that ended has none any more.
@@ -215,21 +222,28 @@ fn hang_up(promise: &Promise, address: SocketAddr, after: Duration) {
     drop(open);
 }
 
-/// A request on the wire. Each on a connection has a user agent of its own, as a proxy's have.
+/// The user agent of a request: each on a connection has another one, as where a proxy sends them.
+fn visitor(place: usize) -> String {
+    format!("visitor-{place}")
+}
+
+/// A request on the wire.
 fn text(request: &Request, host: SocketAddr, place: usize, is_last: bool) -> String {
     let body = request.body.as_deref().unwrap_or_default();
     let close = if is_last { "connection: close\r\n" } else { "" };
     format!(
-        "{} {} HTTP/1.1\r\nhost: {host}\r\nuser-agent: visitor-{place}\r\n{close}content-type: {}\r\ncontent-length: {}\r\n\r\n{body}",
+        "{} {} HTTP/1.1\r\nhost: {host}\r\nuser-agent: {}\r\n{close}content-type: {}\r\ncontent-length: {}\r\n\r\n{body}",
         request.method,
         request.path,
+        visitor(place),
         content_type(body),
         body.len()
     )
 }
 
-fn answered(client: &Client, request: Request) -> (Request, Answer) {
-    let sent = client.send(&request.method, &request.path, request.body.as_deref());
+fn answered(client: &Client, request: Request, place: usize) -> (Request, Answer) {
+    let (path, body) = (&request.path, request.body.as_deref());
+    let sent = client.send(&request.method, path, body, &visitor(place));
     let answer = match sent {
         Ok((status, body)) if status.is_success() => {
             Answer::Success(String::from_utf8_lossy(&body).into_owned())

@@ -175,7 +175,7 @@ impl<V: ValueEnum + Send + Sync + 'static> CommandLine<V> {
         let Self { variant, options } = self;
         let value = variant.to_possible_value();
         let name = value.map(|value| value.get_name().to_owned());
-        let scans = options.cpus.map(Scans::on_the_first);
+        let scans = options.cpus.map(Scans::on_the_last);
         let options = Options {
             scans: scans.unwrap_or(options.scans),
             chapter,

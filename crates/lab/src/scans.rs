@@ -19,8 +19,9 @@ pub struct Scans(Arc<Counted>);
 struct Counted {
     /// CPUs that the process might use when it started, before any of its threads was pinned.
     usable: usize,
-    /// The first of them, where the network card is said to interrupt.
-    first: Option<usize>,
+    /// Which those are, in rising order; the first is where the network card is said to interrupt. Not
+    /// known but on Linux.
+    own: Option<Vec<usize>>,
     /// Others on which the thread that accepts may run; `None` before it accepts.
     acceptor_elsewhere: Mutex<Option<usize>>,
     scans: Counter,
@@ -57,7 +58,7 @@ impl Default for Scans {
     fn default() -> Self {
         Self(Arc::new(Counted {
             usable: usable(),
-            first: allowed_cpus(0).into_iter().min(),
+            own: cfg!(target_os = "linux").then(|| allowed_cpus(0)),
             acceptor_elsewhere: Mutex::default(),
             scans: Counter::default(),
             running: AtomicUsize::default(),
@@ -70,14 +71,15 @@ impl Default for Scans {
 }
 
 impl Scans {
-    /// Counts where this process, from now on, may use only the first of its CPUs. For a process
-    /// of one thread so far: others keep what they may use. Only Linux can do it.
-    pub(crate) fn on_the_first(cpus: u32) -> Self {
+    /// Counts where this process, from now on, may use only the last of its CPUs: whoever counts CPUs
+    /// from 0 takes others. For a process of one thread so far: others keep what they may use. Only Linux
+    /// can do it.
+    pub(crate) fn on_the_last(cpus: u32) -> Self {
         #[cfg(target_os = "linux")]
         {
             let mut only = rustix::thread::CpuSet::new();
-            let first = allowed_cpus(0).into_iter().take(cpus as usize);
-            first.for_each(|cpu| only.set(cpu));
+            let last = allowed_cpus(0).into_iter().rev().take(cpus as usize);
+            last.for_each(|cpu| only.set(cpu));
             // A system that refuses counts as many CPUs as before, and says so on /metrics.
             let _ = rustix::thread::sched_setaffinity(None, &only);
         }
@@ -88,7 +90,7 @@ impl Scans {
 
     /// The calling thread accepts connections.
     pub(crate) fn note_acceptor(&self) {
-        let Some(first) = self.0.first.filter(|_| cfg!(target_os = "linux")) else {
+        let Some(&first) = self.0.own.as_ref().and_then(|own| own.first()) else {
             return;
         };
         let allowed = allowed_cpus(first).into_iter();
@@ -112,7 +114,10 @@ impl Scans {
         let cpu = current_cpu().unwrap_or(threads);
         insert(&self.0.cpus, cpu);
         if is_new {
-            lock(&self.0.allowed).extend(allowed_cpus(cpu));
+            let allowed = allowed_cpus(cpu).into_iter();
+            // A thread that was pinned elsewhere uses none of the CPUs that are the process's.
+            let is_own = |cpu: &usize| self.0.own.as_ref().is_none_or(|own| own.contains(cpu));
+            lock(&self.0.allowed).extend(allowed.filter(is_own));
         }
     }
 

@@ -46,6 +46,14 @@ pub struct Promise {
     /// the bodies. Users who hang up do so, and come again.
     #[serde(default = "once", deserialize_with = "checked::some")]
     pub times: u32,
+    /// And so many milliseconds pass between the requests of a user, who waits for each answer: what is kept
+    /// open for the next one has to be kept that long.
+    #[serde(
+        default,
+        deserialize_with = "checked::milliseconds_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub pause_ms: Option<u64>,
     /// They hang up after so many milliseconds instead of waiting for their answers.
     #[serde(
         default,

@@ -43,10 +43,12 @@ impl Client {
         method: &str,
         path: &str,
         body: Option<&str>,
+        agent: &str,
     ) -> Result<(StatusCode, Vec<u8>), String> {
         let refused = |error: ureq::http::Error| error.to_string();
         let uri = format!("http://{}{path}", self.address);
         let request = Request::builder().method(method).uri(uri);
+        let request = request.header("user-agent", agent);
         let sent = match body {
             Some(body) => {
                 let request = request.header("content-type", content_type(body));
@@ -67,7 +69,7 @@ impl Client {
 
     fn body(&self, exchange: &Exchange) -> Result<Vec<u8>, String> {
         let body = exchange.body.as_deref();
-        let (status, body) = self.send(&exchange.method, &exchange.path, body)?;
+        let (status, body) = self.send(&exchange.method, &exchange.path, body, "workshop")?;
         if status.is_success() {
             Ok(body)
         } else {
