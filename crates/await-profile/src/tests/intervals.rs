@@ -133,6 +133,7 @@ fn moments_taken_for_independent_give_intervals_that_are_too_narrow() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes too long there")]
 fn an_interval_has_its_figure_in_it_and_a_share_stays_below_one() {
     let summary = profile(collect(1, 0.9)).summary();
     let routes = summary.routes.iter();
