@@ -13,6 +13,8 @@ use plotters::{
 
 /// Values as many times apart as this are shown on a log scale; others show best from 0.
 const APART: f64 = 8.0;
+/// Labels nearer to each other than this share of the axis would lie on each other.
+const NEAREST: f64 = 0.09;
 
 /// From 0, or in factors where the values are far apart.
 pub(super) struct Scale {
@@ -27,8 +29,24 @@ enum On {
 }
 
 impl Scale {
-    /// With room for the marks at both ends.
-    pub(super) fn over((low, high): (f64, f64), places: Vec<f64>) -> Self {
+    /// With room for the marks at both ends. Of `places`, in rising order, those get no label that are too
+    /// near to the one before.
+    pub(super) fn over((low, high): (f64, f64), mut places: Vec<f64>) -> Self {
+        let at = |value: f64| {
+            if is_apart((low, high)) {
+                (value / low).ln() / (high / low).ln()
+            } else {
+                value / high
+            }
+        };
+        let mut last = f64::NEG_INFINITY;
+        places.retain(|place| {
+            let is_far = at(*place) - last >= NEAREST;
+            if is_far {
+                last = at(*place);
+            }
+            is_far
+        });
         let on = if is_apart((low, high)) {
             On::Log((low / 1.5..high * 1.5).log_scale().into())
         } else {
@@ -79,5 +97,22 @@ pub(super) fn text(value: f64, label: &dyn Fn(f64) -> String) -> String {
         String::new()
     } else {
         label(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_do_not_lie_on_each_other() {
+        let rates = [20.0, 50.0, 80.0, 110.0, 140.0, 170.0, 200.0, 260.0, 350.0];
+        let on_log = Scale::over((20.0, 350.0), rates.to_vec());
+        assert_eq!(
+            on_log.places,
+            [20.0, 50.0, 80.0, 110.0, 170.0, 260.0, 350.0]
+        );
+        let plain = Scale::over((50.0, 350.0), rates[1..].to_vec());
+        assert_eq!(plain.places, [50.0, 110.0, 170.0, 260.0, 350.0]);
     }
 }
