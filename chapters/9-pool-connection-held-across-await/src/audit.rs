@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -98,7 +99,7 @@ impl Audit {
 
     async fn report(self, orders: Router) -> Result<Report, Refusal> {
         let rush = self.rush(orders).await?;
-        let Books { orders, missing } = self.books().await?;
+        let Books { orders, missing } = self.settled().await?;
         let written = orders - self.counts.before;
         Ok(Report {
             rush,
@@ -142,6 +143,19 @@ impl Audit {
             .fetch_one(&self.pool)
             .await?;
         Ok(rush)
+    }
+
+    /// The books once they add up, or have had time to: an order whose customer hung up may still be on
+    /// its way.
+    async fn settled(&self) -> Result<Books, sqlx::Error> {
+        for _ in 0..30 {
+            let books = self.books().await?;
+            if books.missing == 0 {
+                return Ok(books);
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        self.books().await
     }
 
     async fn books(&self) -> Result<Books, sqlx::Error> {
