@@ -13,7 +13,9 @@ use measurement::profile::Profile;
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file system refused.
-    #[error("{path}: {error}; free some space, or mend the permissions of its folder.")]
+    #[error(
+        "{path}: {error}; check that the folder exists, that you may write there, and that there is space."
+    )]
     Io {
         /// The file or folder.
         path: PathBuf,
