@@ -147,7 +147,7 @@ fn depth(path: &str) -> usize {
 }
 
 /// A name that a phone has room for: without closures, parameters and the place in the code, and of
-/// its path the last two parts.
+/// its path the last two parts, or the last one if they are long.
 pub(super) fn short(frame: &str) -> String {
     let frame = frame
         .replace("::{{closure}}", "")
@@ -176,7 +176,13 @@ pub(super) fn short(frame: &str) -> String {
         return plain;
     }
     let parts: Vec<&str> = plain.split("::").filter(|part| !part.is_empty()).collect();
-    parts[parts.len().saturating_sub(2)..].join("::")
+    let last_two = parts[parts.len().saturating_sub(2)..].join("::");
+    if last_two.len() <= LONG {
+        return last_two;
+    }
+    parts
+        .last()
+        .map_or(plain.clone(), |last| (*last).to_owned())
 }
 
 #[cfg(test)]
@@ -233,6 +239,10 @@ mod tests {
             (
                 "a_long_name::of_a_module::in_a_crate::Type::method",
                 "Type::method",
+            ),
+            (
+                "a_long_name::of_a_function_in_a_module",
+                "of_a_function_in_a_module",
             ),
             ("<u64>::from_ascii_radix", "u64::from_ascii_radix"),
             (
