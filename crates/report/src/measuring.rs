@@ -3,7 +3,7 @@
 
 use measurement::figures::{self, number};
 
-use crate::plots::{self, Direction, Marks, PlotError, Point};
+use crate::plots::{self, Direction, Marks, PlotError, Point, Series};
 
 /// The plot of a table; `None` for one that has no plot.
 ///
@@ -22,6 +22,8 @@ pub fn plot(name: &str, table: &str) -> Option<Result<String, PlotError>> {
         "coordinated-omission" => percentiles("Latency, counted from two moments", &rows),
         "hidden-stall" => percentiles("Latency of a ping, two ways to ask", &rows),
         "blocking-strategies" => strategies(&rows),
+        "heat-map-5" => heat_map("Pings of chapter 5 over time", &rows),
+        "heat-map-8" => heat_map("Pings of chapter 8 over time", &rows),
         _ => return None,
     })
 }
@@ -154,6 +156,30 @@ fn strategies(rows: &[Vec<String>]) -> Result<String, PlotError> {
         &series,
         false,
     )
+}
+
+/// Rows of a variant: from which second on its pings were due, how many seconds lay between two of them,
+/// and their latencies in ms.
+fn heat_map(title: &str, rows: &[Vec<String>]) -> Result<String, PlotError> {
+    let mut all: Vec<Series> = Vec::new();
+    for row in rows.iter().skip(1) {
+        let [variant, from, apart, latencies] = row.as_slice() else {
+            continue;
+        };
+        let seconds = |text: &str| text.parse::<f64>().unwrap_or(f64::NAN);
+        let (from, apart) = (seconds(from), seconds(apart));
+        let points = (0_u32..).zip(latencies.split(' '));
+        let points = points
+            .filter_map(|(number, ms)| Some((from + apart * f64::from(number), ms.parse().ok()?)));
+        match all.iter_mut().find(|one| one.name == *variant) {
+            Some(one) => one.points.extend(points),
+            None => all.push(Series {
+                name: variant.clone(),
+                points: points.collect(),
+            }),
+        }
+    }
+    plots::heat_map(title, &all)
 }
 
 fn latency(name: &str) -> Direction<'static> {

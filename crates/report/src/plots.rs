@@ -3,6 +3,7 @@
 
 mod canvas;
 mod comparison;
+mod heat_map;
 mod percentiles;
 mod scale;
 mod throughput;
@@ -11,6 +12,7 @@ mod xy;
 
 pub use self::{
     comparison::metric_of_rounds,
+    heat_map::heat_map,
     percentiles::{bystanders_by_percentile, latency_by_percentile},
     throughput::throughput_of_rounds,
     time_series::{Series, time_series},

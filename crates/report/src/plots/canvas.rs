@@ -1,6 +1,6 @@
 //! What all plots share: size, colours, marks, heading and key.
 
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::{collections::BTreeSet, fmt::Write as _, ops::Range};
 
 use plotters::{
     coord::{
@@ -16,6 +16,7 @@ use plotters::{
 use super::PlotError;
 use measurement::{
     claim::{EXERCISE, PROBLEM, SOLUTION},
+    figures,
     record::Round,
 };
 
@@ -116,6 +117,28 @@ pub(super) struct Drawn {
     pub(super) marks: Vec<(f64, f64)>,
     /// Whether the marks are hollow: the same thing, measured for comparison.
     pub(super) hollow: bool,
+    pub(super) cells: Vec<Cell>,
+}
+
+/// A part of the plot that is filled.
+pub(super) struct Cell {
+    pub(super) across: Range<f64>,
+    pub(super) up: Range<f64>,
+    /// How much of the colour: from 0 to 1.
+    pub(super) share: f64,
+}
+
+impl Drawn {
+    /// Nothing yet.
+    pub(super) fn of(look: Look) -> Self {
+        Self {
+            look,
+            line: Vec::new(),
+            marks: Vec::new(),
+            hollow: false,
+            cells: Vec::new(),
+        }
+    }
 }
 
 /// One direction of a plot.
@@ -126,6 +149,18 @@ pub(super) struct Axis<'a, R> {
     pub(super) label: &'a dyn Fn(&f64) -> String,
     /// How many labels at most.
     pub(super) labels: usize,
+}
+
+impl Axis<'_, Range<f64>> {
+    /// Time from 0 to `end`, in seconds.
+    pub(super) fn seconds(end: f64) -> Self {
+        Self {
+            range: 0.0..end,
+            name: "time (s)",
+            label: &|s| figures::count(*s),
+            labels: 7,
+        }
+    }
 }
 
 /// A plot, whatever it is of.
@@ -196,6 +231,14 @@ where
                     .draw_series(LineSeries::new(drawn.line, drawn.look.line()))
                     .map_err(|error| text(&error))?;
             }
+            let filled = drawn.cells.iter().map(|cell| {
+                let corners = [
+                    (cell.across.start, cell.up.start),
+                    (cell.across.end, cell.up.end),
+                ];
+                Rectangle::new(corners, drawn.look.colour.mix(cell.share).filled())
+            });
+            chart.draw_series(filled).map_err(|error| text(&error))?;
             let inside = chart.plotting_area();
             let (left, above) = inside.get_pixel_range();
             let plain = inside.strip_coord_spec();

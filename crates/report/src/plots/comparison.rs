@@ -26,8 +26,6 @@ pub fn metric_of_rounds(metric: &Metric, rounds: &[Round]) -> Result<String, Plo
     let drawn: Vec<Drawn> = SERVERS
         .iter()
         .map(|(_, figures, look, hollow)| Drawn {
-            look: Look::of_variant(look),
-            line: Vec::new(),
             marks: (1_u32..)
                 .zip(rounds)
                 .filter_map(|(number, round)| {
@@ -36,6 +34,7 @@ pub fn metric_of_rounds(metric: &Metric, rounds: &[Round]) -> Result<String, Plo
                 })
                 .collect(),
             hollow: *hollow,
+            ..Drawn::of(Look::of_variant(look))
         })
         .collect();
     let values = || {

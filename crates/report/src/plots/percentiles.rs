@@ -56,10 +56,9 @@ fn by_percentile(
     };
     let rarest = points().map(|(x, _)| x).fold(10.0, f64::max);
     let drawn = lines.into_iter().map(|(look, line)| Drawn {
-        look,
         marks: line.last().copied().into_iter().collect(),
         line,
-        hollow: false,
+        ..Drawn::of(look)
     });
     let plot = Plot {
         title,

@@ -41,10 +41,9 @@ pub fn throughput_of_rounds(
         return Err(PlotError::Empty(title.to_owned()));
     };
     let drawn = shown.iter().map(|(number, round)| Drawn {
-        look: Look::of_variant(&round.variant),
-        line: Vec::new(),
         marks: vec![(*number, round.outcome.requests_per_second)],
         hollow: round.purpose == Purpose::Equal,
+        ..Drawn::of(Look::of_variant(&round.variant))
     });
     let plot = Plot {
         title,

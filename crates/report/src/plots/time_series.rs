@@ -30,10 +30,9 @@ pub fn time_series(title: &str, values: &str, series: &[Series]) -> Result<Strin
             // Marks that a reader without colours can follow, not one a point.
             let every = line.len().div_ceil(12).max(1);
             Drawn {
-                look: Look::nth(index),
                 marks: line.iter().step_by(every).copied().collect(),
                 line,
-                hollow: false,
+                ..Drawn::of(Look::nth(index))
             }
         })
         .collect();
@@ -57,12 +56,7 @@ pub fn time_series(title: &str, values: &str, series: &[Series]) -> Result<Strin
             figures::ratio(high)
         ),
         key: key.collect(),
-        across: Axis {
-            range: 0.0..end,
-            name: "time (s)",
-            label: &|s| figures::count(*s),
-            labels: 7,
-        },
+        across: Axis::seconds(end),
         has_columns: false,
         up: Axis {
             range: low..high * 1.05,

@@ -107,10 +107,10 @@ pub fn xy(
             let marks = points.iter().filter(|point| point.is_at_least == hollow);
             let line = points.iter().filter(|_| is_joined && !hollow);
             drawn.push(Drawn {
-                look,
                 line: line.map(|point| (point.across, point.up)).collect(),
                 marks: marks.map(|point| (point.across, point.up)).collect(),
                 hollow,
+                ..Drawn::of(look)
             });
         }
     }

@@ -30,6 +30,8 @@ const RECORDED: &[Recorded] = &[
     ("coordinated-omission.md", "bench", &["coordinated_omission", "--", "30"], Some(1)),
     ("hidden-stall.md", "bench", &["hidden_stall", "--", "20"], Some(5)),
     ("rate-sweep.md", "bench", &["rate_sweep", "--", "5"], Some(5)),
+    ("heat-map-5.md", "bench", &["heat_map", "--", "5", "2"], Some(5)),
+    ("heat-map-8.md", "bench", &["heat_map", "--", "8", "2"], Some(8)),
     ("profiling-cost.md", "bench", &["profiling_cost", "--", "16", "2"], Some(1)),
     ("limits.md", "bench", &["processor_limits", "--", "counters"], None),
     ("throttling.md", "bench", &["processor_limits", "--", "throttling"], None),
