@@ -7,7 +7,8 @@
 //!
 //! Change `TEXTS`, `start` and `check` below so that each node has its own copy,
 //! written by a worker of that node, and so that each worker stays on one CPU.
-//! Every request must still go through all texts.
+//! Every request must still go through all texts. The main thread accepts connections,
+//! and stays free to run on any CPU.
 //!
 //! The crates `many_cpus` and `region_cached` are there for it. They call a CPU a
 //! processor and a NUMA node a memory region. What you need of them is

@@ -32,9 +32,11 @@ fn check(server: &Server, body: &str) -> String {
 /// What a variant says of itself after it was asked on several connections at once.
 fn placement(variant: &str) -> Placement {
     let server = start(variant);
+    // As long as a text: of a shorter one no text is looked at.
+    let letter = "None of the forbidden texts begins as this letter does. ".repeat(12);
     thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| assert_eq!(check(&server, "a letter"), "false"));
+            scope.spawn(|| assert_eq!(check(&server, &letter), "false"));
         }
     });
     let text = server.ask("/debug/placement", TIME_OUT).expect("it tells");

@@ -27,7 +27,7 @@ const QUOTED: usize = 60;
 const LARGEST: usize = 16 << 20;
 
 /// Tries the promises on `variant`, all at the same time, since most of them wait. The problem does the
-/// same beside it, and what it answers and counts is right.
+/// same beside it, and what it answers and counts is right; it does not where a fix alone is asked.
 ///
 /// # Errors
 ///
@@ -50,15 +50,16 @@ pub fn attempt(
     };
     let tried = |promise: &Promise| {
         let (right, own) = std::thread::scope(|scope| {
-            let problem = scope.spawn(|| seen(promise, PROBLEM));
+            let is_compared = !promise.of_fix;
+            let problem = is_compared.then(|| scope.spawn(|| seen(promise, PROBLEM)));
             let own = seen(promise, variant);
-            (joined(problem), own)
+            (problem.map(joined).transpose(), own)
         });
         let (right, own) = (right?, own?);
         Ok(Tried {
             name: promise.name.clone(),
             of_fix: promise.of_fix,
-            broken: difference(promise, &right, &own),
+            broken: fault(promise, right.as_ref(), &own),
             panic: own.panic,
         })
     };
@@ -113,6 +114,8 @@ fn observe(promise: &Promise, mut server: Server) -> Seen {
             Vec::new()
         }
         None if promise.times == 1 => side_by_side(promise.users, |user| {
+            let later = u64::from(user) * promise.apart_ms.unwrap_or_default();
+            std::thread::sleep(Duration::from_millis(later));
             let client = Client::of(address, time_out);
             let requests = numbered(user).enumerate();
             let paused = requests.map(|(place, one)| {
@@ -254,11 +257,48 @@ fn answered(client: &Client, request: Request, place: usize) -> (Request, Answer
     (request, answer)
 }
 
-/// The first thing that is not as with the problem, in a phrase.
-fn difference(promise: &Promise, right: &Seen, own: &Seen) -> Option<String> {
+/// The first thing that is not as it should be, in a phrase: as with the problem where that was asked,
+/// too.
+fn fault(promise: &Promise, right: Option<&Seen>, own: &Seen) -> Option<String> {
     if let Some(why) = &own.ended {
         return Some(format!("the server ended{why}"));
     }
+    let limits = [
+        (
+            &promise.reaches,
+            "at least",
+            "needed",
+            f64::ge as fn(&f64, &f64) -> bool,
+        ),
+        (&promise.at_most, "at most", "allowed", f64::le),
+    ];
+    let beyond = || {
+        limits.iter().find_map(|(limits, bound, word, keeps)| {
+            limits.iter().find_map(|(name, limit)| {
+                let own = own.metrics.get(name);
+                let kept = own.is_some_and(|own| keeps(&own, limit));
+                let is = value(own);
+                (!kept).then(|| format!("`{name}` is {is}, but {bound} {limit} is {word}"))
+            })
+        })
+    };
+    match right {
+        Some(right) => difference(promise, right, own),
+        None => unanswered(own),
+    }
+    .or_else(beyond)
+}
+
+/// The first request that was not answered with success.
+fn unanswered(own: &Seen) -> Option<String> {
+    let mut answers = own.answers.iter();
+    let (request, answer) = answers.find(|(_, answer)| !matches!(answer, Answer::Success(_)))?;
+    let request = shortened(&request.to_string());
+    Some(format!("`{request}` {}", as_verb(answer)))
+}
+
+/// The first thing that is not as with the problem.
+fn difference(promise: &Promise, right: &Seen, own: &Seen) -> Option<String> {
     let mut both = right.answers.iter().zip(&own.answers);
     if let Some(((request, right), (_, own))) = both.find(|(right, own)| right.1 != own.1) {
         let (right, own) = told(right, own);
@@ -273,28 +313,11 @@ fn difference(promise: &Promise, right: &Seen, own: &Seen) -> Option<String> {
             (!kept).then(|| format!("`{name}` is {is}, where the problem has {has}"))
         })
     };
-    compared(&promise.counts, |right, own| own == right)
-        .or_else(|| {
-            compared(&promise.at_least, |right, own| {
-                own >= right.map(|r| 0.9 * r)
-            })
+    compared(&promise.counts, |right, own| own == right).or_else(|| {
+        compared(&promise.at_least, |right, own| {
+            own >= right.map(|r| 0.9 * r)
         })
-        .or_else(|| {
-            promise.reaches.iter().find_map(|(name, limit)| {
-                let own = own.metrics.get(name);
-                let kept = own.is_some_and(|own| own >= *limit);
-                let is = value(own);
-                (!kept).then(|| format!("`{name}` is {is}, but at least {limit} is needed"))
-            })
-        })
-        .or_else(|| {
-            promise.at_most.iter().find_map(|(name, limit)| {
-                let own = own.metrics.get(name);
-                let kept = own.is_some_and(|own| own <= *limit);
-                let is = value(own);
-                (!kept).then(|| format!("`{name}` is {is}, but at most {limit} is allowed"))
-            })
-        })
+    })
 }
 
 /// Which items, with commas between them, `list` has and `other` has not, in a few words.
@@ -335,14 +358,17 @@ fn told(right: &Answer, own: &Answer) -> (String, String) {
             return (format!("answers {many} items"), lacks);
         }
     }
-    let tell = |answer: &Answer| match answer {
+    (as_verb(right), as_verb(own))
+}
+
+fn as_verb(answer: &Answer) -> String {
+    match answer {
         // Its body was not read.
         Answer::Success(body) if body.is_empty() => "answers".to_owned(),
         Answer::Success(body) => format!("answers {:?}", shortened(body)),
         Answer::Refusal(status) => format!("answers {status}"),
         Answer::Missing(why) => format!("gives no answer ({why})"),
-    };
-    (tell(right), tell(own))
+    }
 }
 
 #[cfg(test)]

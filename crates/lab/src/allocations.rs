@@ -13,8 +13,8 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Allocations before the first request.
-static BEFORE: OnceLock<usize> = OnceLock::new();
+/// What was allocated before the first request.
+static BEFORE: OnceLock<SoFar> = OnceLock::new();
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
 /// A request's future, counted when it is done.
@@ -25,14 +25,29 @@ pub(crate) async fn counted<F: Future>(request: F) -> F::Output {
     response
 }
 
-/// The average over all requests answered; 0 before the first.
-pub(crate) fn per_request() -> f64 {
-    let requests = REQUESTS.load(Ordering::Relaxed).max(1);
-    let since = BEFORE.get().map_or(0, |before| so_far() - before);
-    since as f64 / requests as f64
+/// What the process has allocated since it started.
+#[derive(Debug)]
+struct SoFar {
+    times: usize,
+    bytes: usize,
 }
 
-fn so_far() -> usize {
+/// Averages over all requests answered: how often they allocated, and how many bytes; 0 before the
+/// first.
+pub(crate) fn per_request() -> (f64, f64) {
+    let requests = REQUESTS.load(Ordering::Relaxed).max(1) as f64;
+    let Some(before) = BEFORE.get() else {
+        return (0.0, 0.0);
+    };
+    let now = so_far();
+    let each = |now, before| (now - before) as f64 / requests;
+    (each(now.times, before.times), each(now.bytes, before.bytes))
+}
+
+fn so_far() -> SoFar {
     let stats = ALLOCATOR.stats();
-    stats.allocations + stats.reallocations
+    SoFar {
+        times: stats.allocations + stats.reallocations,
+        bytes: stats.bytes_allocated,
+    }
 }

@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tower_layer::Layer;
 
 use crate::counters::Counters;
+use crate::database;
 use crate::web_service::WebService;
 
 /// A connection that was accepted and is not answered yet. It belongs to no runtime, so that it can
@@ -73,7 +74,7 @@ pub(crate) async fn answer<S: WebService>(stream: TcpStream, service: S, counter
         let response = crate::allocations::counted(response);
         async move {
             let _request = counters.enter_request();
-            response.await
+            database::of_request(response).await
         }
     });
     // A client that hangs up ends its connection and nothing else.

@@ -15,6 +15,7 @@ use crate::PoolUse;
 pub(crate) struct Counters {
     requests: Counter,
     requests_in_flight: Gauge,
+    requests_held_up: Counter,
     connections: Counter,
     connections_open: Gauge,
     pub(crate) panics: Counter,
@@ -90,6 +91,11 @@ impl Counters {
         )
     }
 
+    /// A request waited in vain for its call or change.
+    pub(crate) fn note_held_up(&self) {
+        self.requests_held_up.inc();
+    }
+
     /// A change was queued for the database.
     pub(crate) fn note_record(&self) {
         self.database_records.inc();
@@ -116,8 +122,8 @@ impl Counters {
     }
 
     /// So many bytes were read from a file.
-    pub(crate) fn note_read(&self, bytes: usize) {
-        self.file_bytes_read.inc_by(bytes as u64);
+    pub(crate) fn note_read(&self, bytes: u64) {
+        self.file_bytes_read.inc_by(bytes);
     }
 
     /// Bytes that were written to files and read from them so far.
@@ -143,6 +149,11 @@ impl Counters {
     pub(crate) fn register(&self, registry: &mut Registry) {
         for (name, help, counter) in [
             ("http_requests", "Requests received", &self.requests),
+            (
+                "requests_held_up",
+                "Requests that waited longer than half of a call before they called the database or changed it",
+                &self.requests_held_up,
+            ),
             ("connections", "Connections accepted", &self.connections),
             (
                 "connections_finished",

@@ -66,7 +66,12 @@ impl Files {
         let file = tempfile::tempfile_in(&self.folder)?;
         // ANCHOR_END: file
         let disk = Arc::clone(&self.disk);
-        Ok(CountedFile { file, disk })
+        Ok(CountedFile {
+            file,
+            disk,
+            at: 0,
+            read_to: 0,
+        })
     }
 }
 
@@ -87,11 +92,14 @@ impl Disk {
 
 /// A file whose bytes are counted, in total and for the thread that writes or reads them, so that
 /// `/metrics` can tell how many of them the reactor's own thread did. A call returns when the disk
-/// has done nearly all of it.
+/// has done nearly all of it. Reading bytes again counts none of them.
 #[derive(Debug)]
 pub struct CountedFile {
     file: File,
     disk: Arc<Disk>,
+    /// Where the next call reads or writes, and up to where the file has been read.
+    at: u64,
+    read_to: u64,
 }
 
 impl CountedFile {
@@ -120,7 +128,7 @@ impl Pace {
 
     /// To be awaited after so many bytes were read.
     pub async fn read(&self, bytes: usize) {
-        self.0.counters.note_read(bytes);
+        self.0.counters.note_read(bytes as u64);
         tokio::time::sleep(self.0.take(bytes)).await;
     }
 }
@@ -128,7 +136,10 @@ impl Pace {
 impl Read for CountedFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.file.read(buffer)?;
-        self.disk.counters.note_read(bytes);
+        self.at += bytes as u64;
+        let new = self.at.saturating_sub(self.read_to).min(bytes as u64);
+        self.read_to = self.read_to.max(self.at);
+        self.disk.counters.note_read(new);
         self.wait(bytes);
         Ok(bytes)
     }
@@ -137,6 +148,7 @@ impl Read for CountedFile {
 impl Write for CountedFile {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let bytes = self.file.write(buffer)?;
+        self.at += bytes as u64;
         self.disk.counters.note_written(bytes);
         self.wait(bytes);
         Ok(bytes)
@@ -149,7 +161,8 @@ impl Write for CountedFile {
 
 impl Seek for CountedFile {
     fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
-        self.file.seek(position)
+        self.at = self.file.seek(position)?;
+        Ok(self.at)
     }
 }
 
@@ -177,5 +190,26 @@ mod tests {
         // 8 MiB at 64 MiB a second, but for what may be left to do.
         assert!(began.elapsed() >= Duration::from_millis(120));
         assert_eq!(counters.bytes_kept(), 4 * 1024 * 1024);
+    }
+
+    #[test]
+    fn bytes_that_are_read_again_count_once() {
+        let counters = Arc::new(Counters::default());
+        let mut file = Files::new(std::env::temp_dir(), 0, Arc::clone(&counters))
+            .create()
+            .expect("a file");
+        file.write_all(&[7; 1000]).expect("room on the disk");
+        let mut read = |from: u64, count: usize| {
+            file.seek(SeekFrom::Start(from)).expect("it can be read");
+            file.read_exact(&mut vec![0; count])
+                .expect("what was written");
+            counters.bytes_kept()
+        };
+        assert_eq!(
+            [read(0, 400), read(0, 400), read(100, 500)],
+            [400, 400, 600]
+        );
+        // Who passes bytes over has not read them.
+        assert_eq!([read(900, 100), read(0, 1000)], [700, 700]);
     }
 }

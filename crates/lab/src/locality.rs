@@ -7,13 +7,14 @@
 
 mod here;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
-pub(crate) use self::here::Here;
+pub(crate) use self::here::{Here, Thread};
 use crate::metric::Metric;
 
 /// The copies and readers of the whole process.
@@ -27,6 +28,10 @@ thread_local! {
         reader
     };
 }
+
+/// Reads of each thread of which it is known when they were: so many are more than enough to see whether
+/// threads read side by side.
+const REMEMBERED: usize = 256;
 
 /// Pages of a copy that are looked up for one answer of `/debug/placement`.
 const SAMPLE: usize = 4096;
@@ -64,6 +69,7 @@ impl Replica {
         Reading {
             copy: &self.0,
             began: Here::now(),
+            at: Instant::now(),
         }
     }
 }
@@ -79,6 +85,7 @@ impl Drop for Replica {
 pub struct Reading<'a> {
     copy: &'a Notes,
     began: Here,
+    at: Instant,
 }
 
 impl Drop for Reading<'_> {
@@ -95,6 +102,11 @@ impl Drop for Reading<'_> {
             reader.at_home += u64::from(at_home);
             reader.moved += u64::from(self.began.cpu != ended.cpu);
             reader.pinned_to = ended.pinned.then_some(ended.cpu);
+            reader.thread.get_or_insert_with(Thread::current);
+            if reader.last.len() == REMEMBERED {
+                reader.last.pop_front();
+            }
+            reader.last.push_back((self.at, Instant::now()));
             *reader
                 .from
                 .entry((ended.cpu, self.copy.number))
@@ -113,6 +125,9 @@ struct Reader {
     moved: u64,
     /// Reads by CPU and copy.
     from: BTreeMap<(usize, usize), u64>,
+    /// Of the last reads, when they began and ended.
+    last: VecDeque<(Instant, Instant)>,
+    thread: Option<Thread>,
 }
 
 /// What `/metrics` tells; all zero while no chapter has noted any copy.
@@ -123,6 +138,9 @@ pub(crate) fn metrics() -> Vec<Metric> {
         copies,
         readers,
         copies_a_node,
+        copies_unread,
+        readers_loose,
+        reads_at_once,
     } = counts();
     vec![
         Metric::count(
@@ -146,6 +164,21 @@ pub(crate) fn metrics() -> Vec<Metric> {
             "Most copies that were read in the same NUMA node",
             copies_a_node as u64,
         ),
+        Metric::count(
+            "data_copies_unread",
+            "Copies in memory that no thread has read",
+            copies_unread as u64,
+        ),
+        Metric::count(
+            "data_readers_loose",
+            "Threads that have read a copy and may run on several CPUs now",
+            readers_loose as u64,
+        ),
+        Metric::count(
+            "data_reads_running_peak",
+            "Most reads at once, of the last 256 of each thread",
+            reads_at_once as u64,
+        ),
     ]
 }
 
@@ -157,6 +190,11 @@ struct Counts {
     readers: usize,
     /// Most copies that were read in one node.
     copies_a_node: usize,
+    copies_unread: usize,
+    /// Threads that read, and that the system lets run on several CPUs by now.
+    readers_loose: usize,
+    /// Most at the same time, of those that are remembered.
+    reads_at_once: usize,
 }
 
 fn counts() -> Counts {
@@ -167,10 +205,15 @@ fn counts() -> Counts {
         copies: copies.iter().filter(|copy| copy.is_there()).count(),
         readers: 0,
         copies_a_node: 0,
+        copies_unread: 0,
+        readers_loose: 0,
+        reads_at_once: 0,
     };
     let nodes = here::cpu_nodes();
     let mut pinned_to = BTreeSet::new();
     let mut read: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
+    // A read that begins when another one ends comes after it.
+    let mut moments: Vec<(Instant, isize)> = Vec::new();
     for reader in locked(&READERS).iter() {
         let reader = locked(reader);
         counts.reads += reader.reads;
@@ -180,12 +223,28 @@ fn counts() -> Counts {
             Some(cpu) => usize::from(pinned_to.insert(cpu)),
             None => 1,
         };
+        let thread = reader.thread.as_ref();
+        counts.readers_loose += usize::from(thread.is_some_and(Thread::is_loose));
+        for &(began, ended) in &reader.last {
+            moments.extend([(began, 1), (ended, -1)]);
+        }
         for &(cpu, copy) in reader.from.keys() {
             let node = nodes.get(cpu).copied().unwrap_or(0);
             read.entry(node).or_default().insert(copy);
         }
     }
     counts.copies_a_node = read.values().map(BTreeSet::len).max().unwrap_or(0);
+    let was_read = |copy: &Notes| read.values().any(|copies| copies.contains(&copy.number));
+    let unread = copies
+        .iter()
+        .filter(|copy| copy.is_there() && !was_read(copy));
+    counts.copies_unread = unread.count();
+    moments.sort_unstable();
+    let at_once = moments.iter().scan(0, |running, (_, step)| {
+        *running += step;
+        Some(*running)
+    });
+    counts.reads_at_once = at_once.max().unwrap_or(0).unsigned_abs();
     counts
 }
 

@@ -105,6 +105,8 @@ impl Collector for OnRequest {
 
 impl OnRequest {
     fn of_work(&self) -> Vec<Metric> {
+        #[cfg(feature = "allocations")]
+        let (allocations, bytes) = crate::allocations::per_request();
         vec![
             Metric::ratio(
                 "work_running_peak_per_cpu",
@@ -126,8 +128,10 @@ impl OnRequest {
             Metric::ratio(
                 "allocations_per_request",
                 "Heap allocations of the process for each answered request, since the first one",
-                crate::allocations::per_request(),
+                allocations,
             ),
+            #[cfg(feature = "allocations")]
+            Metric::ratio("allocated_bytes_per_request", "Bytes of them", bytes),
         ]
     }
 }

@@ -74,6 +74,10 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 0, hide = true)]
     pub(crate) upstream_fault_after: u64,
 
+    /// And after so many that failed it answers again
+    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide = true, hide_default_value = true)]
+    pub(crate) upstream_faults: u64,
+
     /// A call of the stand-in database takes that long
     #[arg(long, value_name = "MS", hide = true)]
     #[arg(value_parser = value_parser!(u64).range(..=60_000))]

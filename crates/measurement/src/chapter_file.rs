@@ -370,6 +370,16 @@ impl ChapterFile {
                 promise.name
             ));
         }
+        let compares =
+            |promise: &&Promise| !promise.counts.is_empty() || !promise.at_least.is_empty();
+        let mut of_fix = self.contract.iter().filter(|promise| promise.of_fix);
+        if let Some(promise) = of_fix.find(compares) {
+            return Some(format!(
+                "contract: \"{}\" is asked `of_fix` alone, so there is no problem to compare with; write \
+                 `reaches` or `at_most` instead of `counts` or `at_least`",
+                promise.name
+            ));
+        }
         let all = self
             .scenarios
             .iter()

@@ -15,7 +15,8 @@ pub struct Promise {
     #[serde(deserialize_with = "checked::words")]
     pub name: String,
     /// Asked of a fix alone, and judged last: that the fault is gone elsewhere, too, than under the load
-    /// of a check. The problem breaks it.
+    /// of a check. The problem would break it, and is not asked: every request must be answered with
+    /// success.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_fix: bool,
     /// Arguments of the server that it is tried on.
@@ -46,6 +47,14 @@ pub struct Promise {
     /// the bodies. Users who hang up do so, and come again.
     #[serde(default = "once", deserialize_with = "checked::some")]
     pub times: u32,
+    /// So many milliseconds after one another the users begin who wait for each answer: without them all
+    /// are at the same place of their requests.
+    #[serde(
+        default,
+        deserialize_with = "checked::milliseconds_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub apart_ms: Option<u64>,
     /// And so many milliseconds pass between the requests of a user, who waits for each answer: what is kept
     /// open for the next one has to be kept that long.
     #[serde(

@@ -46,6 +46,7 @@ pub(super) fn start(
         latency: asked.unwrap_or(latency),
         fault: options.upstream_fault,
         fault_after: options.upstream_fault_after,
+        faults: options.upstream_faults,
         counters: Arc::clone(counters),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -80,6 +81,8 @@ struct Answers {
     fault: Option<UpstreamFault>,
     /// So many requests are answered first.
     fault_after: u64,
+    /// And after so many that failed it answers again.
+    faults: u64,
     counters: Arc<Counters>,
 }
 
@@ -94,7 +97,9 @@ impl Answers {
         if !self.latency.is_zero() {
             tokio::time::sleep(self.latency).await;
         }
-        match self.fault.filter(|_| number > self.fault_after) {
+        let is_over = number > self.fault_after.saturating_add(self.faults);
+        let fails = number > self.fault_after && !is_over;
+        match self.fault.filter(|_| fails) {
             None => {}
             Some(UpstreamFault::Status) => *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE,
             Some(UpstreamFault::Garbage) => {
