@@ -121,9 +121,12 @@ fn counted(
     data_seed: u64,
 ) -> Result<Vec<Round>, RunError> {
     let chapter = bench.chapter;
-    let mut rounds = Vec::new();
+    let mut rounds: Vec<Round> = Vec::new();
     for claim in chapter.claims.of(Role::RootCause) {
         let name = claim.scenario();
+        if rounds.iter().any(|round| round.scenario == name) {
+            continue;
+        }
         let by_the_same_build = claim.features.is_empty() || bench.counted.is_none();
         if name == chapter.check.scenario && by_the_same_build {
             continue;

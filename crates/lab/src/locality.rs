@@ -31,7 +31,7 @@ thread_local! {
 
 /// Reads of each thread of which it is known when they were: so many are more than enough to see whether
 /// threads read side by side.
-const REMEMBERED: usize = 256;
+const REMEMBERED: usize = 4096;
 
 /// Pages of a copy that are looked up for one answer of `/debug/placement`.
 const SAMPLE: usize = 4096;
@@ -176,7 +176,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
         ),
         Metric::count(
             "data_reads_running_peak",
-            "Most reads at once, of the last 256 of each thread",
+            "Most reads at once, of the last 4096 of each thread",
             reads_at_once as u64,
         ),
     ]

@@ -135,6 +135,8 @@ pub(crate) enum UpstreamFault {
     Silence,
     /// It begins an answer that never ends.
     Stall,
+    /// It begins an answer, and closes the connection.
+    BreakOff,
 }
 
 impl Options {

@@ -1,6 +1,6 @@
 //! Bodies of any length, sent in chunks without a `Content-Length`. One byte is higher than all others.
 
-use std::convert::Infallible;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -21,8 +21,19 @@ pub(super) struct Chunks {
     highest_at: u64,
     sent: u64,
     length: u64,
-    /// Whether nothing comes after the first chunk.
-    stalls: bool,
+    /// What comes after the first chunk instead of the second.
+    fault: Option<Fault>,
+}
+
+/// How a body goes wrong that has begun.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Fault {
+    /// Nothing comes any more.
+    Stalls,
+    /// The connection is closed, when what came before has been sent.
+    BreaksOff,
+    /// At once.
+    HasBrokenOff,
 }
 
 /// Makes bodies that depend on the data seed, and on their number: the highest byte of each is at
@@ -51,14 +62,14 @@ impl Maker {
             highest_at: number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % length,
             sent: 0,
             length,
-            stalls: false,
+            fault: None,
         }
     }
 
-    /// A body that begins and never ends.
-    pub(super) fn stall(&self) -> Chunks {
+    /// A body that begins and does not end as it should.
+    pub(super) fn fail(&self, fault: Fault) -> Chunks {
         Chunks {
-            stalls: true,
+            fault: Some(fault),
             ..self.make(0, u64::MAX >> 1)
         }
     }
@@ -91,14 +102,23 @@ impl Chunks {
 
 impl Body for Chunks {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if self.stalls && self.sent > 0 {
-            return Poll::Pending;
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        match self.fault.filter(|_| self.sent > 0) {
+            None => {}
+            Some(Fault::Stalls) => return Poll::Pending,
+            Some(Fault::BreaksOff) => {
+                self.fault = Some(Fault::HasBrokenOff);
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            Some(Fault::HasBrokenOff) => {
+                return Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into())));
+            }
         }
         Poll::Ready(self.next().map(|chunk| Ok(Frame::data(chunk))))
     }

@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
-use super::bodies::{Chunks, Maker};
+use super::bodies::{Chunks, Fault, Maker};
 use crate::counters::Counters;
 use crate::options::{Options, UpstreamFault};
 
@@ -107,12 +107,17 @@ impl Answers {
             }
             Some(UpstreamFault::HangUp) => return Err(io::ErrorKind::ConnectionReset.into()),
             Some(UpstreamFault::Silence) => std::future::pending().await,
-            Some(UpstreamFault::Stall) => *answer.body_mut() = Either::Right(self.bodies.stall()),
+            Some(UpstreamFault::Stall) => *answer.body_mut() = self.failing(Fault::Stalls),
+            Some(UpstreamFault::BreakOff) => *answer.body_mut() = self.failing(Fault::BreaksOff),
         }
         if let Some(pool) = self.counters.pool.get() {
             pool.note_answer();
         }
         Ok(answer)
+    }
+
+    fn failing(&self, fault: Fault) -> Either<Full<Bytes>, Chunks> {
+        Either::Right(self.bodies.fail(fault))
     }
 
     fn at_once(&self, path: &str, number: u64) -> Answer {
