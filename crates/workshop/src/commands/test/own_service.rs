@@ -33,8 +33,12 @@ const LOAD: [&str; 4] = ["--get", "/checkout/{1..5000} x20", "--get", "/search?q
 /// Builds the shop and runs each command of each page in order. A service that a page starts serves
 /// until the page's end.
 pub(super) fn commands(context: &Context<'_>) -> Result<(), CliError> {
+    let shop = context.workshop.root().join(SHOP);
     let mut build = context.cargo("build --release --locked");
-    context.run(build.current_dir(context.workshop.root().join(SHOP)))?;
+    context.run(build.current_dir(&shop))?;
+    // The pages' commands run as this program: that the folder has a `cargo workshop` is seen here.
+    let mut named = context.cargo("workshop --version");
+    context.run(named.current_dir(&shop))?;
     let mut ran = 0;
     for page in pages(&context.workshop.root().join(PAGES))? {
         let text = fs::read_to_string(&page);
