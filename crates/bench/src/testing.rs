@@ -9,6 +9,7 @@ use loadgen::Settings;
 use loadgen::interrupt::Interrupt;
 use measurement::chapter_file::ChapterFile;
 use measurement::claim::SOLUTION;
+use measurement::contract::Promise;
 use measurement::load::{Exchange, Load};
 use measurement::outcome::Outcome;
 
@@ -88,11 +89,11 @@ pub fn assert_contract(program: &str, chapter_toml: &str, variants: &[&str]) {
     for variant in variants {
         let interrupt = Interrupt::new();
         let program = Path::new(program);
-        let tried = contract::attempt(&chapter.contract, program, variant, 7, &interrupt);
+        let is_asked = |promise: &&Promise| !promise.of_fix || *variant == SOLUTION;
+        let promises: Vec<Promise> = chapter.contract.iter().filter(is_asked).cloned().collect();
+        let tried = contract::attempt(&promises, program, variant, 7, &interrupt);
         for promise in tried.expect("the servers start") {
-            if !promise.of_fix || *variant == SOLUTION {
-                assert_eq!(promise.broken, None, "{variant}: {}", promise.name);
-            }
+            assert_eq!(promise.broken, None, "{variant}: {}", promise.name);
         }
     }
 }
