@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,8 @@ use crate::server::{Client, Launch, Server, ServerError};
 const TIME_OUT: Duration = Duration::from_secs(10);
 /// How long all answers on one connection may take.
 const TIME_OUT_OF_ALL: Duration = Duration::from_secs(60);
+/// How often it is looked whether somebody pressed Ctrl-C.
+const LOOKED_AT: Duration = Duration::from_millis(20);
 /// So many characters of a request and of an answer are told.
 const QUOTED: usize = 60;
 /// Bytes that the answers on one connection may have.
@@ -46,7 +49,12 @@ pub fn attempt(
             workers: promise.workers,
             ..Launch::of(program, variant)
         };
-        Server::start(&launch, interrupt).map(|server| observe(promise, server))
+        let mut server = Server::start(&launch, interrupt)?;
+        let seen = observe(promise, &mut server, interrupt);
+        if interrupt.is_set() {
+            return Err(ServerError::Interrupted);
+        }
+        Ok(seen)
     };
     let tried = |promise: &Promise| {
         let (right, own) = std::thread::scope(|scope| {
@@ -100,8 +108,51 @@ enum Answer {
     Missing(String),
 }
 
-fn observe(promise: &Promise, mut server: Server) -> Seen {
+fn observe(promise: &Promise, server: &mut Server, interrupt: &Interrupt) -> Seen {
     let address = server.service();
+    let answers = unless_interrupted(server, interrupt, || asked(promise, address));
+    Seen {
+        answers,
+        // A server that ended has none any more.
+        metrics: server.metrics().unwrap_or_default(),
+        panic: server.panics().into_iter().next(),
+        ended: server.has_ended().then(|| server.why_ended()),
+    }
+}
+
+/// Ends the server on Ctrl-C, so that nobody waits for its answers any more.
+fn unless_interrupted<T>(
+    server: &mut Server,
+    interrupt: &Interrupt,
+    work: impl FnOnce() -> T,
+) -> T {
+    /// Tells the other thread of the end, also of a panic.
+    struct Done<'a>(&'a AtomicBool);
+
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                if interrupt.is_set() {
+                    server.kill();
+                    return;
+                }
+                std::thread::sleep(LOOKED_AT);
+            }
+        });
+        let _done = Done(&is_done);
+        work()
+    })
+}
+
+/// Each request with what came back.
+fn asked(promise: &Promise, address: SocketAddr) -> Vec<(Request, Answer)> {
     let time_out = promise.time_out_s.map_or(TIME_OUT, Duration::from_secs);
     let numbered = |number| promise.requests.iter().map(move |one| one.numbered(number));
     let mut answers = match promise.hang_up_after_ms {
@@ -135,13 +186,7 @@ fn observe(promise: &Promise, mut server: Server) -> Seen {
     let client = Client::of(address, time_out);
     let then = promise.then.iter();
     answers.extend(then.map(|request| answered(&client, request.clone(), 0)));
-    Seen {
-        answers,
-        // A server that ended has none any more.
-        metrics: server.metrics().unwrap_or_default(),
-        panic: server.panics().into_iter().next(),
-        ended: server.has_ended().then(|| server.why_ended()),
-    }
+    answers
 }
 
 /// All users at once, each on a connection of its own; what they brought back, by number.

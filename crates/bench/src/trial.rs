@@ -3,10 +3,11 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use analysis::grade::{Grade, grade};
+use analysis::grade::{Grade, GradeKind, grade};
 use cpu_time::ThreadTime;
 use measurement::attempt::{Attempt, Observed, Trial};
 use measurement::claim::{EXERCISE, PROBLEM, Role};
+use measurement::contract::Promise;
 use measurement::load::Load;
 use measurement::record::{Purpose, Round};
 
@@ -31,8 +32,12 @@ const FIRST_ANSWER: Duration = Duration::from_secs(10);
 pub fn run(bench: &Bench<'_>, variant: &str, data_seed: u64) -> Result<Grade, RunError> {
     let chapter = bench.chapter;
     let scenario = bench.scenario(&chapter.check.scenario)?;
-    let (promises, program) = (&chapter.contract, bench.program);
-    let tried = match contract::attempt(promises, program, variant, data_seed, bench.interrupt) {
+    let attempt = |promises: &[Promise]| {
+        contract::attempt(promises, bench.program, variant, data_seed, bench.interrupt)
+    };
+    let promises = chapter.contract.iter().cloned();
+    let (of_fix, of_all): (Vec<Promise>, Vec<Promise>) = promises.partition(|one| one.of_fix);
+    let tried = match attempt(&of_all) {
         Ok(tried) => tried,
         Err(
             ServerError::Ended {
@@ -44,10 +49,7 @@ pub fn run(bench: &Bench<'_>, variant: &str, data_seed: u64) -> Result<Grade, Ru
         }
         Err(other) => return Err(other.into()),
     };
-    if tried
-        .iter()
-        .any(|promise| promise.broken.is_some() && !promise.of_fix)
-    {
+    if tried.iter().any(|promise| promise.broken.is_some()) {
         return Ok(grade(chapter, &Attempt::BreaksContract { tried }));
     }
     let least = || chapter.check.multiplications.map(multiplied);
@@ -75,7 +77,16 @@ pub fn run(bench: &Bench<'_>, variant: &str, data_seed: u64) -> Result<Grade, Ru
         work_ms: before.zip(least()).map(|(before, after)| before.min(after)),
         optimised,
     };
-    let first = grade(chapter, &Attempt::Ran(Box::new(trial.clone())));
+    // What a fix alone is asked takes minutes of a service that is none.
+    let graded = |mut trial: Trial| -> Result<Grade, RunError> {
+        let so_far = grade(chapter, &Attempt::Ran(Box::new(trial.clone())));
+        if so_far.kind != GradeKind::Passed || of_fix.is_empty() {
+            return Ok(so_far);
+        }
+        trial.tried.extend(attempt(&of_fix)?);
+        Ok(grade(chapter, &Attempt::Ran(Box::new(trial))))
+    };
+    let first = graded(trial.clone())?;
     if !first.by_speed {
         return Ok(first);
     }
@@ -90,7 +101,7 @@ pub fn run(bench: &Bench<'_>, variant: &str, data_seed: u64) -> Result<Grade, Ru
         problem,
         ..trial
     };
-    Ok(grade(chapter, &Attempt::Ran(Box::new(reversed))))
+    graded(reversed)
 }
 
 /// Milliseconds of CPU time that so many multiplications take at least, each of which waits for the one
