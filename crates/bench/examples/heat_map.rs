@@ -27,7 +27,7 @@ use measurement::load::Load;
 const VARIANTS: [&str; 2] = ["problem", "solution"];
 /// Pings begin when the load has run so long, and end so long before it does.
 const MARGIN: Duration = Duration::from_secs(1);
-/// Whether others have come back or not.
+/// So many pings are due in a second, whether others have come back or not.
 const PER_SECOND: u32 = 200;
 /// Connections that take turns: each has 640 ms until its next ping is due. One that takes longer delays
 /// that one, which counts from when it was due.

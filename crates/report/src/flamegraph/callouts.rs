@@ -176,13 +176,13 @@ pub(super) fn short(frame: &str) -> String {
         return plain;
     }
     let parts: Vec<&str> = plain.split("::").filter(|part| !part.is_empty()).collect();
-    let last_two = parts[parts.len().saturating_sub(2)..].join("::");
+    let last = |count: usize| parts[parts.len().saturating_sub(count)..].join("::");
+    let last_two = last(2);
     if last_two.len() <= LONG {
-        return last_two;
+        last_two
+    } else {
+        last(1)
     }
-    parts
-        .last()
-        .map_or(plain.clone(), |last| (*last).to_owned())
 }
 
 #[cfg(test)]

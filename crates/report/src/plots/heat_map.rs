@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     PlotError,
     canvas::{self, Axis, Cell, Drawn, KeyEntry, Look, Plot},
-    scale::{Scale, is_apart},
+    scale::{self, Scale, is_apart, span},
     time_series::Series,
 };
 use measurement::figures;
@@ -28,10 +28,7 @@ pub fn heat_map(title: &str, series: &[Series]) -> Result<String, PlotError> {
     };
     let points = || series.iter().flat_map(|one| &one.points);
     let points = || points().copied().filter(is_drawable);
-    let Some((low, high)) = points().fold(None, |span: Option<(f64, f64)>, (_, ms)| {
-        let (low, high) = span.unwrap_or((ms, ms));
-        Some((low.min(ms), high.max(ms)))
-    }) else {
+    let Some((low, high)) = span(points().map(|(_, ms)| ms)) else {
         return Err(PlotError::Empty(title.to_owned()));
     };
     let end = points().map(|(s, _)| s).fold(1e-3, f64::max);
@@ -84,7 +81,7 @@ pub fn heat_map(title: &str, series: &[Series]) -> Result<String, PlotError> {
         look: drawn.look,
         hollow: false,
     });
-    let scale = if is_log { " (log scale)" } else { "" };
+    let told_in = if is_log { " (log scale)" } else { "" };
     let plot = Plot {
         title,
         description: format!(
@@ -98,8 +95,8 @@ pub fn heat_map(title: &str, series: &[Series]) -> Result<String, PlotError> {
         has_columns: false,
         up: Axis {
             range: Scale::over((low, high), Vec::new()),
-            name: &format!("latency{scale}"),
-            label: &|ms| super::scale::text(*ms, &figures::milliseconds),
+            name: &format!("latency{told_in}"),
+            label: &|ms| scale::text(*ms, &figures::milliseconds),
             labels: 6,
         },
         drawn,

@@ -84,6 +84,14 @@ impl Ranged for Scale {
     }
 }
 
+/// The lowest and the highest of the values, if there are any.
+pub(super) fn span(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |span, value| {
+        let (low, high) = span.unwrap_or((value, value));
+        Some((low.min(value), high.max(value)))
+    })
+}
+
 /// Whether values are told in factors.
 pub(super) fn is_apart((low, high): (f64, f64)) -> bool {
     low > 0.0 && high / low > APART

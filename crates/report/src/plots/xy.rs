@@ -3,7 +3,7 @@
 use super::{
     PlotError,
     canvas::{self, Axis, Drawn, KeyEntry, Look, Plot},
-    scale::{self, Scale, is_apart},
+    scale::{self, Scale, is_apart, span},
 };
 
 /// What one direction of the plot shows.
@@ -159,11 +159,4 @@ pub fn xy(
         drawn,
     };
     plot.svg()
-}
-
-fn span(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    values.fold(None, |span, value| {
-        let (low, high) = span.unwrap_or((value, value));
-        Some((low.min(value), high.max(value)))
-    })
 }
