@@ -74,7 +74,7 @@ fn chapter_1_says_what_the_book_says() {
     assert_eq!((file.chapter, file.package.as_str()), (1, "chapter1"));
     let load = file.load_of(&file.scenarios["published"]);
     assert_eq!(load.users, 3_000);
-    assert_eq!(load.warm_up, Duration::from_secs_f64(1.5));
+    assert_eq!(load.warm_up, Duration::from_secs_f64(0.8));
     assert!(matches!(&file.law, Law::Little(law) if law.problem_in_flight == 1));
     assert_eq!(file.check.effect_at_least.to_bits(), 10.0_f64.to_bits());
 }
@@ -108,7 +108,7 @@ fn a_missing_key_is_named_with_the_table_that_lacks_it() {
     let path = ["missing key `path`"];
     damaged_at("[exchange]", "path = \"/read\"\n", "", &path);
     let duration = ["missing key `duration_s`"];
-    damaged_at("[scenarios.saturated]", "duration_s = 1.6\n", "", &duration);
+    damaged_at("[scenarios.saturated]", "duration_s = 1.2\n", "", &duration);
     damaged("minutes = 45\n", "", &["missing key `minutes`"]);
 }
 
@@ -118,8 +118,8 @@ fn values_that_make_no_sense_are_refused() {
     for (from, to, remedy) in [
         ("think_s = 0.5", "think_s = -0.5", "write seconds"),
         ("think_s = 0.5", "think_s = nan", "write seconds"),
-        ("duration_s = 1.6", "duration_s = 0", seconds),
-        ("duration_s = 1.6", "duration_s = inf", seconds),
+        ("duration_s = 1.2", "duration_s = 0", seconds),
+        ("duration_s = 1.2", "duration_s = inf", seconds),
         ("path = \"/read\"", "path = \"read\"", "write `/read`"),
         ("method = \"GET\"", "method = \"get\"", "such as `GET`"),
         ("answer = \"6\"", "answer = \"\"", "at least a word"),
