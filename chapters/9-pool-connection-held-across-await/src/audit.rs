@@ -1,6 +1,8 @@
 //! The contract of every variant, watched from outside: stock and orders add up, no order is lost
-//! or written twice, none is confirmed before it is written, and no more is sold than there is.
+//! or written twice, none is confirmed before it is written, no more is sold than there is, and no
+//! connection is opened beside the pool.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
@@ -15,16 +17,22 @@ use axum::{Json, Router};
 use lab::PoolUse;
 use serde::Serialize;
 use sqlx::{AnyPool, query_scalar};
+use tokio::task::JoinHandle;
 use tower_service::Service;
 
 use crate::shop::Refusal;
-use crate::store::Store;
+use crate::store::{Kind, Store};
 
 /// Watches the orders of a service. Clones count together.
 #[derive(Debug, Clone)]
 pub(crate) struct Audit {
     /// A connection that no order can take.
     pool: AnyPool,
+    /// So many are open at most: those of the shop's pool and this one, and as many again, which the pool
+    /// has replaced because their customers hung up, and which are still being closed.
+    connections_at_most: usize,
+    /// The database, where it is a file.
+    file: Option<PathBuf>,
     counts: Arc<Counts>,
 }
 
@@ -64,17 +72,26 @@ struct Rush {
     sold: i64,
     sold_out: i64,
     left: i64,
+    /// More connections than the pool can have opened (`SQLite` on Linux).
+    past_the_pool: usize,
 }
 
 impl Rush {
     const STOCK: i64 = 3;
-    const CUSTOMERS: usize = 8;
+    const CUSTOMERS: usize = 20;
 }
 
 impl Audit {
-    /// Counts from here on.
-    pub(crate) async fn begin(store: Store) -> Result<Self, sqlx::Error> {
+    /// Counts from here on. The shop's pool has so many `connections`.
+    pub(crate) async fn begin(store: Store, connections: u32) -> Result<Self, sqlx::Error> {
         let pool = store.pool(1, PoolUse::default());
+        let file: Option<String> = match store.kind {
+            Kind::Sqlite => {
+                let main = "SELECT file FROM pragma_database_list WHERE name = 'main'";
+                Some(query_scalar(main).fetch_one(&pool).await?)
+            }
+            Kind::Postgres => None,
+        };
         let before = query_scalar("SELECT COUNT(*) FROM orders")
             .fetch_one(&pool)
             .await?;
@@ -82,7 +99,12 @@ impl Audit {
             before,
             ..Counts::default()
         });
-        Ok(Self { pool, counts })
+        Ok(Self {
+            pool,
+            connections_at_most: 2 * (connections as usize + 1),
+            file: file.map(PathBuf::from),
+            counts,
+        })
     }
 
     /// The routes of a shop, watched.
@@ -131,6 +153,12 @@ impl Audit {
             })
             .collect();
         let mut rush = Rush::default();
+        while !customers.iter().all(JoinHandle::is_finished) {
+            let open = self.open_connections();
+            let past = open.saturating_sub(self.connections_at_most);
+            rush.past_the_pool = rush.past_the_pool.max(past);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         for customer in customers {
             match customer.await {
                 Ok(Some(StatusCode::OK)) => rush.sold += 1,
@@ -143,6 +171,15 @@ impl Audit {
             .fetch_one(&self.pool)
             .await?;
         Ok(rush)
+    }
+
+    /// Each connection to a file has it open. 0 where nobody tells.
+    fn open_connections(&self) -> usize {
+        let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
+        let paths = open.filter_map(|open| std::fs::read_link(open.ok()?.path()).ok());
+        paths
+            .filter(|path| Some(path) == self.file.as_ref())
+            .count()
     }
 
     /// The books once they add up, or have had time to: an order whose customer hung up may still be on

@@ -53,5 +53,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Variant::CompareAndSet => compare_and_set::routes(shop),
         Variant::OpenTransaction => open_transaction::routes(shop, &store)?,
     };
-    Ok(lab.serve(Audit::begin(store).await?.of(routes)).await?)
+    Ok(lab
+        .serve(Audit::begin(store, connections).await?.of(routes))
+        .await?)
 }

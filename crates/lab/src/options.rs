@@ -75,8 +75,8 @@ pub struct Options {
     pub(crate) upstream_fault_after: u64,
 
     /// And after so many that failed it answers again
-    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide = true, hide_default_value = true)]
-    pub(crate) upstream_faults: u64,
+    #[arg(long, value_name = "N", hide = true)]
+    pub(crate) upstream_faults: Option<u64>,
 
     /// A call of the stand-in database takes that long
     #[arg(long, value_name = "MS", hide = true)]
@@ -137,6 +137,8 @@ pub(crate) enum UpstreamFault {
     Stall,
     /// It begins an answer, and closes the connection.
     BreakOff,
+    /// A price below nothing.
+    Negative,
 }
 
 impl Options {

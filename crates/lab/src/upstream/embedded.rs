@@ -81,8 +81,8 @@ struct Answers {
     fault: Option<UpstreamFault>,
     /// So many requests are answered first.
     fault_after: u64,
-    /// And after so many that failed it answers again.
-    faults: u64,
+    /// And after so many that failed it answers again, if it ever does.
+    faults: Option<u64>,
     counters: Arc<Counters>,
 }
 
@@ -97,13 +97,16 @@ impl Answers {
         if !self.latency.is_zero() {
             tokio::time::sleep(self.latency).await;
         }
-        let is_over = number > self.fault_after.saturating_add(self.faults);
-        let fails = number > self.fault_after && !is_over;
+        let fault = number.saturating_sub(self.fault_after);
+        let fails = fault > 0 && self.faults.is_none_or(|faults| fault <= faults);
         match self.fault.filter(|_| fails) {
             None => {}
             Some(UpstreamFault::Status) => *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE,
             Some(UpstreamFault::Garbage) => {
                 *answer.body_mut() = Either::Left(Full::from("Good Luck?"));
+            }
+            Some(UpstreamFault::Negative) => {
+                *answer.body_mut() = Either::Left(Full::from("{\"cents\": -1}"));
             }
             Some(UpstreamFault::HangUp) => return Err(io::ErrorKind::ConnectionReset.into()),
             Some(UpstreamFault::Silence) => std::future::pending().await,
