@@ -4,14 +4,15 @@ use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use loadgen::interrupt::Interrupt;
 use measurement::claim::PROBLEM;
 use measurement::contract::{Promise, Request, Tried};
+use measurement::figures;
 use measurement::load::content_type;
 use measurement::metrics::Metrics;
 
@@ -92,6 +93,10 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 struct Seen {
     /// Each request with what came back, in the order of their numbers; empty where users hung up.
     answers: Vec<(Request, Answer)>,
+    /// The users in the order in which they were done, where each waits for its answers.
+    finished: Vec<u32>,
+    /// CPU time of an answer as a share of what it takes alone, where that is looked at.
+    cpu_of_one: Option<f64>,
     metrics: Metrics,
     panic: Option<String>,
     /// Why, as far as is known, if the server ended.
@@ -110,14 +115,44 @@ enum Answer {
 
 fn observe(promise: &Promise, server: &mut Server, interrupt: &Interrupt) -> Seen {
     let address = server.service();
-    let answers = unless_interrupted(server, interrupt, || asked(promise, address));
+    let alone = promise
+        .cpu_of_one_at_least
+        .and_then(|_| cost_alone(promise, server, interrupt));
+    let before = alone.and_then(|_| server.metrics().ok());
+    let (answers, finished) = unless_interrupted(server, interrupt, || asked(promise, address));
+    // A server that ended has none any more.
+    let metrics = server.metrics().unwrap_or_default();
+    let cost = before.and_then(|before| cost(&before, &metrics));
     Seen {
         answers,
-        // A server that ended has none any more.
-        metrics: server.metrics().unwrap_or_default(),
+        finished,
+        cpu_of_one: cost.zip(alone).map(|(cost, alone)| cost / alone),
+        metrics,
         panic: server.panics().into_iter().next(),
         ended: server.has_ended().then(|| server.why_ended()),
     }
+}
+
+/// CPU time of an answer to somebody who asks alone. Whoever else uses the machine can only raise it,
+/// so the lowest of some counts.
+fn cost_alone(promise: &Promise, server: &Server, interrupt: &Interrupt) -> Option<f64> {
+    const TRIES: u32 = 8;
+
+    let client = Client::of(server.service(), TIME_OUT);
+    let request = promise.requests.first()?;
+    let one = |number| {
+        let before = server.metrics().ok()?;
+        let (_, answer) = answered(&client, request.numbered(number), 0);
+        let is_answered = matches!(answer, Answer::Success(_)) && !interrupt.is_set();
+        cost(&before, &server.metrics().ok()?).filter(|_| is_answered)
+    };
+    (0..TRIES).map_while(one).reduce(f64::min)
+}
+
+/// Seconds of CPU time for each request between two moments.
+fn cost(before: &Metrics, after: &Metrics) -> Option<f64> {
+    let between = |name| Some(after.get(name)? - before.get(name)?);
+    Some(between("process_cpu_seconds")? / between("http_requests_total")?)
 }
 
 /// Ends the server on Ctrl-C, so that nobody waits for its answers any more.
@@ -151,8 +186,9 @@ fn unless_interrupted<T>(
     })
 }
 
-/// Each request with what came back.
-fn asked(promise: &Promise, address: SocketAddr) -> Vec<(Request, Answer)> {
+/// Each request with what came back, and the users in the order in which they were done.
+fn asked(promise: &Promise, address: SocketAddr) -> (Vec<(Request, Answer)>, Vec<u32>) {
+    let finished = Mutex::new(Vec::new());
     let time_out = promise.time_out_s.map_or(TIME_OUT, Duration::from_secs);
     let numbered = |number| promise.requests.iter().map(move |one| one.numbered(number));
     let mut answers = match promise.hang_up_after_ms {
@@ -175,7 +211,10 @@ fn asked(promise: &Promise, address: SocketAddr) -> Vec<(Request, Answer)> {
                 }
                 answered(&client, one, place)
             });
-            paused.collect()
+            let answers = paused.collect();
+            let mut finished = finished.lock().unwrap_or_else(PoisonError::into_inner);
+            finished.push(user);
+            answers
         }),
         None => side_by_side(promise.users, |user| {
             let own = user * promise.times..(user + 1) * promise.times;
@@ -186,7 +225,8 @@ fn asked(promise: &Promise, address: SocketAddr) -> Vec<(Request, Answer)> {
     let client = Client::of(address, time_out);
     let then = promise.then.iter();
     answers.extend(then.map(|request| answered(&client, request.clone(), 0)));
-    answers
+    let finished = finished.into_inner();
+    (answers, finished.unwrap_or_else(PoisonError::into_inner))
 }
 
 /// All users at once, each on a connection of its own; what they brought back, by number.
@@ -327,11 +367,45 @@ fn fault(promise: &Promise, right: Option<&Seen>, own: &Seen) -> Option<String> 
             })
         })
     };
+    let too_late = || {
+        let allowed = promise.overtaken_at_most?;
+        let overtaken = most_overtaken(&own.finished);
+        (overtaken > allowed).then(|| {
+            format!(
+                "{overtaken} users who came later were answered before another one, but at most \
+                 {allowed} are allowed"
+            )
+        })
+    };
+    let shared = || {
+        let needed = promise.cpu_of_one_at_least?;
+        let share = own.cpu_of_one.unwrap_or_default();
+        (share < needed).then(|| {
+            format!(
+                "an answer to one of many takes {} of the CPU time that one alone takes, but at least \
+                 {} is needed",
+                figures::percent(share),
+                figures::percent(needed)
+            )
+        })
+    };
     match right {
         Some(right) => difference(promise, right, own),
         None => unanswered(own),
     }
     .or_else(beyond)
+    .or_else(too_late)
+    .or_else(shared)
+}
+
+/// By how many who began later the unluckiest user was overtaken. Users began in the order of their
+/// numbers.
+fn most_overtaken(finished: &[u32]) -> usize {
+    let overtaken = finished.iter().enumerate().map(|(place, user)| {
+        let before = finished[..place].iter();
+        before.filter(|other| *other > user).count()
+    });
+    overtaken.max().unwrap_or_default()
 }
 
 /// The first request that was not answered with success.
@@ -438,6 +512,14 @@ mod tests {
         let short = told(&list(0..2), &Answer::Refusal("404".to_owned()));
         assert_eq!(short.0, "answers \"topic0,topic1\"");
         assert_eq!(short.1, "answers 404");
+    }
+
+    #[test]
+    fn the_last_of_a_stack_is_overtaken_by_all_who_came_later() {
+        assert_eq!(most_overtaken(&[0, 1, 2, 3]), 0);
+        assert_eq!(most_overtaken(&[0, 2, 1, 3]), 1);
+        assert_eq!(most_overtaken(&[0, 4, 3, 2, 1]), 3);
+        assert_eq!(most_overtaken(&[]), 0);
     }
 
     /// The answers to one user are those of its requests, in their order.

@@ -363,22 +363,12 @@ impl ChapterFile {
                 self.rounds.pairs, self.conditions.pairs_at_least
             ));
         }
-        let countable = |promise: &&Promise| promise.users.checked_mul(promise.times).is_some();
-        if let Some(promise) = self.contract.iter().find(|promise| !countable(promise)) {
-            return Some(format!(
-                "contract: \"{}\" has more requests than can be numbered; write fewer `users` or `times`",
-                promise.name
-            ));
-        }
-        let compares =
-            |promise: &&Promise| !promise.counts.is_empty() || !promise.at_least.is_empty();
-        let mut of_fix = self.contract.iter().filter(|promise| promise.of_fix);
-        if let Some(promise) = of_fix.find(compares) {
-            return Some(format!(
-                "contract: \"{}\" is asked `of_fix` alone, so there is no problem to compare with; write \
-                 `reaches` or `at_most` instead of `counts` or `at_least`",
-                promise.name
-            ));
+        let contradiction = |promise: &Promise| {
+            let why = promise.contradiction()?;
+            Some(format!("contract: \"{}\" {why}", promise.name))
+        };
+        if let Some(why) = self.contract.iter().find_map(contradiction) {
+            return Some(why);
         }
         let all = self
             .scenarios

@@ -55,6 +55,9 @@ pub struct Promise {
         skip_serializing_if = "Option::is_none"
     )]
     pub apart_ms: Option<u64>,
+    /// By so many who began later a user may be overtaken: for all who wait in a queue, in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overtaken_at_most: Option<usize>,
     /// And so many milliseconds pass between the requests of a user, who waits for each answer: what is kept
     /// open for the next one has to be kept that long.
     #[serde(
@@ -78,6 +81,14 @@ pub struct Promise {
         skip_serializing_if = "Option::is_none"
     )]
     pub later_by_ms: Option<u64>,
+    /// An answer to one of them costs so much at least of the CPU time that it costs alone: whoever
+    /// shares an answer pays for a part of it.
+    #[serde(
+        default,
+        deserialize_with = "checked::positive_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub cpu_of_one_at_least: Option<f64>,
     /// What is asked when they are done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub then: Vec<Request>,
@@ -102,6 +113,29 @@ pub struct Promise {
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     pub at_most: BTreeMap<String, f64>,
+}
+
+impl Promise {
+    /// What of it cannot be tried, in words that go on after its name.
+    pub(crate) fn contradiction(&self) -> Option<&'static str> {
+        let compares = !self.counts.is_empty() || !self.at_least.is_empty();
+        let waits = self.times == 1 && self.hang_up_after_ms.is_none();
+        if self.users.checked_mul(self.times).is_none() {
+            Some("has more requests than can be numbered; write fewer `users` or `times`")
+        } else if self.of_fix && compares {
+            Some(
+                "is asked `of_fix` alone, so there is no problem to compare with; write `reaches` or \
+                 `at_most` instead of `counts` or `at_least`",
+            )
+        } else if self.overtaken_at_most.is_some() && !(waits && self.apart_ms.is_some()) {
+            Some(
+                "has no order in which its users come and go, so that none is overtaken; write `apart_ms`, \
+                 and neither `times` nor `hang_up_after_ms`",
+            )
+        } else {
+            None
+        }
+    }
 }
 
 fn once() -> u32 {

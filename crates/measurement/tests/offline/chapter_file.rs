@@ -163,6 +163,11 @@ fn figures_that_may_be_left_out_make_sense_where_they_are_there() {
         "users = 70000\ntimes = 70000\n",
         &["`users`", "`times`"],
     );
+    contradictory(
+        "users = 600\n",
+        "users = 600\novertaken_at_most = 3\n",
+        &["`apart_ms`"],
+    );
 }
 
 #[test]
