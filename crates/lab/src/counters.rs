@@ -36,6 +36,7 @@ pub(crate) struct Counters {
     pub(crate) work_running_peak: Gauge,
     work_cpu: Counter<f64, AtomicU64>,
     pub(crate) connections_finished: Counter,
+    pub(crate) connections_moved: Counter,
     /// Of a chapter that has a pool.
     pub(crate) pool: OnceLock<PoolUse>,
 }
@@ -159,6 +160,11 @@ impl Counters {
                 "connections_finished",
                 "Connections that have ended",
                 &self.connections_finished,
+            ),
+            (
+                "connections_moved",
+                "Times that another thread went on with a connection which was handed over to one",
+                &self.connections_moved,
             ),
             ("panics", "Panics in any thread of the server", &self.panics),
             (
