@@ -54,24 +54,33 @@ impl Files {
         }
     }
 
-    /// A new file, empty.
+    /// A new file, empty. In place of a folder it may be a device, which is opened itself: Linux has
+    /// `/dev/full`, a disk that is full.
     ///
     /// # Errors
     ///
     /// When none can be made in the folder.
     pub fn create(&self) -> io::Result<CountedFile> {
+        if self.folder.exists() && !self.folder.is_dir() {
+            let mut options = File::options();
+            let file = options.read(true).write(true).open(&self.folder)?;
+            return Ok(self.counted(file));
+        }
         // ANCHOR: file
         // On Linux it never gets a name, elsewhere it loses its name at once or is removed by the
         // system when it is closed. However this process ends, the file ends with it.
         let file = tempfile::tempfile_in(&self.folder)?;
         // ANCHOR_END: file
-        let disk = Arc::clone(&self.disk);
-        Ok(CountedFile {
+        Ok(self.counted(file))
+    }
+
+    fn counted(&self, file: File) -> CountedFile {
+        CountedFile {
             file,
-            disk,
+            disk: Arc::clone(&self.disk),
             at: 0,
             read_to: 0,
-        })
+        }
     }
 }
 
