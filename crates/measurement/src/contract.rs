@@ -55,9 +55,14 @@ pub struct Promise {
         skip_serializing_if = "Option::is_none"
     )]
     pub apart_ms: Option<u64>,
-    /// By so many who began later a user may be overtaken: for all who wait in a queue, in turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overtaken_at_most: Option<usize>,
+    /// Of all pairs of users this share at most may be served in another order than they came in: a few
+    /// of them are where threads take work from each other, and half where the newest is served first.
+    #[serde(
+        default,
+        deserialize_with = "checked::positive_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub out_of_turn_at_most: Option<f64>,
     /// And so many milliseconds pass between the requests of a user, who waits for each answer: what is kept
     /// open for the next one has to be kept that long.
     #[serde(
@@ -127,9 +132,9 @@ impl Promise {
                 "is asked `of_fix` alone, so there is no problem to compare with; write `reaches` or \
                  `at_most` instead of `counts` or `at_least`",
             )
-        } else if self.overtaken_at_most.is_some() && !(waits && self.apart_ms.is_some()) {
+        } else if self.out_of_turn_at_most.is_some() && !(waits && self.apart_ms.is_some()) {
             Some(
-                "has no order in which its users come and go, so that none is overtaken; write `apart_ms`, \
+                "has no order in which its users come and go, so that none is out of turn; write `apart_ms`, \
                  and neither `times` nor `hang_up_after_ms`",
             )
         } else {

@@ -52,13 +52,15 @@ pub(super) fn fault(promise: &Promise, right: Option<&Seen>, own: &Seen) -> Opti
             })
         })
     };
-    let too_late = || {
-        let allowed = promise.overtaken_at_most?;
-        let overtaken = most_overtaken(&own.finished);
-        (overtaken > allowed).then(|| {
+    let unfair = || {
+        let allowed = promise.out_of_turn_at_most?;
+        let share = out_of_turn(&own.finished);
+        (share > allowed).then(|| {
             format!(
-                "{overtaken} users who came later were answered before another one, but at most \
-                 {allowed} are allowed"
+                "{} of all pairs of users were served in another order than they came in, but at most \
+                 {} are allowed",
+                figures::percent(share),
+                figures::percent(allowed)
             )
         })
     };
@@ -79,18 +81,19 @@ pub(super) fn fault(promise: &Promise, right: Option<&Seen>, own: &Seen) -> Opti
         None => unanswered(own),
     }
     .or_else(beyond)
-    .or_else(too_late)
+    .or_else(unfair)
     .or_else(shared)
 }
 
-/// By how many who began later the unluckiest user was overtaken. Users began in the order of their
-/// numbers.
-fn most_overtaken(finished: &[u32]) -> usize {
+/// The share of all pairs of users that were served in another order than they came in, which is that of
+/// their numbers.
+fn out_of_turn(finished: &[u32]) -> f64 {
+    let pairs = finished.len() * finished.len().saturating_sub(1) / 2;
     let overtaken = finished.iter().enumerate().map(|(place, user)| {
         let before = finished[..place].iter();
         before.filter(|other| *other > user).count()
     });
-    overtaken.max().unwrap_or_default()
+    overtaken.sum::<usize>() as f64 / pairs.max(1) as f64
 }
 
 /// The first request that was not answered with success.
@@ -200,10 +203,10 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_a_stack_is_overtaken_by_all_who_came_later() {
-        assert_eq!(most_overtaken(&[0, 1, 2, 3]), 0);
-        assert_eq!(most_overtaken(&[0, 2, 1, 3]), 1);
-        assert_eq!(most_overtaken(&[0, 4, 3, 2, 1]), 3);
-        assert_eq!(most_overtaken(&[]), 0);
+    fn a_stack_serves_half_of_all_pairs_out_of_turn_and_a_queue_none() {
+        let share = |finished: &[u32]| figures::percent(out_of_turn(finished));
+        assert_eq!(share(&[0, 1, 2, 3, 4]), share(&[]));
+        assert_eq!(share(&[0, 2, 1, 3, 4]), "10 %");
+        assert_eq!(share(&[0, 4, 3, 2, 1]), "60 %");
     }
 }

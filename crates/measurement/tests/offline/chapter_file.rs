@@ -165,7 +165,7 @@ fn figures_that_may_be_left_out_make_sense_where_they_are_there() {
     );
     contradictory(
         "users = 600\n",
-        "users = 600\novertaken_at_most = 3\n",
+        "users = 600\nout_of_turn_at_most = 0.3\n",
         &["`apart_ms`"],
     );
 }
