@@ -28,6 +28,8 @@ const QUEUED: Duration = Duration::from_millis(1);
 #[derive(Debug, Clone)]
 pub struct Files {
     folder: PathBuf,
+    /// Looked at once: a file is made for each body.
+    is_device: bool,
     disk: Arc<Disk>,
 }
 
@@ -49,6 +51,7 @@ impl Files {
             counters,
         };
         Self {
+            is_device: folder.exists() && !folder.is_dir(),
             folder,
             disk: Arc::new(disk),
         }
@@ -61,7 +64,7 @@ impl Files {
     ///
     /// When none can be made in the folder.
     pub fn create(&self) -> io::Result<CountedFile> {
-        if self.folder.exists() && !self.folder.is_dir() {
+        if self.is_device {
             let mut options = File::options();
             let file = options.read(true).write(true).open(&self.folder)?;
             return Ok(self.counted(file));
