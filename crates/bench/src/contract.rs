@@ -77,13 +77,12 @@ fn observe(promise: &Promise, server: &mut Server, interrupt: &Interrupt) -> See
         .cpu_of_one_at_least
         .and_then(|_| cost_alone(promise, server, interrupt));
     let before = alone.and_then(|_| server.metrics().ok());
-    let (answers, finished) = unless_interrupted(server, interrupt, || asked(promise, address));
+    let answers = unless_interrupted(server, interrupt, || asked(promise, address));
     // A server that ended has none any more.
     let metrics = server.metrics().unwrap_or_default();
     let cost = before.and_then(|before| cost(&before, &metrics));
     Seen {
         answers,
-        finished,
         cpu_of_one: cost.zip(alone).map(|(cost, alone)| cost / alone),
         metrics,
         panic: server.panics().into_iter().next(),

@@ -16,6 +16,7 @@ use tower_layer::Layer;
 
 use crate::counters::Counters;
 use crate::database;
+use crate::turns::Turns;
 use crate::web_service::WebService;
 
 /// A connection that was accepted and is not answered yet. It belongs to no runtime, so that it can
@@ -95,7 +96,12 @@ pub(crate) async fn answer<S: WebService>(stream: TcpStream, service: S, counter
         let response = crate::allocations::counted(response);
         async move {
             let _request = counters.enter_request();
-            database::of_request(response).await
+            let turn = counters.turns.get().map(Turns::take);
+            let response = database::of_request(response).await;
+            if let Some(turn) = turn {
+                turn.answered();
+            }
+            response
         }
     });
     // A client that hangs up ends its connection and nothing else.

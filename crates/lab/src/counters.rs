@@ -9,6 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::PoolUse;
+use crate::turns::Turns;
 
 /// Counters that the hot path adds to: each is one relaxed atomic.
 #[derive(Debug, Default)]
@@ -39,6 +40,8 @@ pub(crate) struct Counters {
     pub(crate) connections_moved: Counter,
     /// Of a chapter that has a pool.
     pub(crate) pool: OnceLock<PoolUse>,
+    /// Of a chapter whose requests wait for their turn to do [`Work`](crate::Work).
+    pub(crate) turns: OnceLock<Turns>,
 }
 
 /// Lowers a gauge when what it counts ends, however it ends.

@@ -40,6 +40,7 @@ mod metrics;
 mod options;
 mod pool_use;
 mod scans;
+mod turns;
 mod upstream;
 mod web_service;
 mod work;

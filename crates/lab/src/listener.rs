@@ -23,6 +23,7 @@ use crate::kept::OpenFiles;
 use crate::locality;
 use crate::metrics::{BuildFacts, Metrics, Sources};
 use crate::options::Options;
+use crate::turns::Turns;
 use crate::upstream::Upstream;
 use crate::web_service::WebService;
 use crate::{Database, Error, Files, PoolUse, Work};
@@ -157,8 +158,10 @@ impl Lab {
         self.options.kept.keep(what);
     }
 
-    /// Work that takes `duration` of a thread's CPU time, counted on `/metrics`.
+    /// Work that takes `duration` of a thread's CPU time, counted on `/metrics`, and with it whether
+    /// requests are answered in the order in which they came.
     pub fn work(&self, duration: Duration) -> Work {
+        self.counters.turns.get_or_init(Turns::default);
         Work::calibrated(duration, self.data_seed(), Arc::clone(&self.counters))
     }
 

@@ -14,6 +14,7 @@ use crate::counters::Counters;
 use crate::heartbeat::Heartbeat;
 use crate::locality;
 use crate::metric::Metric;
+use crate::turns::Turns;
 use crate::upstream::Counted;
 use crate::{PoolUse, Scans};
 
@@ -89,9 +90,11 @@ impl Collector for OnRequest {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let upstream = self.sources.upstream.get();
         let pool = self.counters.pool.get();
+        let turns = self.counters.turns.get();
         let all = [
             self.of_work(),
             pool.map(PoolUse::metrics).unwrap_or_default(),
+            turns.map(Turns::metrics).unwrap_or_default(),
             self.sources.heartbeat.metrics(),
             upstream.map(Counted::metrics).unwrap_or_default(),
             self.sources.scans.seen().metrics(),

@@ -55,14 +55,6 @@ pub struct Promise {
         skip_serializing_if = "Option::is_none"
     )]
     pub apart_ms: Option<u64>,
-    /// Of all pairs of users this share at most may be served in another order than they came in: a few
-    /// of them are where threads take work from each other, and half where the newest is served first.
-    #[serde(
-        default,
-        deserialize_with = "checked::positive_if_any",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub out_of_turn_at_most: Option<f64>,
     /// And so many milliseconds pass between the requests of a user, who waits for each answer: what is kept
     /// open for the next one has to be kept that long.
     #[serde(
@@ -124,18 +116,12 @@ impl Promise {
     /// What of it cannot be tried, in words that go on after its name.
     pub(crate) fn contradiction(&self) -> Option<&'static str> {
         let compares = !self.counts.is_empty() || !self.at_least.is_empty();
-        let waits = self.times == 1 && self.hang_up_after_ms.is_none();
         if self.users.checked_mul(self.times).is_none() {
             Some("has more requests than can be numbered; write fewer `users` or `times`")
         } else if self.of_fix && compares {
             Some(
                 "is asked `of_fix` alone, so there is no problem to compare with; write `reaches` or \
                  `at_most` instead of `counts` or `at_least`",
-            )
-        } else if self.out_of_turn_at_most.is_some() && !(waits && self.apart_ms.is_some()) {
-            Some(
-                "has no order in which its users come and go, so that none is out of turn; write `apart_ms`, \
-                 and neither `times` nor `hang_up_after_ms`",
             )
         } else {
             None

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::Barrier;
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
@@ -29,9 +29,8 @@ pub(super) enum Answer {
     Missing(String),
 }
 
-/// Each request with what came back, and the users in the order in which they were done.
-pub(super) fn asked(promise: &Promise, address: SocketAddr) -> (Vec<(Request, Answer)>, Vec<u32>) {
-    let finished = Mutex::new(Vec::new());
+/// Each request with what came back.
+pub(super) fn asked(promise: &Promise, address: SocketAddr) -> Vec<(Request, Answer)> {
     let time_out = promise.time_out_s.map_or(TIME_OUT, Duration::from_secs);
     let numbered = |number| promise.requests.iter().map(move |one| one.numbered(number));
     let mut answers = match promise.hang_up_after_ms {
@@ -54,10 +53,7 @@ pub(super) fn asked(promise: &Promise, address: SocketAddr) -> (Vec<(Request, An
                 }
                 answered(&client, one, place)
             });
-            let answers = paused.collect();
-            let mut finished = finished.lock().unwrap_or_else(PoisonError::into_inner);
-            finished.push(user);
-            answers
+            paused.collect()
         }),
         None => side_by_side(promise.users, |user| {
             let own = user * promise.times..(user + 1) * promise.times;
@@ -68,8 +64,7 @@ pub(super) fn asked(promise: &Promise, address: SocketAddr) -> (Vec<(Request, An
     let client = Client::of(address, time_out);
     let then = promise.then.iter();
     answers.extend(then.map(|request| answered(&client, request.clone(), 0)));
-    let finished = finished.into_inner();
-    (answers, finished.unwrap_or_else(PoisonError::into_inner))
+    answers
 }
 
 /// All users at once, each on a connection of its own; what they brought back, by number.

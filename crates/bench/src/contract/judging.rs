@@ -16,8 +16,6 @@ const QUOTED: usize = 60;
 pub(super) struct Seen {
     /// Each request with what came back, in the order of their numbers; empty where users hung up.
     pub(super) answers: Vec<(Request, Answer)>,
-    /// The users in the order in which they were done, where each waits for its answers.
-    pub(super) finished: Vec<u32>,
     /// CPU time of an answer as a share of what it takes alone, where that is looked at and the system
     /// tells it.
     pub(super) cpu_of_one: Option<f64>,
@@ -52,18 +50,6 @@ pub(super) fn fault(promise: &Promise, right: Option<&Seen>, own: &Seen) -> Opti
             })
         })
     };
-    let unfair = || {
-        let allowed = promise.out_of_turn_at_most?;
-        let share = out_of_turn(&own.finished);
-        (share > allowed).then(|| {
-            format!(
-                "{} of all pairs of users were served in another order than they came in, but at most \
-                 {} are allowed",
-                figures::percent(share),
-                figures::percent(allowed)
-            )
-        })
-    };
     let shared = || {
         let needed = promise.cpu_of_one_at_least?;
         let share = own.cpu_of_one?;
@@ -81,19 +67,7 @@ pub(super) fn fault(promise: &Promise, right: Option<&Seen>, own: &Seen) -> Opti
         None => unanswered(own),
     }
     .or_else(beyond)
-    .or_else(unfair)
     .or_else(shared)
-}
-
-/// The share of all pairs of users that were served in another order than they came in, which is that of
-/// their numbers.
-fn out_of_turn(finished: &[u32]) -> f64 {
-    let pairs = finished.len() * finished.len().saturating_sub(1) / 2;
-    let overtaken = finished.iter().enumerate().map(|(place, user)| {
-        let before = finished[..place].iter();
-        before.filter(|other| *other > user).count()
-    });
-    overtaken.sum::<usize>() as f64 / pairs.max(1) as f64
 }
 
 /// The first request that was not answered with success.
@@ -200,13 +174,5 @@ mod tests {
         let short = told(&list(0..2), &Answer::Refusal("404".to_owned()));
         assert_eq!(short.0, "answers \"topic0,topic1\"");
         assert_eq!(short.1, "answers 404");
-    }
-
-    #[test]
-    fn a_stack_serves_half_of_all_pairs_out_of_turn_and_a_queue_none() {
-        let share = |finished: &[u32]| figures::percent(out_of_turn(finished));
-        assert_eq!(share(&[0, 1, 2, 3, 4]), share(&[]));
-        assert_eq!(share(&[0, 2, 1, 3, 4]), "10 %");
-        assert_eq!(share(&[0, 4, 3, 2, 1]), "60 %");
     }
 }

@@ -163,11 +163,6 @@ fn figures_that_may_be_left_out_make_sense_where_they_are_there() {
         "users = 70000\ntimes = 70000\n",
         &["`users`", "`times`"],
     );
-    contradictory(
-        "users = 600\n",
-        "users = 600\nout_of_turn_at_most = 0.3\n",
-        &["`apart_ms`"],
-    );
 }
 
 #[test]
