@@ -133,7 +133,7 @@ struct Price {
 }
 
 impl Pricing {
-    const TIMEOUT: Duration = Duration::from_secs(5);
+    const TIMEOUT: Duration = Duration::from_secs(2);
 
     pub(crate) fn new(upstream: Upstream) -> Self {
         Self {

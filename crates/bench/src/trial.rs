@@ -54,7 +54,7 @@ pub fn run(bench: &Bench<'_>, variant: &str, data_seed: u64) -> Result<Grade, Ru
     }
     let least = || chapter.check.multiplications.map(multiplied);
     let before = least();
-    let mut load = chapter.load_of(scenario);
+    let mut load = chapter.check_load_of(scenario);
     let (problem, optimised) = {
         let mut server = bench.start(PROBLEM, scenario, data_seed)?;
         load.exchange.answer = right_answer(&server, &load)?;
@@ -147,7 +147,7 @@ fn counted(
             continue;
         }
         let scenario = bench.scenario(name)?;
-        let mut own = chapter.load_of(scenario);
+        let mut own = chapter.check_load_of(scenario);
         own.exchange.answer.clone_from(&load.exchange.answer);
         let server = bench.counting().start(variant, scenario, data_seed)?;
         let watch = Watch::begin(&server);

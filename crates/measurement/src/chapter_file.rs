@@ -161,6 +161,13 @@ impl Secondary {
 pub struct Check {
     /// The scenario in which it is graded: a key of `[scenarios]`.
     pub scenario: String,
+    /// Seconds of a round that are recorded, where those of a proof take longer than a grade needs.
+    #[serde(
+        default,
+        deserialize_with = "checked::some_seconds_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub duration_s: Option<f64>,
     /// The effect that an exercise must reach, as a ratio to the problem's. An honest fix may gain less
     /// than the chapter's; none is worse than the problem. What lies between this and 1 allows for
     /// the noise of one round. It is above 1 where every fix gains many times as much: whoever raises
@@ -432,6 +439,16 @@ impl ChapterFile {
             warm_up: Duration::from_secs_f64(scenario.warm_up_s),
             duration: Duration::from_secs_f64(scenario.duration_s),
             time_out: Duration::from_secs_f64(scenario.time_out_s),
+        }
+    }
+
+    /// As [`ChapterFile::load_of`], for as long as a grade needs.
+    pub fn check_load_of(&self, scenario: &Scenario) -> Load {
+        let load = self.load_of(scenario);
+        let duration = self.check.duration_s.map(Duration::from_secs_f64);
+        Load {
+            duration: duration.unwrap_or(load.duration),
+            ..load
         }
     }
 
