@@ -154,12 +154,12 @@ fn figures_that_may_be_left_out_make_sense_where_they_are_there() {
         assert_eq!(line, 1 + line_of(from.trim()), "{key}");
     }
     contradictory(
-        "reaches = { database_calls_in_flight_peak = 540 }\n",
+        "reaches = { database_calls_in_flight_peak = 1080 }\n",
         "counts = [\"database_calls_total\"]\n",
         &["of_fix", "`at_most`"],
     );
     contradictory(
-        "users = 600\n",
+        "users = 1200\n",
         "users = 70000\ntimes = 70000\n",
         &["`users`", "`times`"],
     );
