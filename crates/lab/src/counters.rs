@@ -121,8 +121,8 @@ impl Counters {
     }
 
     /// So many bytes were written to a file.
-    pub(crate) fn note_written(&self, bytes: usize) {
-        self.file_bytes_written.inc_by(bytes as u64);
+    pub(crate) fn note_written(&self, bytes: u64) {
+        self.file_bytes_written.inc_by(bytes);
     }
 
     /// So many bytes were read from a file.

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -123,25 +124,48 @@ impl CountedFile {
     /// The file for functions that do not block, such as those of `tokio::fs`, with what to call after
     /// each of them.
     pub fn into_parts(self) -> (File, Pace) {
-        (self.file, Pace(self.disk))
+        let pace = Pace {
+            file: self.file.try_clone().ok(),
+            length: AtomicU64::default(),
+            disk: self.disk,
+        };
+        (self.file, pace)
     }
 }
 
 /// Makes functions that do not block wait for the disk, and counts what they wrote and read.
 #[derive(Debug)]
-pub struct Pace(Arc<Disk>);
+pub struct Pace {
+    /// `None` when no file descriptor was left.
+    file: Option<File>,
+    /// The file's when it was looked at last.
+    length: AtomicU64,
+    disk: Arc<Disk>,
+}
 
 impl Pace {
     /// To be awaited after so many bytes were written.
     pub async fn written(&self, bytes: usize) {
-        self.0.counters.note_written(bytes);
-        tokio::time::sleep(self.0.take(bytes)).await;
+        self.note_growth();
+        tokio::time::sleep(self.disk.take(bytes)).await;
     }
 
     /// To be awaited after so many bytes were read.
     pub async fn read(&self, bytes: usize) {
-        self.0.counters.note_read(bytes as u64);
-        tokio::time::sleep(self.0.take(bytes)).await;
+        self.note_growth();
+        self.disk.counters.note_read(bytes as u64);
+        tokio::time::sleep(self.disk.take(bytes)).await;
+    }
+
+    /// Bytes count as written when they are in the file: `tokio::fs` returns before, and a caller who
+    /// says so need not have written any.
+    fn note_growth(&self) {
+        let file = self.file.as_ref().and_then(|file| file.metadata().ok());
+        let length = file.map_or(0, |file| file.len());
+        let before = self.length.fetch_max(length, Ordering::Relaxed);
+        self.disk
+            .counters
+            .note_written(length.saturating_sub(before));
     }
 }
 
@@ -161,7 +185,7 @@ impl Write for CountedFile {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let bytes = self.file.write(buffer)?;
         self.at += bytes as u64;
-        self.disk.counters.note_written(bytes);
+        self.disk.counters.note_written(bytes as u64);
         self.wait(bytes);
         Ok(bytes)
     }

@@ -139,6 +139,8 @@ pub(crate) enum UpstreamFault {
     BreakOff,
     /// A price below nothing.
     Negative,
+    /// Another message than before, of the same length.
+    Changed,
 }
 
 impl Options {

@@ -1,9 +1,8 @@
 //! Scans of a data set: how many, on how many threads, and on which CPUs.
 
-use std::collections::HashSet;
-use std::hash::Hash;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use prometheus_client::metrics::counter::Counter;
@@ -27,11 +26,10 @@ struct Counted {
     scans: Counter,
     running: AtomicUsize,
     running_peak: AtomicUsize,
-    threads: Mutex<HashSet<ThreadId>>,
+    /// On which of the process's CPUs each thread that scanned may run. Other programs decide where a
+    /// thread runs, but not where it may.
+    threads: Mutex<HashMap<ThreadId, Vec<usize>>>,
     cpus: Mutex<HashSet<usize>>,
-    /// CPUs on which those threads may run. Other programs decide where a thread runs, but not where
-    /// it may.
-    allowed: Mutex<HashSet<usize>>,
 }
 
 /// The counts of one moment.
@@ -65,7 +63,6 @@ impl Default for Scans {
             running_peak: AtomicUsize::default(),
             threads: Mutex::default(),
             cpus: Mutex::default(),
-            allowed: Mutex::default(),
         }))
     }
 }
@@ -109,26 +106,30 @@ impl Scans {
     fn end(&self) {
         self.0.running.fetch_sub(1, Ordering::Relaxed);
         self.0.scans.inc();
-        let (is_new, threads) = insert(&self.0.threads, thread::current().id());
+        let here = thread::current().id();
+        let mut threads = lock(&self.0.threads);
         // A system that does not tell where a thread runs lets it run anywhere.
-        let cpu = current_cpu().unwrap_or(threads);
-        insert(&self.0.cpus, cpu);
-        if is_new {
-            let allowed = allowed_cpus(cpu).into_iter();
+        let cpu = current_cpu().unwrap_or_else(|| threads.len() + 1);
+        lock(&self.0.cpus).insert(cpu);
+        // It may have been pinned since its last scan; where nobody tells, it was not.
+        if cfg!(target_os = "linux") || !threads.contains_key(&here) {
+            let mut allowed = allowed_cpus(cpu);
             // A thread that was pinned elsewhere uses none of the CPUs that are the process's.
-            let is_own = |cpu: &usize| self.0.own.as_ref().is_none_or(|own| own.contains(cpu));
-            lock(&self.0.allowed).extend(allowed.filter(is_own));
+            allowed.retain(|cpu| self.0.own.as_ref().is_none_or(|own| own.contains(cpu)));
+            threads.insert(here, allowed);
         }
     }
 
     pub(crate) fn seen(&self) -> Seen {
+        let threads = lock(&self.0.threads);
+        let allowed: HashSet<&usize> = threads.values().flatten().collect();
         Seen {
             usable: self.0.usable,
             scans: self.0.scans.get(),
             running_peak: self.0.running_peak.load(Ordering::Relaxed),
-            threads: lock(&self.0.threads).len(),
+            threads: threads.len(),
             cpus: lock(&self.0.cpus).len(),
-            allowed: lock(&self.0.allowed).len(),
+            allowed: allowed.len(),
             acceptor_elsewhere: *lock(&self.0.acceptor_elsewhere),
         }
     }
@@ -195,14 +196,8 @@ impl Seen {
     }
 }
 
-/// Adds to a set; whether it was not there, and how many there are.
-fn insert<T: Eq + Hash>(set: &Mutex<HashSet<T>>, item: T) -> (bool, usize) {
-    let mut set = lock(set);
-    (set.insert(item), set.len())
-}
-
-fn lock<T>(set: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    set.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 // Not by many_cpus: it keeps its first answer for the life of the process, and a chapter asks it too.
@@ -268,6 +263,23 @@ mod tests {
             .join()
             .expect("it counts");
         assert_eq!(scans.seen().threads, 2);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_worker_that_pins_itself_later_is_seen() {
+        let scans = Scans::default();
+        let counts = scans.clone();
+        let worker = thread::spawn(move || {
+            drop(counts.begin());
+            let free = counts.seen().allowed;
+            let mut one = rustix::thread::CpuSet::new();
+            one.set(allowed_cpus(0)[0]);
+            rustix::thread::sched_setaffinity(None, &one).expect("its own CPU");
+            drop(counts.begin());
+            (free, counts.seen().allowed)
+        });
+        assert_eq!(worker.join().expect("it counts"), (scans.0.usable, 1));
     }
 
     #[test]

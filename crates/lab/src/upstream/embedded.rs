@@ -40,7 +40,7 @@ pub(super) fn start(
     let tls = options.tls.then(tls::Acceptor::new).transpose()?;
     let certificate = tls.as_ref().map(tls::Acceptor::certificate);
     let answers = Answers {
-        message: message(options.data_seed),
+        message: message("Good Luck", options.data_seed),
         bodies: Maker::new(options.data_seed),
         seed: options.data_seed,
         latency: asked.unwrap_or(latency),
@@ -108,6 +108,9 @@ impl Answers {
             Some(UpstreamFault::Negative) => {
                 *answer.body_mut() = Either::Left(Full::from("{\"cents\": -1}"));
             }
+            Some(UpstreamFault::Changed) => {
+                *answer.body_mut() = Either::Left(Full::new(message("Best Wish", self.seed)));
+            }
             Some(UpstreamFault::HangUp) => return Err(io::ErrorKind::ConnectionReset.into()),
             Some(UpstreamFault::Silence) => std::future::pending().await,
             Some(UpstreamFault::Stall) => *answer.body_mut() = self.failing(Fault::Stalls),
@@ -142,11 +145,11 @@ impl Answers {
     }
 }
 
-/// The usual message; with a data seed it is another one.
-fn message(seed: u64) -> Bytes {
+/// A message that wishes something; with a data seed it is another one.
+fn message(wish: &str, seed: u64) -> Bytes {
     let message = match seed {
-        0 => "Good Luck!".to_owned(),
-        seed => format!("Good Luck, {seed}!"),
+        0 => format!("{wish}!"),
+        seed => format!("{wish}, {seed}!"),
     };
     format!("{{\"status\": 200, \"msg\": \"{message}\"}}").into()
 }
