@@ -134,7 +134,8 @@ fn once() -> u32 {
 }
 
 /// A request in a line: `GET /path`, or `POST /path body`. `{n}` in path and body stands for the
-/// request's number among all of its promise, counted from 0.
+/// request's number among all of its promise, counted from 0. `{ff}` in a body stands for a byte that
+/// no text has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Request {
@@ -156,6 +157,14 @@ impl Request {
             path: filled(&self.path),
             body: self.body.as_deref().map(filled),
         }
+    }
+
+    /// The body as it is sent; empty if there is none.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let body = self.body.as_deref().unwrap_or_default();
+        let parts: Vec<&[u8]> = body.split("{ff}").map(str::as_bytes).collect();
+        parts.join(&0xff)
     }
 }
 
@@ -206,4 +215,20 @@ pub struct Tried {
     pub broken: Option<String>,
     /// The server's first panic meanwhile, as it printed it.
     pub panic: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_has_the_requests_number_and_need_not_be_text() {
+        let request =
+            Request::try_from("POST /topics/{n} a {n}{ff}".to_owned()).expect("a request");
+        let seventh = request.numbered(7);
+        assert_eq!(seventh.path, "/topics/7");
+        assert_eq!(seventh.bytes(), b"a 7\xff");
+        let get = Request::try_from("GET /".to_owned()).expect("a request");
+        assert_eq!(get.bytes(), b"");
+    }
 }

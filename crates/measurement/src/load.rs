@@ -37,13 +37,14 @@ impl Exchange {
 
     /// What kind of text the body is, for the header; `None` without a body.
     pub fn content_type(&self) -> Option<&'static str> {
-        self.body.as_deref().map(content_type)
+        let body = self.body.as_deref();
+        body.map(|body| content_type(body.as_bytes()))
     }
 }
 
 /// What kind of text a body is, for its header.
-pub fn content_type(body: &str) -> &'static str {
-    match body.as_bytes() {
+pub fn content_type(body: &[u8]) -> &'static str {
+    match body {
         [b'{' | b'[', ..] => "application/json",
         _ => "text/plain; charset=utf-8",
     }

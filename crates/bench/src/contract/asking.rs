@@ -96,8 +96,8 @@ fn pipelined(address: SocketAddr, requests: Vec<Request>, bodies: bool) -> Vec<(
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(TIME_OUT))?;
         let wire = requests.iter().enumerate();
-        let wire = wire.map(|(place, one)| text(one, address, place, place == last));
-        stream.write_all(wire.collect::<String>().as_bytes())?;
+        let wire = wire.flat_map(|(place, one)| on_the_wire(one, address, place, place == last));
+        stream.write_all(&wire.collect::<Vec<u8>>())?;
         let began = Instant::now();
         let mut answers = Vec::new();
         let mut piece = [0; 8192];
@@ -141,8 +141,8 @@ fn pipelined(address: SocketAddr, requests: Vec<Request>, bodies: bool) -> Vec<(
 fn hang_up(promise: &Promise, address: SocketAddr, after: Duration) {
     let send = |request: Request| {
         let mut stream = TcpStream::connect(address).ok()?;
-        let request = text(&request, address, 0, false);
-        stream.write_all(request.as_bytes()).ok()?;
+        let request = on_the_wire(&request, address, 0, false);
+        stream.write_all(&request).ok()?;
         Some(stream)
     };
     // A server that takes no connection is noticed by what is asked next.
@@ -159,23 +159,25 @@ fn visitor(place: usize) -> String {
     format!("visitor-{place}")
 }
 
-/// A request on the wire.
-fn text(request: &Request, host: SocketAddr, place: usize, is_last: bool) -> String {
-    let body = request.body.as_deref().unwrap_or_default();
+/// A request as it is sent.
+fn on_the_wire(request: &Request, host: SocketAddr, place: usize, is_last: bool) -> Vec<u8> {
+    let body = request.bytes();
     let close = if is_last { "connection: close\r\n" } else { "" };
-    format!(
-        "{} {} HTTP/1.1\r\nhost: {host}\r\nuser-agent: {}\r\n{close}content-type: {}\r\ncontent-length: {}\r\n\r\n{body}",
+    let head = format!(
+        "{} {} HTTP/1.1\r\nhost: {host}\r\nuser-agent: {}\r\n{close}content-type: {}\r\ncontent-length: {}\r\n\r\n",
         request.method,
         request.path,
         visitor(place),
-        content_type(body),
+        content_type(&body),
         body.len()
-    )
+    );
+    [head.into_bytes(), body].concat()
 }
 
 pub(super) fn answered(client: &Client, request: Request, place: usize) -> (Request, Answer) {
-    let (path, body) = (&request.path, request.body.as_deref());
-    let sent = client.send(&request.method, path, body, &visitor(place));
+    let body = request.body.as_ref().map(|_| request.bytes());
+    let (method, path) = (&request.method, &request.path);
+    let sent = client.send(method, path, body.as_deref(), &visitor(place));
     let answer = match sent {
         Ok((status, body)) if status.is_success() => {
             Answer::Success(String::from_utf8_lossy(&body).into_owned())

@@ -42,7 +42,7 @@ impl Client {
         &self,
         method: &str,
         path: &str,
-        body: Option<&str>,
+        body: Option<&[u8]>,
         agent: &str,
     ) -> Result<(StatusCode, Vec<u8>), String> {
         let refused = |error: ureq::http::Error| error.to_string();
@@ -68,7 +68,7 @@ impl Client {
     }
 
     fn body(&self, exchange: &Exchange) -> Result<Vec<u8>, String> {
-        let body = exchange.body.as_deref();
+        let body = exchange.body.as_deref().map(str::as_bytes);
         let (status, body) = self.send(&exchange.method, &exchange.path, body, "workshop")?;
         if status.is_success() {
             Ok(body)
