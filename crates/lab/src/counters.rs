@@ -11,7 +11,7 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::PoolUse;
 use crate::turns::Turns;
 
-/// Counters that the hot path adds to: each is one relaxed atomic.
+/// Counters that the hot path adds to: each is one relaxed atomic, but for the turns.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     requests: Counter,
