@@ -108,11 +108,12 @@ impl Scans {
         self.0.scans.inc();
         let here = thread::current().id();
         let mut threads = lock(&self.0.threads);
+        let is_new = !threads.contains_key(&here);
         // A system that does not tell where a thread runs lets it run anywhere.
-        let cpu = current_cpu().unwrap_or_else(|| threads.len() + 1);
+        let cpu = current_cpu().unwrap_or_else(|| threads.len() + usize::from(is_new));
         lock(&self.0.cpus).insert(cpu);
         // It may have been pinned since its last scan; where nobody tells, it was not.
-        if cfg!(target_os = "linux") || !threads.contains_key(&here) {
+        if is_new || cfg!(target_os = "linux") {
             let mut allowed = allowed_cpus(cpu);
             // A thread that was pinned elsewhere uses none of the CPUs that are the process's.
             allowed.retain(|cpu| self.0.own.as_ref().is_none_or(|own| own.contains(cpu)));

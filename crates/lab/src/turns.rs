@@ -1,12 +1,12 @@
 //! Whether requests are answered in the order in which they came.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::metric::Metric;
 
 /// Sees requests come and go.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Turns(Arc<Mutex<Queue>>);
+#[derive(Debug, Default)]
+pub(crate) struct Turns(Mutex<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {

@@ -64,7 +64,7 @@ pub(crate) fn temporary() -> Result<tempfile::TempDir, CliError> {
 
 /// How the name of a file begins that is being written; also of one whose writer was killed. Its writer
 /// holds a lock on it, which ends with the writer: the file's age would tell nothing after a clock was set.
-const PARTIAL: &str = ".workshop-partial-";
+pub(crate) const PARTIAL: &str = ".workshop-partial-";
 
 /// Puts `bytes` in place of what `file` held; a failure leaves that as it was.
 pub(crate) fn replace(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {

@@ -175,18 +175,19 @@ const OTHER_USER: &str = "setpriv --reuid 65534 --regid 65534 --clear-groups --"
 const OWN_MOUNTS: &str = "unshare --user --map-root-user --mount --";
 
 /// Runs a command in a copy of the folder `$1` on a small disk without a byte left, which stands in the
-/// folder's place. Whatever the command leaves there comes back to the folder, by way of `$2`.
+/// folder's place. Whatever the command leaves there comes back to the folder, by way of `$2`. Names of files
+/// that are being written begin with `$3`.
 const ON_A_FULL_DISK: &str = r#"
 set -e
-place=$1 before=$2
-shift 2
+place=$1 before=$2 partial=$3
+shift 3
 mount --bind "$place" "$before"
 size=$(du --summarize --block-size=1K "$place" | cut -f 1)
 mount -t tmpfs -o "size=$((size * 2))k" full "$place"
 cp --archive "$before/." "$place"
 cd "$place"
 # What a killed writer left makes room when the next one removes it.
-find . -name '.workshop-partial-*' -delete
+find . -name "$partial*" -delete
 if cat /dev/zero 2> /dev/null > the-rest; then exit 99; fi
 code=0
 "$@" || code=$?
@@ -281,12 +282,13 @@ impl Within {
             Self::FullDisk => {
                 let before = place.context.folder.join("before");
                 fs::create_dir_all(&before).map_err(CliError::because(before.display()))?;
-                let folders = vec![place.scratch.folder().into(), before.into()];
+                let given = vec![
+                    place.scratch.folder().into(),
+                    before.into(),
+                    files::PARTIAL.into(),
+                ];
                 let script = shell(ON_A_FULL_DISK);
-                words(
-                    &format!("{OWN_MOUNTS} sh"),
-                    &[script, folders, own].concat(),
-                )
+                words(&format!("{OWN_MOUNTS} sh"), &[script, given, own].concat())
             }
         })
     }
