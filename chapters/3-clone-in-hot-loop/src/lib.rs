@@ -5,6 +5,7 @@
 
 pub mod clients;
 pub mod exercise;
+pub mod fewer_clones;
 pub mod parse_once;
 pub mod problem;
 pub mod solution;

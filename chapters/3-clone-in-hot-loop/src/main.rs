@@ -1,7 +1,7 @@
 //! Chapter 3: a clone in a hot loop.
 //! `cargo run -p chapter3 [-- VARIANT]`; the book says what each variant is for.
 
-use chapter3::{clients, exercise, parse_once, problem, solution};
+use chapter3::{clients, exercise, fewer_clones, parse_once, problem, solution};
 use clap::ValueEnum;
 use lab::Lab;
 use warp::Filter;
@@ -11,6 +11,7 @@ enum Variant {
     Problem,
     Exercise,
     Solution,
+    FewerClones,
     ParseOnce,
 }
 
@@ -23,6 +24,7 @@ async fn main() -> Result<(), lab::Error> {
             Variant::Problem => problem::routes(clients).boxed(),
             Variant::Exercise => exercise::routes(clients).boxed(),
             Variant::Solution => solution::routes(clients).boxed(),
+            Variant::FewerClones => fewer_clones::routes(clients).boxed(),
             Variant::ParseOnce => parse_once::routes(clients).boxed(),
         }
     };

@@ -7,7 +7,7 @@
 #![cfg(not(feature = "heap"))]
 
 use allocation_counter::measure;
-use chapter3::{clients, parse_once, problem, solution};
+use chapter3::{clients, fewer_clones, parse_once, problem, solution};
 
 const ROUNDS: u64 = 1_000_000;
 
@@ -26,6 +26,11 @@ fn allocations(checksum: fn(&[String], u64) -> u64) -> u64 {
 #[test]
 fn the_problem_allocates_for_every_id_in_every_round() {
     assert_eq!(allocations(problem::checksum), 3 * ROUNDS);
+}
+
+#[test]
+fn the_probe_does_a_quarter_of_that() {
+    assert_eq!(allocations(fewer_clones::checksum), 3 * ROUNDS / 4);
 }
 
 // ANCHOR: solution

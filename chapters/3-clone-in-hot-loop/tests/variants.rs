@@ -3,7 +3,13 @@
 use bench::testing::{assert_answers, assert_contract, get, start};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter3");
-const VARIANTS: [&str; 4] = ["problem", "exercise", "solution", "parse-once"];
+const VARIANTS: [&str; 5] = [
+    "problem",
+    "exercise",
+    "solution",
+    "fewer-clones",
+    "parse-once",
+];
 
 #[test]
 fn all_variants_answer_alike() {
@@ -31,6 +37,6 @@ fn variants_keep_the_contract() {
     assert_contract(
         PROGRAM,
         include_str!("../chapter.toml"),
-        &["exercise", "solution", "parse-once"],
+        &["exercise", "solution", "fewer-clones", "parse-once"],
     );
 }

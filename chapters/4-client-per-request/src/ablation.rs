@@ -1,6 +1,9 @@
 //! The ablation: the way from the problem to the solution in small steps. Each client here is the
 //! one before it without one thing that a request of the problem pays for.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use axum::routing::get;
 use axum::{Json, Router};
 use lab::Upstream;
@@ -37,6 +40,23 @@ pub(crate) fn no_pool(upstream: Upstream) -> Result<Router> {
     Ok(routes(upstream, move || Ok(client.clone())))
 }
 // ANCHOR_END: no_pool
+
+// ANCHOR: few_clients
+/// The probe: every 64th request builds a client of its own, as in the problem, and the others share one.
+/// The time that this saves tells what no client per request at all will save.
+pub(crate) fn few_clients(upstream: Upstream) -> Result<Router> {
+    let shared = Client::builder().build()?;
+    let requests = Arc::new(AtomicU64::new(0));
+    Ok(routes(upstream, move || {
+        let number = requests.fetch_add(1, Ordering::Relaxed);
+        if number.is_multiple_of(64) {
+            Client::builder().build()
+        } else {
+            Ok(shared.clone())
+        }
+    }))
+}
+// ANCHOR_END: few_clients
 
 // ANCHOR: tls
 /// The problem, for an upstream that speaks TLS and has made its `own` certificate.

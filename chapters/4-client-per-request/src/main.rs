@@ -19,6 +19,7 @@ enum Variant {
     NoRoots,
     OneTlsConfig,
     NoPool,
+    FewClients,
     HyperPerRequest,
     HyperShared,
 }
@@ -41,6 +42,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         (Variant::NoRoots, _) => ablation::no_roots(upstream),
         (Variant::OneTlsConfig, _) => ablation::one_tls_config(upstream),
         (Variant::NoPool, _) => ablation::no_pool(upstream)?,
+        (Variant::FewClients, _) => ablation::few_clients(upstream)?,
         (Variant::HyperPerRequest, _) => hyper_client::per_request(upstream),
         (Variant::HyperShared, _) => hyper_client::shared(upstream),
     };

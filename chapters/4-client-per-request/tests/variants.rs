@@ -66,6 +66,16 @@ fn a_shared_client_needs_one_connection_for_one_user() {
 }
 // ANCHOR_END: shared
 
+/// Its own clients are one request in 64: what the prediction is computed from.
+#[test]
+fn the_probe_opens_two_connections_and_one_more_for_every_64_requests() {
+    let server = start(PROGRAM, "few-clients", 0, &[]);
+    for _ in 0..129 {
+        answer(&server, "/io");
+    }
+    assert_eq!(seen(&server), (4, 129));
+}
+
 #[test]
 fn twenty_users_need_no_more_than_some_dozens_of_connections() {
     let server = start(PROGRAM, "solution", 0, &[]);
@@ -117,6 +127,12 @@ fn variants_keep_the_contract() {
     assert_contract(
         PROGRAM,
         include_str!("../chapter.toml"),
-        &["exercise", "solution", "no-pool", "hyper-shared"],
+        &[
+            "exercise",
+            "solution",
+            "no-pool",
+            "few-clients",
+            "hyper-shared",
+        ],
     );
 }

@@ -90,8 +90,7 @@ impl Finding {
             };
             if claim.role == Role::Prediction {
                 let predicted = in_scenario(&record.chapter, claim.scenario(), inputs);
-                let is_lower_bound = record.chapter.law.is_lower_bound();
-                return Self::of_prediction(claim, &measured, predicted.as_ref(), is_lower_bound);
+                return Self::of_prediction(claim, &measured, predicted.as_ref());
             }
             let mut finding = Self::of(claim, &measured);
             if std::ptr::eq(claim, claims.effect()) {
@@ -168,7 +167,6 @@ impl Finding {
         claim: &Claim,
         measured: &Measured<'_>,
         predicted: Option<&Prediction>,
-        is_lower_bound: bool,
     ) -> Self {
         let effect: Option<Vec<f64>> = ratios(claim, measured.pairs).into_iter().collect();
         let interval = effect.as_deref().and_then(|all| interval(all, REPORTED));
@@ -187,8 +185,7 @@ impl Finding {
             };
             let (low, high) = finding.interval.unwrap_or((measured, measured));
             // The interval may reach as far as this on either side of what is predicted.
-            let is_reached = high >= ratio * (1.0 - within) && low <= ratio * (1.0 + within);
-            is_reached || (is_lower_bound && measured > ratio)
+            high >= ratio * (1.0 - within) && low <= ratio * (1.0 + within)
         };
         finding.holds = claim.within.map(near);
         finding

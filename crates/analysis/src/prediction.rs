@@ -1,5 +1,5 @@
 //! What the laws predict. Most predict from the chapter's own figures before anything is measured.
-//! Some need one thing that the problem itself tells, such as a share of its CPU profile: those
+//! Some need one thing that the problem itself tells, or a probe that does a part of its work: those
 //! are [`Inputs`].
 
 mod laws;
@@ -11,7 +11,6 @@ use measurement::{
     chapter_file::{ChapterFile, Scenario, WORKER_PARKS},
     claim::{Metric, PROBLEM},
     law::{self, Law},
-    profile::ProfileKind,
     record::{Purpose, Record, Round},
 };
 
@@ -44,13 +43,11 @@ impl Prediction {
 /// What a law reads off the problem's own run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Inputs {
-    /// Share (0 to 1) of the problem's CPU time that is spent in the law's frames.
-    pub frames_share: Option<f64>,
+    /// How many times as many requests as the problem the law's probe answers in the law's own scenario.
+    pub probe_gain: Option<f64>,
     /// How long a call of the problem's took in the effect's rounds, in seconds: the median of their
     /// means.
     pub call_s: Option<f64>,
-    /// CPU time a request of problem and solution in the law's own scenario, in seconds.
-    pub cpu_per_request: Option<(f64, f64)>,
     /// 99th percentile of the problem's bystanders, in ms: in the law's own scenario, and in the
     /// effect's.
     pub bystander_ms: Option<(f64, f64)>,
@@ -64,39 +61,42 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// What a record's profiles tell.
+    /// What a record's rounds tell.
     pub fn of(record: &Record) -> Self {
-        let problem = record
-            .profiles
-            .iter()
-            .find(|profile| profile.variant == PROBLEM && profile.kind == ProfileKind::Cpu);
-        let both = |of: &dyn Fn(&str) -> Option<f64>| of(PROBLEM).zip(of(&record.variant));
-        let cpu = |purpose| both(&|variant| cpu_per_request(record, purpose, variant));
         let effect_rounds = || record.effect_rounds().into_iter();
+        let own_rounds = || record.rounds_for(Purpose::Law);
         let bystander = |round: &Round| Metric::BystanderP99Ms.of(&round.outcome);
-        let requests_per_second = |round: &Round| Metric::RequestsPerSecond.of(&round.outcome);
+        let rate = |round: &Round| Metric::RequestsPerSecond.of(&round.outcome);
+        let of_probe = |probe| median_of(own_rounds(), probe, rate);
+        let rate_of_problem = median_of(own_rounds(), PROBLEM, rate);
         Self {
-            frames_share: problem.and_then(|profile| profile.frames_share),
+            probe_gain: record
+                .chapter
+                .law
+                .probe()
+                .and_then(of_probe)
+                .zip(rate_of_problem)
+                .map(|(probe, problem)| probe / problem),
             call_s: call_of_problem(record),
-            cpu_per_request: cpu(Purpose::Law),
-            bystander_ms: of_problem(record.rounds_for(Purpose::Law), bystander)
-                .zip(of_problem(effect_rounds(), bystander)),
-            cpus: both(&|variant| most_cpus(record, variant)),
-            side_by_side: of_problem(effect_rounds(), requests_per_second).zip(of_problem(
-                record.rounds_for(Purpose::Law),
-                requests_per_second,
+            bystander_ms: median_of(own_rounds(), PROBLEM, bystander).zip(median_of(
+                effect_rounds(),
+                PROBLEM,
+                bystander,
             )),
+            cpus: most_cpus(record, PROBLEM).zip(most_cpus(record, &record.variant)),
+            side_by_side: median_of(effect_rounds(), PROBLEM, rate).zip(rate_of_problem),
             numa_nodes: record.environment.numa_nodes,
         }
     }
 }
 
-/// Median of the problem's rounds; `None` if one of them has no figure.
-fn of_problem<'r>(
+/// Median of a variant's rounds; `None` if one of them has no figure.
+fn median_of<'r>(
     rounds: impl Iterator<Item = &'r Round>,
+    variant: &str,
     figure: impl Fn(&Round) -> Option<f64>,
 ) -> Option<f64> {
-    let own = rounds.filter(|round| round.variant == PROBLEM);
+    let own = rounds.filter(|round| round.variant == variant);
     let figures: Option<Vec<f64>> = own.map(figure).collect();
     statistics::median_ratio(&figures?)
 }
@@ -126,12 +126,6 @@ fn most_cpus(record: &Record, variant: &str) -> Option<f64> {
         .collect();
     let most = counted?.into_iter().reduce(f64::max)?;
     (most > 0.0).then_some(most)
-}
-
-/// The server's CPU time for each answer in seconds, over all rounds of one purpose.
-pub fn cpu_per_request(record: &Record, purpose: Purpose, variant: &str) -> Option<f64> {
-    let rounds: Vec<&Round> = record.rounds_for(purpose).collect();
-    cpu_of(&rounds, variant)
 }
 
 /// The server's CPU time for each answer in seconds, over a variant's rounds among these.
@@ -176,10 +170,7 @@ pub fn predicted(law: &Law, scenario: &Scenario, inputs: Inputs) -> Option<Predi
             scenario.think(),
             scenario.write_share,
         )),
-        Law::Amdahl(law) => inputs.frames_share.map(|share| laws::amdahl(law, share)),
-        Law::SetUp(_) => inputs
-            .cpu_per_request
-            .map(|(problem, solution)| laws::set_up(problem, solution)),
+        Law::Amdahl(law) => inputs.probe_gain.and_then(|gain| laws::amdahl(law, gain)),
         Law::Utilisation(law) => Some(laws::utilisation(law, scenario.users)),
         Law::Wait(_) => inputs
             .bystander_ms

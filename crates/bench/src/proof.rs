@@ -55,10 +55,6 @@ pub fn run(
     let before = beforehand(bench.chapter, fix);
     let total = before.len() + 3 * bench.chapter.rounds.pairs as usize;
     proof.measure(bench, &before, total)?;
-    if !bench.chapter.law.frames().is_empty() {
-        // The law predicts from it, so it is part of the decision.
-        proof.profile(bench, PROBLEM, ProfileKind::Cpu)?;
-    }
     let (most, mut kept, mut disturbed) = (bench.chapter.rounds.pairs, 0, 0);
     for triplet in triplets(bench.chapter, fix) {
         proof.measure(bench, &triplet, total)?;

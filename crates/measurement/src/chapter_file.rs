@@ -461,10 +461,9 @@ impl ChapterFile {
     pub fn metrics(&self) -> Vec<String> {
         let claimed = self.claims.iter().filter_map(Claim::counter);
         let secondary = self.secondary.iter().map(|one| one.quantity.as_str());
-        let parks = matches!(self.law, Law::SetUp(_)).then_some(WORKER_PARKS);
         let all = claimed
             .chain(self.law.metrics())
-            .chain(parks)
+            .chain([WORKER_PARKS])
             .chain(secondary);
         all.map(str::to_owned).collect()
     }

@@ -14,6 +14,12 @@ pub(crate) fn positive_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Opti
     positive(from).map(Some)
 }
 
+/// A part of something that is neither nothing nor all of it.
+pub(crate) fn part<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let is_part = |value| value > 0.0 && value < 1.0;
+    number(from, is_part, "write a number above 0 and below 1")
+}
+
 /// A time in seconds: 0 or more. A day is more than any round lasts, and keeps `Duration` from
 /// overflowing.
 pub(crate) fn seconds<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {

@@ -20,8 +20,6 @@ pub enum Law {
     Barrier(Barrier),
     /// Amdahl's law: the share of the work that the fix removes bounds the gain.
     Amdahl(Amdahl),
-    /// Set-up against per-request cost: what is paid for every request instead of once.
-    SetUp(SetUp),
     /// The utilisation law, and the queue that it fills.
     Utilisation(Utilisation),
     /// Own time and wait: what a bystander takes for itself, and what it waits for others.
@@ -39,7 +37,6 @@ impl Law {
             Self::Little(_) => "Little's law",
             Self::Barrier(_) => "The barrier of a fair lock",
             Self::Amdahl(_) => "Amdahl's law",
-            Self::SetUp(_) => "Set-up against per-request cost",
             Self::Utilisation(_) => "The utilisation law",
             Self::Wait(_) => "Own time and wait",
             Self::Workers(_) => "Workers, CPUs and memory",
@@ -56,12 +53,15 @@ impl Law {
         }
     }
 
-    /// Whether more may be gained than the law says, but not less.
-    pub fn is_lower_bound(&self) -> bool {
-        matches!(self, Self::Amdahl(_))
+    /// The variant that runs beside the problem in the law's own rounds; `None` for the fix.
+    pub fn probe(&self) -> Option<&str> {
+        match self {
+            Self::Amdahl(law) => Some(&law.probe),
+            _ => None,
+        }
     }
 
-    /// The frames of a CPU profile whose share the law needs.
+    /// The frames of a CPU profile whose share is told beside the law's.
     pub fn frames(&self) -> &[String] {
         match self {
             Self::Amdahl(law) => &law.frames,
@@ -86,7 +86,7 @@ impl Law {
     /// The scenario of the rounds that the law predicts from, where it needs some.
     pub fn scenario(&self) -> Option<&String> {
         match self {
-            Self::SetUp(law) => Some(&law.scenario),
+            Self::Amdahl(law) => Some(&law.scenario),
             Self::Wait(law) => Some(&law.scenario),
             Self::Workers(law) => Some(&law.scenario),
             _ => None,
@@ -140,30 +140,30 @@ pub struct Barrier {
 /// scale computing capabilities", AFIPS Spring Joint Computer Conference, 1967): work of which a
 /// share `p` vanishes becomes 1/(1 - p) times as fast.
 ///
-/// The share is read off the problem's own CPU profile: the samples that have one of `frames` on
-/// their stack. It is a lower bound of what the fix saves. Checks and register saves that the work
+/// The share is extrapolated from a probe: a variant that does the part `left` of the work and nothing of
+/// the rest. If it answers `g` times as many requests as the problem, a request takes 1/g of the time, and
+/// leaving out 1 - `left` of the work has saved (1 - `left`)p. So p = (1 - 1/g)/(1 - `left`). Nothing of the
+/// fix's own rounds goes into it.
+///
+/// A share that is read off a CPU profile says less than that. Checks and register saves that the work
 /// needs are inlined around it, and on a CPU that executes out of order the rest waits for
 /// results of the work, or is sampled in its stead: all of that counts as rest, and goes as well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Amdahl {
-    /// What the fix removes: parts of the names of frames.
-    pub frames: Vec<String>,
-    /// What that is, in a few words for a sentence: `cloning, allocating and freeing`.
+    /// What the fix removes, in a few words for a sentence: `cloning, allocating and freeing`.
     pub removes: String,
-}
-
-/// Set-up against per-request cost: a request that sets up what it could share costs `s + e` where one
-/// that shares it costs `e`, so that a full CPU answers (s + e)/e times as many of the
-/// latter. This is the service demand law, X = U/D, for two demands (E. D. Lazowska and others,
-/// "Quantitative System Performance", 1984, chapter 3).
-///
-/// Both costs are CPU time, measured with one user on one connection.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SetUp {
-    /// The scenario in which they are measured: a key of `[scenarios]`.
+    /// The variant that does a part of it.
+    pub probe: String,
+    /// The part (above 0, below 1) that it does: 0.25 for a quarter.
+    #[serde(deserialize_with = "checked::part")]
+    pub left: f64,
+    /// The scenario in which problem and probe are compared: a key of `[scenarios]`.
     pub scenario: String,
+    /// Parts of the names of frames: the share of a CPU profile's samples that have one on their stack is
+    /// told beside the prediction.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frames: Vec<String>,
 }
 
 /// The utilisation law, U = XS (P. J. Denning and J. P. Buzen, "The operational analysis of

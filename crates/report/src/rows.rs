@@ -108,7 +108,7 @@ fn prediction(record: &Record, finding: &Finding) -> Row {
         name: format!("{}{most}{load}", record.chapter.law.name()),
         problem: bound(finding.problem),
         fix: bound(finding.fix),
-        remark: prediction_in_words(record, finding),
+        remark: prediction_in_words(finding),
     }
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn median_reading<'a>(
 }
 
 /// What the law predicts, and how far the measured gain is from it.
-fn prediction_in_words(record: &Record, finding: &Finding) -> String {
+fn prediction_in_words(finding: &Finding) -> String {
     let Some(ratio) = finding.ratio else {
         return "no prediction".to_owned();
     };
@@ -160,12 +160,6 @@ fn prediction_in_words(record: &Record, finding: &Finding) -> String {
     };
     let measured = figures::ratio(measured);
     let within = finding.claim.within;
-    if record.chapter.law.is_lower_bound() && within.is_some_and(|within| off > within) {
-        return format!(
-            "{predicted} at least; {measured} was measured, {} more: what is left became faster, too",
-            figures::percent(off)
-        );
-    }
     let apart = format!(
         "{predicted}; {measured} was measured, {} apart",
         figures::percent(off.abs())

@@ -77,36 +77,25 @@ pub(super) fn barrier(law: &Barrier, users: u32, think: Duration, write_share: f
     }
 }
 
-/// Amdahl's law.
-pub(super) fn amdahl(law: &Amdahl, share: f64) -> Prediction {
+/// Amdahl's law: from how many times as many requests as the problem its probe answers. `None` where what
+/// the probe leaves out seems to have cost nothing, or more than all: no law explains such a machine.
+pub(super) fn amdahl(law: &Amdahl, gain: f64) -> Option<Prediction> {
+    let share = (1.0 - 1.0 / gain) / (1.0 - law.left);
     let ratio = 1.0 / (1.0 - share);
-    Prediction::of_gain(
-        ratio,
-        format!(
-            "{} of the problem's CPU time goes into {}; without it the service answers \
-             1 / (1 - {share:.3}) = {} times as many requests.",
-            figures::percent(share),
-            law.removes,
-            figures::ratio(ratio)
-        ),
-    )
-}
-
-/// What is set up for every request instead of once: from the CPU time a request of problem and
-/// solution, in seconds.
-pub(super) fn set_up(problem: f64, solution: f64) -> Prediction {
-    let ratio = problem / solution;
-    let micros = |seconds: f64| format!("{} µs", figures::count((seconds * 1e6).round()));
-    Prediction::of_gain(
-        ratio,
-        format!(
-            "With one user a request costs {} of CPU time, and the set-up for \
-             each request {} more: sharing what is set up answers {} times as many.",
-            micros(solution),
-            micros(problem - solution),
-            figures::ratio(ratio)
-        ),
-    )
+    (0.0..1.0).contains(&share).then(|| {
+        Prediction::of_gain(
+            ratio,
+            format!(
+                "Where {} is left of {}, {} times as many requests are answered. So it takes {} of a \
+                 request's time; without it the service answers 1 / (1 - {share:.4}) = {} times as many.",
+                figures::percent(law.left),
+                law.removes,
+                figures::ratio(gain),
+                figures::share(share),
+                figures::ratio(ratio)
+            ),
+        )
+    })
 }
 
 /// The utilisation law, and the queue before a busy CPU.

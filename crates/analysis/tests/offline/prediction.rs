@@ -3,7 +3,7 @@
 use analysis::prediction::{Inputs, Prediction, in_scenario, predicted};
 use measurement::{
     chapter_file::{ChapterFile, Scenario},
-    law::{Amdahl, Barrier, Law, Little, Locality, SetUp, Utilisation, Wait, Workers},
+    law::{Amdahl, Barrier, Law, Little, Locality, Utilisation, Wait, Workers},
 };
 
 use crate::support::chapter;
@@ -103,36 +103,48 @@ fn every_write_is_a_barrier_and_reads_alone_wait_for_nobody() {
     gains(&law, (2, 1.0, 0.01), Inputs::default(), 1.0, &[]);
 }
 
-#[test]
-fn the_rest_bounds_the_gain() {
-    let law = Law::Amdahl(Amdahl {
-        frames: vec!["malloc".to_owned()],
+/// A law whose probe does this part of the work.
+fn amdahl(left: f64) -> Law {
+    Law::Amdahl(Amdahl {
         removes: "allocating".to_owned(),
-    });
-    for (share, ratio, words) in [(0.8, 5.0, "80 %"), (0.0, 1.0, "")] {
-        let inputs = Inputs {
-            frames_share: Some(share),
-            ..Inputs::default()
-        };
-        gains(&law, (1, 0.0, 0.0), inputs, ratio, &[words]);
-    }
+        probe: "fewer".to_owned(),
+        left,
+        scenario: "saturated".to_owned(),
+        frames: Vec::new(),
+    })
 }
 
-/// CPU time a request of problem and solution.
-fn costing(problem: f64, solution: f64) -> Inputs {
+/// A probe that answers so many times as many requests as the problem.
+fn probed(gain: f64) -> Inputs {
     Inputs {
-        cpu_per_request: Some((problem, solution)),
+        probe_gain: Some(gain),
         ..Inputs::default()
     }
 }
 
 #[test]
-fn a_set_up_of_nine_exchanges_costs_a_factor_of_ten() {
-    let law = Law::SetUp(SetUp {
-        scenario: "one".to_owned(),
-    });
-    let inputs = costing(0.001, 0.000_1);
-    gains(&law, (1, 0.0, 0.0), inputs, 10.0, &["100 µs", "900 µs"]);
+fn a_probe_tells_the_share_that_vanishes() {
+    // Of ten parts eight go into it. Where a quarter of these is left, four parts remain.
+    let words = ["25 % is left", "2.50 times", "takes 80.0 %", "= 5.00 times"];
+    gains(&amdahl(0.25), (1, 0.0, 0.0), probed(2.5), 5.0, &words);
+    // The same of sixteen where an eighth of it is left: six of twenty.
+    gains(&amdahl(0.125), (1, 0.0, 0.0), probed(20.0 / 6.0), 5.0, &[]);
+    gains(&amdahl(0.25), (1, 0.0, 0.0), probed(1.0), 1.0, &["0.0 %"]);
+}
+
+#[test]
+fn a_probe_that_no_law_explains_predicts_nothing() {
+    // Slower than the problem, or as quick as if more than everything had gone.
+    for gain in [0.9, 4.0, 1e9, f64::NAN] {
+        assert_eq!(
+            predicted(&amdahl(0.25), &chapter().load, probed(gain)),
+            None
+        );
+    }
+    assert_eq!(
+        predicted(&amdahl(0.25), &chapter().load, Inputs::default()),
+        None
+    );
 }
 
 #[test]
@@ -206,9 +218,10 @@ fn chapter_1_predicts_what_the_book_says() {
 }
 
 #[test]
-fn costs_that_were_measured_on_one_server_predict_nothing_of_another() {
+fn what_was_measured_on_one_server_predicts_nothing_of_another() {
     let file = ChapterFile::parse(CHAPTER_4, "chapter.toml", 2).unwrap();
-    let inputs = costing(0.003, 0.000_1);
+    // 29 parts of 30, of which one in 64 is left.
+    let inputs = probed(30.0 / (1.0 + 29.0 / 64.0));
     let plain = in_scenario(&file, "published", inputs).unwrap();
     assert!((plain.ratio - 30.0).abs() < 1e-9);
     assert_eq!(in_scenario(&file, "tls", inputs), None);

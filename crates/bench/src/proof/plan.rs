@@ -17,16 +17,18 @@ pub(super) struct Step<'a> {
 /// their own, and what is claimed in other scenarios.
 pub(super) fn beforehand<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step<'a>> {
     let effect = chapter.claims.effect().scenario();
-    let in_turn = |purpose, scenario, pairs| {
-        statistics::abba(PROBLEM, fix, pairs).map(move |variant| Step {
+    let beside = |other, purpose, scenario, pairs| {
+        statistics::abba(PROBLEM, other, pairs).map(move |variant| Step {
             purpose,
             variant,
             scenario,
         })
     };
+    let in_turn = |purpose, scenario, pairs| beside(fix, purpose, scenario, pairs);
     let mut steps = Vec::new();
     if let Some(scenario) = chapter.law.scenario() {
-        steps.extend(in_turn(Purpose::Law, scenario, 2));
+        let other = chapter.law.probe().unwrap_or(fix);
+        steps.extend(beside(other, Purpose::Law, scenario, 2));
     }
     if let Some(scenario) = &chapter.series {
         steps.extend(in_turn(Purpose::Series, scenario, 1));

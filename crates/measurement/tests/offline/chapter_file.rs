@@ -207,8 +207,8 @@ fn what_two_places_contradict_each_other_in_is_named() {
 fn every_scenario_that_is_named_has_to_be_there() {
     for (table, from, to, place) in [
         (
-            "[law.set_up]\n",
-            "scenario = \"one\"",
+            "left = 0.015625                  # 1 / 64\n",
+            "scenario = \"published\"",
             "scenario = \"two\"",
             "law",
         ),
@@ -234,7 +234,7 @@ fn every_scenario_that_is_named_has_to_be_there() {
 
 #[test]
 fn a_proof_runs_no_rounds_for_what_checks_alone_judge() {
-    let elsewhere = "ratio = \">= 11\"\n\n# What the law predicts";
+    let elsewhere = "ratio = \">= 11\"\n\n[[claims]]\nrole = \"prediction\"";
     let of_checks = elsewhere.replacen('\n', "\nonly = \"check\"\n", 1);
     let file = with(CHAPTER_4, elsewhere, &of_checks).unwrap();
     assert_eq!(file.further_scenarios(), []);

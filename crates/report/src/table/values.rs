@@ -13,7 +13,6 @@ use analysis::{
 use measurement::{
     claim::{Metric, PROBLEM, Quantity, Role, Unit},
     figures,
-    law::Law,
     outcome::BystanderOutcome,
     profile::ProfileKind,
     record::{Purpose, Record, Round},
@@ -34,7 +33,7 @@ pub fn values(record: &Record, analysis: &Analysis, folded: &BTreeMap<String, St
         }
     }
     values.variants(record);
-    values.set_up(record);
+    values.alone(record);
     values.elsewhere(record, analysis);
     values.guardrails(record, analysis);
     for one in baseline::baselines(record) {
@@ -147,12 +146,16 @@ impl Values {
         }
     }
 
-    /// The costs that the law predicts from, beside what they are under the effect's load.
-    fn set_up(&mut self, record: &Record) {
-        if !matches!(record.chapter.law, Law::SetUp(_)) {
+    /// What a request costs with one user, beside what it costs under the effect's load.
+    fn alone(&mut self, record: &Record) {
+        let is_alone = |round: &&Round| record.chapter.users(&round.scenario) == 1;
+        let alone: Vec<&Round> = record
+            .rounds_for(Purpose::Matrix)
+            .filter(is_alone)
+            .collect();
+        if sleeps_of(&alone, PROBLEM).is_none() {
             return;
         }
-        let alone: Vec<&Round> = record.rounds_for(Purpose::Law).collect();
         let loaded = record.effect_rounds();
         for variant in [PROBLEM, record.variant.as_str()] {
             let cpu = micros(cpu_of(&alone, variant));
@@ -164,11 +167,10 @@ impl Values {
                 );
             }
         }
-        let both = cpu_of(&loaded, PROBLEM).zip(cpu_of(&loaded, &record.variant));
-        self.add(
-            "predicted-ratio-loaded",
-            ratio(both.map(|(problem, fix)| problem / fix)),
-        );
+        for (name, rounds) in [("cost-ratio-alone", &alone), ("cost-ratio", &loaded)] {
+            let both = cpu_of(rounds, PROBLEM).zip(cpu_of(rounds, &record.variant));
+            self.add(name, ratio(both.map(|(problem, fix)| problem / fix)));
+        }
     }
 
     /// What bystanders waited, from the schedule and as a closed loop would have had it.

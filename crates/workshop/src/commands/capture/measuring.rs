@@ -16,28 +16,29 @@ use crate::exit::{CliError, Exit};
 use crate::files;
 use crate::tools::Tools;
 
-/// A file in `flamegraphs/measuring`; the package, example and arguments that print it; and the chapter
-/// whose server the example starts.
+/// A file in `flamegraphs/measuring`; the package, example and arguments that print it; and the chapters
+/// whose servers the example starts.
 type Recorded = (
     &'static str,
     &'static str,
     &'static [&'static str],
-    Option<u32>,
+    &'static [u32],
 );
 
 #[rustfmt::skip]
 const RECORDED: &[Recorded] = &[
-    ("coordinated-omission.md", "bench", &["coordinated_omission", "--", "30"], Some(1)),
-    ("hidden-stall.md", "bench", &["hidden_stall", "--", "20"], Some(5)),
-    ("rate-sweep.md", "bench", &["rate_sweep", "--", "5"], Some(5)),
-    ("heat-map-5.md", "bench", &["heat_map", "--", "5", "2"], Some(5)),
-    ("heat-map-8.md", "bench", &["heat_map", "--", "8", "2"], Some(8)),
-    ("profiling-cost.md", "bench", &["profiling_cost", "--", "16", "2"], Some(1)),
-    ("limits.md", "bench", &["processor_limits", "--", "counters"], None),
-    ("throttling.md", "bench", &["processor_limits", "--", "throttling"], None),
-    ("noisy-neighbour.md", "bench", &["noisy_neighbour", "--", "8"], Some(7)),
-    ("blocking-strategies.md", "chapter8", &["blocking", "--", "strategies"], None),
-    ("blocking-keeping.md", "chapter8", &["blocking", "--", "keeping"], None),
+    ("coordinated-omission.md", "bench", &["coordinated_omission", "--", "30"], &[1]),
+    ("hidden-stall.md", "bench", &["hidden_stall", "--", "20"], &[5]),
+    ("rate-sweep.md", "bench", &["rate_sweep", "--", "5"], &[5]),
+    ("heat-map-5.md", "bench", &["heat_map", "--", "5", "2"], &[5]),
+    ("heat-map-8.md", "bench", &["heat_map", "--", "8", "2"], &[8]),
+    ("profiling-cost.md", "bench", &["profiling_cost", "--", "16", "2"], &[1]),
+    ("limits.md", "bench", &["processor_limits", "--", "counters"], &[]),
+    ("throttling.md", "bench", &["processor_limits", "--", "throttling"], &[]),
+    ("orders.md", "bench", &["orders", "--", "12"], &[3, 4]),
+    ("noisy-neighbour.md", "bench", &["noisy_neighbour", "--", "8"], &[7]),
+    ("blocking-strategies.md", "chapter8", &["blocking", "--", "strategies"], &[]),
+    ("blocking-keeping.md", "chapter8", &["blocking", "--", "keeping"], &[]),
 ];
 
 /// How long one example may take; the longest take some minutes, and minutes more to compile.
@@ -61,7 +62,11 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, CliError> 
     let folder = workshop.root().join("flamegraphs/measuring");
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
-    let servers: BTreeSet<u32> = chosen.iter().filter_map(|(.., server)| *server).collect();
+    let servers: BTreeSet<u32> = chosen
+        .iter()
+        .flat_map(|(.., servers)| *servers)
+        .copied()
+        .collect();
     for chapter in servers {
         compile::chapter(workshop, &workshop.chapter(chapter)?, "", &interrupt)?;
     }
