@@ -272,6 +272,8 @@ impl Values {
             }
             if let Some(share) = profile.frames_share {
                 self.add(&format!("{stem}-share"), figures::percent(share));
+                let gain = figures::ratio(1.0 / (1.0 - share));
+                self.add(&format!("{stem}-share-gain"), gain);
             }
             let stacks = folded
                 .get(&profile.folded_name())
