@@ -35,7 +35,6 @@ const RECORDED: &[Recorded] = &[
     ("profiling-cost.md", "bench", &["profiling_cost", "--", "16", "2"], &[1]),
     ("limits.md", "bench", &["processor_limits", "--", "counters"], &[]),
     ("throttling.md", "bench", &["processor_limits", "--", "throttling"], &[]),
-    ("orders.md", "bench", &["orders", "--", "12"], &[3, 4]),
     ("noisy-neighbour.md", "bench", &["noisy_neighbour", "--", "8"], &[7]),
     ("blocking-strategies.md", "chapter8", &["blocking", "--", "strategies"], &[]),
     ("blocking-keeping.md", "chapter8", &["blocking", "--", "keeping"], &[]),
