@@ -222,11 +222,11 @@ fn too_few(record: &Record) -> Option<String> {
     ))
 }
 
-/// A law that needs something of the run which is not there.
+/// A law that cannot say anything of what was measured for it.
 fn unpredicted(prediction: Option<&Prediction>) -> Option<String> {
     prediction.is_none().then(|| {
-        "the problem's CPU profile, from which the law predicts, has no samples; CPU profiles need \
-         a Unix system."
+        "the rounds for the law fit no prediction, as if the machine had changed its pace between them; \
+         run it again when the machine has less to do."
             .to_owned()
     })
 }

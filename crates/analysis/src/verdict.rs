@@ -55,7 +55,7 @@ pub struct Verdict {
 /// Everything that a record shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Analysis {
-    /// What the law predicts in the effect's scenario; `None` if a profile that it needs is missing.
+    /// What the law predicts in the effect's scenario; `None` if what it is read off is missing.
     pub prediction: Option<Prediction>,
     /// Every claim with its figures, in the chapter's order.
     pub findings: Vec<Finding>,
@@ -192,8 +192,8 @@ fn judge(record: &Record, analysis: &Analysis, effect: &Finding, root_cause: &Fi
     verdict(VerdictKind::Proved, reason)
 }
 
-/// A prediction that is off on a machine which changed its pace meanwhile: the profile that it was
-/// read off and the rounds that it is compared with are minutes apart.
+/// A prediction that is off on a machine which changed its pace meanwhile: the rounds that it was read off
+/// and those that it is compared with are a minute apart.
 fn too_noisy_for_the_prediction(analysis: &Analysis, floor: f64) -> Option<String> {
     let missed = analysis.of(Role::Prediction).find(|finding| {
         let within = finding.claim.within;

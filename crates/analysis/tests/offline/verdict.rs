@@ -174,8 +174,8 @@ fn predicting(ratio: f64) -> Record {
             variant: variant.to_owned(),
             ..problem.clone()
         };
-        // So many that a rounded count is no other ratio.
-        completes(&mut round, (32e9 * times).round() as u64);
+        round.outcome.seconds /= times;
+        round.outcome.requests_per_second *= times;
         record.rounds.push(round);
     }
     record
@@ -193,6 +193,14 @@ fn a_gain_near_the_law_is_proved() {
 fn a_gain_beyond_the_law_is_inconclusive() {
     let words = ["the law predicts 500 times", "79 % apart", "at most 15 %"];
     judged(&predicting(500.0), Inconclusive, &words);
+}
+
+#[test]
+fn a_probe_that_is_slower_than_the_problem_says_nothing() {
+    let mut record = predicting(1_000.0);
+    let probe = record.rounds.last_mut().unwrap();
+    completes(probe, 1);
+    judged(&record, Invalid, &["fit no prediction", "run it again"]);
 }
 
 #[test]
