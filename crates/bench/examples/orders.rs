@@ -86,7 +86,7 @@ struct Servers<'a> {
 }
 
 fn main() -> Measured<()> {
-    let times = shared::argument(1, 12)?;
+    let times = shared::argument(1, 6)?;
     let placement = Placement::apart();
     let interrupt = Interrupt::new();
     if placement.server.is_empty() {

@@ -35,6 +35,7 @@ const RECORDED: &[Recorded] = &[
     ("profiling-cost.md", "bench", &["profiling_cost", "--", "16", "2"], &[1]),
     ("limits.md", "bench", &["processor_limits", "--", "counters"], &[]),
     ("throttling.md", "bench", &["processor_limits", "--", "throttling"], &[]),
+    ("orders.md", "bench", &["orders", "--", "6"], &[3, 4]),
     ("noisy-neighbour.md", "bench", &["noisy_neighbour", "--", "8"], &[7]),
     ("blocking-strategies.md", "chapter8", &["blocking", "--", "strategies"], &[]),
     ("blocking-keeping.md", "chapter8", &["blocking", "--", "keeping"], &[]),
