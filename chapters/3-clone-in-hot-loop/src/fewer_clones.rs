@@ -1,5 +1,5 @@
-//! The probe: only the first quarter of the rounds clones the ids, as the problem does. The time that this
-//! saves tells what no clones at all will save.
+//! The probe: only the first quarter of the rounds clones the ids, as the problem does. The time
+//! that this saves tells what no clones at all will save.
 
 use warp::{Filter, Rejection};
 

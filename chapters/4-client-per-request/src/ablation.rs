@@ -42,8 +42,8 @@ pub(crate) fn no_pool(upstream: Upstream) -> Result<Router> {
 // ANCHOR_END: no_pool
 
 // ANCHOR: few_clients
-/// The probe: every 64th request builds a client of its own, as in the problem, and the others share one.
-/// The time that this saves tells what no client per request at all will save.
+/// The probe: every 64th request builds a client of its own, as in the problem, and the others
+/// share one. The time that this saves tells what no client per request at all will save.
 pub(crate) fn few_clients(upstream: Upstream) -> Result<Router> {
     let shared = Client::builder().build()?;
     let requests = Arc::new(AtomicU64::new(0));
