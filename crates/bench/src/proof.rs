@@ -97,7 +97,7 @@ impl Proof {
         is_disturbed
     }
 
-    /// Takes the profiles that are not there yet.
+    /// Takes a CPU and an await profile of problem and fix.
     ///
     /// # Errors
     ///
@@ -105,12 +105,7 @@ impl Proof {
     pub fn profile_both(&mut self, bench: &Bench<'_>, fix: &str) -> Result<(), RunError> {
         for variant in [PROBLEM, fix] {
             for kind in [ProfileKind::Cpu, ProfileKind::Await] {
-                let is_there = |data: &ProfileData| {
-                    data.profile.variant == variant && data.profile.kind == kind
-                };
-                if !self.profiles.iter().any(is_there) {
-                    self.profile(bench, variant, kind)?;
-                }
+                self.profile(bench, variant, kind)?;
             }
         }
         Ok(())

@@ -135,7 +135,7 @@ fn words_for_plot(name: &str) -> (&'static str, &'static str) {
         ),
         _ => (
             "Requests per second of every round in the order in which they ran.",
-            "Hollow marks are equal servers, measured first: how far apart they lie is the noise.",
+            "Hollow marks are the same server again: how far they lie from the filled ones is the noise.",
         ),
     }
 }

@@ -3,7 +3,6 @@
 use analysis::statistics::{self, Side};
 use measurement::chapter_file::{ChapterFile, Scenario};
 use measurement::claim::{PROBLEM, Role, SOLUTION};
-use measurement::profile::ProfileKind;
 use measurement::record::Purpose;
 
 /// One round to come.
@@ -27,8 +26,11 @@ pub(super) fn beforehand<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step
     let in_turn = |purpose, scenario, pairs| beside(fix, purpose, scenario, pairs);
     let mut steps = Vec::new();
     if let Some(scenario) = chapter.law.scenario() {
-        let other = chapter.law.probe().unwrap_or(fix);
-        steps.extend(beside(other, Purpose::Law, scenario, 2));
+        // A law reads its problem beside its probe, or alone: nothing of the fix predicts what it gains.
+        steps.extend(match chapter.law.probe() {
+            Some(probe) => beside(probe, Purpose::Law, scenario, 2),
+            None => beside(PROBLEM, Purpose::Law, scenario, 1),
+        });
     }
     if let Some(scenario) = &chapter.series {
         steps.extend(in_turn(Purpose::Series, scenario, 1));
@@ -67,25 +69,15 @@ pub(super) fn triplets<'a>(
     statistics::triplets(most).map(move |sides| sides.map(step))
 }
 
-/// Seconds of load that a proof takes, without starts and drawing: from the first moment at which it
-/// may be decided to the last, profiles included.
+/// Seconds of load until the verdict, without starts: at the first moment at which it may be decided, and
+/// at the last.
 pub fn planned_s(chapter: &ChapterFile) -> (f64, f64) {
-    let of =
-        |name: &str, seconds: fn(&Scenario) -> f64| chapter.scenario(name).map_or(0.0, seconds);
-    let whole = |step: &Step<'_>| of(step.scenario, Scenario::whole_s);
-    let before: f64 = beforehand(chapter, SOLUTION).iter().map(whole).sum();
-    let each = 3.0 * of(chapter.claims.effect().scenario(), Scenario::whole_s);
-    let profile = |kind| {
-        of(chapter.profile_scenario(kind), |scenario| {
-            scenario.warm_up_s
-        })
-    };
-    let profiles = profile(ProfileKind::Cpu)
-        + chapter.rounds.cpu_profile_s
-        + profile(ProfileKind::Await)
-        + chapter.rounds.await_profile_s;
+    let of = |name: &str| chapter.scenario(name).map_or(0.0, Scenario::whole_s);
+    let before = beforehand(chapter, SOLUTION);
+    let before: f64 = before.iter().map(|step| of(step.scenario)).sum();
+    let each = 3.0 * of(chapter.claims.effect().scenario());
     let (first, most) = chapter.looks();
-    let with = |triplets| before + f64::from(triplets) * each + 2.0 * profiles;
+    let with = |triplets| before + f64::from(triplets) * each;
     (with(first), with(most))
 }
 
