@@ -40,17 +40,26 @@ pub(crate) struct Order {
     pub(crate) command: String,
     /// Pairs of rounds that the effect is measured with; as many as the chapter says if `None`.
     pub(crate) pairs: Option<u32>,
-    /// Also by k6 and Locust.
-    pub(crate) all_generators: bool,
-    /// Also the chapter's table of variants.
-    pub(crate) matrix: bool,
-    /// Also heap profiles, instructions and baselines, where the chapter has them.
-    pub(crate) counts: bool,
+    /// What else is measured, after the verdict.
+    pub(crate) also: Vec<Also>,
     /// Where the services' upstream is, unless it is the embedded one. Beside nginx the baselines
     /// are measured, too.
     pub(crate) upstream: UpstreamOf,
     /// Where chapter 9's services keep their orders, unless each has a file of its own.
     pub(crate) database: Option<String>,
+}
+
+/// What is not needed for a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Also {
+    /// Profiles of problem and fix.
+    Profiles,
+    /// The effect by k6 and Locust.
+    Generators,
+    /// The chapter's table of variants.
+    Matrix,
+    /// Heap profiles, instructions and baselines, where the chapter has them.
+    Counts,
 }
 
 #[derive(Debug)]
@@ -135,7 +144,7 @@ pub(crate) fn measure(
         instructions: Vec::new(),
     };
     let so_far = |proof: &Proof| with(&nothing_yet, proof);
-    let (mut proof, decided_s) = prove(&bench, &order.variant, &so_far, &terminal)?;
+    let (mut proof, decided_s) = prove(&bench, order, &so_far, &terminal)?;
     proof.rounds.extend(further_rounds(
         workshop,
         chapter,
@@ -145,7 +154,7 @@ pub(crate) fn measure(
         &terminal,
     )?);
     let mut instructions = Vec::new();
-    if order.counts {
+    if order.also.contains(&Also::Counts) {
         proof
             .profiles
             .extend(counts::heap_profiles(workshop, chapter, &bench)?);
@@ -202,30 +211,38 @@ fn with(nothing_yet: &Record, proof: &Proof) -> Record {
     record
 }
 
-/// Measures until it is decided and says so; then takes the profiles. Also the seconds until then.
+/// Measures until it is decided and says so; then takes the profiles, if any. Also the seconds until then.
 fn prove(
     bench: &Bench<'_>,
-    fix: &str,
+    order: &Order,
     so_far: &dyn Fn(&Proof) -> Record,
     terminal: &Terminal,
 ) -> Result<(Proof, f64), CliError> {
     let failed = |error| CliError::of_run(&error, bench.interrupt);
     let began = Instant::now();
     let is_decided = |proof: &Proof| verdict::is_decided(&so_far(proof));
-    let mut proof = proof::run(bench, fix, &is_decided).map_err(failed)?;
+    let mut proof = proof::run(bench, &order.variant, &is_decided).map_err(failed)?;
     let decided_s = began.elapsed().as_secs_f64();
     let record = so_far(&proof);
     let disturbed = match record.rounds_for(Purpose::Disturbed).count() / 3 {
         0 => String::new(),
         count => format!(" ({count} more were set aside: the machine was disturbed)"),
     };
+    let takes_profiles = order.also.contains(&Also::Profiles);
+    let next = if takes_profiles {
+        "; now the profiles"
+    } else {
+        ""
+    };
     terminal.say(&format!(
-        "{} after {} of at most {} triplets and {decided_s:.0} s{disturbed}; now the profiles",
+        "{} after {} of at most {} triplets and {decided_s:.0} s{disturbed}{next}",
         analyse(&record).verdict.kind,
         record.effect_rounds().len() / 2,
         bench.chapter.rounds.pairs,
     ));
-    proof.profile_both(bench, fix).map_err(failed)?;
+    if takes_profiles {
+        proof.profile_both(bench, &order.variant).map_err(failed)?;
+    }
     Ok((proof, decided_s))
 }
 
@@ -240,10 +257,10 @@ fn further_rounds(
 ) -> Result<Vec<Round>, CliError> {
     let failed = |error| CliError::of_run(&error, bench.interrupt);
     let mut rounds = Vec::new();
-    if order.matrix {
+    if order.also.contains(&Also::Matrix) {
         rounds.extend(proof::matrix(bench).map_err(failed)?);
     }
-    if order.all_generators {
+    if order.also.contains(&Also::Generators) {
         let generators = Generators::of(workshop, chapter);
         let seconds = Duration::from_secs_f64(bench.chapter.load.duration_s);
         let measured = agreement::measure(bench, &generators.external(), seconds);

@@ -11,7 +11,7 @@ use super::regions;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Capture, UpstreamOf};
 use crate::exit::{CliError, Exit};
-use crate::measured::{Order, measure};
+use crate::measured::{Also, Order, measure};
 use crate::{ctrl_c, files};
 
 pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
@@ -61,9 +61,7 @@ fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
         variant: SOLUTION.to_owned(),
         pairs: None,
         command: format!("cargo workshop capture {}", chapter.number),
-        all_generators: true,
-        matrix: true,
-        counts: true,
+        also: vec![Also::Profiles, Also::Generators, Also::Matrix, Also::Counts],
         upstream: UpstreamOf::Embedded,
         database: None,
     };

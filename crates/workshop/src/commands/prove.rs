@@ -17,7 +17,7 @@ use super::regions;
 use crate::chapters::Workshop;
 use crate::cli::{Format, Prove, UpstreamOf};
 use crate::exit::{CliError, Exit};
-use crate::measured::{Measured, Order, measure};
+use crate::measured::{Also, Measured, Order, measure};
 use crate::progress_file::OwnProof;
 use crate::{ctrl_c, files, json, progress_file};
 
@@ -72,9 +72,7 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
             command: command(options, chapter.number),
             variant: options.variant.clone(),
             pairs: options.pairs,
-            all_generators: options.all_generators,
-            matrix: options.matrix,
-            counts: false,
+            also: also(options),
             upstream: options.upstream,
             database: options.database.clone(),
         };
@@ -129,6 +127,16 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
     Ok(all.iter().map(Proved::exit).max().unwrap_or(Exit::Good))
 }
 
+fn also(options: &Prove) -> Vec<Also> {
+    let asked = [
+        (!options.no_profiles, Also::Profiles),
+        (options.all_generators, Also::Generators),
+        (options.matrix, Also::Matrix),
+    ];
+    let asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
+    asked.map(|(_, also)| also).collect()
+}
+
 fn command(options: &Prove, number: u32) -> String {
     let variant = &options.variant;
     let pairs = options.pairs.map(|pairs| format!(" --pairs {pairs}"));
@@ -140,6 +148,7 @@ fn command(options: &Prove, number: u32) -> String {
         flag(options.upstream == UpstreamOf::Nginx, " --upstream nginx"),
         // Without its address: there may be a password in it.
         flag(options.database.is_some(), " --database …"),
+        flag(options.no_profiles, " --no-profiles"),
         flag(options.matrix, " --matrix"),
         flag(options.all_generators, " --all-generators"),
     ]
