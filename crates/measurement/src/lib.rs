@@ -6,7 +6,6 @@ pub mod chapter_file;
 mod checked;
 pub mod claim;
 pub mod comparison;
-pub mod contract;
 pub mod environment;
 pub mod figures;
 pub mod instructions;

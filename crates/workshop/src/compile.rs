@@ -155,6 +155,21 @@ fn to_come(file: &Path) -> Option<SystemTime> {
     (written > SystemTime::now() + AHEAD).then_some(written)
 }
 
+/// Builds the chapter's contract tests, and the server that they start.
+pub(crate) fn contract(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    interrupt: &Interrupt,
+) -> Result<PathBuf, CompileError> {
+    build(
+        workshop,
+        chapter,
+        &["--test", "contract"],
+        "contract",
+        interrupt,
+    )
+}
+
 /// Builds an example of the chapter's package.
 pub(crate) fn example(
     workshop: &Workshop,
