@@ -75,11 +75,13 @@ async fn users_who_hang_up_hold_up_nobody() {
     CHAPTER
         .every_variant(async |service| {
             let leave = Duration::from_millis(20);
-            crowd(100, async |_| service.hang_up(get("/read"), leave).await).await;
+            for _ in 0..25 {
+                crowd(100, async |_| service.hang_up(get("/read"), leave).await).await;
+            }
             let answer = service.get("/read").await;
             assert_eq!(
                 answer, SUM,
-                "100 users hung up, and the next one was not answered; whatever a request takes, a \
+                "2,500 users hung up, and the next one was not answered; whatever a request takes, a \
                  lock, a permit or a place in a queue, must be given back when its future is dropped"
             );
         })

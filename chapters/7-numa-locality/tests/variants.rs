@@ -5,7 +5,7 @@ use std::thread;
 
 use bench::environment::numa_nodes;
 use bench::server::Server;
-use bench::testing::{self, TIME_OUT, assert_answers, assert_contract, post};
+use bench::testing::{self, TIME_OUT, assert_answers, post};
 use measurement::regions::Placement;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter7");
@@ -98,13 +98,4 @@ fn only_pinned_workers_with_a_copy_of_their_region_are_at_home() {
             assert_eq!(reader.at_home, home, "{variant}: {reader:?}");
         }
     }
-}
-
-#[test]
-fn variants_keep_the_contract() {
-    assert_contract(
-        PROGRAM,
-        include_str!("../chapter.toml"),
-        &["exercise", "pinned", "region-local", "solution"],
-    );
 }

@@ -2,7 +2,7 @@
 //! for the pricing service.
 
 use bench::server::Server;
-use bench::testing::{ask, assert_contract, count, get, load, post, start, value};
+use bench::testing::{ask, count, get, load, post, start, value};
 use measurement::load::Load;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter9");
@@ -108,10 +108,4 @@ fn a_lock_on_a_row_is_refused_where_there_is_none() {
     let refused = bench::testing::launch(PROGRAM, "open-transaction", 0, &[]);
     let said = refused.expect_err("SQLite locks no rows").to_string();
     assert!(said.contains("--database postgres://"), "{said}");
-}
-
-#[test]
-fn variants_keep_the_contract() {
-    let variants = ["exercise", "solution", "bigger-pool", "compare-and-set"];
-    assert_contract(PROGRAM, include_str!("../chapter.toml"), &variants);
 }

@@ -74,7 +74,10 @@ fn results(printed: &str) -> Vec<Tested> {
             failure,
         })
     };
-    printed.lines().filter_map(ended).collect()
+    let mut tests: Vec<Tested> = printed.lines().filter_map(ended).collect();
+    // They ended in any order.
+    tests.sort_by(|one, other| one.name.cmp(&other.name));
+    tests
 }
 
 /// What the test of this name printed.
@@ -170,8 +173,8 @@ test result: FAILED. 1 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; 
         assert_eq!(
             results(PRINTED),
             [
-                tested("every request makes a call", false, None),
                 tested("a request is answered", false, failure(counted, None)),
+                tested("every request makes a call", false, None),
                 tested(
                     "nobody waits",
                     true,
