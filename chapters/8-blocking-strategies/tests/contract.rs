@@ -88,7 +88,7 @@ async fn a_body_is_answered_when_it_has_been_read_back() {
         .with(&["--disk-mib-per-second", "8"])
         .every_variant(async |service| {
             let answer = summarize(service, 2_097_152).await;
-            assert_eq!(answer, summary_of(2_097_152));
+            assert_eq!(answer, summary_of(2_097_152), "the summary is of all bytes");
             assert_eq!(
                 service.count("bodies_kept_total"),
                 1,
@@ -158,7 +158,7 @@ async fn users_who_hang_up_hold_up_nobody() {
             for after in (5..80).step_by(8).map(Duration::from_millis) {
                 crowd(8, async |_| service.hang_up(get("/summarize"), after).await).await;
             }
-            assert_eq!(service.get("/ping").await, "200 pong");
+            assert_eq!(service.get("/ping").await, "200 pong", "80 users hung up");
             assert_eq!(
                 service.get("/summarize").await,
                 summary_of(1_048_576),

@@ -213,9 +213,14 @@ pub async fn crowd<T>(users: u32, one_user: impl AsyncFn(u32) -> T) -> Vec<T> {
     join_all((0..users).map(|number| one_user(number))).await
 }
 
-/// The first answer that is not `expected`, for the sentence of a test.
-pub fn first_other<'a>(answers: &'a [Answer], expected: &str) -> Option<&'a Answer> {
-    answers.iter().find(|answer| **answer != expected)
+/// All of them were answered as `expected`; `why` goes on after what one of them was told instead.
+#[track_caller]
+pub fn assert_all(answers: &[Answer], expected: &str, why: &str) {
+    let mut others = answers.iter().filter(|answer| **answer != expected);
+    if let Some(other) = others.next() {
+        let (some, all) = (1 + others.count(), answers.len());
+        panic!("{some} of {all} users at once were told {other:?} instead of `{expected}`; {why}");
+    }
 }
 
 /// Waits.
