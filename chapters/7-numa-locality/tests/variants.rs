@@ -6,7 +6,7 @@ use std::thread;
 use bench::environment::numa_nodes;
 use bench::server::Server;
 use bench::testing::{self, TIME_OUT, assert_answers, assert_contract, post};
-use measurement::regions::Placement;
+use numa::record::Placement;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter7");
 const VARIANTS: [&str; 8] = [

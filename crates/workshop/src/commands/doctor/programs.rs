@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use numa::Parts;
+
 use super::finding::{Finding, State};
 use crate::compile;
-use crate::regions::Parts;
 use crate::tools::{self, Tools};
 
 /// The oldest Rust that compiles the workshop.
@@ -123,7 +124,7 @@ fn found(name: &'static str, version: Option<String>, remedy: &str) -> Finding {
 
 /// What `prove 7 --numa-nodes 4` takes.
 fn regions(tools: &Tools) -> Finding {
-    match Parts::find(tools) {
+    match Parts::find(&tools.kernel()) {
         Ok(_) => Finding::ok("QEMU and a kernel", "there, for prove 7 --numa-nodes 4"),
         Err(what) => Finding::new(
             "QEMU and a kernel",
