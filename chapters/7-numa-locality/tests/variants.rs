@@ -4,7 +4,7 @@ use std::thread;
 
 use bench::environment::numa_nodes;
 use bench::testing::{self, TIME_OUT, post};
-use measurement::regions::Placement;
+use numa::Placement;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter7");
 

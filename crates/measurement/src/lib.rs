@@ -16,5 +16,4 @@ pub mod outcome;
 pub mod profile;
 pub mod record;
 pub mod reference;
-pub mod regions;
 pub mod traffic;

@@ -16,11 +16,10 @@ pub use self::{
     environment::environment,
     matrix::matrix,
     rounds::{agreement, rounds},
-    values::values,
+    values::{anchors, values},
 };
 pub(crate) use self::{
     environment::environment_rows, matrix::tables as matrix_tables, rounds::rounds_in_full,
-    values::anchors,
 };
 use crate::{
     provenance::provenance,

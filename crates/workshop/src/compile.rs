@@ -205,7 +205,7 @@ pub(crate) fn for_a_machine(
             .env("CARGO_PROFILE_DEV_STRIP", "symbols");
         built(cargo, package, package, interrupt)
     };
-    Ok((build(&chapter.package())?, build("guest")?))
+    Ok((build(&chapter.package())?, build("numa-guest")?))
 }
 
 /// The cargo that runs this program, or the one on the PATH.

@@ -7,7 +7,7 @@ mod series;
 use measurement::claim::SOLUTION;
 use report::capture;
 
-use super::regions;
+use super::numa;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Capture, UpstreamOf};
 use crate::exit::{CliError, Exit};
@@ -15,8 +15,8 @@ use crate::measured::{Also, Order, measure};
 use crate::{ctrl_c, files};
 
 pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
-    if let Some(regions) = options.regions {
-        return regions::capture(options, regions);
+    if let Some(nodes) = options.regions {
+        return numa::capture(options, nodes);
     }
     let workshop = Workshop::find()?;
     if let Some(file) = &options.measuring {
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
         if options.verify {
             capture::verify(&folder).map_err(CliError::bad)?;
             difference::verify(&workshop, chapter)?;
-            regions::derive(&folder, true)?;
+            numa::derive(&folder, true)?;
             println!(
                 "chapter {}: all that is derived is up to date",
                 chapter.number
@@ -39,7 +39,7 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
         } else if options.derive {
             capture::derive(&folder).map_err(CliError::bad)?;
             difference::write(&workshop, chapter)?;
-            regions::derive(&folder, false)?;
+            numa::derive(&folder, false)?;
             println!("chapter {}: derived again", chapter.number);
         } else {
             record(&workshop, chapter)?;

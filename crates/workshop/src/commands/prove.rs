@@ -13,7 +13,7 @@ use report::html;
 use report::summary::Summary;
 use serde::Serialize;
 
-use super::regions;
+use super::numa;
 use crate::chapters::Workshop;
 use crate::cli::{Format, Prove, UpstreamOf};
 use crate::exit::{CliError, Exit};
@@ -49,8 +49,8 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
             "--variant names what is compared with the problem: exercise, solution, or another variant",
         ));
     }
-    if let Some(regions) = options.regions {
-        return regions::prove(options, regions);
+    if let Some(nodes) = options.regions {
+        return numa::prove(options, nodes);
     }
     if options.all_generators && options.upstream == UpstreamOf::Nginx {
         return Err(CliError::usage(

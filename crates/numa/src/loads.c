@@ -6,8 +6,8 @@
  * 1 GiB are looked at: there lie the programs, which are linked to fixed addresses. The kernel lies
  * far above and runs at full speed.
  *
- * Arguments: out=FILE, chunk=BYTES, per_region=PROCESSORS. When the machine is switched off, FILE
- * gets a line `PAGE CHUNK LOADS…`, the loads by the region of the processor, for every page.
+ * Arguments: out=FILE, chunk=BYTES, per_node=PROCESSORS. When the machine is switched off, FILE
+ * gets a line `PAGE CHUNK LOADS…`, the loads by the node of the processor, for every page.
  *
  * One thread emulates all processors (`-accel tcg,thread=single`), so nothing here is locked.
  * What of QEMU's interface is used is declared below. It has been the same since its first version.
@@ -48,18 +48,18 @@ EXPORT int qemu_plugin_version = API_VERSION;
 
 #define PROGRAMS_END (UINT64_C(1) << 30)
 #define PAGE_BITS 12
-#define REGIONS 16
+#define NODES 16
 
 struct entry {
     uint64_t page; /* 0 is no page of any program */
     uint64_t chunk;
-    uint64_t loads[REGIONS];
+    uint64_t loads[NODES];
 };
 
 static struct entry *table;
 static size_t room = 1 << 16, used;
 static const char *out;
-static uint64_t chunk_bytes = 1, per_region = 1;
+static uint64_t chunk_bytes = 1, per_node = 1;
 
 static size_t slot(const struct entry *in, size_t of, uint64_t page, uint64_t chunk)
 {
@@ -103,8 +103,8 @@ static void accessed(unsigned int vcpu, uint32_t info, uint64_t address, void *d
         entry->chunk = chunk;
         used++;
     }
-    uint64_t region = vcpu / per_region;
-    entry->loads[region < REGIONS ? region : REGIONS - 1]++;
+    uint64_t node = vcpu / per_node;
+    entry->loads[node < NODES ? node : NODES - 1]++;
     if (used * 2 > room) {
         grow();
     }
@@ -132,8 +132,8 @@ static void switched_off(uint64_t id, void *data)
             continue;
         }
         fprintf(file, "%" PRIu64 " %" PRIu64, table[at].page, table[at].chunk);
-        for (int region = 0; region < REGIONS; region++) {
-            fprintf(file, " %" PRIu64, table[at].loads[region]);
+        for (int node = 0; node < NODES; node++) {
+            fprintf(file, " %" PRIu64, table[at].loads[node]);
         }
         fputc('\n', file);
     }
@@ -156,12 +156,12 @@ EXPORT int qemu_plugin_install(uint64_t id, const void *machine, int count, char
             out = strdup(found);
         } else if ((found = value(arguments[index], "chunk="))) {
             chunk_bytes = strtoull(found, NULL, 10);
-        } else if ((found = value(arguments[index], "per_region="))) {
-            per_region = strtoull(found, NULL, 10);
+        } else if ((found = value(arguments[index], "per_node="))) {
+            per_node = strtoull(found, NULL, 10);
         }
     }
     table = calloc(room, sizeof *table);
-    if (!out || !chunk_bytes || !per_region || !table) {
+    if (!out || !chunk_bytes || !per_node || !table) {
         return 1;
     }
     qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
