@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, SystemTime};
 
-use bench::child::{self, Kin, Starting};
+use bench::child::{self, Starting};
 use loadgen::interrupt::Interrupt;
 use serde::Deserialize;
 
@@ -238,7 +238,7 @@ fn built(
             ("CARGO_TERM_PROGRESS_WIDTH", "80"),
         ]);
     }
-    let mut child = Starting::of(&cargo, Kin::Family)
+    let mut child = Starting::of(&cargo)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .start()

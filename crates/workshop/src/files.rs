@@ -4,10 +4,9 @@ use std::fs::{DirBuilder, File, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use bench::child::Keeper;
 use tempfile::NamedTempFile;
 
 use crate::exit::CliError;
@@ -34,25 +33,29 @@ pub(crate) fn writable(folder: &Path) -> Result<(), CliError> {
 /// Puts all temporary files of this process, and of servers that it starts, into one folder, which
 /// goes when the process ends, however it ends.
 pub(crate) fn tidied_up_after_a_kill() {
-    static KEEPER: OnceLock<Option<Keeper>> = OnceLock::new();
+    static ONCE: Once = Once::new();
 
-    KEEPER.get_or_init(|| {
+    ONCE.call_once(|| {
         let name = format!(
             "workshop-{:016x}",
             RandomState::new().build_hasher().finish()
         );
         let folder = tempfile::env::temp_dir().join(name);
-        // Before there is anything to remove. Without a keeper all is removed as well, but for a kill.
-        let keeper = Keeper::of(&folder).ok()?;
+        // Before there is anything to remove. Without a shell all is removed as well, but for a kill.
+        let Ok(remover) = bench::child::remove_at_the_end(&folder) else {
+            return;
+        };
+        // It waits for the end of this process.
+        std::mem::forget(remover);
         #[cfg_attr(not(unix), allow(unused_mut))] // Its mode is set on Unix alone.
         let mut builder = DirBuilder::new();
         // What is in it is its owner's alone; another account, which a database server runs as,
         // has to pass through to a folder that it is given.
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o711);
-        builder.create(&folder).ok()?;
-        let _ = tempfile::env::override_temp_dir(&folder);
-        Some(keeper)
+        if builder.create(&folder).is_ok() {
+            let _ = tempfile::env::override_temp_dir(&folder);
+        }
     });
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bench::child::{Kin, Starting};
+use bench::child::Starting;
 use loadgen::interrupt::Interrupt;
 
 use super::parts::Parts;
@@ -80,7 +80,7 @@ impl Machine<'_> {
             .args(["-append", &format!("{KERNEL_LINE} -- {arguments}")]);
         let began = Instant::now();
         let deadline = TIMEOUT + TIMEOUT_A_CPU * self.shape.cpus;
-        let status = Starting::of(&qemu, Kin::Family)
+        let status = Starting::of(&qemu)
             .stdout(File::create(&serial).map_err(failed)?)
             .stderr(Stdio::inherit())
             .start()

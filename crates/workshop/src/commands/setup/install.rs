@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use bench::child::{Kin, Starting};
+use bench::child::Starting;
 use loadgen::interrupt::Interrupt;
 use tempfile::TempDir;
 
@@ -62,7 +62,7 @@ pub(super) fn call(
     interrupt: &Interrupt,
 ) -> Result<(), CliError> {
     eprintln!("{doing} …");
-    let said = Starting::of(command, Kin::Family)
+    let said = Starting::of(command)
         .output(interrupt, TIMEOUT, KEPT)
         .map_err(|error| match error.kind() {
             std::io::ErrorKind::Interrupted => CliError::interrupted(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use bench::child::{Kin, Starting};
+use bench::child::Starting;
 use loadgen::interrupt::Interrupt;
 
 use super::install::{Done, KEPT, TIMEOUT, call, not_written};
@@ -45,7 +45,7 @@ pub(super) fn fetch(root: &Path, interrupt: &Interrupt) -> Result<Done, CliError
         command
     };
     let offline = fetch("--offline");
-    let offline = Starting::of(&offline, Kin::Tool).output(interrupt, TIMEOUT, KEPT);
+    let offline = Starting::of(&offline).output(interrupt, TIMEOUT, KEPT);
     if let Ok(Some(ended)) = offline
         && ended.status.success()
     {
