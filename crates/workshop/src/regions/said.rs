@@ -54,8 +54,6 @@ fn line<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use fuzz::Fuzz;
-
     use super::*;
 
     #[test]
@@ -80,64 +78,5 @@ mod tests {
             assert!(refused.to_string().contains(word), "{refused}");
             assert_eq!(refused.exit, Exit::Invalid);
         }
-    }
-
-    #[test]
-    fn damaged_serial_lines_are_refused_or_read_as_they_stand() {
-        let fuzz = Fuzz {
-            corpus: fuzz::files("tests/serial"),
-            telling: &[
-                "\n",
-                "\r\n",
-                "@",
-                "@done",
-                "@failed ",
-                "@answers ",
-                "@resident ",
-                "@placement ",
-                "[    1.5] ",
-                " ",
-                "{",
-                "}",
-                "[",
-                "]",
-                ":",
-                ",",
-                "null",
-            ],
-            copies: 3000,
-        };
-        let mut read = 0;
-        fuzz.each(|bytes| {
-            let text = String::from_utf8_lossy(bytes);
-            let said = match super::read(&text, "problem") {
-                Ok(said) => said,
-                Err(error) => {
-                    assert!(error.to_string().len() <= 2 * text.len() + 1000);
-                    return;
-                }
-            };
-            read += 1;
-            assert!(text.contains("@done") && said.placement.is_countable());
-            for (name, value) in [("answers", said.answers), ("resident", said.resident_kib)] {
-                let says = |line: &str| {
-                    let told = line.trim().strip_prefix(&format!("@{name} "));
-                    told.and_then(|told| told.trim().parse().ok()) == Some(value)
-                };
-                assert!(text.lines().any(says), "{name} {value}");
-            }
-            for share in [said.local_loads(), said.local_pages()]
-                .into_iter()
-                .flatten()
-            {
-                assert!((0.0..1.000_001).contains(&share), "{share}");
-            }
-            let _ = (
-                said.regions_with_a_copy(),
-                said.pinned_readers(),
-                said.copies_read().count(),
-            );
-        });
-        assert!(read > 100, "only {read} were read");
     }
 }
