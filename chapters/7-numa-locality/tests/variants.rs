@@ -4,7 +4,7 @@ use std::thread;
 
 use bench::environment::numa_nodes;
 use bench::testing::{self, TIME_OUT, post};
-use numa::Placement;
+use numa::record::Placement;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter7");
 

@@ -1,63 +1,62 @@
-//! The one way to start another program, so that it never outlives this one, however this one ends.
+//! The one way to start another program, so that it does not outlive this one, however this one ends.
 //!
 //! A child is a group of processes of its own: Ctrl-C in the terminal reaches the workshop alone,
-//! which then ends its children. What ends them when the workshop is killed depends on what they
-//! are ([`Kin`]). A program of the workshop's own calls [`instead`] first in its `main`; in another,
-//! such as a test, a child that is not a server may outlive a kill.
+//! which then ends its children. A child that ends by itself takes with it what it left in its group.
+//!
+//! On Unix each child has a *watcher*, a shell of a few lines that waits in the child's group until
+//! this process is gone, and then ends the group: also after `kill -9`. A program that leaves the group
+//! for a session of its own, as a daemon does, is ended while the process that started it still runs,
+//! and only by a living workshop. Elsewhere only servers notice that this process was killed.
 
-mod guard;
 mod output;
 pub(crate) mod processes;
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{
     Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio,
 };
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use loadgen::cpus;
 use loadgen::interrupt::Interrupt;
 
-pub use self::guard::{Keeper, instead};
 pub(crate) use self::output::panics_in;
 pub use self::output::{Tail, lines_of};
 
 /// How often a child is looked at.
 const LOOK: Duration = Duration::from_millis(20);
+/// What a child may take to end by itself once it is asked to; [`WATCHED`] gives it as long.
+const GRACE: Duration = Duration::from_secs(2);
 
-/// What a child is, and with it how it is ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kin {
-    /// A chapter's server: it starts nobody, and ends by itself when its standard input closes.
-    Server,
-    /// It starts nobody, and has nothing to tidy up: a load tool.
-    Tool,
-    /// It may start others, which end with it: a shell, a compiler, somebody else's service.
-    Family,
-}
-
-impl Kin {
-    /// What it may take to end by itself once it is asked to.
-    fn grace(self) -> Duration {
-        match self {
-            Self::Server => Duration::from_secs(2),
-            Self::Tool => Duration::ZERO,
-            // The guard kills what it guards long before.
-            Self::Family => Duration::from_secs(20),
-        }
-    }
-}
+/// Starts a watcher, and becomes the program. The arguments are the signal that the watcher begins
+/// with, the limit of memory in KiB or `-`, the program and its arguments. The watcher reads the pipe
+/// that this process holds the other end of, and nobody writes to. A shell gives what it starts in the
+/// background no standard input, hence descriptor 3.
+#[cfg(unix)]
+const WATCHED: &str = r#"
+exec 3<&0
+(
+    {
+        read -r line <&3
+        trap '' TERM
+        kill -"$1" 0
+        PATH=/usr/bin:/bin sleep 2
+        kill -KILL 0
+    } >/dev/null 2>&1 &
+)
+[ "$2" = - ] || ulimit -d "$2" 2>/dev/null
+[ "$1" = 0 ] || exec </dev/null
+shift 2
+exec 3<&- "$@"
+"#;
 
 /// A program that is to be started.
 #[derive(Debug)]
 pub struct Starting<'a> {
     command: &'a Command,
-    kin: Kin,
+    stops_with_stdin: bool,
     cpus: &'a [usize],
     memory: Option<u64>,
     stdout: Stdio,
@@ -68,15 +67,23 @@ pub struct Starting<'a> {
 impl<'a> Starting<'a> {
     /// `command` with its arguments, folder and variables. What was set for its standard input and
     /// outputs does not count.
-    pub fn of(command: &'a Command, kin: Kin) -> Self {
+    pub fn of(command: &'a Command) -> Self {
         Self {
             command,
-            kin,
+            stops_with_stdin: false,
             cpus: &[],
             memory: None,
             stdout: Stdio::null(),
             stderr: None,
         }
+    }
+
+    /// It is asked to end by closing its standard input, as a chapter's server with
+    /// `--stop-with-stdin`; others by SIGTERM, where there are signals.
+    #[must_use]
+    pub fn stops_with_stdin(mut self) -> Self {
+        self.stops_with_stdin = true;
+        self
     }
 
     /// On these CPUs only; an empty list, and systems other than Linux, are all CPUs.
@@ -120,21 +127,21 @@ impl<'a> Starting<'a> {
                 format!("there is no program {}", program.display()),
             ));
         }
-        let mut command = guard::leashed(self.command, self.kin, self.memory)?;
+        let mut command = watched(self.command, self.stops_with_stdin, self.memory);
         command
-            .stdin(match self.kin {
-                Kin::Tool => Stdio::null(),
-                Kin::Server | Kin::Family => Stdio::piped(),
+            .stdin(if cfg!(unix) || self.stops_with_stdin {
+                Stdio::piped()
+            } else {
+                Stdio::null()
             })
             .stdout(self.stdout)
             .stderr(self.stderr.unwrap_or_else(Stdio::null));
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = spawn(command, self.cpus.to_vec())?;
+        let mut child = spawn(&mut command, self.cpus)?;
         Ok(Running {
-            leash: child.stdin.take(),
+            stdin: child.stdin.take(),
             child,
-            kin: self.kin,
+            stops_with_stdin: self.stops_with_stdin,
+            has_ended: false,
         })
     }
 
@@ -165,17 +172,70 @@ impl<'a> Starting<'a> {
     }
 }
 
-/// A child. Dropping it ends it, with all that it started if it is a [`Kin::Family`].
+/// `command`, started with a watcher beside it; itself where there is no shell.
+fn watched(command: &Command, stops_with_stdin: bool, memory: Option<u64>) -> Command {
+    #[cfg(unix)]
+    let mut watched = {
+        use std::os::unix::process::CommandExt;
+
+        let mut shell = Command::new("/bin/sh");
+        let memory = memory.filter(|_| cfg!(target_os = "linux"));
+        let memory = memory.map_or("-".to_owned(), |bytes| (bytes / 1024).to_string());
+        // A server is on its way to its end once its standard input is closed: signal 0 is none.
+        let first = if stops_with_stdin { "0" } else { "TERM" };
+        shell
+            .args(["-c", WATCHED, "sh", first, &memory])
+            .arg(command.get_program())
+            .process_group(0);
+        shell
+    };
+    #[cfg(not(unix))]
+    let (_, _, mut watched) = (
+        stops_with_stdin,
+        memory,
+        Command::new(command.get_program()),
+    );
+    watched.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => watched.env(name, value),
+            None => watched.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        watched.current_dir(folder);
+    }
+    watched
+}
+
+/// A child inherits the CPUs of the thread that starts it.
+fn spawn(command: &mut Command, cpus: &[usize]) -> io::Result<Child> {
+    if cpus.is_empty() || !cfg!(target_os = "linux") {
+        return command.spawn();
+    }
+    std::thread::scope(|scope| {
+        let pinned = scope.spawn(|| {
+            cpus::pin_current_thread(cpus).map_err(io::Error::other)?;
+            command.spawn()
+        });
+        let panicked = |_| Err(io::Error::other("the thread that starts programs panicked"));
+        pinned.join().unwrap_or_else(panicked)
+    })
+}
+
+/// A child. Dropping it ends it, with all that it started.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
-    /// Servers and guards end when this closes: also when this process is killed.
-    leash: Option<ChildStdin>,
-    kin: Kin,
+    /// The watcher ends the child when this closes, and a server ends by itself.
+    stdin: Option<ChildStdin>,
+    stops_with_stdin: bool,
+    /// Its number may be another process's by now.
+    has_ended: bool,
 }
 
 impl Running {
-    /// The process's number: of the guard, for a [`Kin::Family`].
+    /// The process's number, and its group's.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -196,13 +256,13 @@ impl Running {
     ///
     /// When the system does not tell.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
-        // A number that was waited for may be another process's: forget it in the same breath.
-        let mut living = living();
-        let ended = self.child.try_wait();
-        if !matches!(ended, Ok(None)) {
-            living.remove(&self.child.id());
+        let ended = self.child.try_wait()?;
+        if ended.is_some() && !self.has_ended {
+            // The watcher is in the group still, so the number is nobody else's.
+            self.signal(Signal::Kill);
+            self.has_ended = true;
         }
-        ended
+        Ok(ended)
     }
 
     /// Waits for its end, or ends it when the reader or the clock says so; `None` is the clock.
@@ -245,33 +305,66 @@ impl Running {
         }
     }
 
-    /// Ends it: asks first where it can be asked, and does not wait for long.
+    /// Ends it: asks first, and does not wait for long.
     pub fn end(&mut self) {
-        drop(self.leash.take());
-        // There is no guard elsewhere: what a family's first process starts is its own affair.
-        let is_asked = self.kin != Kin::Family || guard::is_there();
-        if is_asked && self.exit_within(self.kin.grace()).is_some() {
+        if self.has_ended {
             return;
+        }
+        if self.stops_with_stdin {
+            self.stdin = None;
+        } else {
+            self.signal(Signal::Terminate);
+        }
+        let deadline = Instant::now() + GRACE;
+        let is_asked = cfg!(unix) || self.stops_with_stdin;
+        while is_asked && self.is_there() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
         }
         self.kill();
     }
 
+    /// Whether it runs, or something that was asked to end with it.
+    fn is_there(&mut self) -> bool {
+        let runs = matches!(self.child.try_wait(), Ok(None));
+        runs || !self.stops_with_stdin && processes::is_any_in(self.child.id())
+    }
+
     /// Ends it at once, as a crash would: it finishes nothing.
     pub fn kill(&mut self) {
-        if !matches!(self.try_wait(), Ok(None)) {
-            return;
+        if !self.has_ended {
+            self.signal(Signal::Kill);
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            self.has_ended = true;
         }
-        // What a guard would have ended must end before it.
-        #[cfg(unix)]
-        if self.kin == Kin::Family {
-            processes::kill_below(self.child.id());
-        }
-        kill_group(self.child.id());
-        let _ = self.child.kill();
-        let mut living = living();
-        let _ = self.child.wait();
-        living.remove(&self.child.id());
     }
+
+    /// To its group, and to what it started that has left the group.
+    fn signal(&self, signal: Signal) {
+        #[cfg(unix)]
+        {
+            use rustix::process::{Pid, Signal as OfUnix, kill_process, kill_process_group};
+
+            let signal = match signal {
+                Signal::Terminate => OfUnix::TERM,
+                Signal::Kill => OfUnix::KILL,
+            };
+            let pid = |id: u32| i32::try_from(id).ok().and_then(Pid::from_raw);
+            let id = self.child.id();
+            for one in processes::below(id).unwrap_or_default() {
+                let _ = pid(one.id).map(|pid| kill_process(pid, signal));
+            }
+            let _ = pid(id).map(|group| kill_process_group(group, signal));
+        }
+        let _ = signal;
+    }
+}
+
+/// How a child is told to end.
+#[derive(Debug, Clone, Copy)]
+enum Signal {
+    Terminate,
+    Kill,
 }
 
 impl Drop for Running {
@@ -280,29 +373,30 @@ impl Drop for Running {
     }
 }
 
-/// Kills all children that run, before this process ends without dropping anything.
-pub fn kill_all() {
-    for child in std::mem::take(&mut *living()) {
-        kill_group(child);
-    }
-}
+/// Removes a folder, which need not exist yet, once this process has ended, however it ends: where
+/// there is a shell.
+///
+/// # Errors
+///
+/// When no shell can be started.
+pub fn remove_at_the_end(folder: &Path) -> io::Result<impl Send + Sync> {
+    // Those who still write into it are on their way to their end: it tries for a while.
+    const REMOVE: &str = r#"
+        trap '' HUP INT TERM
+        PATH=/usr/bin:/bin
+        read -r line
+        for second in 1 2 3 4 5; do rm -rf -- "$1" && exit; sleep 1; done
+    "#;
 
-/// The numbers of the children that run and were not waited for. Guards are none of them: they end
-/// what they guard as soon as this process is gone.
-fn living() -> std::sync::MutexGuard<'static, BTreeSet<u32>> {
-    static LIVING: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
-    LIVING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn kill_group(child: u32) {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", REMOVE, "sh"]).arg(folder);
     #[cfg(unix)]
-    {
-        use rustix::process::{Pid, Signal, kill_process_group};
-
-        let group = i32::try_from(child).ok().and_then(Pid::from_raw);
-        let _ = group.map(|group| kill_process_group(group, Signal::KILL));
-    }
-    let _ = child;
+    std::os::unix::process::CommandExt::process_group(&mut shell, 0);
+    shell
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
 }
 
 /// The file that `program` names: itself if it is a path, else the first of that name in `PATH`.
@@ -319,46 +413,4 @@ pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
             [folder.join(&name), folder.join(with_suffix)]
         })
         .find(|candidate| candidate.is_file())
-}
-
-/// A command, the CPUs that it may use, and who waits for the child.
-type Job = (Command, Vec<usize>, Sender<io::Result<Child>>);
-
-/// Starts a child from the one thread that starts all of them and lives as long as the process: a
-/// child inherits its thread's CPUs, and the kernel kills it when that thread is gone.
-fn spawn(command: Command, cpus: Vec<usize>) -> io::Result<Child> {
-    static STARTER: OnceLock<Sender<Job>> = OnceLock::new();
-
-    let starter = STARTER.get_or_init(|| {
-        let (jobs, waiting) = channel::<Job>();
-        std::thread::spawn(move || {
-            let all = cpus::available();
-            for (mut command, cpus, to) in waiting {
-                let _ = to.send(spawn_here(&mut command, &cpus));
-                if cfg!(target_os = "linux") && !cpus.is_empty() {
-                    let _ = cpus::pin_current_thread(&all);
-                }
-            }
-        });
-        jobs
-    });
-    let gone = || io::Error::other("the thread that starts programs is gone");
-    let (to, child) = channel();
-    starter
-        .send((command, cpus, to))
-        .map_err(|_| gone())
-        .and_then(|()| child.recv().unwrap_or_else(|_| Err(gone())))
-}
-
-fn spawn_here(command: &mut Command, cpus: &[usize]) -> io::Result<Child> {
-    if cfg!(target_os = "linux") {
-        cpus::pin_current_thread(cpus).map_err(io::Error::other)?;
-    }
-    // Held, so that a child is killed with the others or not started any more.
-    let mut living = living();
-    let child = command.spawn()?;
-    if !guard::is_guard(command) {
-        living.insert(child.id());
-    }
-    Ok(child)
 }

@@ -14,7 +14,7 @@ use sysinfo::System;
 
 pub(crate) use self::ask::fetch;
 pub use self::ask::{get, send};
-use crate::child::{self, Kin, Running, Starting, Tail, panics_in};
+use crate::child::{self, Running, Starting, Tail, panics_in};
 use loadgen::interrupt::Interrupt;
 use measurement::metrics::Metrics;
 
@@ -288,7 +288,8 @@ fn spawn(launch: &Launch<'_>) -> std::io::Result<Running> {
     if let Some(workers) = launch.workers {
         command.env(WORKERS, workers.to_string());
     }
-    Starting::of(&command, Kin::Server)
+    Starting::of(&command)
+        .stops_with_stdin()
         .on(launch.cpus)
         .with_memory(memory_limit())
         .stdout(Stdio::piped())

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bench::child::{Kin, Starting};
+use bench::child::Starting;
 use loadgen::interrupt::Interrupt;
 
 use crate::record::Load;
@@ -85,7 +85,7 @@ impl Machine<'_> {
         let began = Instant::now();
         let ended = File::create(&serial)
             .and_then(|to| {
-                Starting::of(&qemu, Kin::Family)
+                Starting::of(&qemu)
                     .stdout(to)
                     .stderr(Stdio::inherit())
                     .start()?

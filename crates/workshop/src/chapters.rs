@@ -40,14 +40,6 @@ impl Workshop {
             })
     }
 
-    /// The one in this folder.
-    #[cfg(test)]
-    pub(crate) fn at(root: &Path) -> Self {
-        Self {
-            root: root.to_owned(),
-        }
-    }
-
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }

@@ -1,14 +1,13 @@
 //! Compiles a chapter with cargo: its progress on the terminal, the compiler's errors kept.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{BufReader, IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use bench::child::{self, Kin, Starting};
+use bench::child::{self, Starting};
 use loadgen::interrupt::Interrupt;
 use serde::Deserialize;
 
@@ -116,43 +115,8 @@ pub(crate) fn chapter(
     features: &str,
     interrupt: &Interrupt,
 ) -> Result<PathBuf, CompileError> {
-    let compile = || {
-        let arguments = ["--features", features];
-        build(workshop, chapter, &arguments, &chapter.package(), interrupt)
-    };
-    let program = compile()?;
-    match to_come(&program) {
-        None => Ok(program),
-        Some(time) => {
-            eprintln!(
-                "note: the clock was set back since the chapter was compiled, so it is compiled again"
-            );
-            let exercise = chapter.source("exercise");
-            let file = File::options().append(true).open(&exercise);
-            file.and_then(|file| file.set_modified(time + Duration::from_secs(1)))
-                .map_err(|e| {
-                    CompileError::Cargo(CliError::bad(format!(
-                        "{} cannot be marked as saved after {} was compiled ({e}): mend its permissions, or \
-                         delete the latter",
-                        exercise.display(),
-                        program.display()
-                    )))
-                })?;
-            compile()
-        }
-    }
-}
-
-/// When a file was written, if that is still to come. Cargo compiles what was saved later than it
-/// compiled last, so after a clock is set back it would take an edit for an old one.
-fn to_come(file: &Path) -> Option<SystemTime> {
-    /// A server of files may be ahead by so much.
-    const AHEAD: Duration = Duration::from_secs(2);
-
-    let written = std::fs::metadata(file)
-        .and_then(|data| data.modified())
-        .ok()?;
-    (written > SystemTime::now() + AHEAD).then_some(written)
+    let arguments = ["--features", features];
+    build(workshop, chapter, &arguments, &chapter.package(), interrupt)
 }
 
 /// Builds the chapter's contract tests, and the server that they start.
@@ -253,7 +217,7 @@ fn built(
             ("CARGO_TERM_PROGRESS_WIDTH", "80"),
         ]);
     }
-    let mut child = Starting::of(&cargo, Kin::Family)
+    let mut child = Starting::of(&cargo)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .start()
@@ -345,58 +309,5 @@ mod tests {
             String::from_utf8(passed).unwrap(),
             "   Compiling a v1\n    Building 1/2\r\x1b[Kerror: no space"
         );
-    }
-
-    /// What cargo has left of a package, as if it had compiled it a day from now.
-    fn compiled_tomorrow(folder: &Path, package: &str) {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                compiled_tomorrow(&path, package);
-            } else if path.to_string_lossy().contains(package) {
-                let tomorrow = SystemTime::now() + Duration::from_secs(86_400);
-                let file = File::options().append(true).open(&path).unwrap();
-                file.set_modified(tomorrow).unwrap();
-            }
-        }
-    }
-
-    #[test]
-    fn an_edit_after_the_clock_was_set_back_is_compiled() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |within: &str, text: &str| {
-            let file = folder.path().join(within);
-            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-            std::fs::write(file, text).unwrap();
-        };
-        let manifest = "[package]\nname = \"chapter99\"\nedition = \"2021\"\n";
-        let exercise = |word: &str| format!("pub fn main() {{ println!(\"{word}\"); }}\n");
-        write(
-            "Cargo.toml",
-            "[workspace]\nmembers = [\"chapters/*\"]\nresolver = \"2\"\n",
-        );
-        write("chapters/99-small/Cargo.toml", manifest);
-        write(
-            "chapters/99-small/src/main.rs",
-            "mod exercise;\nfn main() { exercise::main() }\n",
-        );
-        write("chapters/99-small/src/exercise.rs", &exercise("before"));
-        let workshop = Workshop::at(folder.path());
-        let small = Chapter {
-            number: 99,
-            folder: folder.path().join("chapters/99-small"),
-        };
-        let said = || {
-            let program = chapter(&workshop, &small, "", &Interrupt::new()).unwrap();
-            let said = Command::new(&program).output().unwrap().stdout;
-            (program, String::from_utf8(said).unwrap())
-        };
-        let (program, first) = said();
-        assert_eq!(first, "before\n");
-        compiled_tomorrow(program.parent().unwrap(), "chapter99");
-        write("chapters/99-small/src/exercise.rs", &exercise("after"));
-        for _ in 0..2 {
-            assert_eq!(said().1, "after\n");
-        }
     }
 }

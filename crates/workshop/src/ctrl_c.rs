@@ -20,7 +20,6 @@ pub(crate) fn watch() -> Interrupt {
         runtime.block_on(async {
             while asked_to_stop().await.is_ok() {
                 if flag.is_set() {
-                    bench::child::kill_all();
                     std::process::exit(130);
                 }
                 flag.set();

@@ -4,10 +4,9 @@ use std::fs::{DirBuilder, File, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use bench::child::Keeper;
 use tempfile::NamedTempFile;
 
 use crate::exit::CliError;
@@ -34,25 +33,29 @@ pub(crate) fn writable(folder: &Path) -> Result<(), CliError> {
 /// Puts all temporary files of this process, and of servers that it starts, into one folder, which
 /// goes when the process ends, however it ends.
 pub(crate) fn tidied_up_after_a_kill() {
-    static KEEPER: OnceLock<Option<Keeper>> = OnceLock::new();
+    static ONCE: Once = Once::new();
 
-    KEEPER.get_or_init(|| {
+    ONCE.call_once(|| {
         let name = format!(
             "workshop-{:016x}",
             RandomState::new().build_hasher().finish()
         );
         let folder = tempfile::env::temp_dir().join(name);
-        // Before there is anything to remove. Without a keeper all is removed as well, but for a kill.
-        let keeper = Keeper::of(&folder).ok()?;
+        // Before there is anything to remove. Without a shell all is removed as well, but for a kill.
+        let Ok(remover) = bench::child::remove_at_the_end(&folder) else {
+            return;
+        };
+        // It waits for the end of this process.
+        std::mem::forget(remover);
         #[cfg_attr(not(unix), allow(unused_mut))] // Its mode is set on Unix alone.
         let mut builder = DirBuilder::new();
         // What is in it is its owner's alone; another account, which a database server runs as,
         // has to pass through to a folder that it is given.
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o711);
-        builder.create(&folder).ok()?;
-        let _ = tempfile::env::override_temp_dir(&folder);
-        Some(keeper)
+        if builder.create(&folder).is_ok() {
+            let _ = tempfile::env::override_temp_dir(&folder);
+        }
     });
 }
 
@@ -63,7 +66,7 @@ pub(crate) fn temporary() -> Result<tempfile::TempDir, CliError> {
 }
 
 /// How the name of a file begins that is being written; also of one whose writer was killed. Its writer
-/// holds a lock on it, which ends with the writer: the file's age would tell nothing after a clock was set.
+/// holds a lock on it, which ends with the writer.
 pub(crate) const PARTIAL: &str = ".workshop-partial-";
 
 /// Puts `bytes` in place of what `file` held; a failure leaves that as it was.
@@ -158,8 +161,6 @@ pub(crate) fn lock(folder: &Path) -> std::io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {
@@ -171,22 +172,15 @@ mod tests {
         names
     }
 
-    /// As after the clock was set forwards, or back, by a day.
     #[test]
-    fn another_writers_file_stays_whatever_the_clock_says() {
-        const DAY: Duration = Duration::from_secs(86_400);
-
+    fn another_writers_file_stays() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("progress.json");
-        let now = SystemTime::now();
-        for time in [now - DAY, now + DAY] {
-            let slow = beside(&file, b"slow").unwrap();
-            slow.as_file().set_modified(time).unwrap();
-            replace(&file, "quick").unwrap();
-            assert_eq!(names(folder.path()).len(), 2);
-            slow.persist(&file).unwrap();
-            assert_eq!(std::fs::read(&file).unwrap(), b"slow");
-        }
+        let slow = beside(&file, b"slow").unwrap();
+        replace(&file, "quick").unwrap();
+        assert_eq!(names(folder.path()).len(), 2);
+        slow.persist(&file).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"slow");
         assert_eq!(names(folder.path()), ["progress.json"]);
     }
 

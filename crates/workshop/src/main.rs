@@ -25,9 +25,6 @@ mod terminal;
 mod tools;
 
 fn main() -> std::process::ExitCode {
-    if let Some(ended) = bench::child::instead() {
-        return ended;
-    }
     let exit = commands::run(cli::Cli::read()).unwrap_or_else(|error| {
         eprintln!("error: {error}");
         error.exit

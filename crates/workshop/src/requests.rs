@@ -5,6 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::time::Duration;
 
+use http::{HeaderName, HeaderValue, Uri};
 use loadgen::Tls;
 use measurement::load::Arrivals;
 use measurement::traffic::{Expected, Paced, Request, Route, Traffic};
@@ -205,8 +206,8 @@ fn headers(lines: &[String]) -> Result<Vec<(String, String)>, CliError> {
             let (name, value) = line
                 .split_once(':')
                 .ok_or_else(|| wrong("write it as 'Name: value'"))?;
-            let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-            if name.is_empty() || !name.bytes().all(is_token) || value.contains(['\r', '\n', '\0'])
+            if HeaderName::from_bytes(name.as_bytes()).is_err()
+                || HeaderValue::from_bytes(value.trim().as_bytes()).is_err()
             {
                 return Err(wrong("that is no header of HTTP"));
             }
@@ -299,7 +300,7 @@ fn values(text: &str) -> Result<Values, String> {
     Ok(values)
 }
 
-/// Whoever the file `cacert` names is trusted to know `host`.
+/// Trusts the authority whose certificate is in the file `cacert`, for `host`.
 pub(crate) fn tls(cacert: &Path, host: &str) -> Result<Tls, CliError> {
     let wrong = |why: &dyn std::fmt::Display| {
         CliError::usage(format!("--cacert {}: {why}", cacert.display()))
@@ -321,44 +322,45 @@ pub(crate) struct Target {
 impl Target {
     /// Of `http://HOST[:PORT][/PATH]`, or with `https` and the authority that `cacert` holds.
     pub(crate) fn of(option: &str, url: &str, cacert: Option<&Path>) -> Result<Self, CliError> {
-        let wrong = |why: String| CliError::usage(format!("{option} {url}: {why}"));
-        let encrypted = url.strip_prefix("https://");
-        if encrypted.is_some() != cacert.is_some() {
-            return Err(wrong(match encrypted {
-                Some(_) => "say whom to trust, by --cacert FILE: the certificate, in PEM, of the \
-                            authority that signed the service's; that of a public one is among the \
-                            system's, on Debian in /etc/ssl/certs/ca-certificates.crt"
-                    .to_owned(),
-                None => "--cacert is for a URL with https://".to_owned(),
-            }));
-        }
-        let rest = encrypted.unwrap_or_else(|| url.strip_prefix("http://").unwrap_or(url));
-        let (host, path) = match rest.find('/') {
-            Some(at) => (&rest[..at], &rest[at..]),
-            None => (rest, "/"),
-        };
-        let with_port = if host
-            .rsplit_once(':')
-            .is_some_and(|(_, port)| port.parse::<u16>().is_ok())
-        {
-            host.to_owned()
+        let wrong = |why: &str| CliError::usage(format!("{option} {url}: {why}"));
+        let no_address = || wrong("that is no address; write it as http://127.0.0.1:8080/path");
+        let with_scheme = if url.contains("://") {
+            url.to_owned()
         } else {
-            format!("{host}:{}", if encrypted.is_some() { 443 } else { 80 })
+            format!("http://{url}")
         };
-        let found = with_port.to_socket_addrs().ok().and_then(|addresses| {
-            // A service on this machine listens on the IPv4 loopback more often than not.
-            let mut all: Vec<SocketAddr> = addresses.collect();
-            all.sort_by_key(SocketAddr::is_ipv6);
-            all.into_iter().next()
-        });
-        let address = found.ok_or_else(|| {
-            wrong("that is no address; write it as http://127.0.0.1:8080/path".to_owned())
-        })?;
-        let tls = cacert.map(|cacert| tls(cacert, host)).transpose()?;
+        let uri: Uri = with_scheme.parse().map_err(|_| no_address())?;
+        let (Some(authority), Some(scheme)) = (uri.authority(), uri.scheme()) else {
+            return Err(no_address());
+        };
+        let port = match (scheme.as_str(), cacert) {
+            ("http", None) => 80,
+            ("https", Some(_)) => 443,
+            ("https", None) => {
+                return Err(wrong(
+                    "say whom to trust, by --cacert FILE: the certificate, in PEM, of the \
+                     authority that signed the service's; that of a public one is among the \
+                     system's, on Debian in /etc/ssl/certs/ca-certificates.crt",
+                ));
+            }
+            ("http", Some(_)) => return Err(wrong("--cacert is for a URL with https://")),
+            _ => return Err(no_address()),
+        };
+        let name = authority.host().trim_matches(['[', ']']);
+        let port = authority.port_u16().unwrap_or(port);
+        let found = (name, port).to_socket_addrs().map_err(|_| no_address())?;
+        // A service on this machine listens on the IPv4 loopback more often than not.
+        let address = found
+            .min_by_key(SocketAddr::is_ipv6)
+            .ok_or_else(no_address)?;
+        let tls = cacert
+            .map(|cacert| tls(cacert, authority.as_str()))
+            .transpose()?;
+        let path = uri.path_and_query().map(|path| path.as_str().to_owned());
         Ok(Self {
             server: loadgen::Target { address, tls },
-            host: host.to_owned(),
-            path: (path != "/").then(|| path.to_owned()),
+            host: authority.to_string(),
+            path: path.filter(|path| path != "/"),
         })
     }
 
@@ -422,12 +424,18 @@ mod tests {
         assert_eq!(target.server.address, "127.0.0.1:8080".parse().unwrap());
         assert_eq!(target.host, "localhost:8080");
         assert_eq!(target.path.as_deref(), Some("/checkout/1"));
+        let with_values = Target::of("--url", "localhost:1/a/{1..3}?b=c", None).unwrap();
+        assert_eq!(with_values.path.as_deref(), Some("/a/{1..3}?b=c"));
+        let sixth = Target::of("--url", "http://[::1]:9", None).unwrap();
+        assert_eq!(sixth.server.address, "[::1]:9".parse().unwrap());
         let bare = Target::of("--url", "127.0.0.1", None).unwrap();
         assert_eq!(bare.server.address.port(), 80);
         assert_eq!(bare.origin(), "http://127.0.0.1");
         for (wrong, word) in [
             ("https://a", "--cacert FILE"),
             ("http://a b:1", "no address"),
+            ("ftp://127.0.0.1", "no address"),
+            ("http://", "no address"),
         ] {
             let said = Target::of("--url", wrong, None).unwrap_err().to_string();
             assert!(said.contains(word), "{said}");

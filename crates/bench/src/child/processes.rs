@@ -8,6 +8,7 @@ use std::fs;
 pub(crate) struct Process {
     pub(crate) id: u32,
     parent: u32,
+    group: u32,
     /// Whether it has ended and was not waited for: its children may still be alive.
     is_over: bool,
     /// Scheduler ticks of CPU time, those of its ended children included.
@@ -22,21 +23,8 @@ const TICKS_A_SECOND: f64 = 100.0;
 /// does not tell.
 pub(crate) fn below(ancestor: u32) -> Option<Vec<Process>> {
     let mut children: BTreeMap<u32, Vec<Process>> = BTreeMap::new();
-    for entry in fs::read_dir("/proc").ok()?.flatten() {
-        let id: Option<u32> = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok());
-        let process = id.and_then(|id| {
-            let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-            process_in(id, &stat)
-        });
-        if let Some(process) = process {
-            children.entry(process.parent).or_default().push(process);
-        }
-    }
-    if children.is_empty() {
-        return None;
+    for process in all()? {
+        children.entry(process.parent).or_default().push(process);
     }
     let mut found = children.remove(&ancestor).unwrap_or_default();
     let mut next = 0;
@@ -47,6 +35,30 @@ pub(crate) fn below(ancestor: u32) -> Option<Vec<Process>> {
     }
     found.retain(|one| !one.is_over);
     Some(found)
+}
+
+/// As [`below`], with `ancestor` itself.
+pub(crate) fn from(ancestor: u32) -> Option<Vec<Process>> {
+    let mut found = below(ancestor)?;
+    found.extend(one(ancestor));
+    Some(found)
+}
+
+/// Whether a process of this group lives; no where the system does not tell.
+pub(crate) fn is_any_in(group: u32) -> bool {
+    let mut all = all().into_iter().flatten();
+    all.any(|one| one.group == group && !one.is_over)
+}
+
+fn all() -> Option<Vec<Process>> {
+    let entries = fs::read_dir("/proc").ok()?.flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let all: Vec<Process> = ids.filter_map(one).collect();
+    (!all.is_empty()).then_some(all)
+}
+
+fn one(id: u32) -> Option<Process> {
+    process_in(id, &fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
 }
 
 fn process_in(id: u32, stat: &str) -> Option<Process> {
@@ -60,19 +72,9 @@ fn process_in(id: u32, stat: &str) -> Option<Process> {
         id,
         is_over: matches!(fields[0], "Z" | "X"),
         parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
         ticks: ticks.sum::<Option<u64>>()?,
     })
-}
-
-/// Kills everything that `ancestor` started, without asking.
-#[cfg(unix)]
-pub(crate) fn kill_below(ancestor: u32) {
-    use rustix::process::{Pid, Signal, kill_process};
-
-    for one in below(ancestor).unwrap_or_default() {
-        let pid = i32::try_from(one.id).ok().and_then(Pid::from_raw);
-        let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
-    }
 }
 
 /// CPU seconds that they have used.
@@ -119,9 +121,9 @@ mod tests {
 
     #[test]
     fn a_process_is_read_whatever_its_name() {
-        let stat = "7 (a) b (c) S 3 7 7 0 -1 4194560 1 2 3 4 50 20 5 1 20 0 3 0 100";
+        let stat = "7 (a) b (c) S 3 6 7 0 -1 4194560 1 2 3 4 50 20 5 1 20 0 3 0 100";
         let process = process_in(7, stat).unwrap();
-        assert_eq!((process.parent, process.ticks), (3, 76));
+        assert_eq!((process.parent, process.group, process.ticks), (3, 6, 76));
         assert!(!process.is_over);
         assert!(process_in(7, &stat.replace(" S ", " Z ")).unwrap().is_over);
         assert!(process_in(7, "7 (a) S 3").is_none());

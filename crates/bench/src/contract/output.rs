@@ -9,7 +9,7 @@ use loadgen::interrupt::Interrupt;
 use measurement::attempt::{Failure, Tested};
 
 use super::VARIANT;
-use crate::child::{Kin, Starting};
+use crate::child::Starting;
 
 /// Before a panic of the server, in what a failed test prints.
 pub(super) const PANIC: &str = "the server panicked: ";
@@ -45,7 +45,7 @@ pub fn run(
     } else {
         command.args(["--skip", OF_A_FIX]);
     }
-    let output = Starting::of(&command, Kin::Tool).output(interrupt, TIME_OUT, KEPT)?;
+    let output = Starting::of(&command).output(interrupt, TIME_OUT, KEPT)?;
     let output = output.ok_or_else(|| {
         io::Error::other(format!("they did not end within {} s", TIME_OUT.as_secs()))
     })?;

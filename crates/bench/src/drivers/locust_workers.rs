@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use super::child::Task;
 use super::{DriverError, Settings};
-use crate::child::{Kin, Running, Starting, Tail};
+use crate::child::{Running, Starting, Tail};
 
 const TOOL: &str = "Locust";
 /// Where a master listens that nobody tells otherwise.
@@ -123,7 +123,7 @@ pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, D
         let mut command = locust();
         command.args(["--worker", "--master-host", "127.0.0.1", "--master-port"]);
         command.arg(port.to_string());
-        let worker = Starting::of(&command, Kin::Tool)
+        let worker = Starting::of(&command)
             .on(workers.cpus)
             .stderr(Stdio::piped());
         let mut worker = worker.start().map_err(failed)?;

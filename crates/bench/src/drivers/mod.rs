@@ -223,4 +223,33 @@ mod tests {
         assert!(latency.at(0.5) <= latency.at(0.99));
         assert!(outcome.error_count() <= MOST);
     }
+
+    /// The summaries in a folder, and copies of them: each number in turn is replaced by others, and
+    /// each name in turn is another.
+    pub(super) fn damaged_summaries(folder: &str) -> Vec<String> {
+        const VALUES: [&str; 9] = [
+            "0",
+            "-1",
+            "0.5",
+            "1e308",
+            "9007199254740993",
+            "18446744073709551615",
+            "null",
+            "\"1\"",
+            "[]",
+        ];
+        let mut all = Vec::new();
+        for file in std::fs::read_dir(folder).unwrap() {
+            let whole = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            for (at, _) in whole.match_indices(": ") {
+                let (before, value) = whole.split_at(at + 2);
+                let end = value.find([',', '\n', '}', '{', '[']).unwrap();
+                let with = |other: &&str| format!("{before}{other}{}", &value[end..]);
+                all.extend(VALUES.iter().map(with));
+                all.push(format!("{}x{}", &whole[..at - 1], &whole[at - 1..]));
+            }
+            all.push(whole);
+        }
+        all
+    }
 }

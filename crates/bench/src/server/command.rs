@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::child::{Kin, Running, Starting, Tail, panics_in, processes};
+use crate::child::{Running, Starting, Tail, panics_in, processes};
 use loadgen::interrupt::Interrupt;
 use loadgen::{Target, Tls};
 use measurement::load::Exchange;
@@ -39,7 +39,7 @@ pub struct Launch<'a> {
 /// A command that could not be run, or did not become a server.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// The guard cannot be started, or no port is free.
+    /// The command cannot be started, or no port is free.
     #[error("the {name} cannot be started: {reason}")]
     Spawn {
         /// Which command.
@@ -92,14 +92,14 @@ fn it_said(said: &str) -> String {
 
 /// A running command, with all that it started.
 #[derive(Debug)]
-struct Guarded {
+struct Process {
     name: String,
-    guard: Running,
+    running: Running,
     output: Tail,
     errors: Tail,
 }
 
-impl Guarded {
+impl Process {
     fn start(
         name: &str,
         command: &str,
@@ -113,7 +113,7 @@ impl Guarded {
             .envs(variables.iter().map(|(name, value)| (name, value)))
             // A backtrace would push what a panic says out of what is kept.
             .env("RUST_BACKTRACE", "0");
-        let mut guard = Starting::of(&shell, Kin::Family)
+        let mut running = Starting::of(&shell)
             .on(cpus)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -124,15 +124,15 @@ impl Guarded {
             })?;
         Ok(Self {
             name: name.to_owned(),
-            output: Tail::of(guard.stdout()),
-            errors: Tail::of(guard.stderr()),
-            guard,
+            output: Tail::of(running.stdout()),
+            errors: Tail::of(running.stderr()),
+            running,
         })
     }
 
     /// The exit status once the command has ended.
     fn ended(&mut self) -> Option<String> {
-        let status = self.guard.try_wait().ok().flatten()?;
+        let status = self.running.try_wait().ok().flatten()?;
         // Until all has come that it printed.
         self.output.at_the_end();
         self.errors.at_the_end();
@@ -191,7 +191,7 @@ pub fn run_to_end(
     folder: &Path,
     interrupt: &Interrupt,
 ) -> Result<(), CommandError> {
-    let mut running = Guarded::start(name, command, folder, &[], &[])?;
+    let mut running = Process::start(name, command, folder, &[], &[])?;
     loop {
         if interrupt.is_set() {
             return Err(CommandError::Interrupted);
@@ -214,7 +214,7 @@ pub fn run_to_end(
 /// A service that is ready. Dropping it ends all of its processes.
 #[derive(Debug)]
 pub struct CommandServer {
-    guarded: Guarded,
+    process: Process,
     address: SocketAddr,
     admin_port: u16,
 }
@@ -245,7 +245,7 @@ impl CommandServer {
             .replace("{port}", &port.to_string())
             .replace("{admin_port}", &admin_port.to_string());
         let variables = [("PORT", port.to_string())];
-        let guarded = Guarded::start(
+        let process = Process::start(
             launch.name,
             &command,
             launch.folder,
@@ -253,7 +253,7 @@ impl CommandServer {
             launch.cpus,
         )?;
         let mut server = Self {
-            guarded,
+            process,
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
             admin_port,
         };
@@ -286,7 +286,7 @@ impl CommandServer {
                     ),
                     port: self.address.port(),
                     within: launch.ready_within,
-                    said: self.guarded.said(),
+                    said: self.process.said(),
                 });
             }
             std::thread::sleep(LOOK);
@@ -323,13 +323,13 @@ impl CommandServer {
     ///
     /// When it has.
     pub fn is_alive(&mut self, when: &'static str) -> Result<(), CommandError> {
-        match self.guarded.ended() {
+        match self.process.ended() {
             None => Ok(()),
             Some(status) => Err(CommandError::Ended {
-                name: self.guarded.name.clone(),
+                name: self.process.name.clone(),
                 when,
                 status,
-                said: self.guarded.said(),
+                said: self.process.said(),
             }),
         }
     }
@@ -345,7 +345,7 @@ impl CommandServer {
         when: &'static str,
     ) -> Result<(), CommandError> {
         // How it ended is what `is_alive` looks up.
-        self.guarded.guard.exit_within(time);
+        self.process.running.exit_within(time);
         self.is_alive(when)
     }
 
@@ -361,7 +361,7 @@ impl CommandServer {
 
     /// CPU time and memory of all of its processes; `None` where the system does not tell.
     pub(crate) fn used(&self) -> Option<Used> {
-        let processes = processes::below(self.guarded.guard.id())?;
+        let processes = processes::from(self.process.running.id())?;
         Some(Used {
             cpu_s: processes::cpu_seconds(&processes),
             peak_bytes: processes::peak_memory(&processes),

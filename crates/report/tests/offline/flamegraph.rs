@@ -2,7 +2,6 @@
 
 use analysis::folded::{self, NoCount};
 use analysis::folded::{IDLE, NOTHING};
-use fuzz::Fuzz;
 use measurement::profile::{Profile, ProfileKind};
 use report::flamegraph::{self, FlamegraphError, Picture};
 
@@ -188,62 +187,17 @@ fn is_a_picture(svg: &str, all: u64) {
 }
 
 #[test]
-fn damaged_stacks_are_refused_or_drawn() {
-    let fuzz = Fuzz {
-        corpus: fuzz::files("../analysis/tests/stacks"),
-        telling: &[
-            "\n",
-            ";",
-            ";;",
-            " ",
-            "[idle] 5\n",
-            "# ",
-            "<",
-            ">",
-            "&",
-            "\"",
-            "</text>",
-            "<script>",
-            "]]>",
-            " 5",
-            "::",
-            "tokio::",
-            "hyper::",
-            "chapter1::",
-            "std::",
-            " as ",
-            "\0",
-            "é",
-            "\u{ffff}",
-            "①",
-        ],
-        copies: 700,
-    };
-    let mut drawn = 0;
-    let mut last = String::new();
-    fuzz.each(|bytes| {
-        let folded = String::from_utf8_lossy(bytes);
-        let total = folded::total(&folded);
+fn names_of_every_kind_are_drawn() {
+    for file in std::fs::read_dir("../analysis/tests/stacks").unwrap() {
+        let folded = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let Ok(total) = folded::total(&folded) else {
+            continue;
+        };
         for kind in [ProfileKind::Cpu, ProfileKind::Await] {
-            let picture = picture(kind, 7);
-            match flamegraph::draw(&folded, &picture) {
-                Ok(svg) => {
-                    is_a_picture(&svg, total.clone().unwrap() + 7);
-                    drawn += 1;
-                }
-                Err(error) => assert!(total.is_err(), "{error}"),
-            }
+            let svg = flamegraph::draw(&folded, &picture(kind, 7)).unwrap();
+            is_a_picture(&svg, total + 7);
         }
-        let waits = picture(ProfileKind::Await, 0);
-        match flamegraph::draw_difference((&last, 0), (&folded, 0), &waits) {
-            Ok(svg) => is_a_picture(&svg, total.clone().unwrap()),
-            Err(error) => assert!(total.is_err(), "{error}"),
-        }
-        if total.is_ok() {
-            last = folded.into_owned();
-        }
-    });
-    assert!(drawn > 100, "only {drawn} were drawn");
+    }
 }
 
 #[test]

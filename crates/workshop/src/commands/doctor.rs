@@ -364,7 +364,7 @@ mod tests {
                 found,
                 ..pinned.unwrap()
             };
-            program(&k6, &Tools::of(&Workshop::at(Path::new("."))))
+            program(&k6, &Tools::of(&Workshop::find().unwrap()))
         };
         for (finding, state, words) in [
             (quota(&machine(None)), State::Ok, "none"),

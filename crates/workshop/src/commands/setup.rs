@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bench::child::{Kin, Starting};
+use bench::child::Starting;
 use clap::ValueEnum;
 use loadgen::interrupt::Interrupt;
 use tempfile::TempDir;
@@ -239,7 +239,7 @@ impl Setup {
     /// it fails.
     fn call(&self, command: &Command, doing: &str, remedy: &str) -> Result<(), CliError> {
         eprintln!("{doing} …");
-        let said = Starting::of(command, Kin::Family)
+        let said = Starting::of(command)
             .output(&self.interrupt, TIMEOUT, KEPT)
             .map_err(|error| match error.kind() {
                 std::io::ErrorKind::Interrupted => CliError::interrupted(),

@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use bench::child::{self, Kin, Starting};
+use bench::child::{self, Starting};
 use bench::profiling::ProfileData;
 use bench::rounds::Bench;
 use loadgen::interrupt::Interrupt;
@@ -72,7 +72,7 @@ pub(super) fn instructions(
             .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
             .arg(&example)
             .args([variant, &rounds.to_string()]);
-        let said = Starting::of(&counting, Kin::Family).output(interrupt, TIMEOUT, KEPT);
+        let said = Starting::of(&counting).output(interrupt, TIMEOUT, KEPT);
         let said = said.map_err(CliError::of_child("valgrind cannot be run"))?;
         let said = said.map(|said| String::from_utf8_lossy(&said.stderr).into_owned());
         said.ok_or_else(|| {

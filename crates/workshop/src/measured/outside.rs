@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bench::child::{self, Kin, Running, Starting};
+use bench::child::{self, Running, Starting};
 use loadgen::interrupt::Interrupt;
 use measurement::chapter_file::{Baselines, ChapterFile};
 use tempfile::TempDir;
@@ -65,7 +65,7 @@ impl Nginx {
             .arg(folder.path())
             .args(["-e", "stderr", "-c"])
             .arg(chapter.folder.join("nginx.conf"));
-        let running = Starting::of(&command, Kin::Family)
+        let running = Starting::of(&command)
             .on(pinned)
             .stderr(Stdio::inherit())
             .start()
@@ -115,7 +115,7 @@ pub(crate) fn start_go(
         .args(["build", "-o"])
         .arg(&program)
         .arg(".");
-    let compiled = Starting::of(&go, Kin::Family)
+    let compiled = Starting::of(&go)
         .stdout(Stdio::inherit())
         .stderr(Stdio::inherit())
         .start()
@@ -128,7 +128,7 @@ pub(crate) fn start_go(
     }
     let mut command = Command::new(&program);
     command.args(["-port", "0", "-upstream", upstream]);
-    let mut running = Starting::of(&command, Kin::Family)
+    let mut running = Starting::of(&command)
         .on(pinned)
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())

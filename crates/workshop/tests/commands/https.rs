@@ -1,12 +1,10 @@
-//! `load --url` and `compare` over HTTPS, with a certificate authority of the test's own.
+//! `load --url` and `compare` over HTTPS, with a certificate authority of the tests' own.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -19,18 +17,14 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::workshop::Said;
 
-type Authority = CertifiedIssuer<'static, KeyPair>;
-
-fn authority() -> Authority {
-    let mut params = CertificateParams::new([]).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    Authority::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-}
-
-fn pem(certificate: &CertificateDer<'_>) -> String {
-    let text = base64::engine::general_purpose::STANDARD.encode(certificate);
-    format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
-}
+/// The authority that signed [`LOCALHOST`] and [`OTHER_NAME`]: see the README beside it.
+const AUTHORITY: &str = include_str!("../certificates/authority.pem");
+const LOCALHOST: &[u8] = include_bytes!("../certificates/localhost.der");
+const OTHER_NAME: &[u8] = include_bytes!("../certificates/shop.test.der");
+/// For `localhost`, by another authority.
+const OF_A_STRANGER: &[u8] = include_bytes!("../certificates/stranger.der");
+/// Of all of them.
+const KEY: &[u8] = include_bytes!("../certificates/key.der");
 
 /// What it serves goes with it.
 struct Servers {
@@ -56,17 +50,14 @@ impl Servers {
         file
     }
 
-    /// The port of a service for `name`, whose certificate `authority` has signed.
-    fn serve(&self, authority: &Authority, name: &str) -> u16 {
-        let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new([name.to_owned()]).unwrap();
-        let certificate = params.signed_by(&key, authority).unwrap();
-        let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    /// The port of a service with this certificate.
+    fn serve(&self, certificate: &'static [u8]) -> u16 {
+        let key = PrivateKeyDer::try_from(KEY).unwrap();
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key)
+            .with_single_cert(vec![CertificateDer::from(certificate)], key)
             .unwrap();
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = self.runtime.block_on(TcpListener::bind("127.0.0.1:0"));
@@ -108,14 +99,9 @@ impl Servers {
 #[test]
 fn a_service_is_loaded_and_compared_over_https() {
     let servers = Servers::new();
-    let authority = authority();
-    servers.file("ca.pem", &pem(authority.der()));
-    let [base, change] = [(); 2].map(|()| {
-        format!(
-            "https://localhost:{}",
-            servers.serve(&authority, "localhost")
-        )
-    });
+    servers.file("ca.pem", AUTHORITY);
+    let [base, change] =
+        [(); 2].map(|()| format!("https://localhost:{}", servers.serve(LOCALHOST)));
     let short = ["--cacert", "ca.pem", "--warm-up", "0", "--users", "3"];
     for keep_alive in [&["--get", "/"][..], &["--get", "/", "--no-keep-alive"]] {
         let load = [
@@ -161,12 +147,11 @@ fn a_service_is_loaded_and_compared_over_https() {
 #[test]
 fn whom_nobody_trusts_is_told_before_the_load() {
     let servers = Servers::new();
-    let (known, stranger) = (authority(), authority());
-    servers.file("ca.pem", &pem(known.der()));
+    servers.file("ca.pem", AUTHORITY);
     servers.file("none.pem", "nothing\n");
-    let localhost = servers.serve(&known, "localhost");
-    let other_name = servers.serve(&known, "shop.test");
-    let of_a_stranger = servers.serve(&stranger, "localhost");
+    let localhost = servers.serve(LOCALHOST);
+    let other_name = servers.serve(OTHER_NAME);
+    let of_a_stranger = servers.serve(OF_A_STRANGER);
     for (url, cacert, sentence) in [
         (
             format!("https://localhost:{other_name}/"),

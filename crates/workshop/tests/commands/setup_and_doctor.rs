@@ -126,8 +126,7 @@ mod with_stand_ins {
         workshop.stand_in(
             "go",
             "[ \"$1\" = version ] && echo go1.26.8 && exit\necho half > \"$GOBIN/k6\"
-             # Of the workshop, which is above the guard that is above this.
-             kill -KILL $(ps -o ppid= -p $PPID)",
+             kill -KILL $PPID",
         );
         assert_ne!(run(&workshop, "k6").code, Some(0));
         let left = names(&workshop.path(".tools"));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use bench::child::{Kin, Starting};
+use bench::child::Starting;
 use bench::provenance;
 use measurement::record::Commit;
 
@@ -81,7 +81,7 @@ pub(super) fn record(workshop: &Workshop, file: &str) -> Result<Exit, CliError> 
             .args(*arguments)
             .env("K6", tools.k6())
             .env("LOCUST", tools.in_venv("locust"));
-        let said = Starting::of(&example, Kin::Family)
+        let said = Starting::of(&example)
             .stderr(Stdio::inherit())
             .output(&interrupt, TIMEOUT, LONGEST)
             .map_err(|error| match error.kind() {

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bench::child::{Kin, Starting};
+use bench::child::Starting;
 use loadgen::interrupt::Interrupt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -197,7 +197,7 @@ impl<'a> Context<'a> {
     fn wait(&self, command: &mut Command, out: File) -> Result<Option<i32>, CliError> {
         self.note(&format!("$ {}", shown(command)))?;
         let began = Instant::now();
-        let mut running = Starting::of(command, Kin::Family)
+        let mut running = Starting::of(command)
             .stdout(out)
             .stderr(self.open_log()?)
             .start()

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bench::child::{Kin, Running, Starting};
+use bench::child::{Running, Starting};
 use bench::server::command::{CommandServer, Launch};
 use bench::server::get;
 
@@ -166,7 +166,7 @@ fn run(
 fn put_load_on(context: &Context<'_>, address: SocketAddr) -> Result<Running, CliError> {
     let mut load = context.own("load --users 20 --seconds 600 --expect-status 200 --url");
     load.arg(format!("http://{address}")).args(LOAD);
-    let load = Starting::of(&load, Kin::Family).start();
+    let load = Starting::of(&load).start();
     let load = load.map_err(CliError::because("the load cannot be started"))?;
     let began = Instant::now();
     while began.elapsed() < WITHIN && !context.interrupt().is_set() {

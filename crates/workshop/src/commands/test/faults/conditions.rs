@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bench::child::{self, Kin, Starting};
+use bench::child::{self, Starting};
 use loadgen::interrupt::Interrupt;
 use serde_json::Value;
 
@@ -319,7 +319,7 @@ fn run(place: &Place<'_>, tried: &Tried, marker: &str) -> Result<(Option<i32>, S
     command.current_dir(place.scratch.folder());
     place.mark(&mut command, marker);
     // Through pipes, which no limit on files reaches.
-    let ended = Starting::of(&command, Kin::Tool)
+    let ended = Starting::of(&command)
         .output(&Interrupt::new(), TIMEOUT, KEPT)
         .map_err(CliError::because("a command cannot be started"))?;
     gone(marker, Instant::now())?;

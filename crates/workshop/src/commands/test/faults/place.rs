@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bench::child::{Kin, Running, Starting};
+use bench::child::{Running, Starting};
 use serde_json::Value;
 
 use super::super::context::Context;
@@ -157,7 +157,7 @@ impl<'a> Place<'a> {
         let refused = || CliError::because(format!("{} cannot be written", said.display()));
         let out = File::create(&said).map_err(refused())?;
         let both = out.try_clone().map_err(refused())?;
-        Starting::of(command, Kin::Tool)
+        Starting::of(command)
             .stdout(Stdio::from(out))
             .stderr(both)
             .start()
