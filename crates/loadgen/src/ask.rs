@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::answer::LARGEST;
-use super::connection::Connection;
+use super::connection::{Connection, LARGEST};
 use super::deadline::Deadline;
 use super::request;
 use super::target::Target;
@@ -30,15 +29,16 @@ pub fn ask<'r>(
         let mut deadline = Deadline::new(time_out);
         let mut answers = Vec::new();
         for request in requests {
-            let bytes = request::bytes(target.address, request, true);
-            let exchange = connection.exchange(&bytes);
-            let answer = deadline
+            let prepared = request::prepare(target.address, request, true)
+                .map_err(|error| error.to_string())?;
+            let exchange = connection.exchange(&prepared);
+            let status = deadline
                 .for_answer(Instant::now(), exchange)
                 .await
                 .map_err(|failure| failure.to_string())?;
             answers.push(Expected {
-                status: answer.status,
-                body: Some(connection.body(&answer).to_vec()),
+                status,
+                body: Some(connection.body().to_vec()),
             });
         }
         Ok(answers)
