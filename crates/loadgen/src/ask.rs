@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::connection::{Connection, LARGEST};
-use super::deadline::Deadline;
 use super::request;
 use super::target::Target;
+use super::user::within;
 use measurement::traffic::{Expected, Request};
 
 /// Sends `requests` one after the other on a connection that is kept, and yields the answer to
@@ -26,14 +26,12 @@ pub fn ask<'r>(
         .map_err(|error| error.to_string())?;
     runtime.block_on(async {
         let mut connection = Connection::new(target.clone(), true, LARGEST);
-        let mut deadline = Deadline::new(time_out);
         let mut answers = Vec::new();
         for request in requests {
             let prepared = request::prepare(target.address, request, true)
                 .map_err(|error| error.to_string())?;
             let exchange = connection.exchange(&prepared);
-            let status = deadline
-                .for_answer(Instant::now(), exchange)
+            let status = within(time_out, Instant::now(), exchange)
                 .await
                 .map_err(|failure| failure.to_string())?;
             answers.push(Expected {

@@ -279,6 +279,7 @@ mod tests {
                 "invalid: broken chunk in an answer",
             ),
             (format!("{CHUNKED}5\r\nhel"), "closed within an answer"),
+            (String::new(), "closed before an answer"),
             (format!("{OK}content-le"), "closed before an answer"),
             (
                 format!("{OK}content-length: 99999999999\r\n\r\n"),

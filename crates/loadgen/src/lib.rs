@@ -30,7 +30,6 @@ mod alarm;
 mod ask;
 mod connection;
 pub mod cpus;
-mod deadline;
 mod error;
 mod failure;
 mod group;

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
-use super::deadline::Deadline;
 use super::failure::Failure;
 use super::record::Record;
 use super::schedule::Schedule;
@@ -60,7 +59,6 @@ const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
 struct User<'s> {
     script: &'s Script,
     connection: Connection,
-    deadline: Deadline,
     /// Which route is next is decided by error diffusion: the accumulator of each route but the first
     /// grows by the route's share with every request, and whichever reaches 1 pays 1 and is sent. So
     /// even a short run has the shares that the load asks for.
@@ -104,7 +102,6 @@ impl<'s> User<'s> {
                 script.keep_alive,
                 script.largest_answer,
             ),
-            deadline: Deadline::new(script.time_out),
             // The fractions of multiples of the golden ratio lie evenly between 0 and 1: users with
             // neighbouring numbers do not write together, and every round has the same writes.
             accumulators: (0_u32..)
@@ -114,11 +111,8 @@ impl<'s> User<'s> {
             random: Pcg32::new(script.seed, u64::from(number)),
         };
         if script.keep_alive {
-            let opened = user
-                .deadline
-                .for_answer(Instant::now(), user.connection.open())
-                .await;
-            if let Err(failure) = opened {
+            let opened = within(script.time_out, Instant::now(), user.connection.open());
+            if let Err(failure) = opened.await {
                 script.record.borrow_mut().failed(failure);
                 tokio::time::sleep(AFTER_A_FAILURE).await;
             }
@@ -136,7 +130,7 @@ impl<'s> User<'s> {
         };
         script.record.borrow_mut().in_flight += 1;
         let exchange = self.connection.exchange(&planned.request);
-        let answered = self.deadline.for_answer(sent, exchange).await;
+        let answered = within(script.time_out, sent, exchange).await;
         let answered = answered.and_then(|status| {
             if status == planned.expected.status {
                 Ok(())
@@ -175,6 +169,16 @@ impl<'s> User<'s> {
         self.accumulators[index] -= 1.0;
         index + 1
     }
+}
+
+/// `work`, or [`Failure::TimeOut`] once `limit` has passed since `start`.
+pub(super) async fn within<T>(
+    limit: Duration,
+    start: Instant,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let in_time = tokio::time::timeout_at((start + limit).into(), work).await;
+    in_time.unwrap_or(Err(Failure::TimeOut))
 }
 
 /// An index below `count` from 32 random bits; counts are far below 2^32, so the bias is nothing.
