@@ -1,7 +1,7 @@
 //! A user's connection: opened when needed, kept if the load keeps it, one request at a time.
 
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use http_body_util::{BodyExt, Full};
@@ -182,10 +182,11 @@ impl Http {
         }
     }
 
-    /// Reads and writes what can be read and written now.
+    /// Reads and writes what can be read and written now. Never says farewell by itself: then the port of
+    /// a connection that is to end by a reset would be held after all.
     fn drive(&mut self, context: &mut Context<'_>) {
         if let Some(io) = &mut self.io
-            && let Poll::Ready(end) = Pin::new(io).poll(context)
+            && let Poll::Ready(end) = io.poll_without_shutdown(context)
         {
             self.io = None;
             self.error = end.err();
