@@ -76,27 +76,15 @@ fn write(
     profile: &Profile,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let options = FlamegraphOptions::default().title(title);
-    let summary = serde_json::to_string_pretty(&profile.summary())? + "\n";
-    for (extension, content) in [
-        ("svg", profile.flamegraph(&options)?.into_bytes()),
-        ("folded", profile.folded(Frames::Own).into_bytes()),
-        ("json", summary.into_bytes()),
-        ("pb.gz", profile.pprof(Frames::Own)),
-    ] {
-        std::fs::write(folder.join(name).with_extension(extension), content)?;
-    }
+    let file = folder.join(name);
+    std::fs::write(file.with_extension("svg"), profile.flamegraph(&options)?)?;
+    std::fs::write(file.with_extension("folded"), profile.folded(Frames::Own))?;
     println!("{title}");
     for share in profile.shares(Frames::Own) {
         let millis = share.ms_per_request.unwrap_or(f64::NAN);
-        let interval = share.share_interval;
-        let interval = interval.map_or((f64::NAN, f64::NAN), |interval| {
-            (interval.low, interval.high)
-        });
         println!(
-            "{:6.2} % [{:.2}, {:.2}] {millis:10.2} ms  {}",
+            "{:6.2} % {millis:10.2} ms  {}",
             share.share * 100.0,
-            interval.0 * 100.0,
-            interval.1 * 100.0,
             share.frames.join(" > ")
         );
     }

@@ -27,8 +27,7 @@ use crate::tracked::Tracked;
 /// | [armed](Self::arm) | also entering and leaving the registry |
 /// | while [`profile`](Self::profile) runs | also one atomic operation for each wake, and another reference to count; the chosen ones, a capture of the call stack |
 ///
-/// Figures are in the crate's README. `examples/instructions.rs` and
-/// `examples/overhead.rs` measure them.
+/// Figures are in the crate's README; `examples/instructions.rs` counts instructions.
 ///
 /// # Why arm it
 ///

@@ -30,8 +30,8 @@ impl Wake for Task {
     }
 }
 
-/// Wakers that futures have kept.
-type Kept = Arc<Mutex<Vec<Waker>>>;
+/// Clones of the wakers that futures were polled with.
+type Wakers = Arc<Mutex<Vec<Waker>>>;
 
 fn permit(profiler: &AwaitProfiler) -> Permit {
     Permit::acquire(&profiler.shared).unwrap()

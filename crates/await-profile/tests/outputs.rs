@@ -14,10 +14,6 @@ async fn naps() {
 }
 
 async fn profile(requests: usize) -> Profile {
-    profile_for(Duration::from_millis(200), requests).await
-}
-
-async fn profile_for(time: Duration, requests: usize) -> Profile {
     let profiler = AwaitProfiler::new().armed();
     for _ in 0..requests {
         let profiler = profiler.clone();
@@ -27,7 +23,7 @@ async fn profile_for(time: Duration, requests: usize) -> Profile {
             }
         });
     }
-    let options = ProfileOptions::lasting(time).captures_per_second(1000);
+    let options = ProfileOptions::lasting(Duration::from_millis(200)).captures_per_second(1000);
     profiler.profile(options).await.unwrap()
 }
 
@@ -100,18 +96,4 @@ async fn the_summary_is_data() {
     let moments =
         json["true_rate_per_second"].as_f64().unwrap() * json["seconds"].as_f64().unwrap();
     assert!((sum as f64 - moments).abs() < 0.5, "{json}");
-}
-
-#[tokio::test]
-async fn littles_law_gives_the_time_that_a_request_takes() {
-    let summary = profile_for(Duration::from_secs(1), 100).await.summary();
-    let little = summary.mean_latency_ms.unwrap();
-    let measured = summary.routes[0].measured_latency_ms.unwrap();
-    // Both see the same requests on the same machine, however busy it is; what is
-    // left is sampling error, and requests under way at either end. Many requests
-    // and a whole second make both small.
-    assert!(
-        (little / measured - 1.0).abs() < 0.25,
-        "{little} ms, {measured} ms measured"
-    );
 }

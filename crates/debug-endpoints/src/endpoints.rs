@@ -111,8 +111,8 @@ fn default_frequency() -> u16 {
     CpuProfiler::DEFAULT_FREQUENCY
 }
 
-/// A profile's duration, unless it makes no sense.
-fn sensible(seconds: f64) -> Result<Duration, EndpointError> {
+/// How long a profile is to take, if that is within bounds.
+fn checked_duration(seconds: f64) -> Result<Duration, EndpointError> {
     if seconds > 0.0 && seconds <= LONGEST_SECONDS {
         Ok(Duration::from_secs_f64(seconds))
     } else {
@@ -138,7 +138,7 @@ async fn heartbeat(
     let runtime = shared.runtime.clone().ok_or(EndpointError::Unsupported(
         "there is no tokio runtime to watch: make the DebugEndpoints within the service's",
     ))?;
-    let duration = sensible(request.seconds)?;
+    let duration = checked_duration(request.seconds)?;
     heartbeat::watch(runtime, duration).await.map(Json)
 }
 
@@ -146,7 +146,7 @@ async fn cpu_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
 ) -> Result<Response, EndpointError> {
-    let duration = sensible(request.seconds)?;
+    let duration = checked_duration(request.seconds)?;
     let profile = shared.cpu.record(duration, request.frequency).await?;
     cpu_response(&profile, &request)
 }
@@ -184,7 +184,7 @@ async fn await_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
 ) -> Result<Response, EndpointError> {
-    let duration = sensible(request.seconds)?;
+    let duration = checked_duration(request.seconds)?;
     let profile = shared.waits.record(duration, request.captures).await?;
     waits_response(&profile, &request)
 }
@@ -223,7 +223,7 @@ fn svg(drawn: String) -> impl IntoResponse {
 }
 
 async fn heap_profile(Query(request): Query<Request>) -> Result<Response, EndpointError> {
-    let json = heap_profile::record(sensible(request.seconds)?).await?;
+    let json = heap_profile::record(checked_duration(request.seconds)?).await?;
     Ok((attachment("dhat-heap.json"), json).into_response())
 }
 

@@ -17,7 +17,7 @@ use crate::error::EndpointError;
 pub(crate) enum Guard {
     /// The token. It is enough, wherever the request comes from.
     Token(String),
-    /// The listener is on loopback already: only a browser could be led to it by somebody else.
+    /// The listener is on loopback already: only a page of another site could make a browser ask.
     OwnListener,
     /// As that, and the address of the peer must be known and be of this machine.
     Peer,
@@ -25,47 +25,49 @@ pub(crate) enum Guard {
 
 impl Guard {
     pub(crate) async fn check(self, request: Request, next: Next) -> Response {
-        match self.is_let_in(&request) {
+        match self.authorize(&request) {
             Ok(()) => next.run(request).await,
             Err(error) => error.into_response(),
         }
     }
 
-    fn is_let_in(&self, request: &Request) -> Result<(), EndpointError> {
+    fn authorize(&self, request: &Request) -> Result<(), EndpointError> {
         match self {
-            Self::Token(token) => return with_token(request.headers(), token),
+            Self::Token(token) => return check_token(request.headers(), token),
             Self::OwnListener => {}
-            Self::Peer => from_this_machine(request)?,
+            Self::Peer => check_peer(request)?,
         }
-        not_led_here(request)
+        refuse_foreign_pages(request)
     }
 }
 
-fn with_token(headers: &HeaderMap, token: &str) -> Result<(), EndpointError> {
+fn check_token(headers: &HeaderMap, token: &str) -> Result<(), EndpointError> {
     let given = headers.get(header::AUTHORIZATION);
     let given = given.and_then(|value| value.to_str().ok());
     let is_right = given.is_some_and(|given| match given.split_once(' ') {
-        Some((kind, rest)) if kind.eq_ignore_ascii_case("bearer") => same(rest.trim(), token),
+        Some((kind, rest)) if kind.eq_ignore_ascii_case("bearer") => {
+            constant_time_eq(rest.trim(), token)
+        }
         // `http://any:TOKEN@host/`, which is what `go tool pprof` and browsers can say.
         Some((kind, rest)) if kind.eq_ignore_ascii_case("basic") => {
             let decoded = STANDARD.decode(rest.trim()).unwrap_or_default();
             let decoded = String::from_utf8(decoded).unwrap_or_default();
             let password = decoded.split_once(':').map(|(_, password)| password);
-            password.is_some_and(|password| same(password, token))
+            password.is_some_and(|password| constant_time_eq(password, token))
         }
         _ => false,
     });
     is_right.then_some(()).ok_or(EndpointError::NoToken)
 }
 
-/// Takes as long wherever they differ, so that the time does not tell how much was right.
-fn same(one: &str, other: &str) -> bool {
+/// Takes the same time wherever they differ, so that the time does not tell how much of a guess was right.
+fn constant_time_eq(one: &str, other: &str) -> bool {
     let differences = one.bytes().zip(other.bytes());
     let differences = differences.fold(0, |all, (one, other)| all | (one ^ other));
     one.len() == other.len() && std::hint::black_box(differences) == 0
 }
 
-fn from_this_machine(request: &Request) -> Result<(), EndpointError> {
+fn check_peer(request: &Request) -> Result<(), EndpointError> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let peer = peer.ok_or(EndpointError::Forbidden(
         "it is not known who asks: serve the app with \
@@ -79,9 +81,9 @@ fn from_this_machine(request: &Request) -> Result<(), EndpointError> {
     ))
 }
 
-/// A page from elsewhere can make a browser of this machine ask. It may do so under a name of its own
-/// that leads here (DNS rebinding), and could then read the answer.
-fn not_led_here(request: &Request) -> Result<(), EndpointError> {
+/// A page of another site can make a browser of this machine ask. If the site's own name resolves to this
+/// machine (DNS rebinding), the page could read the answer.
+fn refuse_foreign_pages(request: &Request) -> Result<(), EndpointError> {
     let headers = request.headers();
     let host = headers.get(header::HOST).map(|host| host.to_str());
     // HTTP/2 has the name in the address instead.
@@ -124,7 +126,7 @@ mod tests {
                 request = request.header(header::HOST, host);
             }
             let request = request.body(Body::empty()).expect("a request");
-            Guard::OwnListener.is_let_in(&request).is_ok()
+            Guard::OwnListener.authorize(&request).is_ok()
         };
         assert!(ask("http://localhost:8080/debug", None));
         assert!(!ask("http://rebound.example/debug", None));

@@ -1,5 +1,7 @@
 //! A service with the endpoints, asked over TCP as anybody could ask.
 
+mod common;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -7,6 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::Path;
 use axum::routing::get;
+use common::{ask, ask_as};
 use debug_endpoints::{DebugEndpoints, ListenError};
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
@@ -20,44 +23,6 @@ static LOCK: Mutex<()> = Mutex::const_new(());
 async fn stuck_here(Path(_): Path<u32>) -> &'static str {
     let _guard = LOCK.lock().await;
     "never"
-}
-
-struct Answer {
-    status: u16,
-    head: String,
-    body: Vec<u8>,
-}
-
-impl Answer {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
-    }
-}
-
-fn ask(address: SocketAddr, path: &str) -> Answer {
-    ask_as(address, path, &[("Host", "127.0.0.1:6060")])
-}
-
-fn ask_as(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Answer {
-    let mut stream = TcpStream::connect(address).expect("somebody listens");
-    let time_out = Some(Duration::from_secs(120));
-    stream.set_read_timeout(time_out).expect("a time-out");
-    write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n").expect("sent");
-    for (name, value) in headers {
-        write!(stream, "{name}: {value}\r\n").expect("sent");
-    }
-    write!(stream, "\r\n").expect("sent");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).expect("an answer");
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
-    let end = end.expect("a whole head");
-    let head = String::from_utf8_lossy(&answer[..end]).to_lowercase();
-    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
-    Answer {
-        status: status.expect("a status"),
-        body: answer.split_off(end + 4),
-        head,
-    }
 }
 
 /// A runtime of the service, its endpoints on a listener, and the service's own address.
@@ -118,8 +83,20 @@ fn each_endpoint_answers_on_the_service_and_on_a_listener() {
             assert!(heartbeat.contains(key), "{heartbeat}");
         }
 
-        let nothing = ask(address, "/debug/pprof/profile?seconds=0");
-        assert_eq!(nothing.status, 400);
+        for (path, status, why) in [
+            (
+                "/debug/pprof/profile?seconds=0",
+                400,
+                "over 0 and at most 600",
+            ),
+            ("/debug/await?seconds=1&captures=0", 400, "from 1 to 100000"),
+            ("/debug/pprof/last", 404, "no such profile was taken yet"),
+            ("/debug/nothing", 404, ""),
+        ] {
+            let refusal = ask(address, path);
+            assert_eq!(refusal.status, status, "{path}");
+            assert!(refusal.text().contains(why), "{path}: {}", refusal.text());
+        }
         #[cfg(all(unix, feature = "cpu"))]
         cpu_profiles(address);
         #[cfg(not(all(unix, feature = "cpu")))]
@@ -150,6 +127,8 @@ fn each_endpoint_answers_on_the_service_and_on_a_listener() {
 fn cpu_profiles(address: SocketAddr) {
     let profile = ask(address, "/debug/pprof/profile?seconds=0.2");
     assert_eq!(profile.status, 200, "{}", profile.text());
+    let too_often = ask(address, "/debug/pprof/profile?seconds=1&frequency=5000");
+    assert_eq!(too_often.status, 400, "{}", too_often.text());
     let mut protobuf = Vec::new();
     let mut unzip = flate2::read::GzDecoder::new(&*profile.body);
     unzip.read_to_end(&mut protobuf).expect("it is gzipped");

@@ -2,11 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::answer::LARGEST;
-use super::connection::Connection;
-use super::deadline::Deadline;
+use super::connection::{Connection, LARGEST};
 use super::request;
 use super::target::Target;
+use super::user::within;
 use measurement::traffic::{Expected, Request};
 
 /// Sends `requests` one after the other on a connection that is kept, and yields the answer to
@@ -27,18 +26,17 @@ pub fn ask<'r>(
         .map_err(|error| error.to_string())?;
     runtime.block_on(async {
         let mut connection = Connection::new(target.clone(), true, LARGEST);
-        let mut deadline = Deadline::new(time_out);
         let mut answers = Vec::new();
         for request in requests {
-            let bytes = request::bytes(target.address, request, true);
-            let exchange = connection.exchange(&bytes);
-            let answer = deadline
-                .for_answer(Instant::now(), exchange)
+            let prepared = request::prepare(target.address, request, true)
+                .map_err(|error| error.to_string())?;
+            let exchange = connection.exchange(&prepared);
+            let status = within(time_out, Instant::now(), exchange)
                 .await
                 .map_err(|failure| failure.to_string())?;
             answers.push(Expected {
-                status: answer.status,
-                body: Some(connection.body(&answer).to_vec()),
+                status,
+                body: Some(connection.body().to_vec()),
             });
         }
         Ok(answers)

@@ -1,65 +1,307 @@
 //! A user's connection: opened when needed, kept if the load keeps it, one request at a time.
 
-use super::answer::{Answer, Decoder};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper::body::{Body, Bytes};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
 use super::failure::Failure;
-use super::stream::Stream;
 use super::target::Target;
 
-#[derive(Debug)]
+/// Larger answers are refused, however few users there are.
+pub(super) const LARGEST: usize = 64 << 20;
+/// Larger answers are refused where all users' together would not fit into memory: a chapter's are a
+/// few KiB, so this is a runaway server.
+const LARGEST_OF_MANY: usize = 1 << 20;
+/// What the answers of all users together may take.
+const LARGEST_OF_ALL: usize = 1 << 30;
+const LARGEST_HEAD: usize = 64 << 10;
+
+/// How many bytes a body may have, where so many users may each have one on its way.
+pub(super) fn largest(users: u32) -> usize {
+    let share = LARGEST_OF_ALL / usize::try_from(users.max(1)).unwrap_or(usize::MAX);
+    share.clamp(LARGEST_OF_MANY, LARGEST)
+}
+
 pub(super) struct Connection {
     target: Target,
     keep_alive: bool,
+    /// Bytes that a body may have.
+    largest: usize,
     /// `None` while a request is on its way, too: if it fails or times out, its connection is
     /// dropped with it, and a late answer cannot be taken for the next one's.
-    idle: Option<Stream>,
-    decoder: Decoder,
+    idle: Option<Http>,
+    /// The last answer's.
+    body: Vec<u8>,
 }
 
 impl Connection {
-    /// None is opened yet. An answer may have `largest` bytes.
+    /// None is opened yet. A body may have `largest` bytes.
     pub(super) fn new(target: Target, keep_alive: bool, largest: usize) -> Self {
         Self {
             target,
             keep_alive,
+            largest,
             idle: None,
-            decoder: Decoder::new(largest),
+            body: Vec::new(),
         }
     }
 
     /// Opens the connection before it is needed.
     pub(super) async fn open(&mut self) -> Result<(), Failure> {
-        self.idle = Some(Stream::connect(&self.target).await?);
+        self.idle = Some(Http::connect(&self.target, self.keep_alive).await?);
         Ok(())
     }
 
-    /// Sends `request` and reads the whole answer, over a new connection if there is none.
-    pub(super) async fn exchange(&mut self, request: &[u8]) -> Result<Answer, Failure> {
+    /// Sends `request` and reads the whole answer, over a new connection if there is none that the
+    /// server has left open. Returns the status; the body is [`Self::body`].
+    pub(super) async fn exchange(
+        &mut self,
+        request: &Request<Full<Bytes>>,
+    ) -> Result<u16, Failure> {
         let kept = self.idle.take();
-        let mut stream = match kept.and_then(Stream::if_quiet) {
-            Some(stream) => stream,
-            None => Stream::connect(&self.target).await?,
+        let mut http = match kept.and_then(|mut http| http.is_idle().ok()?.then_some(http)) {
+            Some(http) => http,
+            None => Http::connect(&self.target, self.keep_alive).await?,
         };
-        self.decoder.reset();
-        stream.send(request).await?;
-        let answer = loop {
-            let count = stream.receive(self.decoder.room()).await?;
-            if count == 0 {
-                break self.decoder.close()?;
-            }
-            if let Some(answer) = self.decoder.advance(count)? {
-                break answer;
-            }
-        };
-        if self.keep_alive {
-            self.idle = answer.reusable.then_some(stream);
-        } else {
-            stream.reset();
+        self.body.clear();
+        let status = http
+            .exchange(request.clone(), &mut self.body, self.largest)
+            .await?;
+        if self.keep_alive && http.is_idle()? {
+            self.idle = Some(http);
         }
-        Ok(answer)
+        Ok(status)
     }
 
-    /// The body of the answer that [`Self::exchange`] returned last.
-    pub(super) fn body(&self, answer: &Answer) -> &[u8] {
-        self.decoder.body(answer)
+    /// The body of the last answer.
+    pub(super) fn body(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+/// The bytes of a connection, encrypted or not.
+trait Stream: AsyncRead + AsyncWrite + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
+
+type Io = http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>;
+
+/// An open connection. Hyper's end of it is polled by the user who waits, and by no task of its own: one
+/// wake-up less for each answer.
+struct Http {
+    sender: SendRequest<Full<Bytes>>,
+    /// `None` once it has come to its end.
+    io: Option<Io>,
+    /// Why it did, if it was no ordinary end.
+    error: Option<hyper::Error>,
+}
+
+impl Http {
+    /// Connects, and shakes hands where the target speaks TLS.
+    async fn connect(target: &Target, keep_alive: bool) -> Result<Self, Failure> {
+        let stream = TcpStream::connect(target.address)
+            .await
+            .map_err(|error| Failure::Connect(error.kind()))?;
+        stream.set_nodelay(true)?;
+        if !keep_alive {
+            // It ends by a reset instead of a farewell: a polite close would hold the local port for a
+            // minute, and a connection a request soon runs out of ports.
+            stream.set_zero_linger()?;
+        }
+        let stream: Box<dyn Stream> = match &target.tls {
+            None => Box::new(stream),
+            Some(tls) => {
+                let connector = TlsConnector::from(tls.config.clone());
+                let connected = connector.connect(tls.name.clone(), stream).await;
+                Box::new(connected.map_err(|error| Failure::of_handshake(&error))?)
+            }
+        };
+        let (sender, io) = http1::Builder::new()
+            .max_buf_size(LARGEST_HEAD)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| Failure::of_answer(&error))?;
+        Ok(Self {
+            sender,
+            io: Some(io),
+            error: None,
+        })
+    }
+
+    /// Sends `request`, appends the answer's body to `received`, and returns its status.
+    async fn exchange(
+        &mut self,
+        request: Request<Full<Bytes>>,
+        received: &mut Vec<u8>,
+        largest: usize,
+    ) -> Result<u16, Failure> {
+        let answer = self.sender.send_request(request);
+        let mut work = pin!(async {
+            let answer = answer.await.map_err(|error| Failure::of_answer(&error))?;
+            let status = answer.status().as_u16();
+            let mut body = answer.into_body();
+            if body.size_hint().lower() > largest as u64 {
+                return Err(Failure::TooLarge(largest));
+            }
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|error| Failure::of_body(&error))?;
+                if let Ok(bytes) = frame.into_data() {
+                    if received.len() + bytes.len() > largest {
+                        return Err(Failure::TooLarge(largest));
+                    }
+                    received.extend_from_slice(&bytes);
+                }
+            }
+            Ok(status)
+        });
+        poll_fn(|context| {
+            self.drive(context);
+            work.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Whether another request can be sent: not if the server has closed the connection, which is its right.
+    /// No system call unless something has happened on it.
+    fn is_idle(&mut self) -> Result<bool, Failure> {
+        self.drive(&mut Context::from_waker(Waker::noop()));
+        match self.error.take() {
+            Some(error) if Failure::io_error(&error).is_none() => {
+                Err(Failure::Invalid("bytes after the answer's end"))
+            }
+            error => Ok(error.is_none() && self.io.is_some() && self.sender.is_ready()),
+        }
+    }
+
+    /// Reads and writes what can be read and written now. Never says farewell by itself: then the port of
+    /// a connection that is to end by a reset would be held after all.
+    fn drive(&mut self, context: &mut Context<'_>) {
+        if let Some(io) = &mut self.io
+            && let Poll::Ready(end) = io.poll_without_shutdown(context)
+        {
+            self.io = None;
+            self.error = end.err();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    /// What is made of the first answer of a server that sends `bytes` and closes.
+    fn read(bytes: String) -> Result<(u16, String), String> {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let target = Target::from(listener.local_addr().expect("bound"));
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            let _ = stream.read(&mut [0; 1024]);
+            // The client may have had enough.
+            let _ = stream.write_all(bytes.as_bytes());
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let read = runtime.block_on(async {
+            let mut connection = Connection::new(target, true, LARGEST_OF_MANY);
+            let request = Request::new(Full::default());
+            let status = connection.exchange(&request).await;
+            let body = String::from_utf8_lossy(connection.body()).into_owned();
+            status.map(|status| (status, body))
+        });
+        server.join().expect("it does not panic");
+        read.map_err(|failure| failure.to_string())
+    }
+
+    const OK: &str = "HTTP/1.1 200 OK\r\n";
+    const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+
+    #[test]
+    fn answers_of_every_form_are_read() {
+        let interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n";
+        for (bytes, status, body) in [
+            (format!("{OK}content-length: 1\r\n\r\n6"), 200, "6"),
+            (
+                format!("{CHUNKED}1\r\n6\r\n2;x=y\r\n78\r\n0\r\nsum: 3\r\n\r\n"),
+                200,
+                "678",
+            ),
+            (format!("{OK}\r\nto the end"), 200, "to the end"),
+            (format!("{interim}{OK}content-length: 1\r\n\r\n6"), 200, "6"),
+            ("HTTP/1.1 204 No Content\r\n\r\n".to_owned(), 204, ""),
+            (
+                "HTTP/1.1 304\r\ncontent-length: 7\r\n\r\n".to_owned(),
+                304,
+                "",
+            ),
+        ] {
+            assert_eq!(read(bytes), Ok((status, body.to_owned())));
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_or_too_large_is_refused_in_a_phrase() {
+        let too_large = "answered more than 1 MiB";
+        let large_head = "invalid: answer with a head of over 64 KiB or 100 headers";
+        let long = "x".repeat(LARGEST_OF_MANY + 1);
+        for (bytes, expected) in [
+            (
+                "SSH-2.0-OpenSSH_9.2\r\n".to_owned(),
+                "invalid: answer is not HTTP/1.1",
+            ),
+            (
+                format!("{OK}content-length: six\r\n\r\n"),
+                "invalid: answer is not HTTP/1.1",
+            ),
+            (
+                format!("{OK}content-length: 1\r\n\r\n66"),
+                "invalid: bytes after the answer's end",
+            ),
+            (format!("{OK}{}\r\n", "x: y\r\n".repeat(101)), large_head),
+            (format!("{OK}x: {long}\r\n\r\n"), large_head),
+            (
+                format!("{CHUNKED}z\r\n"),
+                "invalid: broken chunk in an answer",
+            ),
+            (
+                format!("{CHUNKED}1\r\n666\r\n"),
+                "invalid: broken chunk in an answer",
+            ),
+            (format!("{CHUNKED}5\r\nhel"), "closed within an answer"),
+            (String::new(), "closed before an answer"),
+            (format!("{OK}content-le"), "closed before an answer"),
+            (
+                format!("{OK}content-length: 99999999999\r\n\r\n"),
+                too_large,
+            ),
+            (format!("{OK}\r\n{long}"), too_large),
+            (
+                format!("{CHUNKED}{:x}\r\n{long}\r\n0\r\n\r\n", long.len()),
+                too_large,
+            ),
+        ] {
+            let shown = bytes[..bytes.len().min(80)].to_owned();
+            assert_eq!(read(bytes), Err(expected.to_owned()), "{shown}");
+        }
+    }
+
+    #[test]
+    fn many_users_have_less_room_each() {
+        assert_eq!(
+            [1, 16, 64, 1024, 100_000].map(largest),
+            [64, 64, 16, 1, 1].map(|mib| mib << 20)
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Why a request failed, as the cause that a report counts it under.
 
+use std::error::Error as _;
 use std::fmt;
 use std::io;
 
@@ -14,9 +15,9 @@ pub(super) enum Failure {
     Tls(&'static str),
     /// No whole answer in time.
     TimeOut,
-    /// The server closed the connection before the first byte of an answer.
+    /// The server closed the connection before the head of an answer was complete.
     Closed,
-    /// The server closed the connection in the middle of an answer.
+    /// The server closed the connection within the body of an answer.
     ClosedWithin,
     /// Another error of the connection.
     Broken(io::ErrorKind),
@@ -42,6 +43,35 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
+    /// Of an error before an answer's head was complete.
+    pub(super) fn of_answer(error: &hyper::Error) -> Self {
+        match Self::io_error(error).map(io::Error::kind) {
+            Some(io::ErrorKind::UnexpectedEof) => Self::Closed,
+            Some(kind) => Self::from(io::Error::from(kind)),
+            None if error.is_parse_too_large() => {
+                Self::Invalid("answer with a head of over 64 KiB or 100 headers")
+            }
+            None if error.is_parse() => Self::Invalid("answer is not HTTP/1.1"),
+            None => Self::Closed,
+        }
+    }
+
+    /// Of an error within an answer's body.
+    pub(super) fn of_body(error: &hyper::Error) -> Self {
+        match Self::io_error(error).map(io::Error::kind) {
+            Some(io::ErrorKind::UnexpectedEof) | None => Self::ClosedWithin,
+            Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => {
+                Self::Invalid("broken chunk in an answer")
+            }
+            Some(kind) => Self::from(io::Error::from(kind)),
+        }
+    }
+
+    /// The system's error that `error` stands for.
+    pub(super) fn io_error(error: &hyper::Error) -> Option<&io::Error> {
+        error.source()?.downcast_ref()
+    }
+
     /// Of an error while shaking hands.
     pub(super) fn of_handshake(error: &io::Error) -> Self {
         let cause = error.get_ref().and_then(|cause| cause.downcast_ref());

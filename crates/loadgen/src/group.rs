@@ -5,15 +5,15 @@ use std::rc::Rc;
 use std::slice;
 use std::time::Duration;
 
-use super::answer::largest;
+use super::connection::largest;
 use super::error::GeneratorError;
 use super::record::Record;
 use super::request;
 use super::schedule::Schedule;
 use super::shared::Shared;
-use super::user::{self, Ask, Asked, Script};
+use super::user::{self, PlannedRequest, PlannedRoute, Script};
 use measurement::load::Arrivals;
-use measurement::traffic::{Paced, Route};
+use measurement::traffic::{Paced, Request, Route};
 
 /// Connections over which a bystander is sent: so many may be overdue at once without delaying the
 /// next, and beyond them latency still counts from the scheduled moment.
@@ -84,27 +84,27 @@ impl Group {
         }
     }
 
-    /// What the users saw, once their runtime is gone.
-    pub(super) fn into_seen(self) -> Result<Seen, GeneratorError> {
+    /// The figures of the users, once their runtime is gone.
+    pub(super) fn into_record(self) -> Result<GroupRecord, GeneratorError> {
         let script = Rc::into_inner(self.script)
             .ok_or_else(|| GeneratorError::Thread("a user outlived its runtime".to_owned()))?;
-        Ok(Seen {
+        Ok(GroupRecord {
             record: script.record.into_inner(),
             unsent: self.schedule.map_or(0, |schedule| schedule.waiting()),
         })
     }
 }
 
-/// What the users of a group saw.
+/// The figures of a group.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct GroupRecord {
     pub(super) record: Record,
     /// Requests of the schedule that no user was free to send.
     unsent: u64,
 }
 
-impl Seen {
-    /// Adds what the same group of another thread saw.
+impl GroupRecord {
+    /// Adds those of the same group of another thread.
     pub(super) fn merge(&mut self, other: Self) {
         self.record.merge(other.record);
         self.unsent += other.unsent;
@@ -136,8 +136,8 @@ fn script(
         target: shared.target.clone(),
         routes: routes
             .iter()
-            .map(|route| asked(shared, route, weights))
-            .collect(),
+            .map(|route| planned(shared, route, weights))
+            .collect::<Result<_, _>>()?,
         seed: load.seed,
         keep_alive: load.keep_alive,
         time_out: load.time_out,
@@ -146,17 +146,26 @@ fn script(
     })
 }
 
-fn asked(shared: &Shared<'_>, route: &Route, weights: f64) -> Asked {
-    let requests = route.requests.iter();
-    Asked {
+fn planned(
+    shared: &Shared<'_>,
+    route: &Route,
+    weights: f64,
+) -> Result<PlannedRoute, GeneratorError> {
+    let keep_alive = shared.load.keep_alive;
+    let planned = |request: &Request| {
+        Ok::<_, GeneratorError>(PlannedRequest {
+            request: request::prepare(shared.target.address, request, keep_alive)?,
+            expected: request.expected.clone(),
+        })
+    };
+    Ok(PlannedRoute {
         share: route.weight / weights,
-        asks: requests
-            .map(|request| Ask {
-                request: request::bytes(shared.target.address, request, shared.load.keep_alive),
-                expected: request.expected.clone(),
-            })
-            .collect(),
-    }
+        requests: route
+            .requests
+            .iter()
+            .map(planned)
+            .collect::<Result<_, _>>()?,
+    })
 }
 
 /// This thread's share of `per_second`: the threads take turns, one step after the other.

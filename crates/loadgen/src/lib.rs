@@ -1,20 +1,35 @@
-//! The embedded load generator: thousands of users on one core, every answer checked, its own
-//! cost measured.
+//! The workshop's load generator: thousands of users on one core, every answer checked, its own cost
+//! measured. HTTP is hyper's; users, their pace, latencies and faults are this crate's.
 //!
-//! A run has three parts. Users come one after the other (see [`ramp`]); then the load's
-//! warm-up; then its duration, the only part that is recorded. Faults count in all three.
+//! A run has three parts. Users come one after the other (see [`ramp`]); then the load's warm-up; then
+//! its duration, the only part that is recorded. Faults count in all three.
 //!
-//! Latency is the time from the moment a user wants an answer until it has read all of it. In
-//! an open loop that moment is the schedule's, so that a server which stalls is charged for the
-//! requests that had to wait meanwhile (corrected for coordinated omission). Opening a
-//! connection is part of it, except for the first one of a user that keeps its connection.
+//! Latency is the time from the moment a user wants an answer until it has read all of it. In an open
+//! loop that moment is the schedule's, so that a server which stalls is charged for the requests that
+//! had to wait meanwhile (corrected for coordinated omission). Opening a connection is part of it,
+//! except for the first one of a user that keeps its connection.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use loadgen::{Settings, interrupt::Interrupt};
+//! use measurement::load::{Exchange, Load};
+//!
+//! // A hundred users, who ask for `/read` again and again and want to read `6`.
+//! let load = Load {
+//!     duration: Duration::from_secs(10),
+//!     ..Load::closed(Exchange::get("/read", "6"), 100)
+//! };
+//! let server = "127.0.0.1:8080".parse().expect("an address");
+//! let outcome = loadgen::run(server, &load, &Settings::of(&Interrupt::new()))?;
+//! println!("{} a second, p99 {:?} ms", outcome.requests_per_second, outcome.latency.at(0.99));
+//! # Ok::<(), loadgen::GeneratorError>(())
+//! ```
 
 mod alarm;
-mod answer;
 mod ask;
 mod connection;
 pub mod cpus;
-mod deadline;
 mod error;
 mod failure;
 mod group;
@@ -25,7 +40,6 @@ mod record;
 mod request;
 mod schedule;
 mod shared;
-mod stream;
 mod target;
 mod user;
 mod worker;
@@ -39,7 +53,7 @@ use crate::cpus::allow_open_files;
 use crate::interrupt::Interrupt;
 pub use ask::ask;
 pub use error::GeneratorError;
-use group::Seen;
+use group::GroupRecord;
 use measurement::load::{Arrivals, Load};
 use measurement::outcome::{GeneratorFacts, GeneratorKind, Outcome};
 use measurement::traffic::Traffic;
@@ -244,7 +258,7 @@ fn outcome(load: &Traffic, reports: Vec<Report>) -> Result<TrafficOutcome, Gener
     };
     let cpu_share = busiest(|report| report.cost.used);
     let waited_share = busiest(|report| report.cost.waited);
-    let (users, bystanders): (Vec<Seen>, Vec<Option<Seen>>) = reports
+    let (users, bystanders): (Vec<GroupRecord>, Vec<Option<GroupRecord>>) = reports
         .into_iter()
         .map(|report| (report.users, report.bystander))
         .unzip();
@@ -262,11 +276,11 @@ fn outcome(load: &Traffic, reports: Vec<Report>) -> Result<TrafficOutcome, Gener
         seconds,
         users: GroupOutcome::of(all, seconds),
         bystander: merged(bystanders.into_iter().flatten())
-            .map(|seen| GroupOutcome::of(seen, seconds)),
+            .map(|record| GroupOutcome::of(record, seconds)),
     })
 }
 
-fn merged(parts: impl IntoIterator<Item = Seen>) -> Option<Seen> {
+fn merged(parts: impl IntoIterator<Item = GroupRecord>) -> Option<GroupRecord> {
     parts.into_iter().reduce(|mut all, part| {
         all.merge(part);
         all

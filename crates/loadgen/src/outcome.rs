@@ -6,7 +6,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use super::error::GeneratorError;
-use super::group::Seen;
+use super::group::GroupRecord;
 use super::record::{self, RouteTimes};
 use measurement::outcome::{BystanderOutcome, GeneratorFacts, InAll, Latency, Outcome};
 
@@ -114,9 +114,9 @@ impl From<RouteTimes> for RouteLatencies {
 }
 
 impl GroupOutcome {
-    pub(super) fn of(seen: Seen, seconds: f64) -> Self {
-        let unfinished = seen.unfinished();
-        let mut record = seen.record;
+    pub(super) fn of(group: GroupRecord, seconds: f64) -> Self {
+        let unfinished = group.unfinished();
+        let mut record = group.record;
         let right_in_all = record.right_in_all();
         Self {
             completed: record.completions.count,
@@ -180,13 +180,13 @@ impl From<TrafficOutcome> for Outcome {
     }
 }
 
-fn bystander(seen: GroupOutcome) -> BystanderOutcome {
-    let route = seen.routes.first();
+fn bystander(group: GroupOutcome) -> BystanderOutcome {
+    let route = group.routes.first();
     BystanderOutcome {
-        completed: seen.completed,
-        errors: seen.errors,
-        wrong_answers: seen.wrong_answers,
-        unfinished: seen.unfinished,
+        completed: group.completed,
+        errors: group.errors,
+        wrong_answers: group.wrong_answers,
+        unfinished: group.unfinished,
         latency: route
             .map(|route| route.latency.summary())
             .unwrap_or_default(),

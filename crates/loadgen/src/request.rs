@@ -1,35 +1,57 @@
-//! The bytes of a request, built once and sent by every user.
+//! A request, built once and sent by every user.
 
-use std::fmt::Write as _;
 use std::net::SocketAddr;
 
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, USER_AGENT};
+use hyper::http;
 use measurement::traffic::Request;
 
+use super::error::GeneratorError;
+
 /// `request` to `target`, head and body.
-pub(super) fn bytes(target: SocketAddr, request: &Request, keep_alive: bool) -> Vec<u8> {
-    let body = request.body.as_deref().unwrap_or_default();
-    let has = |name: &str| {
-        let mut names = request.headers.iter().map(|(name, _)| name);
-        names.any(|other| other.eq_ignore_ascii_case(name))
-    };
-    // Writing to a String cannot fail.
-    let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.path);
-    if !has("host") {
-        let _ = write!(head, "host: {target}\r\n");
-    }
-    if !has("user-agent") {
-        head += "user-agent: workshop\r\n";
-    }
-    if !keep_alive {
-        head += "connection: close\r\n";
-    }
+pub(super) fn prepare(
+    target: SocketAddr,
+    request: &Request,
+    keep_alive: bool,
+) -> Result<hyper::Request<Full<Bytes>>, GeneratorError> {
+    build(target, request, keep_alive).map_err(|_| {
+        GeneratorError::Load("HTTP does not allow its method, path or one of its headers")
+    })
+}
+
+fn build(
+    target: SocketAddr,
+    request: &Request,
+    keep_alive: bool,
+) -> Result<hyper::Request<Full<Bytes>>, http::Error> {
+    let body = request.body.clone().unwrap_or_default();
+    let length = body.len();
+    let mut built = hyper::Request::builder()
+        .method(&*request.method)
+        .uri(&*request.path)
+        .body(Full::from(body))?;
+    let headers = built.headers_mut();
     for (name, value) in &request.headers {
-        let _ = write!(head, "{name}: {value}\r\n");
+        headers.append(
+            HeaderName::try_from(name.as_str())?,
+            HeaderValue::try_from(value.as_str())?,
+        );
+    }
+    if !headers.contains_key(HOST) {
+        headers.insert(HOST, target.to_string().try_into()?);
+    }
+    headers
+        .entry(USER_AGENT)
+        .or_insert(HeaderValue::from_static("workshop"));
+    if !keep_alive {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if request.body.is_some() || !matches!(&*request.method, "GET" | "DELETE") {
-        let _ = write!(head, "content-length: {}\r\n", body.len());
+        headers.insert(CONTENT_LENGTH, length.into());
     }
-    (head + "\r\n" + body).into_bytes()
+    Ok(built)
 }
 
 #[cfg(test)]
@@ -38,52 +60,30 @@ mod tests {
 
     use super::*;
 
-    fn text(method: &str, body: Option<&str>, keep_alive: bool) -> String {
-        let exchange = Exchange {
-            method: method.to_owned(),
-            body: body.map(str::to_owned),
-            ..Exchange::get("/read?n=1", "")
-        };
+    fn prepared(request: &Request) -> hyper::Request<Full<Bytes>> {
         let target = "127.0.0.1:8080".parse().expect("an address");
-        String::from_utf8(bytes(target, &(&exchange).into(), keep_alive)).expect("text")
+        prepare(target, request, true).expect("HTTP allows it")
     }
 
     #[test]
-    fn a_plain_get_has_no_length() {
-        assert_eq!(
-            text("GET", None, true),
-            "GET /read?n=1 HTTP/1.1\r\nhost: 127.0.0.1:8080\r\nuser-agent: workshop\r\n\r\n"
-        );
-    }
-
-    #[test]
-    fn a_body_brings_its_length_and_type() {
-        let json = text("POST", Some("{\"a\":1}"), false);
-        assert!(json.contains("\r\nconnection: close\r\n"), "{json}");
-        assert!(
-            json.contains("\r\ncontent-type: application/json\r\n"),
-            "{json}"
-        );
-        assert!(
-            json.ends_with("\r\ncontent-length: 7\r\n\r\n{\"a\":1}"),
-            "{json}"
-        );
-        assert!(text("POST", None, true).contains("content-length: 0\r\n"));
-    }
-
-    #[test]
-    fn headers_are_sent_and_take_the_place_of_our_own() {
+    fn headers_take_the_place_of_our_own() {
         let mut request = Request::from(&Exchange::get("/", ""));
-        request.headers = vec![
-            ("Host".to_owned(), "shop.example".to_owned()),
-            ("authorization".to_owned(), "Bearer x".to_owned()),
-        ];
-        let target = "127.0.0.1:8080".parse().expect("an address");
-        let sent = String::from_utf8(bytes(target, &request, true)).expect("text");
-        assert_eq!(
-            sent,
-            "GET / HTTP/1.1\r\nuser-agent: workshop\r\nHost: shop.example\r\n\
-             authorization: Bearer x\r\n\r\n"
-        );
+        let built = prepared(&request);
+        assert_eq!(built.headers()[HOST], "127.0.0.1:8080");
+        assert_eq!(built.headers()[USER_AGENT], "workshop");
+        assert!(!built.headers().contains_key(CONTENT_LENGTH));
+        request.headers = vec![("Host".to_owned(), "shop.example".to_owned())];
+        let built = prepared(&request);
+        let hosts: Vec<_> = built.headers().get_all(HOST).iter().collect();
+        assert_eq!(hosts, ["shop.example"]);
+    }
+
+    #[test]
+    fn a_request_without_a_body_that_could_have_one_says_so() {
+        let post = Exchange {
+            method: "POST".to_owned(),
+            ..Exchange::get("/", "")
+        };
+        assert_eq!(prepared(&(&post).into()).headers()[CONTENT_LENGTH], "0");
     }
 }

@@ -4,11 +4,13 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
-use super::deadline::Deadline;
 use super::failure::Failure;
 use super::record::Record;
 use super::schedule::Schedule;
 use super::target::Target;
+use http_body_util::Full;
+use hyper::Request;
+use hyper::body::Bytes;
 use measurement::traffic::Expected;
 use rand::Rng as _;
 use rand_pcg::Pcg32;
@@ -18,7 +20,7 @@ use rand_pcg::Pcg32;
 pub(super) struct Script {
     pub(super) target: Target,
     /// At least one.
-    pub(super) routes: Vec<Asked>,
+    pub(super) routes: Vec<PlannedRoute>,
     /// Draws among the values of a route.
     pub(super) seed: u64,
     pub(super) keep_alive: bool,
@@ -30,37 +32,37 @@ pub(super) struct Script {
 
 /// A route, as it is sent.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct PlannedRoute {
     /// Of all requests; the first route has what the others leave.
     pub(super) share: f64,
     /// At least one; users draw among them.
-    pub(super) asks: Vec<Ask>,
+    pub(super) requests: Vec<PlannedRequest>,
 }
 
 /// A request and the answer that is right.
 #[derive(Debug)]
-pub(super) struct Ask {
-    pub(super) request: Vec<u8>,
+pub(super) struct PlannedRequest {
+    pub(super) request: Request<Full<Bytes>>,
     pub(super) expected: Expected,
 }
 
-/// Between the beginnings of two routes of one user, in multiples of the golden ratio.
+/// How far the accumulators of two routes of one user start apart, in multiples of the golden ratio:
+/// some number far from those by which users differ.
 const APART: u32 = 1009;
 
-/// The golden ratio.
 const GOLDEN: f64 = 1.618_033_988_749_895;
 
-/// Between two attempts at a server that refuses or drops connections: without it a dead server
+/// The pause between two attempts at a server that refuses or drops connections: without it a dead server
 /// would be asked as fast as the CPU allows.
 const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
 
 struct User<'s> {
     script: &'s Script,
     connection: Connection,
-    deadline: Deadline,
-    /// Of each route but the first: rises by its share with every request; one of the route is due
-    /// when it passes 1.
-    due: Vec<f64>,
+    /// Which route is next is decided by error diffusion: the accumulator of each route but the first
+    /// grows by the route's share with every request, and whichever reaches 1 pays 1 and is sent. So
+    /// even a short run has the shares that the load asks for.
+    accumulators: Vec<f64>,
     random: Pcg32,
 }
 
@@ -100,21 +102,17 @@ impl<'s> User<'s> {
                 script.keep_alive,
                 script.largest_answer,
             ),
-            deadline: Deadline::new(script.time_out),
-            // Multiples of the golden ratio lie evenly: users who are neighbours in a queue do
-            // not write together, and every round has the same writes.
-            due: (0_u32..)
+            // The fractions of multiples of the golden ratio lie evenly between 0 and 1: users with
+            // neighbouring numbers do not write together, and every round has the same writes.
+            accumulators: (0_u32..)
                 .zip(&script.routes[1..])
                 .map(|(index, _)| (f64::from(number + index * APART) * GOLDEN).fract())
                 .collect(),
             random: Pcg32::new(script.seed, u64::from(number)),
         };
         if script.keep_alive {
-            let opened = user
-                .deadline
-                .for_answer(Instant::now(), user.connection.open())
-                .await;
-            if let Err(failure) = opened {
+            let opened = within(script.time_out, Instant::now(), user.connection.open());
+            if let Err(failure) = opened.await {
                 script.record.borrow_mut().failed(failure);
                 tokio::time::sleep(AFTER_A_FAILURE).await;
             }
@@ -126,23 +124,26 @@ impl<'s> User<'s> {
     async fn ask(&mut self, due: Instant, sent: Instant) -> Result<(), Failure> {
         let script = self.script;
         let route = self.next_route();
-        let ask = match &script.routes[route].asks[..] {
+        let planned = match &script.routes[route].requests[..] {
             [one] => one,
-            asks => &asks[below(asks.len(), self.random.next_u32())],
+            many => &many[below(many.len(), self.random.next_u32())],
         };
         script.record.borrow_mut().in_flight += 1;
-        let exchange = self.connection.exchange(&ask.request);
-        let answered = self.deadline.for_answer(sent, exchange).await;
-        let answered = answered.and_then(|answer| match answer.status {
-            status if status == ask.expected.status => Ok(answer),
-            status => Err(Failure::Status(status)),
+        let exchange = self.connection.exchange(&planned.request);
+        let answered = within(script.time_out, sent, exchange).await;
+        let answered = answered.and_then(|status| {
+            if status == planned.expected.status {
+                Ok(())
+            } else {
+                Err(Failure::Status(status))
+            }
         });
         let mut record = script.record.borrow_mut();
         record.in_flight -= 1;
         match answered {
-            Ok(answer) => {
-                let body = self.connection.body(&answer);
-                match &ask.expected.body {
+            Ok(()) => {
+                let body = self.connection.body();
+                match &planned.expected.body {
                     Some(expected) if body != expected => record.wrong(body),
                     _ => record.right(route, due, sent),
                 }
@@ -155,19 +156,29 @@ impl<'s> User<'s> {
         }
     }
 
-    /// Which route's turn it is. Where several are due at once, the later ones wait for the next
-    /// request.
+    /// The route to send next. Where several accumulators have reached 1, the later ones wait for the
+    /// next request.
     fn next_route(&mut self) -> usize {
         let others = &self.script.routes[1..];
-        for (due, route) in self.due.iter_mut().zip(others) {
-            *due += route.share;
+        for (accumulator, route) in self.accumulators.iter_mut().zip(others) {
+            *accumulator += route.share;
         }
-        let Some(index) = self.due.iter().position(|due| *due >= 1.0) else {
+        let Some(index) = self.accumulators.iter().position(|sum| *sum >= 1.0) else {
             return 0;
         };
-        self.due[index] -= 1.0;
+        self.accumulators[index] -= 1.0;
         index + 1
     }
+}
+
+/// `work`, or [`Failure::TimeOut`] once `limit` has passed since `start`.
+pub(super) async fn within<T>(
+    limit: Duration,
+    start: Instant,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let in_time = tokio::time::timeout_at((start + limit).into(), work).await;
+    in_time.unwrap_or(Err(Failure::TimeOut))
 }
 
 /// An index below `count` from 32 random bits; counts are far below 2^32, so the bias is nothing.

@@ -8,17 +8,17 @@ use cpu_time::ThreadTime;
 use tokio::runtime::{Builder, LocalOptions};
 
 use super::error::GeneratorError;
-use super::group::{Group, Seen};
+use super::group::{Group, GroupRecord};
 use super::shared::{Shared, Timeline};
 use super::user::Script;
 use crate::cpus;
 
-/// What one thread has to tell.
+/// The outcome of one thread.
 #[derive(Debug)]
 pub(super) struct Report {
-    pub(super) users: Seen,
-    /// What the bystander saw, where the load has one.
-    pub(super) bystander: Option<Seen>,
+    pub(super) users: GroupRecord,
+    /// Where the load has a bystander.
+    pub(super) bystander: Option<GroupRecord>,
     pub(super) cost: Cost,
 }
 
@@ -30,10 +30,10 @@ pub(super) struct Cost {
     pub(super) waited: Option<f64>,
 }
 
-/// How often a thread looks whether to stop, and tells how far it is.
-const LOOK_AROUND: Duration = Duration::from_millis(50);
-/// How many of these looks go by between two at the latencies, which take some microseconds.
-const LOOKS_A_LATENCY: u32 = 5;
+/// How often a thread looks whether to stop, and publishes how far it is.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// At every fifth look the latencies are published, too: computing them takes some microseconds.
+const LATENCIES_EVERY: u32 = 5;
 
 /// Runs the users whose number, modulo the number of threads, is `index`.
 pub(super) fn run(
@@ -71,8 +71,8 @@ pub(super) fn run(
     // Drops every user in the middle of what it does: requests under way stay counted as such.
     drop(runtime);
     Ok(Report {
-        users: users.into_seen()?,
-        bystander: bystander.map(Group::into_seen).transpose()?,
+        users: users.into_record()?,
+        bystander: bystander.map(Group::into_record).transpose()?,
         cost,
     })
 }
@@ -93,7 +93,7 @@ async fn watch_until(
             shared.completed[index].store(record.completions.count, Ordering::Relaxed);
             let failed = record.failure_count() + record.wrong_answers;
             shared.failed[index].store(failed, Ordering::Relaxed);
-            if look % LOOKS_A_LATENCY == 1
+            if look % LATENCIES_EVERY == 1
                 && let Some((median, p99)) = record.so_far()
             {
                 shared.median[index].store(median, Ordering::Relaxed);
@@ -104,7 +104,7 @@ async fn watch_until(
         if now >= moment {
             return Ok(());
         }
-        tokio::time::sleep_until(moment.min(now + LOOK_AROUND).into()).await;
+        tokio::time::sleep_until(moment.min(now + LOOK_EVERY).into()).await;
     }
     Ok(())
 }

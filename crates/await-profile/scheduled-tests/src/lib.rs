@@ -79,13 +79,7 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// A profiler that is armed, while a profile is taken.
-struct World {
-    shared: Arc<Shared>,
-    permit: Permit,
-    sampler: Sampler,
-}
-
+/// A profiler that is armed, and the right to take a profile.
 fn armed() -> (Arc<Shared>, Permit) {
     let shared = Arc::new(Shared::new());
     shared.set_armed(true);
@@ -93,28 +87,24 @@ fn armed() -> (Arc<Shared>, Permit) {
     (shared, permit)
 }
 
-impl World {
-    fn new() -> Self {
-        let (shared, permit) = armed();
-        let sampler = Sampler::start(&permit, fastrand::Rng::with_seed(1));
-        World {
-            shared,
-            permit,
-            sampler,
-        }
-    }
+/// The same while a profile is taken.
+fn profiling() -> (Arc<Shared>, Permit, Sampler) {
+    let (shared, permit) = armed();
+    let sampler = Sampler::start(&permit, fastrand::Rng::with_seed(1));
+    (shared, permit, sampler)
 }
 
-/// Wakers that futures have kept. Not loom's: it is no part of the protocol.
-type Kept = Arc<std::sync::Mutex<Vec<Waker>>>;
+/// Clones of the waker that a future was polled with. The lock is not loom's: it is no part of the
+/// protocol.
+type Wakers = Arc<std::sync::Mutex<Vec<Waker>>>;
 
-/// Gives its waker away each time it is polled, and ends after so many polls.
-struct Gives {
-    kept: Kept,
+/// Clones its waker each time it is polled, and ends after so many polls.
+struct ClonesWaker {
+    kept: Wakers,
     polls: usize,
 }
 
-impl Future for Gives {
+impl Future for ClonesWaker {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -156,17 +146,17 @@ impl<F: Future> Running<F> {
     }
 }
 
-fn request(shared: &Arc<Shared>, polls: usize) -> (Running<Gives>, Kept) {
-    let kept = Kept::default();
+fn request(shared: &Arc<Shared>, polls: usize) -> (Running<ClonesWaker>, Wakers) {
+    let kept = Wakers::default();
     let probe = Probe::new(shared.clone(), "GET /".into());
-    let gives = Gives {
+    let future = ClonesWaker {
         kept: kept.clone(),
         polls,
     };
-    (Running::new(Tracked::new(probe, gives)), kept)
+    (Running::new(Tracked::new(probe, future)), kept)
 }
 
-fn last(kept: &Kept) -> Waker {
+fn last(kept: &Wakers) -> Waker {
     let waker = kept.lock().expect("nobody panics").pop();
     waker.expect("it was polled")
 }
@@ -182,16 +172,12 @@ fn outcomes(sampler: Sampler) -> Vec<Outcome> {
     outcomes
 }
 
-/// A request is polled, woken and sampled at once, and perhaps dropped. If not, its next poll gives the
+/// A request is polled, woken and sampled at once, and perhaps dropped. If not, its next poll future the
 /// answer at the latest.
 pub fn every_sample_is_answered_once() {
     for dropped in [false, true] {
         check(move || {
-            let World {
-                shared,
-                permit,
-                mut sampler,
-            } = World::new();
+            let (shared, permit, mut sampler) = profiling();
             let (mut running, kept) = request(&shared, 9);
             assert!(running.poll().is_pending());
             let waker = last(&kept);
@@ -218,11 +204,7 @@ pub fn every_sample_is_answered_once() {
 /// What the request had waited for is over: its next wait is another one.
 pub fn a_request_that_was_woken_first_is_not_seen_at_its_next_wait() {
     check(|| {
-        let World {
-            shared,
-            permit,
-            mut sampler,
-        } = World::new();
+        let (shared, permit, mut sampler) = profiling();
         let (mut running, kept) = request(&shared, 9);
         assert!(running.poll().is_pending());
         let waker = last(&kept);
@@ -242,11 +224,7 @@ pub fn a_request_that_was_woken_first_is_not_seen_at_its_next_wait() {
 /// A request whose stack was captured is woken, polled and sampled again at once.
 pub fn a_release_is_noted_once_and_for_its_own_wait() {
     check(|| {
-        let World {
-            shared,
-            permit,
-            mut sampler,
-        } = World::new();
+        let (shared, permit, mut sampler) = profiling();
         let (mut running, kept) = request(&shared, 9);
         assert!(running.poll().is_pending());
         sampler.sample_once();
@@ -277,11 +255,7 @@ pub fn a_release_is_noted_once_and_for_its_own_wait() {
 /// Requests begin and end on two threads while one of them is chosen.
 pub fn requests_that_end_leave_the_registry() {
     check(|| {
-        let World {
-            shared,
-            permit,
-            mut sampler,
-        } = World::new();
+        let (shared, permit, mut sampler) = profiling();
         let serve = |shared: Arc<Shared>| {
             thread::spawn(move || {
                 let (mut running, _kept) = request(&shared, 1);
@@ -305,11 +279,7 @@ pub fn requests_that_end_leave_the_registry() {
 /// A profile ends and the next begins while a request is polled and woken.
 pub fn a_sample_of_one_profile_is_not_answered_in_the_next() {
     check(|| {
-        let World {
-            shared,
-            permit,
-            mut sampler,
-        } = World::new();
+        let (shared, permit, mut sampler) = profiling();
         let (mut running, kept) = request(&shared, 9);
         assert!(running.poll().is_pending());
         let waker = last(&kept);
@@ -335,12 +305,8 @@ pub fn a_sample_of_one_profile_is_not_answered_in_the_next() {
 /// A request and what it spawned are polled on two threads while both are chosen.
 pub fn a_child_and_its_request_are_answered_each() {
     check(|| {
-        let World {
-            shared,
-            permit,
-            mut sampler,
-        } = World::new();
-        let (kept, kept_by_child) = (Kept::default(), Kept::default());
+        let (shared, permit, mut sampler) = profiling();
+        let (kept, kept_by_child) = (Wakers::default(), Wakers::default());
         let spawned = Arc::new(std::sync::Mutex::new(None));
         let probe = Probe::new(shared.clone(), "GET /".into());
         let spawns = {
@@ -349,7 +315,7 @@ pub fn a_child_and_its_request_are_answered_each() {
             std::future::poll_fn(move |cx| {
                 kept.lock().expect("nobody panics").push(cx.waker().clone());
                 let child = || {
-                    Running::new(inherit(Gives {
+                    Running::new(inherit(ClonesWaker {
                         kept: kept_by_child.clone(),
                         polls: 9,
                     }))
@@ -384,11 +350,7 @@ pub fn a_child_and_its_request_are_answered_each() {
 /// Somebody wakes a request while it is polled: it is ready again when the poll is over.
 pub fn a_wake_during_a_poll_is_kept() {
     check(|| {
-        let World {
-            shared,
-            permit,
-            mut sampler,
-        } = World::new();
+        let (shared, permit, mut sampler) = profiling();
         let (send, receive) = std::sync::mpsc::channel();
         let probe = Probe::new(shared.clone(), "GET /".into());
         let wakes = std::future::poll_fn(move |cx| {

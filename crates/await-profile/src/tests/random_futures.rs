@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::{Kept, Task, permit, sampler};
+use super::{Task, Wakers, permit, sampler};
 use crate::lock::lock;
 use crate::sampler::Sampler;
 use crate::shared::Permit;
@@ -17,7 +17,7 @@ const STEPS: usize = if cfg!(miri) { 60 } else { 400 };
 
 struct Chaos {
     random: fastrand::Rng,
-    kept: Kept,
+    kept: Wakers,
     /// Polled within this future.
     child: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
@@ -78,7 +78,7 @@ struct World<'a> {
     permit: &'a Permit,
     sampler: Option<Sampler>,
     sampled: usize,
-    kept: Kept,
+    kept: Wakers,
     futures: Vec<Spawned>,
 }
 
@@ -179,7 +179,7 @@ fn every_sample_is_accounted_for_whatever_futures_do() {
             permit: &permit,
             sampler: None,
             sampled: 0,
-            kept: Kept::default(),
+            kept: Wakers::default(),
             futures: Vec::new(),
         };
         for _ in 0..STEPS {

@@ -4,15 +4,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::{Kept, Task, permit, sampler};
+use super::{Task, Wakers, permit, sampler};
 use crate::collected::Outcome;
 use crate::lock::lock;
 use crate::{AwaitProfiler, Tracked};
 
-/// A future that gives its waker away each time it is polled.
-struct Gives(Kept);
+/// A future that clones its waker each time it is polled.
+struct ClonesWaker(Wakers);
 
-impl Future for Gives {
+impl Future for ClonesWaker {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -23,16 +23,16 @@ impl Future for Gives {
 
 /// A request and the executor's side of it.
 struct Request {
-    future: Pin<Box<Tracked<Gives>>>,
+    future: Pin<Box<Tracked<ClonesWaker>>>,
     task: Arc<Task>,
-    kept: Kept,
+    kept: Wakers,
 }
 
 impl Request {
     fn new(profiler: &AwaitProfiler) -> Self {
-        let kept = Kept::default();
+        let kept = Wakers::default();
         Request {
-            future: Box::pin(profiler.wrap("GET /", Gives(kept.clone()))),
+            future: Box::pin(profiler.wrap("GET /", ClonesWaker(kept.clone()))),
             task: Arc::default(),
             kept,
         }
@@ -162,8 +162,8 @@ fn a_wake_of_its_own_is_not_taken_for_the_samplers() {
     let profiler = AwaitProfiler::new();
     let permit = permit(&profiler);
     let mut sampler = sampler(&permit, 1);
-    let (kept, kept_by_child) = (Kept::default(), Kept::default());
-    let gives = kept_by_child.clone();
+    let (kept, kept_by_child) = (Wakers::default(), Wakers::default());
+    let clones = kept_by_child.clone();
     let parent = kept.clone();
     let mut child = None;
     let mut request = Box::pin(profiler.wrap(
@@ -172,8 +172,8 @@ fn a_wake_of_its_own_is_not_taken_for_the_samplers() {
             lock(&parent).push(cx.waker().clone());
             // Polled with the request's own waker, as by a `FuturesUnordered`: a wake of the
             // child wakes its request.
-            let gives = || Box::pin(crate::inherit(Gives(gives.clone())));
-            child.get_or_insert_with(gives).as_mut().poll(cx)
+            let clones = || Box::pin(crate::inherit(ClonesWaker(clones.clone())));
+            child.get_or_insert_with(clones).as_mut().poll(cx)
         }),
     ));
     let task = Arc::new(Task::default());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use measurement::outcome::Outcome;
 
 use crate::server::{Reaction, Server, answer, late, ok};
-use crate::{is_right, load, seen_of, send, thinking};
+use crate::{load, seen_of, send, thinking};
 
 /// Checks that requests failed for these causes and no other.
 #[track_caller]
@@ -82,23 +82,6 @@ fn what_is_under_way_at_the_end_is_unfinished_and_no_error() {
 }
 
 #[test]
-fn closing_is_told_from_closing_in_the_middle() {
-    let react = |index, _: &str| {
-        let whole = answer("200 OK", "6");
-        match index % 3 {
-            0 => Reaction::Last(Vec::new()),
-            1 => Reaction::Last(whole[..whole.len() - 1].to_vec()),
-            _ => Reaction::Answer(whole),
-        }
-    };
-    let outcome = seen_of(react, &load(6));
-    failed(
-        &outcome,
-        &["closed before an answer", "closed within an answer"],
-    );
-}
-
-#[test]
 fn a_server_may_close_after_an_answer() {
     // With a word of warning, and without: the next request takes a new connection.
     for head in ["connection: close\r\n", ""] {
@@ -108,14 +91,6 @@ fn a_server_may_close_after_an_answer() {
         assert!(outcome.completed > 0);
         assert_eq!(outcome.error_count(), 0, "{:?}", outcome.errors);
     }
-}
-
-#[test]
-fn chunks_and_bodies_to_the_end_of_the_connection_are_read() {
-    let chunks = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\n6\r\n0\r\n\r\n";
-    is_right(&seen_of(|_, _| Reaction::Answer(chunks.to_vec()), &load(2)));
-    let endless = b"HTTP/1.1 200 OK\r\n\r\n6";
-    is_right(&seen_of(|_, _| Reaction::Last(endless.to_vec()), &load(2)));
 }
 
 #[test]
