@@ -17,7 +17,7 @@ enum Variant {
 
 #[tokio::main]
 async fn main() -> Result<(), lab::Error> {
-    let (variant, lab) = Lab::start("chapter3")?;
+    let (variant, lab) = Lab::start("chapter3", &[])?;
     let routes = |count| {
         let clients = clients::known(lab.data_seed(), count);
         match variant {

@@ -13,7 +13,7 @@ mod store;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use lab::Lab;
+use lab::{Lab, Uses};
 
 use crate::audit::Audit;
 use crate::shop::{Pricing, Shop};
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // reqwest leaves the cryptography to the program. ring is quick to compile.
     let _ = rustls::crypto::ring::default_provider().install_default();
 
-    let (variant, lab) = Lab::start("chapter9")?;
+    let (variant, lab) = Lab::start("chapter9", &[Uses::Upstream, Uses::SqlDatabase])?;
     let store = Store::open(&lab).await?;
     let upstream = lab.upstream_after(Duration::from_millis(50))?;
     let connections = match variant {

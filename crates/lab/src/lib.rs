@@ -51,7 +51,7 @@ pub use error::Error;
 pub use files::{CountedFile, Files, Pace};
 pub use listener::Lab;
 pub use locality::{Reading, Replica};
-pub use options::Options;
+pub use options::{Options, Uses};
 pub use pool_use::PoolUse;
 pub use scans::{Scan, Scans};
 pub use upstream::Upstream;

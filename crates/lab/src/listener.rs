@@ -22,7 +22,7 @@ use crate::dispatcher::Dispatcher;
 use crate::kept::OpenFiles;
 use crate::locality;
 use crate::metrics::{BuildFacts, Metrics, Sources};
-use crate::options::Options;
+use crate::options::{Options, Uses};
 use crate::turns::Turns;
 use crate::upstream::Upstream;
 use crate::web_service::WebService;
@@ -52,17 +52,18 @@ impl Lab {
     /// Reads the command line, raises the limit on open files, binds both listeners. Yields the
     /// variant that was asked for, and the lab that is to serve it.
     ///
-    /// `chapter` is the package's name. A usage error ends the process with code 2, as clap does.
+    /// `chapter` is the package's name. A usage error ends the process with code 2, as clap does; an
+    /// option of what the chapter does not use is one.
     /// Must be called within a tokio runtime.
     ///
     /// # Errors
     ///
     /// When a port is taken or cannot be bound.
-    pub fn start<V>(chapter: &'static str) -> Result<(V, Self), Error>
+    pub fn start<V>(chapter: &'static str, uses: &[Uses]) -> Result<(V, Self), Error>
     where
         V: ValueEnum + Send + Sync + 'static,
     {
-        let (variant, options) = Options::read(chapter);
+        let (variant, options) = Options::read(chapter, uses);
         Ok((variant, Self::open(options)?))
     }
 
@@ -75,8 +76,8 @@ impl Lab {
         raise_open_file_limit();
         let counters = Arc::new(Counters::default());
         count_panics(Arc::clone(&counters));
-        let listener = bind(options.port, "--port")?;
-        let admin = bind(options.admin_port, "--admin-port")?;
+        let listener = bind(options.common.port, "--port")?;
+        let admin = bind(options.common.admin_port, "--admin-port")?;
         let facts = BuildFacts {
             chapter: options.chapter,
             variant: options.variant.clone(),
@@ -110,13 +111,13 @@ impl Lab {
     /// The grader starts problem and exercise with the same seed, unknown to both, so that an
     /// answer cannot be typed in.
     pub fn data_seed(&self) -> u64 {
-        self.options.data_seed
+        self.options.data_seed()
     }
 
     /// A database whose calls take `round_trip` unless `--database-ms` says otherwise, counted on
     /// `/metrics`.
     pub fn database(&self, round_trip: Duration) -> Database {
-        let asked = self.options.database_ms.map(Duration::from_millis);
+        let asked = self.options.database.database_ms.map(Duration::from_millis);
         let round_trip = asked.unwrap_or(round_trip);
         Database::new(round_trip, Arc::clone(&self.counters))
     }
@@ -145,7 +146,7 @@ impl Lab {
 
     /// The database that the reader names with `--database`, if any.
     pub fn database_url(&self) -> Option<&str> {
-        self.options.database.as_deref()
+        self.options.sql_database.database.as_deref()
     }
 
     /// Counts on `/metrics` what a pool of connections lends.
@@ -167,7 +168,7 @@ impl Lab {
 
     /// The folder for temporary files: the system's, unless `--files` names another.
     pub fn folder(&self) -> PathBuf {
-        let own = self.options.files.clone();
+        let own = self.options.files.files.clone();
         own.unwrap_or_else(std::env::temp_dir)
     }
 
@@ -175,14 +176,14 @@ impl Lab {
     /// another, and at the speed that `--disk-mib-per-second` gives the disk.
     pub fn files(&self) -> Files {
         let folder = self.folder();
-        let speed = self.options.disk_mib_per_second;
+        let speed = self.options.files.disk_mib_per_second;
         Files::new(folder, speed, Arc::clone(&self.counters))
     }
 
     /// Ticks every millisecond on the current runtime, unless `--no-heartbeat` was given; `/metrics`
     /// tells how late it was, and how much [`Work`] its thread did meanwhile.
     pub fn heartbeat(&self) {
-        if !self.options.no_heartbeat {
+        if !self.options.heartbeat.no_heartbeat {
             self.sources.heartbeat.start();
         }
     }

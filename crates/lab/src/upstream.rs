@@ -35,7 +35,7 @@ impl Upstream {
         latency: Duration,
         counters: &Arc<Counters>,
     ) -> Result<(Self, Counted), Error> {
-        if let Some(url) = &options.upstream {
+        if let Some(url) = &options.upstream.upstream {
             let counted = outside::Outside::new(url)?;
             let upstream = Self {
                 url: url.clone(),
@@ -44,10 +44,14 @@ impl Upstream {
             return Ok((upstream, Counted::Outside(counted)));
         }
         let started = embedded::start(options, latency, counters).map_err(Error::Upstream)?;
-        let scheme = if options.tls { "https" } else { "http" };
+        let scheme = if options.upstream_tls.tls {
+            "https"
+        } else {
+            "http"
+        };
         let upstream = Self {
             // A certificate is made out to a name.
-            url: if options.tls {
+            url: if options.upstream_tls.tls {
                 format!("{scheme}://localhost:{}/", started.address.port())
             } else {
                 format!("{scheme}://{}/", started.address)

@@ -33,20 +33,27 @@ pub(super) fn start(
     latency: Duration,
     counters: &Arc<Counters>,
 ) -> io::Result<Started> {
-    let asked = options.upstream_latency_ms.map(Duration::from_millis);
+    let asked = options
+        .upstream
+        .upstream_latency_ms
+        .map(Duration::from_millis);
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
-    let tls = options.tls.then(tls::Acceptor::new).transpose()?;
+    let tls = options
+        .upstream_tls
+        .tls
+        .then(tls::Acceptor::new)
+        .transpose()?;
     let certificate = tls.as_ref().map(tls::Acceptor::certificate);
     let answers = Answers {
-        message: message("Good Luck", options.data_seed),
-        bodies: Maker::new(options.data_seed),
-        seed: options.data_seed,
+        message: message(options.data_seed()),
+        bodies: Maker::new(options.data_seed()),
+        seed: options.data_seed(),
         latency: asked.unwrap_or(latency),
-        fault: options.upstream_fault,
-        fault_after: options.upstream_fault_after,
-        faults: options.upstream_faults,
+        fault: options.upstream.upstream_fault,
+        fault_after: options.upstream.upstream_fault_after,
+        faults: options.upstream.upstream_faults,
         counters: Arc::clone(counters),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -105,12 +112,6 @@ impl Answers {
             Some(UpstreamFault::Garbage) => {
                 *answer.body_mut() = Either::Left(Full::from("Good Luck?"));
             }
-            Some(UpstreamFault::Negative) => {
-                *answer.body_mut() = Either::Left(Full::from("{\"cents\": -1}"));
-            }
-            Some(UpstreamFault::Changed) => {
-                *answer.body_mut() = Either::Left(Full::new(message("Best Wish", self.seed)));
-            }
             Some(UpstreamFault::HangUp) => return Err(io::ErrorKind::ConnectionReset.into()),
             Some(UpstreamFault::Silence) => std::future::pending().await,
             Some(UpstreamFault::Stall) => *answer.body_mut() = self.failing(Fault::Stalls),
@@ -145,11 +146,11 @@ impl Answers {
     }
 }
 
-/// A message that wishes something; with a data seed it is another one.
-fn message(wish: &str, seed: u64) -> Bytes {
+/// The message of every answer; with a data seed it is another one.
+fn message(seed: u64) -> Bytes {
     let message = match seed {
-        0 => format!("{wish}!"),
-        seed => format!("{wish}, {seed}!"),
+        0 => "Good Luck!".to_owned(),
+        seed => format!("Good Luck, {seed}!"),
     };
     format!("{{\"status\": 200, \"msg\": \"{message}\"}}").into()
 }
