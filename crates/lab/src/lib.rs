@@ -17,6 +17,7 @@
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with `--features heap`) |
 //! | `/debug/heartbeat?seconds=N` | how late the runtime's ticks are, JSON |
 //! | `/debug/placement` | which copy of the data is read from where, JSON (chapters with a [`Replica`]) |
+//! | `/debug/records` | what was recorded in the stand-in [`Database`], in order, JSON |
 //! | `/metrics` | counters, Prometheus text |
 //!
 //! Read in this order: `options`, `database`, `upstream`, `pool_use`, `work`, `scans`, `counters`,
@@ -24,6 +25,7 @@
 
 #[cfg(feature = "allocations")]
 mod allocations;
+mod cleanup;
 mod connection;
 mod counters;
 mod database;
@@ -31,7 +33,6 @@ mod dispatcher;
 mod error;
 mod files;
 mod heartbeat;
-mod kept;
 mod listener;
 mod locality;
 mod memory;
@@ -40,7 +41,6 @@ mod metrics;
 mod options;
 mod pool_use;
 mod scans;
-mod turns;
 mod upstream;
 mod web_service;
 mod work;
@@ -50,10 +50,10 @@ pub use database::Database;
 pub use error::Error;
 pub use files::{CountedFile, Files, Pace};
 pub use listener::Lab;
-pub use locality::{Reading, Replica};
+pub use locality::Replica;
 pub use options::{Options, Uses};
 pub use pool_use::PoolUse;
-pub use scans::{Scan, Scans};
+pub use scans::DataSet;
 pub use upstream::Upstream;
 pub use web_service::WebService;
 pub use work::Work;

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use axum::routing::get;
@@ -16,14 +17,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Sender;
 use tower_layer::Layer;
 
+use crate::cleanup::OpenFiles;
 use crate::connection::{Connection, accept, answer};
 use crate::counters::Counters;
 use crate::dispatcher::Dispatcher;
-use crate::kept::OpenFiles;
 use crate::locality;
 use crate::metrics::{BuildFacts, Metrics, Sources};
 use crate::options::{Options, Uses};
-use crate::turns::Turns;
 use crate::upstream::Upstream;
 use crate::web_service::WebService;
 use crate::{Database, Error, Files, PoolUse, Work};
@@ -31,9 +31,10 @@ use crate::{Database, Error, Files, PoolUse, Work};
 /// Connections that the kernel holds for us before `accept`: enough for thousands of users at once.
 const BACKLOG: u32 = 4096;
 
-/// Its line among the debug endpoints.
-const PLACEMENT: &str = "\
+/// Lines for the lab's own debug endpoints.
+const INDEX: &str = "\
 /debug/placement                        which copy of the data is read from where
+/debug/records                          what was recorded in the stand-in database, in order, JSON
 ";
 
 /// A chapter's server before it serves: both ports are bound, nothing is answered yet.
@@ -83,18 +84,22 @@ impl Lab {
             variant: options.variant.clone(),
             optimised: is_optimised(),
         };
-        let sources = Sources::new(options.scans());
+        let sources = Sources::new(options.scans.clone());
         let metrics = Metrics::new(&counters, &facts, sources.clone());
         let placement = get(async || Json(locality::placement()));
+        let recorded = Arc::clone(&counters);
+        let records = get(async move || Json(recorded.records.latest()));
         let debug = DebugEndpoints::new()
             .metrics(move || metrics.text())
             .routes(
-                PLACEMENT,
-                Router::new().route("/debug/placement", placement),
+                INDEX,
+                Router::new()
+                    .route("/debug/placement", placement)
+                    .route("/debug/records", records),
             );
         let admin = admin.into_std().map_err(ListenError::Io);
         let admin = admin.and_then(|admin| debug.serve(admin))?;
-        options.kept.keep(OpenFiles);
+        options.cleanup.add(OpenFiles);
         Ok(Self {
             profiler: debug.profiler(),
             options,
@@ -154,15 +159,13 @@ impl Lab {
         self.counters.pool.get_or_init(PoolUse::default).clone()
     }
 
-    /// Keeps `what`, such as a temporary folder, until the server stops, and drops it then.
-    pub fn keep(&self, what: impl Send + 'static) {
-        self.options.kept.keep(what);
+    /// Keeps a value, such as a temporary folder, until the server stops, and drops it then.
+    pub fn keep(&self, value: impl Send + 'static) {
+        self.options.cleanup.add(value);
     }
 
-    /// Work that takes `duration` of a thread's CPU time, counted on `/metrics`, and with it whether
-    /// requests are answered in the order in which they came.
+    /// Work that takes `duration` of a thread's CPU time, counted on `/metrics`.
     pub fn work(&self, duration: Duration) -> Work {
-        self.counters.turns.get_or_init(Turns::default);
         Work::calibrated(duration, self.data_seed(), Arc::clone(&self.counters))
     }
 
@@ -200,7 +203,7 @@ impl Lab {
             () = self.accept(service) => {}
             () = asked_to_stop() => {}
         }
-        self.options.kept.clear();
+        self.options.cleanup.run();
         Ok(())
     }
 
@@ -231,7 +234,7 @@ impl Lab {
             () = accept => {}
             () = asked_to_stop() => {}
         }
-        self.options.kept.clear();
+        self.options.cleanup.run();
         Ok(())
     }
 
@@ -315,7 +318,7 @@ fn raise_open_file_limit() {
 fn count_panics(counters: Arc<Counters>) {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        counters.panics.inc();
+        counters.panics.fetch_add(1, Relaxed);
         report(panic);
     }));
 }

@@ -44,7 +44,7 @@ impl Options {
     pub fn texts_in_copies(&self, bytes: usize, copies: usize) -> Result<usize, Error> {
         let memory = Memory::here();
         let each = bytes as u64 + HEADER;
-        let cpus = self.scans.seen().usable;
+        let cpus = self.scans.counts().usable;
         let texts = self
             .data_set
             .texts

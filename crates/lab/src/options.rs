@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, ValueEnum, value_parser};
 
-use crate::kept::Kept;
+use crate::cleanup::Cleanup;
 use crate::scans::Scans;
 
 /// What a chapter's service stands on. Each adds its options to the command line.
@@ -59,8 +59,8 @@ pub struct Options {
     /// Counts scans. Made with the options, because it reads how many CPUs the process may use, and
     /// a chapter may pin its main thread to one of them later.
     pub(crate) scans: Scans,
-    /// What goes when the server stops.
-    pub(crate) kept: Kept,
+    /// What is dropped when the server stops.
+    pub(crate) cleanup: Cleanup,
 }
 
 // What stands above a field is its text in `--help`.
@@ -201,7 +201,7 @@ impl Options {
             parse(&matches, chapter, uses).unwrap_or_else(|error| error.exit());
         // Before any code of the chapter runs, which may never come to an end.
         if options.common.stop_with_stdin {
-            options.kept.stop_with_stdin();
+            options.cleanup.stop_with_stdin();
         }
         (variant, options)
     }
@@ -214,11 +214,6 @@ impl Options {
     /// Whether workers are started once for each CPU, as by so many processes that have one each.
     pub fn side_by_side(&self) -> bool {
         self.workers.side_by_side
-    }
-
-    /// Counts scans of a data set on `/metrics`.
-    pub fn scans(&self) -> Scans {
-        self.scans.clone()
     }
 }
 

@@ -6,6 +6,7 @@ mod outside;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::counters::Counters;
@@ -97,8 +98,8 @@ impl Counted {
     fn now(&self) -> Counts {
         match self {
             Self::Embedded { counters, .. } => Counts {
-                connections: counters.upstream_connections.get(),
-                requests: counters.upstream_requests.get(),
+                connections: counters.upstream_connections.load(Relaxed),
+                requests: counters.upstream_requests.begun(),
             },
             Self::Outside(outside) => outside.now(),
         }
@@ -110,17 +111,17 @@ impl Counted {
             requests,
         } = self.now();
         let mut metrics = vec![
-            Metric::count(
+            Metric::counter(
                 "upstream_connections_total",
                 "Connections that the upstream accepted",
                 connections,
             ),
-            Metric::count(
+            Metric::counter(
                 "upstream_requests_total",
                 "Requests that the upstream received",
                 requests,
             ),
-            Metric::ratio(
+            Metric::gauge(
                 "upstream_connections_per_request",
                 "Connections that the upstream accepted for each request",
                 connections as f64 / requests.max(1) as f64,
@@ -135,7 +136,7 @@ impl Counted {
             metrics.push(Metric::count(
                 "upstream_requests_in_flight_peak",
                 "Most requests that the upstream served at once",
-                u64::try_from(counters.upstream_requests_in_flight_peak.get()).unwrap_or(0),
+                counters.upstream_requests.peak(),
             ));
         }
         metrics

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -98,8 +99,8 @@ type Answer = Response<Either<Full<Bytes>, Chunks>>;
 impl Answers {
     /// Counts a request for `path`, and answers it in time.
     async fn to(&self, path: &str) -> io::Result<Answer> {
-        let _in_flight = self.counters.enter_upstream();
-        let number = self.counters.upstream_requests.inc() + 1;
+        let _request = self.counters.upstream_requests.begin();
+        let number = self.counters.upstream_requests.begun();
         let mut answer = self.at_once(path, number);
         if !self.latency.is_zero() {
             tokio::time::sleep(self.latency).await;
@@ -131,7 +132,9 @@ impl Answers {
         let length = path.strip_prefix("/bodies/").map(str::parse);
         if let Some(Ok(length)) = length {
             let body = self.bodies.make(number, length);
-            self.counters.upstream_body_bytes.inc_by(body.length());
+            self.counters
+                .upstream_body_bytes
+                .fetch_add(body.length(), Relaxed);
             return Response::new(Either::Right(body));
         }
         let product = path.strip_prefix("/prices/").map(str::parse);
@@ -168,7 +171,7 @@ async fn accept(
 ) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
-        answers.counters.upstream_connections.inc();
+        answers.counters.upstream_connections.fetch_add(1, Relaxed);
         let _ = stream.set_nodelay(true);
         let (tls, answers) = (tls.clone(), answers.clone());
         tokio::spawn(async move {
