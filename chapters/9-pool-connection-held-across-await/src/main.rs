@@ -1,7 +1,6 @@
 //! Chapter 9: a pool connection held across an await.
 //! `cargo run -p chapter9 [-- VARIANT]`; the book says what each variant is for.
 
-mod audit;
 mod compare_and_set;
 mod exercise;
 mod open_transaction;
@@ -15,7 +14,6 @@ use std::time::Duration;
 use clap::ValueEnum;
 use lab::{Lab, Uses};
 
-use crate::audit::Audit;
 use crate::shop::{Pricing, Shop};
 use crate::store::Store;
 
@@ -45,6 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         pool: store.pool(connections, lab.pool_use()),
         pricing: Pricing::new(upstream),
     };
+    let books = shop::books(shop.pool.clone());
 
     let routes = match variant {
         Variant::Problem | Variant::BiggerPool => problem::routes(shop),
@@ -53,7 +52,5 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Variant::CompareAndSet => compare_and_set::routes(shop),
         Variant::OpenTransaction => open_transaction::routes(shop, &store)?,
     };
-    Ok(lab
-        .serve(Audit::begin(store, connections).await?.of(routes))
-        .await?)
+    Ok(lab.serve(routes.merge(books)).await?)
 }
