@@ -54,6 +54,6 @@ pub use locality::Replica;
 pub use options::{Options, Uses};
 pub use pool_use::PoolUse;
 pub use scans::DataSet;
-pub use upstream::Upstream;
+pub use upstream::{Upstream, highest_at};
 pub use web_service::WebService;
 pub use work::Work;

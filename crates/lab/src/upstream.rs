@@ -4,6 +4,8 @@ mod bodies;
 mod embedded;
 mod outside;
 
+pub use bodies::highest_at;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
