@@ -1,11 +1,38 @@
 //! What a chapter's server stands on, so that a chapter contains only what it teaches.
 //!
-//! [`Lab::start`] reads the command line, raises the limit on open files and binds both
-//! listeners; the chapter builds its variant on the lab's [`Database`]; [`Lab::serve`] answers
-//! requests until Ctrl-C. Chapters that call a service or compute ask the lab for an [`Upstream`] or for
-//! [`Work`]; one with a real database tells [`PoolUse`] what its pool lends; those that answer on threads of their own get their [`Connection`]s from
-//! [`Lab::dispatch`]. Meanwhile the admin listener of [`debug_endpoints`], on a thread of its own so that a stalled
-//! reactor cannot silence it, serves profiles and counters:
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use lab::{Lab, Uses};
+//!
+//! #[derive(Clone, Copy, clap::ValueEnum)]
+//! enum Variant {
+//!     Problem,
+//!     Exercise,
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), lab::Error> {
+//!     let (variant, lab) = Lab::start("chapter0", &[Uses::Database])?;
+//!     let database = lab.database(Duration::from_millis(50));
+//!     let answer = match variant {
+//!         Variant::Problem => "slow",
+//!         Variant::Exercise => "fast",
+//!     };
+//!     let read = async move || {
+//!         database.call().await;
+//!         answer
+//!     };
+//!     lab.serve(axum::Router::new().route("/read", axum::routing::get(read))).await
+//! }
+//! ```
+//!
+//! [`Lab::start`] reads the command line, raises the limit on open files and binds both listeners.
+//! [`Lab::serve`] answers requests until Ctrl-C. What a chapter stands on, it asks the lab for: a
+//! [`Database`], an [`Upstream`], [`Work`], [`Files`], a [`DataSet`] or a [`Replica`] of it. One with
+//! a real database tells [`PoolUse`] what its pool lends. Those that answer on threads of their own get
+//! their [`Connection`]s from [`Lab::dispatch`]. Meanwhile the admin listener of [`debug_endpoints`], on
+//! a thread of its own so that a stalled reactor cannot silence it, serves profiles and counters:
 //!
 //! | path | answer |
 //! | --- | --- |
