@@ -60,7 +60,7 @@ impl Service for Directory {
         let client = clients.get_mut(&client).ok_or(StatusCode::NOT_FOUND)?;
         client.subscribe(topic);
         // While the guard lives, so that the log has the order of the writes.
-        self.database.record();
+        self.database.record(client.id, client.topics());
         Ok(())
     }
     // ANCHOR_END: subscribe

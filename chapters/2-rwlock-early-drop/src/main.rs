@@ -12,7 +12,7 @@ mod solution;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use lab::Lab;
+use lab::{Lab, Uses};
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Variant {
@@ -26,7 +26,7 @@ enum Variant {
 
 #[tokio::main]
 async fn main() -> Result<(), lab::Error> {
-    let (variant, lab) = Lab::start("chapter2")?;
+    let (variant, lab) = Lab::start("chapter2", &[Uses::Database])?;
     let clients = clients::known(lab.data_seed());
     let database = lab.database(Duration::from_millis(50));
 

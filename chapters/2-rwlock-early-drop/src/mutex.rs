@@ -51,7 +51,7 @@ impl Service for Directory {
         let client = clients.get_mut(&client).ok_or(StatusCode::NOT_FOUND)?;
         client.subscribe(topic);
         // While the guard lives, so that the log has the order of the writes.
-        self.database.record();
+        self.database.record(client.id, client.topics());
         Ok(())
     }
 

@@ -17,19 +17,14 @@ enum Variant {
 
 #[tokio::main]
 async fn main() -> Result<(), lab::Error> {
-    let (variant, lab) = Lab::start("chapter3")?;
-    let routes = |count| {
-        let clients = clients::known(lab.data_seed(), count);
-        match variant {
-            Variant::Problem => problem::routes(clients).boxed(),
-            Variant::Exercise => exercise::routes(clients).boxed(),
-            Variant::Solution => solution::routes(clients).boxed(),
-            Variant::FewerClones => fewer_clones::routes(clients).boxed(),
-            Variant::ParseOnce => parse_once::routes(clients).boxed(),
-        }
+    let (variant, lab) = Lab::start("chapter3", &[])?;
+    let clients = clients::known(lab.data_seed());
+    let routes = match variant {
+        Variant::Problem => problem::routes(clients).boxed(),
+        Variant::Exercise => exercise::routes(clients).boxed(),
+        Variant::Solution => solution::routes(clients).boxed(),
+        Variant::FewerClones => fewer_clones::routes(clients).boxed(),
+        Variant::ParseOnce => parse_once::routes(clients).boxed(),
     };
-    // `GET /many/cpu` is the same service for other clients: it must not know of the first ones.
-    let many = warp::path("many").and(routes(40));
-    let routes = routes(3).or(many).unify();
     lab.serve(warp::service(routes)).await
 }

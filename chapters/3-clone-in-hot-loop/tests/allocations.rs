@@ -13,7 +13,7 @@ const ROUNDS: u64 = 1_000_000;
 
 /// Allocations of one checksum over the ids that the service starts with.
 fn allocations(checksum: fn(&[String], u64) -> u64) -> u64 {
-    let ids: Vec<String> = clients::known(0, 3)
+    let ids: Vec<String> = clients::known(0)
         .values()
         .map(|client| client.id.to_string())
         .collect();

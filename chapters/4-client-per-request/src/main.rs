@@ -9,7 +9,7 @@ mod problem;
 mod solution;
 
 use clap::ValueEnum;
-use lab::Lab;
+use lab::{Lab, Uses};
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Variant {
@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // reqwest leaves the cryptography to the program. ring is quick to compile.
     let _ = rustls::crypto::ring::default_provider().install_default();
 
-    let (variant, lab) = Lab::start("chapter4")?;
+    let (variant, lab) = Lab::start("chapter4", &[Uses::Upstream, Uses::UpstreamTls])?;
     let upstream = lab.upstream()?;
     let own = upstream.certificate().map(<[u8]>::to_vec);
 

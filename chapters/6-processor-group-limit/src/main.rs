@@ -12,7 +12,7 @@ mod thread_isolated;
 mod worker;
 
 use clap::ValueEnum;
-use lab::Options;
+use lab::{Options, Uses};
 
 use crate::texts::Texts;
 use crate::worker::serve;
@@ -28,7 +28,7 @@ enum Variant {
 }
 
 fn main() -> Result<(), lab::Error> {
-    let (variant, options) = Options::read("chapter6");
+    let (variant, options) = Options::read("chapter6", &[Uses::DataSet, Uses::Workers]);
     // Built before the listener opens, so that no client waits for it.
     let texts = Texts::build(&options)?;
     match variant {

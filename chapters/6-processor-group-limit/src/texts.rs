@@ -1,8 +1,6 @@
 //! The data set: the texts that no body may begin with.
 
-use std::sync::Arc;
-
-use lab::{Options, Scans};
+use lab::{DataSet, Options};
 
 /// Bytes of a text: 20 digits, 32 times.
 const BYTES: usize = 640;
@@ -10,28 +8,20 @@ const BYTES: usize = 640;
 // ANCHOR: texts
 /// All texts, in memory. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Texts {
-    texts: Arc<[String]>,
-    scans: Scans,
-}
+pub(crate) struct Texts(DataSet<String>);
 
 impl Texts {
     /// Builds as many as the command line says, or as fit the machine.
     pub(crate) fn build(options: &Options) -> Result<Self, lab::Error> {
         let first = options.data_seed();
         let last = first + options.texts(BYTES)? as u64;
-        Ok(Self {
-            texts: (first..last).map(text).collect(),
-            scans: options.scans(),
-        })
+        Ok(Self(options.data_set((first..last).map(text).collect())))
     }
 
     /// Whether `body` begins with one of them. None of them ever matches, so every text is compared.
     pub(crate) fn any_begins(&self, body: &str) -> bool {
-        let _scan = self.scans.begin();
-        self.texts
-            .iter()
-            .any(|text| body.starts_with(text.as_str()))
+        self.0
+            .scan(|texts| texts.iter().any(|text| body.starts_with(text.as_str())))
     }
 }
 // ANCHOR_END: texts
@@ -45,10 +35,7 @@ fn text(number: u64) -> String {
 impl Texts {
     /// No texts, for tests of what has to do with workers only.
     pub(crate) fn none() -> Self {
-        Self {
-            texts: Arc::default(),
-            scans: Scans::default(),
-        }
+        Self(DataSet::default())
     }
 }
 

@@ -5,7 +5,7 @@ use chapter7::{
     basic, copies, exercise, pinned, problem, region_local, solution, texts, thread_isolated,
 };
 use clap::ValueEnum;
-use lab::{Lab, Options};
+use lab::{Lab, Options, Uses};
 use tokio::runtime::Builder;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -21,7 +21,7 @@ enum Variant {
 }
 
 fn main() -> Result<(), lab::Error> {
-    let (variant, options) = Options::read("chapter7");
+    let (variant, options) = Options::read("chapter7", &[Uses::DataSet]);
     texts::prepare(&options)?;
     let team = match variant {
         Variant::Problem => problem::start(),

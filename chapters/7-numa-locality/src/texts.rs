@@ -34,11 +34,8 @@ pub fn prepare_for(texts: usize, first: u64) {
 // ANCHOR: texts
 /// All texts, one after the other in one allocation, so that they lie where one thread has written
 /// them. A clone is another allocation.
-#[derive(Debug)]
-pub struct Texts {
-    bytes: Box<[u8]>,
-    replica: Replica,
-}
+#[derive(Debug, Clone)]
+pub struct Texts(Replica);
 
 impl Texts {
     /// Writes the texts, on the calling thread.
@@ -48,29 +45,14 @@ impl Texts {
         for number in (first..).take(texts) {
             bytes.extend_from_slice(text(number).as_bytes());
         }
-        Self::of(bytes.into_boxed_slice())
+        Self(Replica::from(bytes))
     }
 
     /// Whether `body` begins with one of them. None of them ever matches, so every text is compared.
     pub fn any_begins(&self, body: &str) -> bool {
-        // Counts the read and its CPU, for `/debug/placement`. No text is looked at for a body that is
-        // shorter than all of them.
-        let _reading = (body.len() >= BYTES).then(|| self.replica.read());
         let body = body.as_bytes();
-        self.bytes
-            .chunks_exact(BYTES)
-            .any(|text| body.starts_with(text))
-    }
-
-    fn of(bytes: Box<[u8]>) -> Self {
-        let replica = Replica::built(&bytes);
-        Self { bytes, replica }
-    }
-}
-
-impl Clone for Texts {
-    fn clone(&self) -> Self {
-        Self::of(self.bytes.clone())
+        self.0
+            .read(|texts| texts.chunks_exact(BYTES).any(|text| body.starts_with(text)))
     }
 }
 // ANCHOR_END: texts
@@ -88,12 +70,13 @@ mod tests {
     fn texts_lie_one_after_the_other_and_differ() {
         prepare_for(3, 40);
         let texts = Texts::build();
-        assert_eq!(texts.bytes.len(), 3 * BYTES);
-        assert!(texts.bytes[2 * BYTES..].starts_with(b"00000000000000000042"));
+        let bytes = texts.0.read(<[u8]>::to_vec);
+        assert_eq!(bytes.len(), 3 * BYTES);
+        assert!(bytes[2 * BYTES..].starts_with(b"00000000000000000042"));
         assert!(texts.any_begins(&(text(41) + " and more")));
         assert!(!texts.any_begins(&text(41)[1..]) && !texts.any_begins(""));
         let clone = texts.clone();
-        assert_eq!(clone.bytes, texts.bytes);
-        assert_ne!(clone.bytes.as_ptr(), texts.bytes.as_ptr());
+        assert_eq!(clone.0.read(<[u8]>::to_vec), bytes);
+        assert_ne!(clone.0.read(<[u8]>::as_ptr), texts.0.read(<[u8]>::as_ptr));
     }
 }

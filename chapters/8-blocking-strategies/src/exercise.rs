@@ -5,17 +5,17 @@
 //! for everybody does nothing else.
 //!
 //! Change the code below so that no request waits on that thread for another one's
-//! file. Every body must still be written to the file that `service.keep()` makes,
-//! and be read back from it to its last byte. Keep two limits: nearly as many bodies
-//! a second as before, and far fewer threads than requests.
+//! file. Every body must still be written to the file that `service.create_file()`
+//! makes, and be read back from it to its last byte. Keep two limits: nearly as many
+//! bodies a second as before, and far fewer threads than requests.
 //!
 //! What you may need:
 //!
 //!     tokio::task::spawn_blocking(closure).await?   runs it on another thread
 //!     body.batch().await?                           the next 256 KiB of chunks; none at the end
-//!     kept.with(batch)?                             writes them, and gives `kept` back
+//!     file.append(batch)?                           writes them, and gives `file` back
 //!
-//! A closure for another thread cannot borrow `kept`: it takes it, and returns it.
+//! A closure for another thread cannot borrow `file`: it takes it, and returns it.
 //!
 //!     cargo workshop check 8       is it fixed?
 //!     cargo workshop hint 8        the next hint
@@ -25,7 +25,7 @@
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::routing::get;
-use chapter8::{Asked, Error, Service, ping};
+use chapter8::{BodyQuery, Error, Service, Summary, ping};
 
 // ANCHOR: routes
 /// `GET /summarize` fetches a body and answers with its highest byte and its length; `GET /ping`
@@ -41,14 +41,14 @@ pub(crate) fn routes(service: Service) -> Router {
 // ANCHOR: summarize
 async fn summarize(
     State(service): State<Service>,
-    Query(asked): Query<Asked>,
-) -> Result<String, Error> {
-    let mut body = service.bodies.fetch(asked.bytes).await?;
-    let mut kept = service.keep()?;
+    Query(query): Query<BodyQuery>,
+) -> Result<Summary, Error> {
+    let mut body = service.bodies.fetch(query.bytes).await?;
+    let mut file = service.create_file()?;
     while let Some(chunk) = body.chunk().await? {
-        kept.push(&chunk)?;
+        file.push(&chunk)?;
     }
-    let summary = kept.summary()?;
-    Ok(summary.to_string())
+    let summary = file.summary()?;
+    Ok(summary)
 }
 // ANCHOR_END: summarize

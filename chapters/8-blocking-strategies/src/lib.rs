@@ -1,11 +1,11 @@
 //! Chapter 8: what all variants stand on, so that each of them shows only which thread blocks.
 //!
-//! Read in this order: `kept` (a body in a file, and its summary), `bodies` (where it comes from),
+//! Read in this order: `body_file` (a body in a file, and its summary), `bodies` (where it comes from),
 //! `error` (what may go wrong), `pool` (threads of our own).
 
 mod bodies;
+mod body_file;
 mod error;
-mod kept;
 mod pool;
 
 use axum::extract::State;
@@ -13,8 +13,8 @@ use lab::{Database, Files};
 use serde::Deserialize;
 
 pub use bodies::{BATCH, Bodies, Body};
+pub use body_file::{BodyFile, Summary};
 pub use error::Error;
-pub use kept::{Kept, Summary};
 pub use pool::Pool;
 
 /// What every request needs. Clones are cheap and share everything.
@@ -24,7 +24,7 @@ pub struct Service {
     pub bodies: Bodies,
     /// What a ping asks whether it is there.
     pub database: Database,
-    /// Where bodies are kept.
+    /// Where files for bodies are made.
     pub files: Files,
 }
 
@@ -34,8 +34,8 @@ impl Service {
     /// # Errors
     ///
     /// When none can be created.
-    pub fn keep(&self) -> std::io::Result<Kept> {
-        self.files.create().map(Kept::from)
+    pub fn create_file(&self) -> std::io::Result<BodyFile> {
+        self.files.create().map(BodyFile::from)
     }
 }
 
@@ -49,7 +49,7 @@ pub async fn ping(State(service): State<Service>) -> &'static str {
 
 /// The query of `GET /summarize`.
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub struct Asked {
+pub struct BodyQuery {
     /// Length of the body to fetch.
     #[serde(default = "one_mebibyte")]
     pub bytes: u64,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use chapter8::{Bodies, Service};
 use clap::ValueEnum;
-use lab::{Lab, Options};
+use lab::{Lab, Options, Uses};
 use tokio::runtime::Builder;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -30,7 +30,10 @@ enum Variant {
 const DATABASE_CALL: Duration = Duration::from_millis(50);
 
 fn main() -> Result<(), lab::Error> {
-    let (variant, options) = Options::read("chapter8");
+    let (variant, options) = Options::read(
+        "chapter8",
+        &[Uses::Upstream, Uses::Database, Uses::Files, Uses::Heartbeat],
+    );
     // ANCHOR: runtime
     let runtime = Builder::new_multi_thread()
         // What blocks it blocks every request. Several can all be blocked as easily.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::routing::get;
-use chapter8::{Asked, Error, Kept, Pool, Service, Summary, ping};
+use chapter8::{BodyQuery, Error, Pool, Service, Summary, ping};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{block_in_place, spawn_blocking};
@@ -16,9 +16,8 @@ where
     F: Fn(Service, u64) -> S + Clone + Send + Sync + 'static,
     S: Future<Output = Result<Summary, Error>> + Send + 'static,
 {
-    let summarize = async move |State(service): State<Service>, Query(asked): Query<Asked>| {
-        let summary = keep(service, asked.bytes).await?;
-        Ok::<_, Error>(summary.to_string())
+    let summarize = async move |State(service): State<Service>, Query(query): Query<BodyQuery>| {
+        keep(service, query.bytes).await
     };
     Router::new()
         .route("/summarize", get(summarize))
@@ -35,11 +34,11 @@ pub(crate) fn few_at_once(service: Service) -> Router {
         async move {
             let _permit = bodies.acquire().await;
             let mut body = service.bodies.fetch(bytes).await?;
-            let mut kept = service.keep()?;
+            let mut file = service.create_file()?;
             while let Some(chunk) = body.chunk().await? {
-                kept.push(&chunk)?;
+                file.push(&chunk)?;
             }
-            Ok(kept.summary()?)
+            Ok(file.summary()?)
         }
     })
 }
@@ -53,17 +52,17 @@ pub(crate) fn permit(service: Service) -> Router {
         let permits = Arc::clone(&permits);
         async move {
             let mut body = service.bodies.fetch(bytes).await?;
-            let mut kept = service.keep()?;
+            let mut file = service.create_file()?;
             loop {
                 let batch = body.batch().await?;
                 if batch.is_empty() {
                     break;
                 }
                 let _permit = permits.acquire().await;
-                kept = block_in_place(|| kept.with(batch))?;
+                file = block_in_place(|| file.append(batch))?;
             }
             let _permit = permits.acquire().await;
-            Ok(block_in_place(|| kept.summary())?)
+            Ok(block_in_place(|| file.summary())?)
         }
     })
 }
@@ -77,16 +76,16 @@ pub(crate) fn dispatch(service: Service) -> Router {
         let pool = pool.clone();
         async move {
             let mut body = service.bodies.fetch(bytes).await?;
-            let mut kept = service.keep()?;
+            let mut file = service.create_file()?;
             loop {
                 let batch = body.batch().await?;
                 if batch.is_empty() {
                     break;
                 }
-                let written = pool.run(move || kept.with(batch)).await;
-                kept = written.ok_or(Error::Panicked)??;
+                let written = pool.run(move || file.append(batch)).await;
+                file = written.ok_or(Error::Panicked)??;
             }
-            let summary = pool.run(move || kept.summary()).await;
+            let summary = pool.run(move || file.summary()).await;
             Ok(summary.ok_or(Error::Panicked)??)
         }
     })
@@ -98,11 +97,11 @@ pub(crate) fn dispatch(service: Service) -> Router {
 pub(crate) fn per_chunk(service: Service) -> Router {
     routes(service, async |service, bytes| {
         let mut body = service.bodies.fetch(bytes).await?;
-        let mut kept = service.keep()?;
+        let mut file = service.create_file()?;
         while let Some(chunk) = body.chunk().await? {
-            kept = spawn_blocking(move || kept.with(vec![chunk])).await??;
+            file = spawn_blocking(move || file.append(vec![chunk])).await??;
         }
-        Ok(spawn_blocking(move || kept.summary()).await??)
+        Ok(spawn_blocking(move || file.summary()).await??)
     })
 }
 // ANCHOR_END: per_chunk
@@ -112,14 +111,14 @@ pub(crate) fn per_chunk(service: Service) -> Router {
 pub(crate) fn per_body(service: Service) -> Router {
     routes(service, async |service, bytes| {
         let mut body = service.bodies.fetch(bytes).await?;
-        let kept = service.keep()?;
+        let file = service.create_file()?;
         let (chunks, mut coming) = mpsc::channel(1);
         let summary = spawn_blocking(move || {
-            let mut kept: Kept = kept;
+            let mut file = file;
             while let Some(chunk) = coming.blocking_recv() {
-                kept = kept.with(vec![chunk])?;
+                file = file.append(vec![chunk])?;
             }
-            kept.summary()
+            file.summary()
         });
         while let Some(chunk) = body.chunk().await? {
             if chunks.send(chunk).await.is_err() {

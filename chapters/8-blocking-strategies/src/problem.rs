@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::routing::get;
-use chapter8::{Asked, Error, Service, ping};
+use chapter8::{BodyQuery, Error, Service, Summary, ping};
 
 // ANCHOR: routes
 /// `GET /summarize` fetches a body and answers with its highest byte and its length; `GET /ping`
@@ -19,14 +19,14 @@ pub(crate) fn routes(service: Service) -> Router {
 // ANCHOR: summarize
 async fn summarize(
     State(service): State<Service>,
-    Query(asked): Query<Asked>,
-) -> Result<String, Error> {
-    let mut body = service.bodies.fetch(asked.bytes).await?;
-    let mut kept = service.keep()?;
+    Query(query): Query<BodyQuery>,
+) -> Result<Summary, Error> {
+    let mut body = service.bodies.fetch(query.bytes).await?;
+    let mut file = service.create_file()?;
     while let Some(chunk) = body.chunk().await? {
-        kept.push(&chunk)?;
+        file.push(&chunk)?;
     }
-    let summary = kept.summary()?;
-    Ok(summary.to_string())
+    let summary = file.summary()?;
+    Ok(summary)
 }
 // ANCHOR_END: summarize

@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::routing::get;
-use chapter8::{Asked, Error, Service, ping};
+use chapter8::{BodyQuery, Error, Service, Summary, ping};
 use tokio::task::spawn_blocking;
 
 // ANCHOR: routes
@@ -20,18 +20,18 @@ pub(crate) fn routes(service: Service) -> Router {
 // ANCHOR: summarize
 async fn summarize(
     State(service): State<Service>,
-    Query(asked): Query<Asked>,
-) -> Result<String, Error> {
-    let mut body = service.bodies.fetch(asked.bytes).await?;
-    let mut kept = service.keep()?;
+    Query(query): Query<BodyQuery>,
+) -> Result<Summary, Error> {
+    let mut body = service.bodies.fetch(query.bytes).await?;
+    let mut file = service.create_file()?;
     loop {
         let batch = body.batch().await?;
         if batch.is_empty() {
             break;
         }
-        kept = spawn_blocking(move || kept.with(batch)).await??;
+        file = spawn_blocking(move || file.append(batch)).await??;
     }
-    let summary = spawn_blocking(move || kept.summary()).await??;
-    Ok(summary.to_string())
+    let summary = spawn_blocking(move || file.summary()).await??;
+    Ok(summary)
 }
 // ANCHOR_END: summarize

@@ -64,6 +64,26 @@ async fn bodies_of_all_lengths_are_written_and_read_back() {
 }
 
 #[tokio::test]
+async fn chunks_are_written_in_the_order_in_which_they_come() {
+    const BODIES: u32 = 24;
+    CHAPTER
+        .every_variant(async |service| {
+            let answers = crowd(BODIES, async |_| summarize(service, 1_048_576).await).await;
+            let highest = answers.iter().map(|answer| answer.header("position").to_owned());
+            let highest: Vec<String> = highest.collect();
+            let sent = (1..=BODIES.into()).map(|number| lab::highest_at(number, 1_048_576 + 7));
+            let sent: Vec<String> = sent.map(|position| position.to_string()).collect();
+            let moved = highest.iter().filter(|position| !sent.contains(position)).count();
+            assert_eq!(
+                moved, 0,
+                "in so many of 24 files the highest byte is not where the upstream sent it: chunks were \
+                 written out of order; await each write before the next, or let one thread write a body"
+            );
+        })
+        .await;
+}
+
+#[tokio::test]
 async fn what_is_too_long_or_makes_no_sense_is_refused() {
     CHAPTER
         .with(&FAST)

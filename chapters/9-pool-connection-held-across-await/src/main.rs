@@ -1,7 +1,6 @@
 //! Chapter 9: a pool connection held across an await.
 //! `cargo run -p chapter9 [-- VARIANT]`; the book says what each variant is for.
 
-mod audit;
 mod compare_and_set;
 mod exercise;
 mod open_transaction;
@@ -13,9 +12,8 @@ mod store;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use lab::Lab;
+use lab::{Lab, Uses};
 
-use crate::audit::Audit;
 use crate::shop::{Pricing, Shop};
 use crate::store::Store;
 
@@ -34,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // reqwest leaves the cryptography to the program. ring is quick to compile.
     let _ = rustls::crypto::ring::default_provider().install_default();
 
-    let (variant, lab) = Lab::start("chapter9")?;
+    let (variant, lab) = Lab::start("chapter9", &[Uses::Upstream, Uses::SqlDatabase])?;
     let store = Store::open(&lab).await?;
     let upstream = lab.upstream_after(Duration::from_millis(50))?;
     let connections = match variant {
@@ -45,6 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         pool: store.pool(connections, lab.pool_use()),
         pricing: Pricing::new(upstream),
     };
+    let books = shop::books(shop.pool.clone());
 
     let routes = match variant {
         Variant::Problem | Variant::BiggerPool => problem::routes(shop),
@@ -53,7 +52,5 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Variant::CompareAndSet => compare_and_set::routes(shop),
         Variant::OpenTransaction => open_transaction::routes(shop, &store)?,
     };
-    Ok(lab
-        .serve(Audit::begin(store, connections).await?.of(routes))
-        .await?)
+    Ok(lab.serve(routes.merge(books)).await?)
 }

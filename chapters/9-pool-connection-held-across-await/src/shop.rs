@@ -3,13 +3,15 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use axum::Json;
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
 use lab::Upstream;
 use reqwest::Client;
 use serde::{Deserialize, Deserializer, Serialize};
-use sqlx::{AnyConnection, AnyPool, query_scalar};
+use sqlx::{AnyConnection, AnyPool, query_as, query_scalar};
 
 /// What every request needs. Clones share the pool and the client.
 #[derive(Debug, Clone)]
@@ -73,6 +75,30 @@ impl IntoResponse for Receipt {
         let location = [(header::LOCATION, format!("/orders/{}", self.id))];
         (location, Json(self)).into_response()
     }
+}
+
+/// What the database holds.
+#[derive(Debug, Serialize)]
+struct Books {
+    orders: i64,
+    /// Pieces that were bought, and are neither in stock nor ordered: 0 if the books are right.
+    missing: i64,
+}
+
+/// `GET /books` answers how many orders there are, and whether stock and orders add up.
+pub(crate) fn books(pool: AnyPool) -> Router {
+    let books = async |State(pool): State<AnyPool>| -> Result<Json<Books>, Refusal> {
+        // One statement sees one state, whatever is ordered meanwhile.
+        let (orders, missing) = query_as(
+            "SELECT (SELECT COUNT(*) FROM orders),
+                CAST((SELECT SUM(bought - stock) FROM products)
+                    - (SELECT COALESCE(SUM(quantity), 0) FROM orders) AS BIGINT)",
+        )
+        .fetch_one(&pool)
+        .await?;
+        Ok(Json(Books { orders, missing }))
+    };
+    Router::new().route("/books", get(books)).with_state(pool)
 }
 
 // ANCHOR: refusal

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
+use crate::metric::Metric;
+
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
@@ -32,16 +34,23 @@ struct SoFar {
     bytes: usize,
 }
 
-/// Averages over all requests answered: how often they allocated, and how many bytes; 0 before the
-/// first.
-pub(crate) fn per_request() -> (f64, f64) {
+/// Averages over all requests answered; 0 before the first.
+pub(crate) fn metrics() -> Vec<Metric> {
     let requests = REQUESTS.load(Ordering::Relaxed).max(1) as f64;
-    let Some(before) = BEFORE.get() else {
-        return (0.0, 0.0);
-    };
     let now = so_far();
-    let each = |now, before| (now - before) as f64 / requests;
-    (each(now.times, before.times), each(now.bytes, before.bytes))
+    let before = BEFORE.get().unwrap_or(&now);
+    vec![
+        Metric::gauge(
+            "allocations_per_request",
+            "Heap allocations of the process for each answered request, since the first one",
+            (now.times - before.times) as f64 / requests,
+        ),
+        Metric::gauge(
+            "allocated_bytes_per_request",
+            "Bytes of them",
+            (now.bytes - before.bytes) as f64 / requests,
+        ),
+    ]
 }
 
 fn so_far() -> SoFar {

@@ -1,237 +1,227 @@
 //! What a server counts while it serves.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::{Registry, Unit};
+use crate::database::Records;
+use crate::metric::Metric;
+use crate::pool_use::PoolUse;
 
-use crate::PoolUse;
-use crate::turns::Turns;
-
-/// Counters that the hot path adds to: each is one relaxed atomic, but for the turns.
+/// Counters that the hot path adds to: each is a relaxed atomic, but for the records.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    requests: Counter,
-    requests_in_flight: Gauge,
-    requests_held_up: Counter,
-    connections: Counter,
-    connections_open: Gauge,
-    pub(crate) panics: Counter,
-    database_calls: Counter,
-    database_calls_in_flight: Gauge,
-    database_calls_in_flight_peak: Gauge,
-    database_records: Counter,
-    database_calls_in_flight_at_record_peak: Gauge,
-    pub(crate) upstream_connections: Counter,
-    pub(crate) upstream_requests: Counter,
-    upstream_requests_in_flight: Gauge,
-    pub(crate) upstream_requests_in_flight_peak: Gauge,
-    pub(crate) upstream_body_bytes: Counter,
-    file_bytes_written: Counter,
-    file_bytes_read: Counter,
-    work_runs: Counter,
-    work_running: Gauge,
-    pub(crate) work_running_peak: Gauge,
-    work_cpu: Counter<f64, AtomicU64>,
-    pub(crate) connections_finished: Counter,
-    pub(crate) connections_moved: Counter,
+    pub(crate) requests: Activity,
+    pub(crate) connections: Activity,
+    pub(crate) panics: AtomicU64,
+    pub(crate) database_calls: Activity,
+    pub(crate) records: Records,
+    database_calls_at_record_peak: AtomicU64,
+    pub(crate) upstream_connections: AtomicU64,
+    pub(crate) upstream_requests: Activity,
+    pub(crate) upstream_body_bytes: AtomicU64,
+    file_bytes_written: AtomicU64,
+    file_bytes_read: AtomicU64,
+    pub(crate) work: Activity,
+    work_nanoseconds: AtomicU64,
     /// Of a chapter that has a pool.
     pub(crate) pool: OnceLock<PoolUse>,
-    /// Of a chapter whose requests wait for their turn to do [`Work`](crate::Work).
-    pub(crate) turns: OnceLock<Turns>,
 }
 
-/// Lowers a gauge when what it counts ends, however it ends.
+/// Something that begins and ends: how often it has begun, how many go on now, and the most at once.
+#[derive(Debug, Default)]
+pub(crate) struct Activity {
+    begun: AtomicU64,
+    running: AtomicU64,
+    peak: AtomicU64,
+}
+
+/// One of an activity. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct InFlight(Gauge);
+pub(crate) struct Running<'a>(&'a Activity);
 
-impl InFlight {
-    fn enter(gauge: &Gauge) -> Self {
-        gauge.inc();
-        Self(gauge.clone())
+impl Activity {
+    pub(crate) fn begin(&self) -> Running<'_> {
+        self.begun.fetch_add(1, Relaxed);
+        let running = self.running.fetch_add(1, Relaxed) + 1;
+        self.peak.fetch_max(running, Relaxed);
+        Running(self)
     }
 
-    /// Raises the gauge, and its peak with it.
-    fn enter_with_peak(gauge: &Gauge, peak: &Gauge) -> Self {
-        let before = gauge.inc();
-        peak.inner().fetch_max(before + 1, Ordering::Relaxed);
-        Self(gauge.clone())
+    pub(crate) fn begun(&self) -> u64 {
+        self.begun.load(Relaxed)
+    }
+
+    pub(crate) fn ended(&self) -> u64 {
+        // In this order, so that what begins meanwhile has not ended.
+        let running = self.running();
+        self.begun().saturating_sub(running)
+    }
+
+    pub(crate) fn running(&self) -> u64 {
+        self.running.load(Relaxed)
+    }
+
+    pub(crate) fn peak(&self) -> u64 {
+        self.peak.load(Relaxed)
     }
 }
 
-impl Drop for InFlight {
+impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.dec();
+        self.0.running.fetch_sub(1, Relaxed);
     }
 }
 
 impl Counters {
-    pub(crate) fn enter_request(&self) -> InFlight {
-        self.requests.inc();
-        InFlight::enter(&self.requests_in_flight)
-    }
-
-    pub(crate) fn enter_connection(&self) -> InFlight {
-        self.connections.inc();
-        InFlight::enter(&self.connections_open)
-    }
-
-    pub(crate) fn enter_database(&self) -> InFlight {
-        self.database_calls.inc();
-        InFlight::enter_with_peak(
-            &self.database_calls_in_flight,
-            &self.database_calls_in_flight_peak,
-        )
-    }
-
-    /// The upstream serves a request; its count is kept where the answer is made.
-    pub(crate) fn enter_upstream(&self) -> InFlight {
-        InFlight::enter_with_peak(
-            &self.upstream_requests_in_flight,
-            &self.upstream_requests_in_flight_peak,
-        )
-    }
-
-    /// A request waited in vain for its call or change.
-    pub(crate) fn note_held_up(&self) {
-        self.requests_held_up.inc();
-    }
-
     /// A change was queued for the database.
     pub(crate) fn note_record(&self) {
-        self.database_records.inc();
-        let now = self.database_calls_in_flight.get();
-        self.database_calls_in_flight_at_record_peak
-            .inner()
-            .fetch_max(now, Ordering::Relaxed);
-    }
-
-    /// A piece of work begins on the calling thread.
-    pub(crate) fn enter_work(&self) -> InFlight {
-        InFlight::enter_with_peak(&self.work_running, &self.work_running_peak)
+        let now = self.database_calls.running();
+        self.database_calls_at_record_peak.fetch_max(now, Relaxed);
     }
 
     /// A piece of work took so much CPU time.
     pub(crate) fn note_work(&self, cpu_time: Duration) {
-        self.work_runs.inc();
-        self.work_cpu.inc_by(cpu_time.as_secs_f64());
+        let nanoseconds = u64::try_from(cpu_time.as_nanos()).unwrap_or(u64::MAX);
+        self.work_nanoseconds.fetch_add(nanoseconds, Relaxed);
     }
 
     /// So many bytes were written to a file.
     pub(crate) fn note_written(&self, bytes: u64) {
-        self.file_bytes_written.inc_by(bytes);
+        self.file_bytes_written.fetch_add(bytes, Relaxed);
     }
 
     /// So many bytes were read from a file.
     pub(crate) fn note_read(&self, bytes: u64) {
-        self.file_bytes_read.inc_by(bytes);
+        self.file_bytes_read.fetch_add(bytes, Relaxed);
     }
 
     /// Bytes that were written to files and read from them so far.
     pub(crate) fn file_bytes(&self) -> u64 {
-        self.file_bytes_written.get() + self.file_bytes_read.get()
+        self.file_bytes_written.load(Relaxed) + self.file_bytes_read.load(Relaxed)
     }
 
     /// Bytes that were both written to files and read back.
     pub(crate) fn bytes_kept(&self) -> u64 {
-        self.file_bytes_written
-            .get()
-            .min(self.file_bytes_read.get())
+        let written = self.file_bytes_written.load(Relaxed);
+        written.min(self.file_bytes_read.load(Relaxed))
     }
 
-    /// Upstream's bodies that bytes which were written and read back come to.
-    pub(crate) fn bodies_kept(&self) -> u64 {
-        let bodies = u128::from(self.upstream_requests.get());
-        let asked_for = u128::from(self.upstream_body_bytes.get().max(1));
-        let kept = u128::from(self.bytes_kept()) * bodies / asked_for;
+    /// As many of the upstream's bodies as the bytes that were written and read back would fill.
+    fn bodies_kept(&self) -> u64 {
+        let bodies = u128::from(self.upstream_requests.begun());
+        let sent = u128::from(self.upstream_body_bytes.load(Relaxed).max(1));
+        let kept = u128::from(self.bytes_kept()) * bodies / sent;
         u64::try_from(kept).unwrap_or(u64::MAX)
     }
 
-    pub(crate) fn register(&self, registry: &mut Registry) {
-        for (name, help, counter) in [
-            ("http_requests", "Requests received", &self.requests),
-            (
-                "requests_held_up",
-                "Requests that waited longer than half of a call before they called the database or changed it",
-                &self.requests_held_up,
-            ),
-            ("connections", "Connections accepted", &self.connections),
-            (
-                "connections_finished",
-                "Connections that have ended",
-                &self.connections_finished,
-            ),
-            (
-                "connections_moved",
-                "Times that another thread went on with a connection which was handed over to one",
-                &self.connections_moved,
-            ),
-            ("panics", "Panics in any thread of the server", &self.panics),
-            (
-                "work_runs",
-                "Pieces of CPU work that were done",
-                &self.work_runs,
-            ),
-            (
-                "database_calls",
-                "Calls begun on the database",
-                &self.database_calls,
-            ),
-            (
-                "database_records",
-                "Changes queued for the database",
-                &self.database_records,
-            ),
-        ] {
-            registry.register(name, help, counter.clone());
-        }
-        for (name, help, gauge) in [
-            (
+    /// `cpus` are those that the process might use when it started.
+    pub(crate) fn metrics(&self, cpus: usize) -> Vec<Metric> {
+        let Self {
+            requests,
+            connections,
+            database_calls: calls,
+            work,
+            ..
+        } = self;
+        vec![
+            Metric::counter("http_requests_total", "Requests received", requests.begun()),
+            Metric::count(
                 "http_requests_in_flight",
                 "Requests received and not yet answered",
-                &self.requests_in_flight,
+                requests.running(),
             ),
-            (
+            Metric::counter(
+                "connections_total",
+                "Connections accepted",
+                connections.begun(),
+            ),
+            Metric::counter(
+                "connections_finished_total",
+                "Connections that have ended",
+                connections.ended(),
+            ),
+            Metric::count(
                 "connections_open",
                 "Connections accepted and not yet closed",
-                &self.connections_open,
+                connections.running(),
             ),
-            (
-                "work_running",
-                "Pieces of work begun and not ended",
-                &self.work_running,
+            Metric::counter(
+                "panics_total",
+                "Panics in any thread of the server",
+                self.panics.load(Relaxed),
             ),
-            (
-                "work_running_peak",
-                "Most pieces of work at once since the start",
-                &self.work_running_peak,
+            Metric::counter(
+                "database_calls_total",
+                "Calls begun on the database",
+                calls.begun(),
             ),
-            (
+            Metric::count(
                 "database_calls_in_flight",
                 "Calls inside the database now",
-                &self.database_calls_in_flight,
+                calls.running(),
             ),
-            (
+            Metric::count(
                 "database_calls_in_flight_peak",
                 "Most calls inside the database at once since the start",
-                &self.database_calls_in_flight_peak,
+                calls.peak(),
             ),
-            (
+            Metric::counter(
+                "database_records_total",
+                "Changes queued for the database",
+                self.records.count(),
+            ),
+            Metric::count(
                 "database_calls_in_flight_at_record_peak",
                 "Most calls inside the database at the moment of a change since the start",
-                &self.database_calls_in_flight_at_record_peak,
+                self.database_calls_at_record_peak.load(Relaxed),
             ),
-        ] {
-            registry.register(name, help, gauge.clone());
-        }
-        registry.register_with_unit(
-            "work_cpu",
-            "CPU time of the threads that did it, while they did it",
-            Unit::Seconds,
-            self.work_cpu.clone(),
-        );
+            Metric::counter(
+                "work_runs_total",
+                "Pieces of CPU work that were done",
+                work.ended(),
+            ),
+            Metric::count(
+                "work_running",
+                "Pieces of work begun and not ended",
+                work.running(),
+            ),
+            Metric::count(
+                "work_running_peak",
+                "Most pieces of work at once since the start",
+                work.peak(),
+            ),
+            Metric::gauge(
+                "work_running_peak_per_cpu",
+                "Most pieces of work at once, for each CPU that the process may use",
+                work.peak() as f64 / cpus as f64,
+            ),
+            Metric::sum(
+                "work_cpu_seconds_total",
+                "CPU time of the threads that did it, while they did it",
+                self.work_nanoseconds.load(Relaxed) as f64 / 1e9,
+            ),
+            Metric::counter(
+                "bodies_kept_total",
+                "Bodies of the upstream that were written to files and read back, by their bytes",
+                self.bodies_kept(),
+            ),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_activity_is_counted_from_its_begin_to_its_end() {
+        let activity = Activity::default();
+        let first = activity.begin();
+        drop((activity.begin(), activity.begin()));
+        assert_eq!((activity.begun(), activity.ended()), (3, 2));
+        assert_eq!((activity.running(), activity.peak()), (1, 3));
+        drop(first);
+        assert_eq!((activity.ended(), activity.running()), (3, 0));
     }
 }

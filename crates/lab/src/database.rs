@@ -1,26 +1,21 @@
-//! The stand-in for a database: a call that takes a while and uses no CPU.
+//! The stand-in for a database: a call that takes a while and uses no CPU, and a log of what was
+//! recorded.
 
-use std::cell::Cell;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
 
 use crate::counters::Counters;
 
-tokio::task_local! {
-    /// When the request came that this task answers, until it first reaches the database.
-    static CAME: Cell<Option<Instant>>;
-}
-
-/// A request's future, whose first call or change knows for how long it has waited.
-pub(crate) fn of_request<F: Future>(request: F) -> impl Future<Output = F::Output> {
-    CAME.scope(Cell::new(Some(Instant::now())), request)
-}
+/// Changes that the log holds. Older ones go.
+const LOG_LENGTH: usize = 10_000;
 
 /// A database as a service sees it: a round trip during which the task waits.
 ///
 /// It counts its calls, in flight and in total: what a chapter claims about concurrency is read
-/// off these counters, which no noise can touch. It also counts the requests that came long before their
-/// call. Clones are cheap and count together.
+/// off these counters, which no noise can touch. Clones are cheap and count together.
 #[derive(Debug, Clone)]
 pub struct Database {
     round_trip: Duration,
@@ -39,26 +34,84 @@ impl Database {
     ///
     /// Cancelling the future (a client that hangs up) ends the call.
     pub async fn call(&self) {
-        self.note_wait();
-        let _call = self.counters.enter_database();
+        let _call = self.counters.database_calls.begin();
         tokio::time::sleep(self.round_trip).await;
     }
 
-    /// Queues a change to be written, in the order of these calls. Does not wait.
+    /// Queues a change: the row with this number becomes `value`. The changes are made in the order of
+    /// these calls, so that the last one of a row stays. Does not wait.
     ///
-    /// What it counts is how many calls were under way at that moment: where a change and a call
-    /// exclude each other, there are none.
-    pub fn record(&self) {
-        self.note_wait();
+    /// The admin listener serves the latest changes in their order at `/debug/records`. `/metrics`
+    /// tells how many calls were under way when a change was queued: where changes and calls exclude
+    /// each other, none.
+    pub fn record(&self, row: u64, value: impl Into<String>) {
         self.counters.note_record();
+        self.counters.records.push(Record {
+            row,
+            value: value.into(),
+        });
+    }
+}
+
+/// A change that was queued.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Record {
+    row: u64,
+    value: String,
+}
+
+/// The log of the changes, the newest last.
+#[derive(Debug, Default)]
+pub(crate) struct Records(Mutex<Log>);
+
+#[derive(Debug, Default)]
+struct Log {
+    /// Those that have gone too.
+    count: u64,
+    latest: VecDeque<Record>,
+}
+
+impl Records {
+    fn push(&self, record: Record) {
+        let mut log = self.log();
+        log.count += 1;
+        if log.latest.len() == LOG_LENGTH {
+            log.latest.pop_front();
+        }
+        log.latest.push_back(record);
     }
 
-    /// Whoever waits for another one's call waits for half of it on average. For how long a request
-    /// waited that calls from a task of its own is not known.
-    fn note_wait(&self) {
-        let came = CAME.try_with(Cell::take).ok().flatten();
-        if came.is_some_and(|came| came.elapsed() > self.round_trip / 2) {
-            self.counters.note_held_up();
-        }
+    pub(crate) fn count(&self) -> u64 {
+        self.log().count
+    }
+
+    pub(crate) fn latest(&self) -> Vec<Record> {
+        self.log().latest.iter().cloned().collect()
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_has_the_latest_changes_in_their_order() {
+        let counters = Arc::<Counters>::default();
+        let database = Database::new(Duration::ZERO, Arc::clone(&counters));
+        let changes = LOG_LENGTH as u64 + 3;
+        (0..changes).for_each(|number| database.record(1, number.to_string()));
+        let values: Vec<String> = counters
+            .records
+            .latest()
+            .into_iter()
+            .map(|record| record.value)
+            .collect();
+        let latest: Vec<String> = (3..changes).map(|number| number.to_string()).collect();
+        assert_eq!(values, latest);
+        assert_eq!(counters.records.count(), changes);
     }
 }

@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -82,8 +81,6 @@ impl Files {
         CountedFile {
             file,
             disk: Arc::clone(&self.disk),
-            at: 0,
-            read_to: 0,
         }
     }
 }
@@ -105,14 +102,11 @@ impl Disk {
 
 /// A file whose bytes are counted, in total and for the thread that writes or reads them, so that
 /// `/metrics` can tell how many of them the reactor's own thread did. A call returns when the disk
-/// has done nearly all of it. Reading bytes again counts none of them.
+/// has done nearly all of it.
 #[derive(Debug)]
 pub struct CountedFile {
     file: File,
     disk: Arc<Disk>,
-    /// Where the next call reads or writes, and up to where the file has been read.
-    at: u64,
-    read_to: u64,
 }
 
 impl CountedFile {
@@ -124,58 +118,32 @@ impl CountedFile {
     /// The file for functions that do not block, such as those of `tokio::fs`, with what to call after
     /// each of them.
     pub fn into_parts(self) -> (File, Pace) {
-        let pace = Pace {
-            file: self.file.try_clone().ok(),
-            length: AtomicU64::default(),
-            disk: self.disk,
-        };
-        (self.file, pace)
+        (self.file, Pace(self.disk))
     }
 }
 
 /// Makes functions that do not block wait for the disk, and counts what they wrote and read.
 #[derive(Debug)]
-pub struct Pace {
-    /// `None` when no file descriptor was left.
-    file: Option<File>,
-    /// The file's when it was looked at last.
-    length: AtomicU64,
-    disk: Arc<Disk>,
-}
+pub struct Pace(Arc<Disk>);
 
 impl Pace {
     /// To be awaited after so many bytes were written.
     pub async fn written(&self, bytes: usize) {
-        self.note_growth();
-        tokio::time::sleep(self.disk.take(bytes)).await;
+        self.0.counters.note_written(bytes as u64);
+        tokio::time::sleep(self.0.take(bytes)).await;
     }
 
     /// To be awaited after so many bytes were read.
     pub async fn read(&self, bytes: usize) {
-        self.note_growth();
-        self.disk.counters.note_read(bytes as u64);
-        tokio::time::sleep(self.disk.take(bytes)).await;
-    }
-
-    /// Bytes count as written when they are in the file: `tokio::fs` returns before, and a caller who
-    /// says so need not have written any.
-    fn note_growth(&self) {
-        let file = self.file.as_ref().and_then(|file| file.metadata().ok());
-        let length = file.map_or(0, |file| file.len());
-        let before = self.length.fetch_max(length, Ordering::Relaxed);
-        self.disk
-            .counters
-            .note_written(length.saturating_sub(before));
+        self.0.counters.note_read(bytes as u64);
+        tokio::time::sleep(self.0.take(bytes)).await;
     }
 }
 
 impl Read for CountedFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.file.read(buffer)?;
-        self.at += bytes as u64;
-        let new = self.at.saturating_sub(self.read_to).min(bytes as u64);
-        self.read_to = self.read_to.max(self.at);
-        self.disk.counters.note_read(new);
+        self.disk.counters.note_read(bytes as u64);
         self.wait(bytes);
         Ok(bytes)
     }
@@ -184,7 +152,6 @@ impl Read for CountedFile {
 impl Write for CountedFile {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let bytes = self.file.write(buffer)?;
-        self.at += bytes as u64;
         self.disk.counters.note_written(bytes as u64);
         self.wait(bytes);
         Ok(bytes)
@@ -197,8 +164,7 @@ impl Write for CountedFile {
 
 impl Seek for CountedFile {
     fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
-        self.at = self.file.seek(position)?;
-        Ok(self.at)
+        self.file.seek(position)
     }
 }
 
@@ -226,26 +192,5 @@ mod tests {
         // 8 MiB at 64 MiB a second, but for what may be left to do.
         assert!(began.elapsed() >= Duration::from_millis(120));
         assert_eq!(counters.bytes_kept(), 4 * 1024 * 1024);
-    }
-
-    #[test]
-    fn bytes_that_are_read_again_count_once() {
-        let counters = Arc::new(Counters::default());
-        let mut file = Files::new(std::env::temp_dir(), 0, Arc::clone(&counters))
-            .create()
-            .expect("a file");
-        file.write_all(&[7; 1000]).expect("room on the disk");
-        let mut read = |from: u64, count: usize| {
-            file.seek(SeekFrom::Start(from)).expect("it can be read");
-            file.read_exact(&mut vec![0; count])
-                .expect("what was written");
-            counters.bytes_kept()
-        };
-        assert_eq!(
-            [read(0, 400), read(0, 400), read(100, 500)],
-            [400, 400, 600]
-        );
-        // Who passes bytes over has not read them.
-        assert_eq!([read(900, 100), read(0, 1000)], [700, 700]);
     }
 }

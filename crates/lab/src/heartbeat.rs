@@ -1,10 +1,13 @@
-//! A task that ticks every millisecond and measures how late each tick is. For the reason it counts
-//! what its thread did since the tick before: pieces of work, bytes of files written and read, CPU
-//! time, and anything else that it did instead of ticking.
+//! A task that ticks every millisecond on the service's own runtime, and measures how late each tick
+//! is. To tell why, it notes what its thread did since the tick before: pieces of work, bytes of files
+//! written and read, and CPU time.
+//!
+//! `/debug/heartbeat` of the debug endpoints asks from outside, for as long as somebody looks, and
+//! needs nothing of the service. That a task of the service's own is polled on the reactor's thread is
+//! what makes the counts here possible.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::ThreadId;
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
@@ -33,39 +36,27 @@ struct Ticks {
     /// CPU time of a ticking thread between two ticks, also of all moments. Unlike lateness it does
     /// not grow when the kernel gives the CPU to other processes.
     cpu_time: Histogram<u64>,
-    /// Most pieces of work that a ticking thread did itself between two ticks.
+    /// All that ticking threads did between two ticks, and the most pieces of work at a time.
+    sum: Interval,
     most_pieces: u64,
-    /// Bytes of files that a ticking thread wrote and read itself between two ticks, all together.
-    file_bytes: u64,
-    /// Time in which ticks were seen, and how much of it a ticking thread was held up by what it did
-    /// itself. `None` on systems that do not tell how long a thread waits for a CPU.
-    seen: Duration,
-    held_up: Option<Duration>,
 }
 
 impl Ticks {
-    fn metrics(&self) -> Vec<Metric> {
-        let held_up = self.held_up.map(|held_up| {
-            Metric::ratio(
-                "reactor_held_up_share",
-                "Share of the time in which the reactor's own thread computed or slept for more than 5 ms \
-                 between two of those ticks",
-                held_up.as_secs_f64() / self.seen.as_secs_f64().max(1e-3),
-            )
-        });
-        let counted = vec![
-            Metric::seconds(
-                "reactor_stall_worst",
+    fn metrics(&self, file_bytes: u64) -> Vec<Metric> {
+        let sum = &self.sum;
+        let mut metrics = vec![
+            Metric::gauge(
+                "reactor_stall_worst_seconds",
                 "Longest lateness of a task that ticks every millisecond",
                 seconds(self.lateness.max()),
             ),
-            Metric::seconds(
-                "reactor_stall_p99",
+            Metric::gauge(
+                "reactor_stall_p99_seconds",
                 "What that lateness is below in 99 of 100 moments",
                 p99(&self.lateness),
             ),
-            Metric::seconds(
-                "reactor_tick_cpu_p99",
+            Metric::gauge(
+                "reactor_tick_cpu_p99_seconds",
                 "CPU time of the reactor's own thread between two of those ticks, in 99 of 100 moments",
                 p99(&self.cpu_time),
             ),
@@ -74,8 +65,22 @@ impl Ticks {
                 "Most pieces of work that the reactor's own thread did between two of those ticks",
                 self.most_pieces,
             ),
+            Metric::gauge(
+                "reactor_file_bytes_share",
+                "Share of all bytes of files that the reactor's own thread wrote and read while no \
+                 other thread was the reactor",
+                sum.file_bytes as f64 / file_bytes.max(1) as f64,
+            ),
         ];
-        counted.into_iter().chain(held_up).collect()
+        metrics.extend(sum.held_up.map(|held_up| {
+            Metric::gauge(
+                "reactor_held_up_share",
+                "Share of the time in which the reactor's own thread computed or slept for more \
+                 than 5 ms between two of those ticks",
+                held_up.as_secs_f64() / sum.time.as_secs_f64().max(1e-3),
+            )
+        }));
+        metrics
     }
 }
 
@@ -87,68 +92,65 @@ fn seconds(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-/// What a thread has used and done so far.
+/// What a thread has used and done since it began.
 #[derive(Debug, Clone, Copy)]
 struct Odometer {
+    /// The number of the tick at which this was read.
+    tick: u64,
     at: Instant,
-    /// For how long it was ready to run and had no CPU.
+    /// For how long it was ready to run and had no CPU; `None` where the system does not tell.
     waited: Option<Duration>,
     cpu_time: ThreadTime,
     pieces: u64,
     file_bytes: u64,
 }
 
-thread_local! {
-    /// What this thread had used and done when it ticked last.
-    static TICKED: Cell<Option<Odometer>> = const { Cell::new(None) };
-}
-
 /// What a ticking thread did between two ticks.
 #[derive(Debug, Clone, Copy, Default)]
 struct Interval {
     time: Duration,
-    /// Of that, what is neither in time nor a wait for a CPU; `None` where nobody tells.
+    /// The part in which the thread computed or slept, if that was too long to tick in time. `None`
+    /// where the system does not tell how long a thread waits for a CPU.
     held_up: Option<Duration>,
     cpu_time: Duration,
     pieces: u64,
     file_bytes: u64,
 }
 
-/// The thread that ticked last. A runtime of several threads ticks on any of them; what a thread did
-/// since its own last tick counts only if no other thread ticked in between.
-#[derive(Debug, Default)]
-struct LastTick(Option<ThreadId>);
+thread_local! {
+    /// Read when this thread ticked last.
+    static LAST: Cell<Option<Odometer>> = const { Cell::new(None) };
+}
 
-impl LastTick {
-    /// What was done since the last tick; nothing if that was on another thread.
-    fn end_interval(&mut self) -> Interval {
-        let here = Some(std::thread::current().id());
+impl Interval {
+    /// Ends with this tick. What the thread did counts only if the tick before was its own: a runtime
+    /// of several threads ticks on any of them.
+    fn before(tick: u64) -> Self {
         let now = Odometer {
+            tick,
             at: Instant::now(),
             waited: waited_for_a_cpu(),
             cpu_time: ThreadTime::now(),
             pieces: work::done_on_this_thread(),
             file_bytes: bytes_on_this_thread(),
         };
-        let began = TICKED.replace(Some(now));
-        let is_the_same = std::mem::replace(&mut self.0, here) == here;
-        began
-            .filter(|_| is_the_same)
-            .map_or_else(Interval::default, |began| Interval {
-                time: now.at - began.at,
-                held_up: held_up(&began, &now),
-                cpu_time: now.cpu_time.duration_since(began.cpu_time),
-                pieces: now.pieces - began.pieces,
-                file_bytes: now.file_bytes - began.file_bytes,
-            })
+        let last = LAST.replace(Some(now));
+        let Some(began) = last.filter(|last| last.tick + 1 == tick) else {
+            return Self::default();
+        };
+        let time = now.at - began.at;
+        let waited = now.waited.zip(began.waited);
+        Self {
+            time,
+            held_up: waited.map(|(now, began)| {
+                let own = time.saturating_sub(now.saturating_sub(began));
+                if own < IN_TIME { Duration::ZERO } else { own }
+            }),
+            cpu_time: now.cpu_time.duration_since(began.cpu_time),
+            pieces: now.pieces - began.pieces,
+            file_bytes: now.file_bytes - began.file_bytes,
+        }
     }
-}
-
-/// What a thread did itself between two ticks, if that was not in time.
-fn held_up(began: &Odometer, now: &Odometer) -> Option<Duration> {
-    let waited = now.waited?.checked_sub(began.waited?)?;
-    let own = (now.at - began.at).saturating_sub(waited);
-    Some(if own < IN_TIME { Duration::ZERO } else { own })
 }
 
 /// For how long the calling thread has been ready to run without a CPU, since it began.
@@ -182,21 +184,21 @@ impl Heartbeat {
         };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Ticks {
             lateness,
-            most_pieces: 0,
-            file_bytes: 0,
             cpu_time,
-            seen: Duration::ZERO,
-            held_up: waited_for_a_cpu().map(|_| Duration::ZERO),
+            sum: Interval {
+                held_up: waited_for_a_cpu().map(|_| Duration::ZERO),
+                ..Interval::default()
+            },
+            most_pieces: 0,
         });
         let heartbeat = self.clone();
         // ANCHOR: ticks
         tokio::spawn(async move {
             let mut due = Instant::now() + PERIOD;
-            let mut last_tick = LastTick::default();
-            loop {
+            for tick in 1.. {
                 sleep_until(due).await;
                 let now = Instant::now();
-                heartbeat.record(now - due, last_tick.end_interval());
+                heartbeat.record(now - due, &Interval::before(tick));
                 // A tick that was missed is part of the lateness already.
                 due = (due + PERIOD).max(now);
             }
@@ -204,33 +206,25 @@ impl Heartbeat {
         // ANCHOR_END: ticks
     }
 
-    fn record(&self, late: Duration, interval: Interval) {
+    fn record(&self, late: Duration, interval: &Interval) {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ticks) = slot.as_mut() {
             add(&mut ticks.lateness, late);
             add(&mut ticks.cpu_time, interval.cpu_time);
             ticks.most_pieces = ticks.most_pieces.max(interval.pieces);
-            ticks.file_bytes += interval.file_bytes;
-            ticks.seen += interval.time;
-            if let (Some(all), Some(held_up)) = (&mut ticks.held_up, interval.held_up) {
-                *all += held_up;
+            ticks.sum.file_bytes += interval.file_bytes;
+            ticks.sum.time += interval.time;
+            if let (Some(sum), Some(held_up)) = (&mut ticks.sum.held_up, interval.held_up) {
+                *sum += held_up;
             }
         }
     }
 
-    /// Nothing if it was never started.
-    pub(crate) fn metrics(&self) -> Vec<Metric> {
-        self.look(Ticks::metrics).unwrap_or_default()
-    }
-
-    /// Bytes of files that a ticking thread wrote and read itself; 0 if it was never started.
-    pub(crate) fn file_bytes(&self) -> u64 {
-        self.look(|ticks| ticks.file_bytes).unwrap_or_default()
-    }
-
-    fn look<T>(&self, at: impl FnOnce(&Ticks) -> T) -> Option<T> {
+    /// `file_bytes` are those that all threads wrote and read. Nothing if it was never started.
+    pub(crate) fn metrics(&self, file_bytes: u64) -> Vec<Metric> {
         let slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.as_ref().map(at)
+        let ticks = slot.as_ref();
+        ticks.map_or_else(Vec::new, |ticks| ticks.metrics(file_bytes))
     }
 }
 
@@ -253,21 +247,42 @@ fn add(histogram: &mut Histogram<u64>, time: Duration) {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Seek, Write};
+    use std::thread::sleep;
+
+    use tokio::task::spawn_blocking;
 
     use super::*;
 
     use crate::{Files, Work};
 
+    const STALL: Duration = Duration::from_millis(50);
+    const MOST_OF_IT: f64 = 0.04;
+
+    fn value(heartbeat: &Heartbeat, name: &str) -> f64 {
+        let metrics = heartbeat.metrics(10_000);
+        let found = metrics.iter().find(|metric| metric.name == name);
+        found.expect("it ticks").value
+    }
+
+    /// Lets the heartbeat tick.
+    async fn tick() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+
+    fn work(duration: Duration) -> Work {
+        Work::calibrated(duration, 0, Arc::default())
+    }
+
     #[tokio::test]
     async fn a_blocked_runtime_is_late() {
         let heartbeat = Heartbeat::default();
-        assert!(heartbeat.metrics().is_empty());
+        assert!(heartbeat.metrics(0).is_empty());
         heartbeat.start();
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        std::thread::sleep(Duration::from_millis(50));
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        let worst = heartbeat.look(|ticks| seconds(ticks.lateness.max()));
-        assert!(worst > Some(0.045), "{worst:?}");
+        tick().await;
+        sleep(STALL);
+        tick().await;
+        let worst = value(&heartbeat, "reactor_stall_worst_seconds");
+        assert!(worst > 0.045, "{worst}");
     }
 
     #[test]
@@ -279,100 +294,79 @@ mod tests {
             .expect("a runtime");
         // It never runs: nothing waits for its task.
         runtime.block_on(async { heartbeat.start() });
-        (0..2_000).for_each(|_| heartbeat.record(Duration::from_micros(50), Interval::default()));
-        heartbeat.record(Duration::from_secs(1), Interval::default());
-        let late = heartbeat.look(|ticks| p99(&ticks.lateness));
+        (0..2_000).for_each(|_| heartbeat.record(Duration::from_micros(50), &Interval::default()));
+        heartbeat.record(Duration::from_secs(1), &Interval::default());
+        let late = value(&heartbeat, "reactor_stall_p99_seconds");
         // A third of the time was stalled, and the longest waits are the first of that.
-        assert!(late > Some(0.9), "{late:?}");
+        assert!(late > 0.9, "{late}");
     }
 
     #[tokio::test]
     async fn work_counts_where_the_ticking_thread_did_it() {
         let heartbeat = Heartbeat::default();
         heartbeat.start();
-        let work = Work::calibrated(Duration::from_micros(50), 0, Arc::default());
-        let tick = || tokio::time::sleep(Duration::from_millis(5));
+        let work = work(Duration::from_micros(50));
+        let pieces = || value(&heartbeat, "reactor_work_between_ticks_peak");
         tick().await;
         let elsewhere = work.clone();
-        tokio::task::spawn_blocking(move || elsewhere.run())
-            .await
-            .expect("it works");
+        let done = spawn_blocking(move || elsewhere.run()).await;
+        done.expect("it works");
         tick().await;
-        let pieces = || heartbeat.look(|ticks| ticks.most_pieces);
-        assert_eq!(pieces(), Some(0));
+        assert!(pieces() < 1.0);
         (0..3).for_each(|_| {
             work.run();
         });
         tick().await;
-        assert_eq!(pieces(), Some(3));
+        assert!((pieces() - 3.0).abs() < 1e-9);
     }
 
     #[tokio::test]
     async fn bytes_of_files_count_where_the_ticking_thread_wrote_them() {
         let heartbeat = Heartbeat::default();
         heartbeat.start();
-        let tick = || tokio::time::sleep(Duration::from_millis(5));
+        let share = || value(&heartbeat, "reactor_file_bytes_share");
         tick().await;
         let files = Files::new(std::env::temp_dir(), 0, Arc::default());
         let file = || files.create().expect("a file");
         let mut elsewhere = file();
-        tokio::task::spawn_blocking(move || elsewhere.write_all(&[0; 4096]))
-            .await
-            .expect("it ends")
-            .expect("room on the disk");
+        let written = spawn_blocking(move || elsewhere.write_all(&[0; 4096])).await;
+        written.expect("it ends").expect("room on the disk");
         tick().await;
-        let bytes = || heartbeat.file_bytes();
-        assert_eq!(bytes(), 0);
+        assert!(share() < 1e-9);
         let mut here = file();
         here.write_all(&[0; 4096]).expect("room on the disk");
         here.rewind().expect("a place to read from");
         here.read_exact(&mut [0; 100]).expect("it was written");
         tick().await;
-        assert_eq!(bytes(), 4196);
-    }
-
-    #[cfg(target_os = "linux")]
-    #[tokio::test]
-    async fn what_a_thread_does_itself_holds_up_its_ticks() {
-        let heartbeat = Heartbeat::default();
-        heartbeat.start();
-        let tick = || tokio::time::sleep(Duration::from_millis(5));
-        let held_up = || heartbeat.look(|ticks| ticks.held_up).flatten();
-        tick().await;
-        let before = held_up().expect("Linux tells how long a thread waits for a CPU");
-        // It sleeps for somebody else, then it computes.
-        std::thread::sleep(Duration::from_millis(50));
-        tick().await;
-        let slept = held_up().expect("as before");
-        Work::calibrated(Duration::from_millis(50), 0, Arc::default()).run();
-        tick().await;
-        let computed = held_up().expect("as before");
-        let most_of_it = Duration::from_millis(40);
-        assert!(
-            slept.saturating_sub(before) > most_of_it,
-            "{before:?}, then {slept:?}"
-        );
-        assert!(
-            computed.saturating_sub(slept) > most_of_it,
-            "{slept:?}, then {computed:?}"
-        );
+        // Of the 10,000 bytes that `value` says there are.
+        assert!((share() - 0.4196).abs() < 1e-9);
     }
 
     #[tokio::test]
-    async fn cpu_time_between_ticks_leaves_out_what_the_thread_sleeps() {
+    async fn sleep_and_work_hold_up_the_ticks_and_work_alone_is_cpu_time() {
         let heartbeat = Heartbeat::default();
         heartbeat.start();
-        let cpu_time = || {
-            let seen = heartbeat.look(|ticks| p99(&ticks.cpu_time));
-            seen.expect("it ticks")
+        let cpu_time = || value(&heartbeat, "reactor_tick_cpu_p99_seconds");
+        // Where the system tells how long a thread waits for a CPU.
+        let held_up = || {
+            let slot = heartbeat.0.lock().expect("no panic");
+            let sum = slot.as_ref().and_then(|ticks| ticks.sum.held_up);
+            sum.map(|sum| sum.as_secs_f64())
         };
-        let tick = || tokio::time::sleep(Duration::from_millis(5));
         tick().await;
-        std::thread::sleep(Duration::from_millis(50));
+        let before = held_up();
+        sleep(STALL);
         tick().await;
-        assert!(cpu_time() < 0.04, "{}", cpu_time());
-        Work::calibrated(Duration::from_millis(50), 0, Arc::default()).run();
+        let slept = held_up();
+        assert!(cpu_time() < MOST_OF_IT, "{}", cpu_time());
+        work(STALL).run();
         tick().await;
-        assert!(cpu_time() > 0.04, "{}", cpu_time());
+        let computed = held_up();
+        assert!(cpu_time() > MOST_OF_IT, "{}", cpu_time());
+        if let (Some(before), Some(slept), Some(computed)) = (before, slept, computed) {
+            assert!(slept - before > MOST_OF_IT, "{before}, then {slept}");
+            assert!(computed - slept > MOST_OF_IT, "{slept}, then {computed}");
+        }
+        assert_eq!(computed.is_some(), cfg!(target_os = "linux"));
     }
 }

@@ -1,11 +1,38 @@
 //! What a chapter's server stands on, so that a chapter contains only what it teaches.
 //!
-//! [`Lab::start`] reads the command line, raises the limit on open files and binds both
-//! listeners; the chapter builds its variant on the lab's [`Database`]; [`Lab::serve`] answers
-//! requests until Ctrl-C. Chapters that call a service or compute ask the lab for an [`Upstream`] or for
-//! [`Work`]; one with a real database tells [`PoolUse`] what its pool lends; those that answer on threads of their own get their [`Connection`]s from
-//! [`Lab::dispatch`]. Meanwhile the admin listener of [`debug_endpoints`], on a thread of its own so that a stalled
-//! reactor cannot silence it, serves profiles and counters:
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use lab::{Lab, Uses};
+//!
+//! #[derive(Clone, Copy, clap::ValueEnum)]
+//! enum Variant {
+//!     Problem,
+//!     Exercise,
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), lab::Error> {
+//!     let (variant, lab) = Lab::start("chapter0", &[Uses::Database])?;
+//!     let database = lab.database(Duration::from_millis(50));
+//!     let answer = match variant {
+//!         Variant::Problem => "slow",
+//!         Variant::Exercise => "fast",
+//!     };
+//!     let read = async move || {
+//!         database.call().await;
+//!         answer
+//!     };
+//!     lab.serve(axum::Router::new().route("/read", axum::routing::get(read))).await
+//! }
+//! ```
+//!
+//! [`Lab::start`] reads the command line, raises the limit on open files and binds both listeners.
+//! [`Lab::serve`] answers requests until Ctrl-C. What a chapter stands on, it asks the lab for: a
+//! [`Database`], an [`Upstream`], [`Work`], [`Files`], a [`DataSet`] or a [`Replica`] of it. One with
+//! a real database tells [`PoolUse`] what its pool lends. Those that answer on threads of their own get
+//! their [`Connection`]s from [`Lab::dispatch`]. Meanwhile the admin listener of [`debug_endpoints`], on
+//! a thread of its own so that a stalled reactor cannot silence it, serves profiles and counters:
 //!
 //! | path | answer |
 //! | --- | --- |
@@ -17,6 +44,7 @@
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with `--features heap`) |
 //! | `/debug/heartbeat?seconds=N` | how late the runtime's ticks are, JSON |
 //! | `/debug/placement` | which copy of the data is read from where, JSON (chapters with a [`Replica`]) |
+//! | `/debug/records` | what was recorded in the stand-in [`Database`], in order, JSON |
 //! | `/metrics` | counters, Prometheus text |
 //!
 //! Read in this order: `options`, `database`, `upstream`, `pool_use`, `work`, `scans`, `counters`,
@@ -24,6 +52,7 @@
 
 #[cfg(feature = "allocations")]
 mod allocations;
+mod cleanup;
 mod connection;
 mod counters;
 mod database;
@@ -31,7 +60,6 @@ mod dispatcher;
 mod error;
 mod files;
 mod heartbeat;
-mod kept;
 mod listener;
 mod locality;
 mod memory;
@@ -40,7 +68,6 @@ mod metrics;
 mod options;
 mod pool_use;
 mod scans;
-mod turns;
 mod upstream;
 mod web_service;
 mod work;
@@ -50,10 +77,10 @@ pub use database::Database;
 pub use error::Error;
 pub use files::{CountedFile, Files, Pace};
 pub use listener::Lab;
-pub use locality::{Reading, Replica};
-pub use options::Options;
+pub use locality::Replica;
+pub use options::{Options, Uses};
 pub use pool_use::PoolUse;
-pub use scans::{Scan, Scans};
-pub use upstream::Upstream;
+pub use scans::DataSet;
+pub use upstream::{Upstream, highest_at};
 pub use web_service::WebService;
 pub use work::Work;

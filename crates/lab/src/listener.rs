@@ -4,6 +4,7 @@ use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use axum::routing::get;
@@ -16,14 +17,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Sender;
 use tower_layer::Layer;
 
+use crate::cleanup::OpenFiles;
 use crate::connection::{Connection, accept, answer};
 use crate::counters::Counters;
 use crate::dispatcher::Dispatcher;
-use crate::kept::OpenFiles;
 use crate::locality;
 use crate::metrics::{BuildFacts, Metrics, Sources};
-use crate::options::Options;
-use crate::turns::Turns;
+use crate::options::{Options, Uses};
 use crate::upstream::Upstream;
 use crate::web_service::WebService;
 use crate::{Database, Error, Files, PoolUse, Work};
@@ -31,9 +31,10 @@ use crate::{Database, Error, Files, PoolUse, Work};
 /// Connections that the kernel holds for us before `accept`: enough for thousands of users at once.
 const BACKLOG: u32 = 4096;
 
-/// Its line among the debug endpoints.
-const PLACEMENT: &str = "\
+/// Lines for the lab's own debug endpoints.
+const INDEX: &str = "\
 /debug/placement                        which copy of the data is read from where
+/debug/records                          what was recorded in the stand-in database, in order, JSON
 ";
 
 /// A chapter's server before it serves: both ports are bound, nothing is answered yet.
@@ -52,17 +53,18 @@ impl Lab {
     /// Reads the command line, raises the limit on open files, binds both listeners. Yields the
     /// variant that was asked for, and the lab that is to serve it.
     ///
-    /// `chapter` is the package's name. A usage error ends the process with code 2, as clap does.
+    /// `chapter` is the package's name. A usage error ends the process with code 2, as clap does; an
+    /// option of what the chapter does not use is one.
     /// Must be called within a tokio runtime.
     ///
     /// # Errors
     ///
     /// When a port is taken or cannot be bound.
-    pub fn start<V>(chapter: &'static str) -> Result<(V, Self), Error>
+    pub fn start<V>(chapter: &'static str, uses: &[Uses]) -> Result<(V, Self), Error>
     where
         V: ValueEnum + Send + Sync + 'static,
     {
-        let (variant, options) = Options::read(chapter);
+        let (variant, options) = Options::read(chapter, uses);
         Ok((variant, Self::open(options)?))
     }
 
@@ -75,25 +77,29 @@ impl Lab {
         raise_open_file_limit();
         let counters = Arc::new(Counters::default());
         count_panics(Arc::clone(&counters));
-        let listener = bind(options.port, "--port")?;
-        let admin = bind(options.admin_port, "--admin-port")?;
+        let listener = bind(options.common.port, "--port")?;
+        let admin = bind(options.common.admin_port, "--admin-port")?;
         let facts = BuildFacts {
             chapter: options.chapter,
             variant: options.variant.clone(),
             optimised: is_optimised(),
         };
-        let sources = Sources::new(options.scans());
+        let sources = Sources::new(options.scans.clone());
         let metrics = Metrics::new(&counters, &facts, sources.clone());
         let placement = get(async || Json(locality::placement()));
+        let recorded = Arc::clone(&counters);
+        let records = get(async move || Json(recorded.records.latest()));
         let debug = DebugEndpoints::new()
             .metrics(move || metrics.text())
             .routes(
-                PLACEMENT,
-                Router::new().route("/debug/placement", placement),
+                INDEX,
+                Router::new()
+                    .route("/debug/placement", placement)
+                    .route("/debug/records", records),
             );
         let admin = admin.into_std().map_err(ListenError::Io);
         let admin = admin.and_then(|admin| debug.serve(admin))?;
-        options.kept.keep(OpenFiles);
+        options.cleanup.add(OpenFiles);
         Ok(Self {
             profiler: debug.profiler(),
             options,
@@ -110,13 +116,13 @@ impl Lab {
     /// The grader starts problem and exercise with the same seed, unknown to both, so that an
     /// answer cannot be typed in.
     pub fn data_seed(&self) -> u64 {
-        self.options.data_seed
+        self.options.data_seed()
     }
 
     /// A database whose calls take `round_trip` unless `--database-ms` says otherwise, counted on
     /// `/metrics`.
     pub fn database(&self, round_trip: Duration) -> Database {
-        let asked = self.options.database_ms.map(Duration::from_millis);
+        let asked = self.options.database.database_ms.map(Duration::from_millis);
         let round_trip = asked.unwrap_or(round_trip);
         Database::new(round_trip, Arc::clone(&self.counters))
     }
@@ -145,7 +151,7 @@ impl Lab {
 
     /// The database that the reader names with `--database`, if any.
     pub fn database_url(&self) -> Option<&str> {
-        self.options.database.as_deref()
+        self.options.sql_database.database.as_deref()
     }
 
     /// Counts on `/metrics` what a pool of connections lends.
@@ -153,21 +159,19 @@ impl Lab {
         self.counters.pool.get_or_init(PoolUse::default).clone()
     }
 
-    /// Keeps `what`, such as a temporary folder, until the server stops, and drops it then.
-    pub fn keep(&self, what: impl Send + 'static) {
-        self.options.kept.keep(what);
+    /// Keeps a value, such as a temporary folder, until the server stops, and drops it then.
+    pub fn keep(&self, value: impl Send + 'static) {
+        self.options.cleanup.add(value);
     }
 
-    /// Work that takes `duration` of a thread's CPU time, counted on `/metrics`, and with it whether
-    /// requests are answered in the order in which they came.
+    /// Work that takes `duration` of a thread's CPU time, counted on `/metrics`.
     pub fn work(&self, duration: Duration) -> Work {
-        self.counters.turns.get_or_init(Turns::default);
         Work::calibrated(duration, self.data_seed(), Arc::clone(&self.counters))
     }
 
     /// The folder for temporary files: the system's, unless `--files` names another.
     pub fn folder(&self) -> PathBuf {
-        let own = self.options.files.clone();
+        let own = self.options.files.files.clone();
         own.unwrap_or_else(std::env::temp_dir)
     }
 
@@ -175,14 +179,14 @@ impl Lab {
     /// another, and at the speed that `--disk-mib-per-second` gives the disk.
     pub fn files(&self) -> Files {
         let folder = self.folder();
-        let speed = self.options.disk_mib_per_second;
+        let speed = self.options.files.disk_mib_per_second;
         Files::new(folder, speed, Arc::clone(&self.counters))
     }
 
     /// Ticks every millisecond on the current runtime, unless `--no-heartbeat` was given; `/metrics`
     /// tells how late it was, and how much [`Work`] its thread did meanwhile.
     pub fn heartbeat(&self) {
-        if !self.options.no_heartbeat {
+        if !self.options.heartbeat.no_heartbeat {
             self.sources.heartbeat.start();
         }
     }
@@ -199,7 +203,7 @@ impl Lab {
             () = self.accept(service) => {}
             () = asked_to_stop() => {}
         }
-        self.options.kept.clear();
+        self.options.cleanup.run();
         Ok(())
     }
 
@@ -230,7 +234,7 @@ impl Lab {
             () = accept => {}
             () = asked_to_stop() => {}
         }
-        self.options.kept.clear();
+        self.options.cleanup.run();
         Ok(())
     }
 
@@ -314,7 +318,7 @@ fn raise_open_file_limit() {
 fn count_panics(counters: Arc<Counters>) {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        counters.panics.inc();
+        counters.panics.fetch_add(1, Relaxed);
         report(panic);
     }));
 }

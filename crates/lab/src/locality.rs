@@ -1,20 +1,19 @@
 //! Which thread reads which copy of the data, and on which NUMA node.
 //!
-//! A chapter that copies its data to several nodes keeps a [`Replica`] with each copy, and holds a
-//! [`Reading`] while it reads. `/metrics` then says which share of the reads was local, and
-//! `/debug/placement` lists all copies and readers. Each thread counts its own reads, so that counting
-//! shares no memory. The JSON calls a NUMA node a region, as the crate `region_cached` does.
+//! A chapter that copies its data to several nodes keeps them in a [`Replica`], through which they are
+//! read. `/metrics` then says which share of the reads was local, and `/debug/placement` lists all
+//! copies and readers. Each thread counts its own reads, so that counting shares no memory. The JSON
+//! calls a NUMA node a region, as the crate `region_cached` does.
 
 mod here;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use serde_json::{Value, json};
 
-pub(crate) use self::here::{Here, Thread};
+pub(crate) use self::here::Here;
 use crate::metric::Metric;
 
 /// The copies and readers of the whole process.
@@ -29,16 +28,16 @@ thread_local! {
     };
 }
 
-/// Reads of each thread of which it is known when they were: so many are more than enough to see whether
-/// threads read side by side.
-const REMEMBERED: usize = 4096;
-
 /// Pages of a copy that are looked up for one answer of `/debug/placement`.
 const SAMPLE: usize = 4096;
 
-/// Notes of one copy of the data: where it was built, and whether by a pinned thread.
+/// A copy of the data in one allocation, so that it lies where one thread has written it. It is known
+/// where it was written, who reads it and from where. A clone is another copy.
 #[derive(Debug)]
-pub struct Replica(Arc<Notes>);
+pub struct Replica {
+    bytes: Box<[u8]>,
+    notes: Arc<Notes>,
+}
 
 #[derive(Debug)]
 struct Notes {
@@ -49,9 +48,10 @@ struct Notes {
     is_there: AtomicBool,
 }
 
-impl Replica {
-    /// `bytes` are a new copy, which the calling thread has just written.
-    pub fn built(bytes: &[u8]) -> Self {
+impl From<Vec<u8>> for Replica {
+    /// A copy that the calling thread has just written.
+    fn from(bytes: Vec<u8>) -> Self {
+        let bytes = bytes.into_boxed_slice();
         let mut copies = locked(&COPIES);
         let notes = Arc::new(Notes {
             number: copies.len(),
@@ -61,56 +61,50 @@ impl Replica {
             is_there: AtomicBool::new(true),
         });
         copies.push(Arc::clone(&notes));
-        Self(notes)
+        Self { bytes, notes }
     }
+}
 
-    /// The calling thread reads the copy until what this returns is dropped.
-    pub fn read(&self) -> Reading<'_> {
-        Reading {
-            copy: &self.0,
-            began: Here::now(),
-            at: Instant::now(),
-        }
+impl Clone for Replica {
+    fn clone(&self) -> Self {
+        self.bytes.to_vec().into()
+    }
+}
+
+impl Replica {
+    /// Reads the copy on the calling thread, and counts that.
+    pub fn read<T>(&self, how: impl FnOnce(&[u8]) -> T) -> T {
+        let began = Here::now();
+        let result = how(&self.bytes);
+        self.notes.note_read(began, Here::now());
+        result
     }
 }
 
 impl Drop for Replica {
     fn drop(&mut self) {
-        self.0.is_there.store(false, Ordering::Relaxed);
+        self.notes.is_there.store(false, Ordering::Relaxed);
     }
 }
 
-/// One read of a copy.
-#[derive(Debug)]
-pub struct Reading<'a> {
-    copy: &'a Notes,
-    began: Here,
-    at: Instant,
-}
+impl Notes {
+    fn is_there(&self) -> bool {
+        self.is_there.load(Ordering::Relaxed)
+    }
 
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        let ended = Here::now();
-        let built = self.copy.built;
+    /// The calling thread has read the copy.
+    fn note_read(&self, began: Here, ended: Here) {
+        let built = self.built;
         // At home: the reader was pinned to one CPU for the whole read, and a pinned thread of the
         // same node wrote the copy. An unpinned reader that happens to be there is not at home.
-        let at_home =
-            self.began == ended && ended.pinned && built.pinned && ended.node == built.node;
+        let at_home = began == ended && ended.pinned && built.pinned && ended.node == built.node;
         READER.with(|reader| {
             let mut reader = locked(reader);
             reader.reads += 1;
             reader.at_home += u64::from(at_home);
-            reader.moved += u64::from(self.began.cpu != ended.cpu);
+            reader.moved += u64::from(began.cpu != ended.cpu);
             reader.pinned_to = ended.pinned.then_some(ended.cpu);
-            reader.thread.get_or_insert_with(Thread::current);
-            if reader.last.len() == REMEMBERED {
-                reader.last.pop_front();
-            }
-            reader.last.push_back((self.at, Instant::now()));
-            *reader
-                .from
-                .entry((ended.cpu, self.copy.number))
-                .or_default() += 1;
+            *reader.from.entry((ended.cpu, self.number)).or_default() += 1;
         });
     }
 }
@@ -125,9 +119,6 @@ struct Reader {
     moved: u64,
     /// Reads by CPU and copy.
     from: BTreeMap<(usize, usize), u64>,
-    /// Of the last reads, when they began and ended.
-    last: VecDeque<(Instant, Instant)>,
-    thread: Option<Thread>,
 }
 
 /// What `/metrics` tells; all zero while no chapter has noted any copy.
@@ -138,9 +129,6 @@ pub(crate) fn metrics() -> Vec<Metric> {
         copies,
         readers,
         copies_a_node,
-        copies_unread,
-        readers_loose,
-        reads_at_once,
     } = counts();
     vec![
         Metric::count(
@@ -148,8 +136,8 @@ pub(crate) fn metrics() -> Vec<Metric> {
             "Copies of the data set in memory",
             copies as u64,
         ),
-        Metric::count("data_reads_total", "Reads of a copy", reads),
-        Metric::ratio(
+        Metric::counter("data_reads_total", "Reads of a copy", reads),
+        Metric::gauge(
             "data_reads_at_home_share",
             "Reads by a thread pinned to one CPU, of a copy that a pinned thread of the same NUMA node wrote",
             at_home as f64 / reads.max(1) as f64,
@@ -164,21 +152,6 @@ pub(crate) fn metrics() -> Vec<Metric> {
             "Most copies that were read in the same NUMA node",
             copies_a_node as u64,
         ),
-        Metric::count(
-            "data_copies_unread",
-            "Copies in memory that no thread has read",
-            copies_unread as u64,
-        ),
-        Metric::count(
-            "data_readers_loose",
-            "Threads that have read a copy and may run on several CPUs now",
-            readers_loose as u64,
-        ),
-        Metric::count(
-            "data_reads_running_peak",
-            "Most reads at once, of the last 4096 of each thread",
-            reads_at_once as u64,
-        ),
     ]
 }
 
@@ -190,11 +163,6 @@ struct Counts {
     readers: usize,
     /// Most copies that were read in one node.
     copies_a_node: usize,
-    copies_unread: usize,
-    /// Threads that read, and that the system lets run on several CPUs by now.
-    readers_loose: usize,
-    /// Most at the same time, of those that are remembered.
-    reads_at_once: usize,
 }
 
 fn counts() -> Counts {
@@ -205,15 +173,10 @@ fn counts() -> Counts {
         copies: copies.iter().filter(|copy| copy.is_there()).count(),
         readers: 0,
         copies_a_node: 0,
-        copies_unread: 0,
-        readers_loose: 0,
-        reads_at_once: 0,
     };
     let nodes = here::cpu_nodes();
     let mut pinned_to = BTreeSet::new();
     let mut read: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
-    // A read that begins when another one ends comes after it.
-    let mut moments: Vec<(Instant, isize)> = Vec::new();
     for reader in locked(&READERS).iter() {
         let reader = locked(reader);
         counts.reads += reader.reads;
@@ -223,35 +186,13 @@ fn counts() -> Counts {
             Some(cpu) => usize::from(pinned_to.insert(cpu)),
             None => 1,
         };
-        let thread = reader.thread.as_ref();
-        counts.readers_loose += usize::from(thread.is_some_and(Thread::is_loose));
-        for &(began, ended) in &reader.last {
-            moments.extend([(began, 1), (ended, -1)]);
-        }
         for &(cpu, copy) in reader.from.keys() {
             let node = nodes.get(cpu).copied().unwrap_or(0);
             read.entry(node).or_default().insert(copy);
         }
     }
     counts.copies_a_node = read.values().map(BTreeSet::len).max().unwrap_or(0);
-    let was_read = |copy: &Notes| read.values().any(|copies| copies.contains(&copy.number));
-    let unread = copies
-        .iter()
-        .filter(|copy| copy.is_there() && !was_read(copy));
-    counts.copies_unread = unread.count();
-    moments.sort_unstable();
-    let at_once = moments.iter().scan(0, |running, (_, step)| {
-        *running += step;
-        Some(*running)
-    });
-    counts.reads_at_once = at_once.max().unwrap_or(0).unsigned_abs();
     counts
-}
-
-impl Notes {
-    fn is_there(&self) -> bool {
-        self.is_there.load(Ordering::Relaxed)
-    }
 }
 
 /// What `/debug/placement` tells: everything that was noted.
@@ -303,19 +244,18 @@ mod tests {
     /// One test, because the notes are the process's.
     #[test]
     fn only_a_bound_reader_of_a_copy_by_a_bound_builder_is_at_home() {
-        let loose = vec![1_u8; 1 << 16];
-        let loose = (Replica::built(&loose), loose);
-        drop(loose.0.read());
+        let bytes = || vec![1_u8; 1 << 16];
+        let unbound = Replica::from(bytes());
+        assert_eq!(unbound.read(|bytes| bytes[0]), 1);
         if !Here::now().pinned {
             let seen = counts();
             assert_eq!((seen.reads, seen.at_home), (1, 0));
         }
-        let bound = std::thread::spawn(|| {
+        let bound = std::thread::spawn(move || {
             let is_bound = here::pin_to_this_cpu();
-            let bytes = vec![1_u8; 1 << 16];
-            let copy = Replica::built(&bytes);
+            let copy = Replica::from(bytes());
             let before = locked(&READERS).len();
-            drop(copy.read());
+            copy.read(|_| ());
             let readers = locked(&READERS);
             let at_home = locked(&readers[before]).at_home;
             (is_bound, at_home)

@@ -44,8 +44,11 @@ impl Options {
     pub fn texts_in_copies(&self, bytes: usize, copies: usize) -> Result<usize, Error> {
         let memory = Memory::here();
         let each = bytes as u64 + HEADER;
-        let cpus = self.scans.seen().usable;
-        let texts = self.texts.unwrap_or_else(|| memory.holds(each, cpus));
+        let cpus = self.scans.counts().usable;
+        let texts = self
+            .data_set
+            .texts
+            .unwrap_or_else(|| memory.holds(each, cpus));
         let copy = texts.saturating_mul(each);
         let needed = copy.saturating_mul(copies as u64);
         if needed > memory.free {
@@ -55,7 +58,7 @@ impl Options {
                 free_mib: memory.free / MIB,
             });
         }
-        let why = match self.texts {
+        let why = match self.data_set.texts {
             Some(_) => "as --texts says".to_owned(),
             None => format!(
                 "sized to the machine's {cpus} CPUs and {} GiB; --texts {MOST} is the \

@@ -1,63 +1,57 @@
-//! One value of `/metrics`.
+//! One value of `/metrics`, and how it is written.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Unit;
-
-/// A value that is read for each request of `/metrics`: the hot path does not count it.
+/// A value as Prometheus knows it.
 #[derive(Debug)]
 pub(crate) struct Metric {
-    name: &'static str,
+    /// With its unit, and `_total` at the end of a counter's.
+    pub(crate) name: &'static str,
     help: &'static str,
-    unit: Option<Unit>,
-    value: Value,
-}
-
-#[derive(Debug)]
-enum Value {
-    Whole(i64),
-    Fraction(f64),
+    kind: &'static str,
+    pub(crate) value: f64,
 }
 
 impl Metric {
-    /// A number of things.
-    pub(crate) fn count(name: &'static str, help: &'static str, count: u64) -> Self {
-        let value = Value::Whole(i64::try_from(count).unwrap_or(i64::MAX));
+    /// A number of things that only rises.
+    pub(crate) fn counter(name: &'static str, help: &'static str, count: u64) -> Self {
+        Self::sum(name, help, count as f64)
+    }
+
+    /// As [`Metric::counter`], for what is not whole.
+    pub(crate) fn sum(name: &'static str, help: &'static str, sum: f64) -> Self {
+        Self {
+            kind: "counter",
+            ..Self::gauge(name, help, sum)
+        }
+    }
+
+    /// A number that rises and falls.
+    pub(crate) fn gauge(name: &'static str, help: &'static str, value: f64) -> Self {
         Self {
             name,
             help,
-            unit: None,
+            kind: "gauge",
             value,
         }
     }
 
-    /// A number without a unit: a share, or one thing for each of another.
-    pub(crate) fn ratio(name: &'static str, help: &'static str, ratio: f64) -> Self {
-        Self {
+    /// As [`Metric::gauge`], for a number of things.
+    pub(crate) fn count(name: &'static str, help: &'static str, count: u64) -> Self {
+        Self::gauge(name, help, count as f64)
+    }
+
+    /// Adds it to a text for Prometheus.
+    pub(crate) fn write_to(&self, text: &mut String) -> fmt::Result {
+        let Self {
             name,
             help,
-            unit: None,
-            value: Value::Fraction(ratio),
-        }
-    }
-
-    /// A time, in seconds.
-    pub(crate) fn seconds(name: &'static str, help: &'static str, seconds: f64) -> Self {
-        Self {
-            unit: Some(Unit::Seconds),
-            ..Self::ratio(name, help, seconds)
-        }
-    }
-
-    pub(crate) fn encode(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let gauge: &dyn EncodeMetric = match &self.value {
-            Value::Whole(value) => &ConstGauge::new(*value),
-            Value::Fraction(value) => &ConstGauge::new(*value),
-        };
-        let unit = self.unit.as_ref();
-        let encoder = encoder.encode_descriptor(self.name, self.help, unit, gauge.metric_type())?;
-        gauge.encode(encoder)
+            kind,
+            value,
+        } = self;
+        writeln!(
+            text,
+            "# HELP {name} {help}.\n# TYPE {name} {kind}\n{name} {value}"
+        )
     }
 }

@@ -1,22 +1,15 @@
-//! The Prometheus text of a server: its counters, and what is read when it is asked for.
+//! The Prometheus text of a server.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
-
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::DescriptorEncoder;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::Registry;
 
 use crate::counters::Counters;
 use crate::heartbeat::Heartbeat;
 use crate::locality;
-use crate::metric::Metric;
-use crate::turns::Turns;
+use crate::pool_use::PoolUse;
+use crate::scans::Scans;
 use crate::upstream::Counted;
-use crate::{PoolUse, Scans};
 
 /// What does not change while a server runs.
 #[derive(Debug, Clone)]
@@ -28,36 +21,12 @@ pub(crate) struct BuildFacts {
 
 /// What `/metrics` tells before the runtime and the process.
 #[derive(Debug)]
-pub(crate) struct Metrics(Registry);
-
-impl Metrics {
-    pub(crate) fn new(counters: &Arc<Counters>, facts: &BuildFacts, sources: Sources) -> Self {
-        let mut registry = Registry::default();
-        registry.register(
-            "lab",
-            "What runs",
-            Info::new(vec![
-                ("chapter", facts.chapter.to_owned()),
-                ("variant", facts.variant.clone()),
-                ("optimised", facts.optimised.to_string()),
-            ]),
-        );
-        counters.register(&mut registry);
-        registry.register_collector(Box::new(OnRequest {
-            counters: Arc::clone(counters),
-            // Read once: the process may be moved to other CPUs before /metrics is asked for.
-            cpus: available_parallelism().map_or(1, usize::from) as f64,
-            sources,
-        }));
-        Self(registry)
-    }
-
-    /// The Prometheus text of this moment.
-    pub(crate) fn text(&self) -> Result<String, fmt::Error> {
-        let mut text = String::new();
-        encode(&mut text, &self.0)?;
-        Ok(text)
-    }
+pub(crate) struct Metrics {
+    facts: BuildFacts,
+    counters: Arc<Counters>,
+    /// Looked at once: the process may be moved to other CPUs before `/metrics` is asked for.
+    cpus: usize,
+    sources: Sources,
 }
 
 /// The sources that only some chapters have. Each stays empty until the chapter asks for it.
@@ -78,63 +47,52 @@ impl Sources {
     }
 }
 
-/// Collects the values that are read for each request of `/metrics`.
-#[derive(Debug)]
-struct OnRequest {
-    counters: Arc<Counters>,
-    cpus: f64,
-    sources: Sources,
-}
-
-impl Collector for OnRequest {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let upstream = self.sources.upstream.get();
-        let pool = self.counters.pool.get();
-        let turns = self.counters.turns.get();
-        let all = [
-            self.of_work(),
-            pool.map(PoolUse::metrics).unwrap_or_default(),
-            turns.map(Turns::metrics).unwrap_or_default(),
-            self.sources.heartbeat.metrics(),
-            upstream.map(Counted::metrics).unwrap_or_default(),
-            self.sources.scans.seen().metrics(),
-            locality::metrics(),
-        ];
-        all.iter()
-            .flatten()
-            .try_for_each(|metric| metric.encode(&mut encoder))
+impl Metrics {
+    pub(crate) fn new(counters: &Arc<Counters>, facts: &BuildFacts, sources: Sources) -> Self {
+        Self {
+            facts: facts.clone(),
+            counters: Arc::clone(counters),
+            cpus: available_parallelism().map_or(1, usize::from),
+            sources,
+        }
     }
-}
 
-impl OnRequest {
-    fn of_work(&self) -> Vec<Metric> {
-        #[cfg(feature = "allocations")]
-        let (allocations, bytes) = crate::allocations::per_request();
-        vec![
-            Metric::ratio(
-                "work_running_peak_per_cpu",
-                "Most pieces of work at once, for each CPU that the process may use",
-                self.counters.work_running_peak.get() as f64 / self.cpus,
-            ),
-            Metric::count(
-                "bodies_kept_total",
-                "Bodies of the upstream that were written to files and read back, by their bytes",
-                self.counters.bodies_kept(),
-            ),
-            Metric::ratio(
-                "reactor_file_bytes_share",
-                "Share of all bytes of files that the reactor's own thread wrote and read while no other thread was the reactor",
-                self.sources.heartbeat.file_bytes() as f64
-                    / self.counters.file_bytes().max(1) as f64,
-            ),
+    /// The Prometheus text of this moment.
+    pub(crate) fn text(&self) -> Result<String, fmt::Error> {
+        let BuildFacts {
+            chapter,
+            variant,
+            optimised,
+        } = &self.facts;
+        let mut text = String::new();
+        writeln!(
+            text,
+            "# HELP lab_info What runs.\n# TYPE lab_info gauge\nlab_info{{chapter=\"{chapter}\",\
+             variant=\"{variant}\",optimised=\"{optimised}\"}} 1"
+        )?;
+        let Sources {
+            heartbeat,
+            upstream,
+            scans,
+        } = &self.sources;
+        for metrics in [
+            self.counters.metrics(self.cpus),
             #[cfg(feature = "allocations")]
-            Metric::ratio(
-                "allocations_per_request",
-                "Heap allocations of the process for each answered request, since the first one",
-                allocations,
-            ),
-            #[cfg(feature = "allocations")]
-            Metric::ratio("allocated_bytes_per_request", "Bytes of them", bytes),
-        ]
+            crate::allocations::metrics(),
+            self.counters
+                .pool
+                .get()
+                .map(PoolUse::metrics)
+                .unwrap_or_default(),
+            heartbeat.metrics(self.counters.file_bytes()),
+            upstream.get().map(Counted::metrics).unwrap_or_default(),
+            scans.counts().metrics(),
+            locality::metrics(),
+        ] {
+            for metric in metrics {
+                metric.write_to(&mut text)?;
+            }
+        }
+        Ok(text)
     }
 }

@@ -1,11 +1,32 @@
-//! The command line that every chapter's server shares.
+//! The command line of a chapter's server: what every chapter takes, and what this one uses.
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum, value_parser};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, ValueEnum, value_parser};
 
-use crate::Scans;
-use crate::kept::Kept;
+use crate::cleanup::Cleanup;
+use crate::scans::Scans;
+
+/// What a chapter's service stands on. Each adds its options to the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uses {
+    /// The stand-in [`Database`](crate::Database).
+    Database,
+    /// A database of its own, or the reader's: [`Lab::database_url`](crate::Lab::database_url).
+    SqlDatabase,
+    /// An [`Upstream`](crate::Upstream).
+    Upstream,
+    /// An upstream that can speak TLS. Goes with [`Uses::Upstream`].
+    UpstreamTls,
+    /// A data set whose size fits the machine: [`Options::texts`].
+    DataSet,
+    /// Workers, whose CPUs can be chosen: [`Options::side_by_side`].
+    Workers,
+    /// Temporary [`Files`](crate::Files).
+    Files,
+    /// A task that ticks: [`Lab::heartbeat`](crate::Lab::heartbeat).
+    Heartbeat,
+}
 
 /// The service of one chapter of the profiling workshop, on 127.0.0.1
 #[derive(Debug, Parser)]
@@ -15,22 +36,37 @@ struct CommandLine<V: ValueEnum + Send + Sync + 'static> {
     variant: V,
 
     #[command(flatten)]
-    options: Options,
+    common: CommonOptions,
 }
 
-// What stands above a field is its text in `--help`, unless it is skipped.
-/// How a server was asked to run: its command line without the variant.
-#[derive(Debug, Clone, Args)]
-#[allow(clippy::struct_excessive_bools)] // Each is a switch of the command line.
+/// How a server was asked to run: its command line without the variant. Options that the chapter
+/// does not use have their defaults.
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The package's name.
-    #[arg(skip)]
     pub(crate) chapter: &'static str,
-
     /// The variant's name on the command line.
-    #[arg(skip)]
     pub(crate) variant: String,
+    pub(crate) common: CommonOptions,
+    pub(crate) database: DatabaseOptions,
+    pub(crate) sql_database: SqlDatabaseOptions,
+    pub(crate) upstream: UpstreamOptions,
+    pub(crate) upstream_tls: UpstreamTlsOptions,
+    pub(crate) data_set: DataSetOptions,
+    pub(crate) workers: WorkerOptions,
+    pub(crate) files: FileOptions,
+    pub(crate) heartbeat: HeartbeatOptions,
+    /// Counts scans. Made with the options, because it reads how many CPUs the process may use, and
+    /// a chapter may pin its main thread to one of them later.
+    pub(crate) scans: Scans,
+    /// What is dropped when the server stops.
+    pub(crate) cleanup: Cleanup,
+}
 
+// What stands above a field is its text in `--help`.
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct CommonOptions {
     /// Port of the service; 0 picks a free one
     #[arg(long, default_value_t = 8080)]
     pub(crate) port: u16,
@@ -43,83 +79,94 @@ pub struct Options {
     #[arg(long, default_value_t = 0, value_parser = value_parser!(u64).range(..=u64::from(u32::MAX)))]
     pub(crate) data_seed: u64,
 
-    // The others are hidden: only some chapters have an upstream, a data set, a database or files, and only
-    // drivers need the rest. The book's pages name them where they matter.
-    //
+    /// Stop when standard input closes
+    #[arg(long, hide = true)]
+    pub(crate) stop_with_stdin: bool,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct DatabaseOptions {
+    /// A call of the stand-in database takes that long
+    #[arg(long, value_name = "MS", value_parser = value_parser!(u64).range(..=60_000))]
+    pub(crate) database_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct SqlDatabaseOptions {
+    /// Keep the data in this database instead of in a file of the server's own
+    #[arg(long, value_name = "URL")]
+    pub(crate) database: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct UpstreamOptions {
     /// Call this upstream instead of the embedded one
-    #[arg(long, value_name = "URL", hide = true)]
+    #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
 
-    /// The embedded upstream speaks TLS
-    #[arg(long, conflicts_with = "upstream", hide = true)]
-    pub(crate) tls: bool,
-
-    // A thousand ticks a second take about a hundredth of a CPU. Rounds that compare CPU time leave
-    // them out.
-    /// Leave out the task that ticks every millisecond
-    #[arg(long, hide = true)]
-    pub(crate) no_heartbeat: bool,
-
     /// The embedded upstream waits that long before it answers, as one on a network
-    #[arg(long, value_name = "MS", hide = true)]
-    #[arg(conflicts_with = "upstream", value_parser = value_parser!(u64).range(..=60_000))]
+    #[arg(long, value_name = "MS", conflicts_with = "upstream")]
+    #[arg(value_parser = value_parser!(u64).range(..=60_000))]
     pub(crate) upstream_latency_ms: Option<u64>,
 
     /// The embedded upstream fails
-    #[arg(long, value_enum, value_name = "HOW", hide = true)]
-    #[arg(conflicts_with = "upstream")]
+    #[arg(long, value_enum, value_name = "HOW", conflicts_with = "upstream")]
     pub(crate) upstream_fault: Option<UpstreamFault>,
 
-    /// It answers so many requests first
-    #[arg(long, value_name = "N", default_value_t = 0, hide = true)]
+    /// It answers so many requests before it fails
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) upstream_fault_after: u64,
 
-    /// And after so many that failed it answers again
-    #[arg(long, value_name = "N", hide = true)]
+    /// It answers again after so many requests that failed
+    #[arg(long, value_name = "N")]
     pub(crate) upstream_faults: Option<u64>,
+}
 
-    /// A call of the stand-in database takes that long
-    #[arg(long, value_name = "MS", hide = true)]
-    #[arg(value_parser = value_parser!(u64).range(..=60_000))]
-    pub(crate) database_ms: Option<u64>,
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct UpstreamTlsOptions {
+    /// The embedded upstream speaks TLS
+    #[arg(long, conflicts_with = "upstream")]
+    pub(crate) tls: bool,
+}
 
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct DataSetOptions {
     /// Keep a data set of so many texts
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..), hide = true)]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub(crate) texts: Option<u64>,
+}
 
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct WorkerOptions {
     /// Use only so many of the CPUs that there are (Linux)
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), hide = true)]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub(crate) cpus: Option<u32>,
 
     /// Start the workers once for each CPU, from a thread that is pinned to it
-    #[arg(long, hide = true)]
+    #[arg(long)]
     pub(crate) side_by_side: bool,
-    /// Keep the data in this database instead of in a file of the server's own
-    #[arg(long, value_name = "URL", hide = true)]
-    pub(crate) database: Option<String>,
+}
 
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct FileOptions {
     /// Put temporary files there instead of into the system's folder for them
-    #[arg(long, value_name = "FOLDER", hide = true)]
+    #[arg(long, value_name = "FOLDER")]
     pub(crate) files: Option<PathBuf>,
 
     // As fast as a volume of a cloud that was paid for, and slower than any machine copies in memory.
     /// MiB a second that the stand-in disk of temporary files writes and reads; 0 is as fast as the
     /// machine's own
-    #[arg(long, value_name = "N", default_value_t = 256, hide = true)]
+    #[arg(long, value_name = "N", default_value_t = 256)]
     pub(crate) disk_mib_per_second: u32,
+}
 
-    /// Stop when standard input closes
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct HeartbeatOptions {
+    // A thousand ticks a second take about a hundredth of a CPU. Rounds that compare CPU time leave
+    // them out.
+    /// Leave out the task that ticks every millisecond
     #[arg(long, hide = true)]
-    pub(crate) stop_with_stdin: bool,
-
-    /// Counts scans. Made with the options, because it reads how many CPUs the process may use, and
-    /// a chapter may pin its main thread to one of them later.
-    #[arg(skip)]
-    pub(crate) scans: Scans,
-
-    /// What goes when the server stops.
-    #[arg(skip)]
-    pub(crate) kept: Kept,
+    pub(crate) no_heartbeat: bool,
 }
 
 /// How the embedded upstream fails.
@@ -137,10 +184,6 @@ pub(crate) enum UpstreamFault {
     Stall,
     /// It begins an answer, and closes the connection.
     BreakOff,
-    /// A price below nothing.
-    Negative,
-    /// Another message than before, of the same length.
-    Changed,
 }
 
 impl Options {
@@ -149,51 +192,77 @@ impl Options {
     ///
     /// `chapter` is the package's name. For chapters whose variants need runtimes of their own;
     /// others call [`crate::Lab::start`].
-    pub fn read<V: ValueEnum + Send + Sync + 'static>(chapter: &'static str) -> (V, Self) {
-        let matches = command::<V>(chapter).get_matches();
-        let line = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-        let (variant, options) = line.for_chapter(chapter);
+    pub fn read<V: ValueEnum + Send + Sync + 'static>(
+        chapter: &'static str,
+        uses: &[Uses],
+    ) -> (V, Self) {
+        let matches = command::<V>(chapter, uses).get_matches();
+        let (variant, options) =
+            parse(&matches, chapter, uses).unwrap_or_else(|error| error.exit());
         // Before any code of the chapter runs, which may never come to an end.
-        if options.stop_with_stdin {
-            options.kept.stop_with_stdin();
+        if options.common.stop_with_stdin {
+            options.cleanup.stop_with_stdin();
         }
         (variant, options)
     }
 
     /// As [`crate::Lab::data_seed`], for data that are built before the lab opens.
     pub fn data_seed(&self) -> u64 {
-        self.data_seed
+        self.common.data_seed
     }
 
     /// Whether workers are started once for each CPU, as by so many processes that have one each.
     pub fn side_by_side(&self) -> bool {
-        self.side_by_side
-    }
-
-    /// Counts scans of a data set on `/metrics`.
-    pub fn scans(&self) -> Scans {
-        self.scans.clone()
+        self.workers.side_by_side
     }
 }
 
-fn command<V: ValueEnum + Send + Sync + 'static>(chapter: &'static str) -> clap::Command {
-    CommandLine::<V>::command().name(chapter)
+fn command<V: ValueEnum + Send + Sync + 'static>(
+    chapter: &'static str,
+    uses: &[Uses],
+) -> clap::Command {
+    let command = CommandLine::<V>::command().name(chapter);
+    uses.iter().fold(command, |command, uses| match uses {
+        Uses::Database => DatabaseOptions::augment_args(command),
+        Uses::SqlDatabase => SqlDatabaseOptions::augment_args(command),
+        Uses::Upstream => UpstreamOptions::augment_args(command),
+        Uses::UpstreamTls => UpstreamTlsOptions::augment_args(command),
+        Uses::DataSet => DataSetOptions::augment_args(command),
+        Uses::Workers => WorkerOptions::augment_args(command),
+        Uses::Files => FileOptions::augment_args(command),
+        Uses::Heartbeat => HeartbeatOptions::augment_args(command),
+    })
 }
 
-impl<V: ValueEnum + Send + Sync + 'static> CommandLine<V> {
-    fn for_chapter(self, chapter: &'static str) -> (V, Options) {
-        let Self { variant, options } = self;
-        let value = variant.to_possible_value();
-        let name = value.map(|value| value.get_name().to_owned());
-        let scans = options.cpus.map(Scans::on_the_last);
-        let options = Options {
-            scans: scans.unwrap_or(options.scans),
-            chapter,
-            variant: name.unwrap_or_default(),
-            ..options
-        };
-        (variant, options)
+fn parse<V: ValueEnum + Send + Sync + 'static>(
+    matches: &ArgMatches,
+    chapter: &'static str,
+    uses: &[Uses],
+) -> Result<(V, Options), clap::Error> {
+    let CommandLine { variant, common } = CommandLine::<V>::from_arg_matches(matches)?;
+    let name = variant.to_possible_value();
+    let mut options = Options {
+        chapter,
+        variant: name.map_or_else(String::new, |value| value.get_name().to_owned()),
+        common,
+        ..Options::default()
+    };
+    for uses in uses {
+        match uses {
+            Uses::Database => options.database.update_from_arg_matches(matches)?,
+            Uses::SqlDatabase => options.sql_database.update_from_arg_matches(matches)?,
+            Uses::Upstream => options.upstream.update_from_arg_matches(matches)?,
+            Uses::UpstreamTls => options.upstream_tls.update_from_arg_matches(matches)?,
+            Uses::DataSet => options.data_set.update_from_arg_matches(matches)?,
+            Uses::Workers => options.workers.update_from_arg_matches(matches)?,
+            Uses::Files => options.files.update_from_arg_matches(matches)?,
+            Uses::Heartbeat => options.heartbeat.update_from_arg_matches(matches)?,
+        }
     }
+    if let Some(cpus) = options.workers.cpus {
+        options.scans = Scans::on_the_last(cpus);
+    }
+    Ok((variant, options))
 }
 
 #[cfg(test)]
@@ -207,42 +276,62 @@ mod tests {
         FewAtOnce,
     }
 
-    fn parse(arguments: &[&str]) -> Result<(Variant, Options), clap::Error> {
-        let matches = command::<Variant>("chapter0")
-            .try_get_matches_from([&["chapter0"], arguments].concat());
-        CommandLine::from_arg_matches(&matches?).map(|line| line.for_chapter("chapter0"))
+    const USES: [Uses; 2] = [Uses::Upstream, Uses::Files];
+
+    fn run(arguments: &[&str]) -> Result<(Variant, Options), clap::Error> {
+        let line = [&["chapter0"], arguments].concat();
+        let matches = command::<Variant>("chapter0", &USES).try_get_matches_from(line);
+        parse(&matches?, "chapter0", &USES)
     }
 
     #[test]
     fn a_bare_command_runs_the_exercise_on_the_documented_ports() {
-        let (variant, options) = parse(&[]).expect("no argument is needed");
+        let (variant, options) = run(&[]).expect("no argument is needed");
         assert_eq!(variant, Variant::Exercise);
         assert_eq!(options.variant, "exercise");
-        assert_eq!((options.port, options.admin_port), (8080, 6060));
+        let CommonOptions {
+            port, admin_port, ..
+        } = options.common;
+        assert_eq!((port, admin_port), (8080, 6060));
+        assert_eq!(options.files.disk_mib_per_second, 256);
     }
 
     #[test]
     fn another_upstream_has_a_latency_of_its_own() {
-        let waits = parse(&["--upstream-latency-ms", "20"]).expect("the embedded one can wait");
-        assert_eq!(waits.1.upstream_latency_ms, Some(20));
+        let (_, options) =
+            run(&["--upstream-latency-ms", "20"]).expect("the embedded one can wait");
+        assert_eq!(options.upstream.upstream_latency_ms, Some(20));
         let url = "http://127.0.0.1:18081/";
-        let both = parse(&["--upstream", url, "--upstream-latency-ms", "20"]);
-        let said = both.expect_err("one or the other").to_string();
-        assert!(said.contains("cannot be used with"), "{said}");
-        parse(&["--upstream", url]).expect("without the latency it is right");
+        let both = run(&["--upstream", url, "--upstream-latency-ms", "20"]);
+        let refusal = both.expect_err("one or the other").to_string();
+        assert!(refusal.contains("cannot be used with"), "{refusal}");
+        run(&["--upstream", url]).expect("without the latency it is right");
     }
 
     #[test]
     fn an_unknown_variant_is_refused_with_the_ones_there_are() {
-        let said = parse(&["slow"]).expect_err("no such variant").to_string();
-        assert!(said.contains("problem, exercise, few-at-once"), "{said}");
+        let refusal = run(&["slow"]).expect_err("no such variant").to_string();
+        assert!(
+            refusal.contains("problem, exercise, few-at-once"),
+            "{refusal}"
+        );
     }
 
     #[test]
-    fn help_lists_the_variants_and_no_hidden_option() {
-        let help = command::<Variant>("chapter0").render_help().to_string();
+    fn another_chapters_option_is_a_usage_error() {
+        let refusal = run(&["--texts", "3"]).expect_err("there is no data set");
+        assert_eq!(refusal.exit_code(), 2);
+    }
+
+    #[test]
+    fn help_lists_the_variants_and_the_options_that_the_chapter_uses() {
+        let help = command::<Variant>("chapter0", &USES)
+            .render_help()
+            .to_string();
         let values = "[default: exercise] [possible values: problem, exercise, few-at-once]";
         assert!(help.contains(values), "{help}");
+        assert!(help.contains("--upstream-fault <HOW>"), "{help}");
+        assert!(!help.contains("--database"), "{help}");
         assert!(!help.contains("--stop-with-stdin"), "{help}");
     }
 }

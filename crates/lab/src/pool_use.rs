@@ -1,5 +1,5 @@
 //! What a service does with the connections of its pool: how many are lent, for how long, and how
-//! many of them wait with their request for somebody else.
+//! many are lent while the upstream is waited for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -83,12 +83,12 @@ impl PoolUse {
         let whole = |count: i64| u64::try_from(count).unwrap_or_default();
         let mean = |sum: u64, of: u64| sum as f64 / of.max(1) as f64;
         vec![
-            Metric::count(
+            Metric::counter(
                 "pool_connections_lent_total",
                 "Times that the pool lent a connection",
                 lent,
             ),
-            Metric::ratio(
+            Metric::gauge(
                 "pool_connections_lent_per_answer",
                 "Times that the pool lent a connection, for each answer of the upstream",
                 mean(lent, answers),
@@ -103,12 +103,12 @@ impl PoolUse {
                 "Most connections that were lent at once since the start",
                 whole(counts.in_use_peak.load(Relaxed)),
             ),
-            Metric::seconds(
-                "pool_connection_held",
+            Metric::gauge(
+                "pool_connection_held_seconds",
                 "How long a connection is lent, on average",
                 mean(whole(held), lent) / 1e9,
             ),
-            Metric::ratio(
+            Metric::gauge(
                 "pool_connections_in_use_at_answer",
                 "Connections that are lent when the upstream answers, on average",
                 mean(counts.in_use_at_answers.load(Relaxed), answers),

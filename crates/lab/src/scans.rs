@@ -1,18 +1,41 @@
 //! Scans of a data set: how many, on how many threads, and on which CPUs.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-use prometheus_client::metrics::counter::Counter;
-
+use crate::counters::Activity;
 use crate::metric::Metric;
+use crate::options::Options;
 
-/// Counts scans on `/metrics`, with the threads and the CPUs that they ran on. Clones count
-/// together.
+/// A data set in memory. `/metrics` counts its scans, with the threads and the CPUs that they ran on.
+/// Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct DataSet<T> {
+    items: Arc<[T]>,
+    scans: Scans,
+}
+
+impl<T> DataSet<T> {
+    /// Scans the items on the calling thread.
+    pub fn scan<R>(&self, how: impl FnOnce(&[T]) -> R) -> R {
+        self.scans.count(|| how(&self.items))
+    }
+}
+
+impl Options {
+    /// A data set of these items, counted on `/metrics`.
+    pub fn data_set<T>(&self, items: Arc<[T]>) -> DataSet<T> {
+        DataSet {
+            items,
+            scans: self.scans.clone(),
+        }
+    }
+}
+
+/// Counts scans. Clones count together.
 #[derive(Debug, Clone)]
-pub struct Scans(Arc<Counted>);
+pub(crate) struct Scans(Arc<Counted>);
 
 #[derive(Debug)]
 struct Counted {
@@ -23,9 +46,7 @@ struct Counted {
     own: Option<Vec<usize>>,
     /// Others on which the thread that accepts may run; `None` before it accepts.
     acceptor_elsewhere: Mutex<Option<usize>>,
-    scans: Counter,
-    running: AtomicUsize,
-    running_peak: AtomicUsize,
+    scans: Activity,
     /// On which of the process's CPUs each thread that scanned may run. Other programs decide where a
     /// thread runs, but not where it may.
     threads: Mutex<HashMap<ThreadId, Vec<usize>>>,
@@ -34,13 +55,13 @@ struct Counted {
 
 /// The counts of one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct Counts {
     /// CPUs that the process might use when it started.
     pub(crate) usable: usize,
     /// Scans that have ended.
     scans: u64,
     /// Most scans at once.
-    running_peak: usize,
+    running_peak: u64,
     /// Threads that scanned.
     threads: usize,
     /// CPUs on which a scan ended.
@@ -58,9 +79,7 @@ impl Default for Scans {
             usable: usable(),
             own: cfg!(target_os = "linux").then(|| allowed_cpus(0)),
             acceptor_elsewhere: Mutex::default(),
-            scans: Counter::default(),
-            running: AtomicUsize::default(),
-            running_peak: AtomicUsize::default(),
+            scans: Activity::default(),
             threads: Mutex::default(),
             cpus: Mutex::default(),
         }))
@@ -96,16 +115,16 @@ impl Scans {
         *most = (*most).max(Some(elsewhere));
     }
 
-    /// A scan begins on the calling thread, and ends there when the value is dropped.
-    pub fn begin(&self) -> Scan {
-        let running = self.0.running.fetch_add(1, Ordering::Relaxed) + 1;
-        self.0.running_peak.fetch_max(running, Ordering::Relaxed);
-        Scan(self.clone())
+    fn count<R>(&self, scan: impl FnOnce() -> R) -> R {
+        let running = self.0.scans.begin();
+        let result = scan();
+        drop(running);
+        self.note_thread();
+        result
     }
 
-    fn end(&self) {
-        self.0.running.fetch_sub(1, Ordering::Relaxed);
-        self.0.scans.inc();
+    /// The calling thread has scanned.
+    fn note_thread(&self) {
         let here = thread::current().id();
         let mut threads = lock(&self.0.threads);
         let is_new = !threads.contains_key(&here);
@@ -121,13 +140,13 @@ impl Scans {
         }
     }
 
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn counts(&self) -> Counts {
         let threads = lock(&self.0.threads);
         let allowed: HashSet<&usize> = threads.values().flatten().collect();
-        Seen {
+        Counts {
             usable: self.0.usable,
-            scans: self.0.scans.get(),
-            running_peak: self.0.running_peak.load(Ordering::Relaxed),
+            scans: self.0.scans.ended(),
+            running_peak: self.0.scans.peak(),
             threads: threads.len(),
             cpus: lock(&self.0.cpus).len(),
             allowed: allowed.len(),
@@ -136,18 +155,7 @@ impl Scans {
     }
 }
 
-/// A scan under way.
-#[derive(Debug)]
-#[must_use = "a scan lasts as long as this value"]
-pub struct Scan(Scans);
-
-impl Drop for Scan {
-    fn drop(&mut self) {
-        self.0.end();
-    }
-}
-
-impl Seen {
+impl Counts {
     /// How well workers and CPUs match, from 0 to 1. It is 1 when the threads that scanned may run on
     /// every usable CPU, and are exactly as many. Too few workers lower it, and so do too many.
     fn match_of_workers(self) -> f64 {
@@ -161,11 +169,11 @@ impl Seen {
             Metric::count("acceptor_cpus_elsewhere", help, cpus as u64)
         });
         let counted = vec![
-            Metric::count("scans_total", "Scans of the data set", self.scans),
+            Metric::counter("scans_total", "Scans of the data set", self.scans),
             Metric::count(
                 "scans_running_peak",
                 "Most scans at once since the start",
-                self.running_peak as u64,
+                self.running_peak,
             ),
             Metric::count(
                 "scan_workers",
@@ -187,7 +195,7 @@ impl Seen {
                 "CPUs that the process might use when it started",
                 self.usable as u64,
             ),
-            Metric::ratio(
+            Metric::gauge(
                 "workers_match_cpus",
                 "min(scan_workers, scan_cpus_allowed) / max(scan_workers, cpus_usable)",
                 self.match_of_workers(),
@@ -253,40 +261,44 @@ mod tests {
     #[test]
     fn scans_are_counted_with_their_threads_and_cpus() {
         let scans = Scans::default();
-        drop((scans.begin(), scans.begin()));
-        drop(scans.begin());
-        let seen = scans.seen();
-        assert_eq!((seen.scans, seen.threads), (3, 1));
-        assert_eq!(seen.running_peak, 2);
-        assert!(seen.cpus >= 1 && seen.usable >= 1, "{seen:?}");
-        let other = scans.clone();
-        thread::spawn(move || drop(other.begin()))
-            .join()
-            .expect("it counts");
-        assert_eq!(scans.seen().threads, 2);
+        let scan = || scans.count(|| ());
+        scans.count(scan);
+        scan();
+        let counts = scans.counts();
+        assert_eq!((counts.scans, counts.threads), (3, 1));
+        assert_eq!(counts.running_peak, 2);
+        assert!(counts.cpus >= 1 && counts.usable >= 1, "{counts:?}");
+        thread::scope(|scope| {
+            scope.spawn(scan);
+        });
+        assert_eq!(scans.counts().threads, 2);
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_worker_that_pins_itself_later_is_seen() {
+    fn a_worker_that_pins_itself_later_is_noticed() {
         let scans = Scans::default();
-        let counts = scans.clone();
-        let worker = thread::spawn(move || {
-            drop(counts.begin());
-            let free = counts.seen().allowed;
-            let mut one = rustix::thread::CpuSet::new();
-            one.set(allowed_cpus(0)[0]);
-            rustix::thread::sched_setaffinity(None, &one).expect("its own CPU");
-            drop(counts.begin());
-            (free, counts.seen().allowed)
+        let scan = || {
+            scans.count(|| ());
+            scans.counts().allowed
+        };
+        let (free, pinned) = thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                let free = scan();
+                let mut one = rustix::thread::CpuSet::new();
+                one.set(allowed_cpus(0)[0]);
+                rustix::thread::sched_setaffinity(None, &one).expect("its own CPU");
+                (free, scan())
+            });
+            worker.join().expect("it counts")
         });
-        assert_eq!(worker.join().expect("it counts"), (scans.0.usable, 1));
+        assert_eq!((free, pinned), (scans.0.usable, 1));
     }
 
     #[test]
     fn too_few_workers_and_too_many_do_not_match_the_cpus() {
         let share = |threads, allowed| {
-            let seen = Seen {
+            let counts = Counts {
                 usable: 4,
                 scans: 100,
                 running_peak: 1,
@@ -295,7 +307,7 @@ mod tests {
                 allowed,
                 acceptor_elsewhere: None,
             };
-            seen.match_of_workers()
+            counts.match_of_workers()
         };
         assert!((share(4, 4) - 1.0).abs() < 1e-9);
         assert!((share(1, 1) - 0.25).abs() < 1e-9);

@@ -4,8 +4,11 @@ mod bodies;
 mod embedded;
 mod outside;
 
+pub use bodies::highest_at;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::counters::Counters;
@@ -35,7 +38,7 @@ impl Upstream {
         latency: Duration,
         counters: &Arc<Counters>,
     ) -> Result<(Self, Counted), Error> {
-        if let Some(url) = &options.upstream {
+        if let Some(url) = &options.upstream.upstream {
             let counted = outside::Outside::new(url)?;
             let upstream = Self {
                 url: url.clone(),
@@ -44,10 +47,14 @@ impl Upstream {
             return Ok((upstream, Counted::Outside(counted)));
         }
         let started = embedded::start(options, latency, counters).map_err(Error::Upstream)?;
-        let scheme = if options.tls { "https" } else { "http" };
+        let scheme = if options.upstream_tls.tls {
+            "https"
+        } else {
+            "http"
+        };
         let upstream = Self {
             // A certificate is made out to a name.
-            url: if options.tls {
+            url: if options.upstream_tls.tls {
                 format!("{scheme}://localhost:{}/", started.address.port())
             } else {
                 format!("{scheme}://{}/", started.address)
@@ -93,8 +100,8 @@ impl Counted {
     fn now(&self) -> Counts {
         match self {
             Self::Embedded { counters, .. } => Counts {
-                connections: counters.upstream_connections.get(),
-                requests: counters.upstream_requests.get(),
+                connections: counters.upstream_connections.load(Relaxed),
+                requests: counters.upstream_requests.begun(),
             },
             Self::Outside(outside) => outside.now(),
         }
@@ -106,17 +113,17 @@ impl Counted {
             requests,
         } = self.now();
         let mut metrics = vec![
-            Metric::count(
+            Metric::counter(
                 "upstream_connections_total",
                 "Connections that the upstream accepted",
                 connections,
             ),
-            Metric::count(
+            Metric::counter(
                 "upstream_requests_total",
                 "Requests that the upstream received",
                 requests,
             ),
-            Metric::ratio(
+            Metric::gauge(
                 "upstream_connections_per_request",
                 "Connections that the upstream accepted for each request",
                 connections as f64 / requests.max(1) as f64,
@@ -131,7 +138,7 @@ impl Counted {
             metrics.push(Metric::count(
                 "upstream_requests_in_flight_peak",
                 "Most requests that the upstream served at once",
-                u64::try_from(counters.upstream_requests_in_flight_peak.get()).unwrap_or(0),
+                counters.upstream_requests.peak(),
             ));
         }
         metrics

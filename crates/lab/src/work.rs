@@ -62,7 +62,7 @@ impl Work {
     /// Does the work on the calling thread, which does nothing else until it is done. The result depends on the data
     /// seed alone.
     pub fn run(&self) -> u64 {
-        let _running = self.counters.enter_work();
+        let _running = self.counters.work.begin();
         let began = ThreadTime::now();
         compute(self.rounds);
         self.counters.note_work(began.elapsed());

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::HeaderMap;
 use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -52,6 +53,7 @@ pub fn post(path: &str, body: impl Into<Vec<u8>>) -> Request {
 #[derive(Clone)]
 pub struct Answer {
     said: String,
+    headers: HeaderMap,
     /// From sending the request until the answer had come.
     pub after: Duration,
 }
@@ -61,6 +63,14 @@ impl Answer {
     pub fn body(&self) -> Option<&str> {
         let (status, body) = self.said.split_once(' ')?;
         (status.len() == 3 && status.starts_with('2')).then_some(body)
+    }
+
+    /// The value of a header; empty if there is none.
+    pub fn header(&self, name: &str) -> &str {
+        let value = self.headers.get(name);
+        value
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
     }
 
     fn success_or_status(status: &str, body: &[u8]) -> String {
@@ -131,18 +141,25 @@ impl User {
     pub async fn send(&mut self, request: Request) -> Answer {
         let began = Instant::now();
         let answered = timeout(TIME_OUT, self.answered(request)).await;
-        let said = match answered {
-            Ok(Ok(said)) => said,
-            Ok(Err(why)) => format!("no answer ({why})"),
-            Err(_) => format!("no answer within {} s", TIME_OUT.as_secs()),
+        let (said, headers) = match answered {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(why)) => (format!("no answer ({why})"), HeaderMap::new()),
+            Err(_) => {
+                let late = format!("no answer within {} s", TIME_OUT.as_secs());
+                (late, HeaderMap::new())
+            }
         };
         Answer {
             said,
+            headers,
             after: began.elapsed(),
         }
     }
 
-    async fn answered(&mut self, request: Request) -> Result<String, Box<dyn std::error::Error>> {
+    async fn answered(
+        &mut self,
+        request: Request,
+    ) -> Result<(String, HeaderMap), Box<dyn std::error::Error>> {
         let connection = match self.connection.take().filter(|open| !open.is_closed()) {
             Some(open) => self.connection.insert(open),
             None => {
@@ -162,10 +179,11 @@ impl User {
         let answer = connection
             .send_request(sent.body(Full::from(body))?)
             .await?;
-        let status = answer.status();
-        let body = Limited::new(answer.into_body(), LARGEST).collect().await;
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, LARGEST).collect().await;
         let body = body.map_err(|error| error.to_string())?.to_bytes();
-        Ok(Answer::success_or_status(status.as_str(), &body))
+        let said = Answer::success_or_status(head.status.as_str(), &body);
+        Ok((said, head.headers))
     }
 
     /// Sends all requests on one connection without waiting, and then reads the answers: the server has
@@ -187,7 +205,12 @@ impl User {
         let missing = std::iter::repeat_with(|| format!("no answer ({why})"));
         let after = began.elapsed();
         let said = said.chain(missing).take(count);
-        said.map(|said| Answer { said, after }).collect()
+        let answer = |said| Answer {
+            said,
+            headers: HeaderMap::new(),
+            after,
+        };
+        said.map(answer).collect()
     }
 
     /// Sends a request, and hangs up after so long instead of waiting for the answer.

@@ -30,23 +30,6 @@ mod system {
         }
     }
 
-    /// A thread of this process, for others to look at.
-    #[derive(Debug)]
-    pub(crate) struct Thread(rustix::thread::Pid);
-
-    impl Thread {
-        pub(crate) fn current() -> Self {
-            Self(rustix::thread::gettid())
-        }
-
-        /// Whether the system lets it run on several CPUs at this moment. A thread that has ended runs on
-        /// none.
-        pub(crate) fn is_loose(&self) -> bool {
-            let allowed = rustix::thread::sched_getaffinity(Some(self.0));
-            allowed.is_ok_and(|allowed| allowed.count() > 1)
-        }
-    }
-
     /// The node of each CPU.
     pub(crate) fn cpu_nodes() -> &'static [u32] {
         &NODES
@@ -132,27 +115,13 @@ mod system {
         }
     }
 
-    /// Other systems do not tell a thread where another one may run.
-    #[derive(Debug)]
-    pub(crate) struct Thread;
-
-    impl Thread {
-        pub(crate) fn current() -> Self {
-            Self
-        }
-
-        pub(crate) fn is_loose(&self) -> bool {
-            false
-        }
-    }
-
     /// The node of each CPU.
     pub(crate) fn cpu_nodes() -> &'static [u32] {
         &NODES
     }
 }
 
-pub(crate) use self::system::{Thread, cpu_nodes};
+pub(crate) use self::system::cpu_nodes;
 
 #[cfg(test)]
 pub(crate) fn pin_to_this_cpu() -> bool {

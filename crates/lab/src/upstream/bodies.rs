@@ -58,8 +58,7 @@ impl Maker {
         Chunks {
             ordinary: self.ordinary.clone(),
             highest: 255 - u8::try_from(self.seed % u64::from(ORDINARY)).unwrap_or_default(),
-            // Fibonacci hashing: evenly spread, and the same in every run.
-            highest_at: number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % length,
+            highest_at: highest_at(number, length),
             sent: 0,
             length,
             fault: None,
@@ -73,6 +72,13 @@ impl Maker {
             ..self.make(0, u64::MAX >> 1)
         }
     }
+}
+
+/// Where the highest byte of the upstream's `number`-th body is, if that has so many bytes. The first
+/// body has the number 1. For tests of what a service has made of it.
+pub fn highest_at(number: u64, length: u64) -> u64 {
+    // Fibonacci hashing: evenly spread, and the same in every run.
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % length
 }
 
 impl Chunks {

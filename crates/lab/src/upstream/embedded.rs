@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -33,20 +34,27 @@ pub(super) fn start(
     latency: Duration,
     counters: &Arc<Counters>,
 ) -> io::Result<Started> {
-    let asked = options.upstream_latency_ms.map(Duration::from_millis);
+    let asked = options
+        .upstream
+        .upstream_latency_ms
+        .map(Duration::from_millis);
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
-    let tls = options.tls.then(tls::Acceptor::new).transpose()?;
+    let tls = options
+        .upstream_tls
+        .tls
+        .then(tls::Acceptor::new)
+        .transpose()?;
     let certificate = tls.as_ref().map(tls::Acceptor::certificate);
     let answers = Answers {
-        message: message("Good Luck", options.data_seed),
-        bodies: Maker::new(options.data_seed),
-        seed: options.data_seed,
+        message: message(options.data_seed()),
+        bodies: Maker::new(options.data_seed()),
+        seed: options.data_seed(),
         latency: asked.unwrap_or(latency),
-        fault: options.upstream_fault,
-        fault_after: options.upstream_fault_after,
-        faults: options.upstream_faults,
+        fault: options.upstream.upstream_fault,
+        fault_after: options.upstream.upstream_fault_after,
+        faults: options.upstream.upstream_faults,
         counters: Arc::clone(counters),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -91,8 +99,8 @@ type Answer = Response<Either<Full<Bytes>, Chunks>>;
 impl Answers {
     /// Counts a request for `path`, and answers it in time.
     async fn to(&self, path: &str) -> io::Result<Answer> {
-        let _in_flight = self.counters.enter_upstream();
-        let number = self.counters.upstream_requests.inc() + 1;
+        let _request = self.counters.upstream_requests.begin();
+        let number = self.counters.upstream_requests.begun();
         let mut answer = self.at_once(path, number);
         if !self.latency.is_zero() {
             tokio::time::sleep(self.latency).await;
@@ -104,12 +112,6 @@ impl Answers {
             Some(UpstreamFault::Status) => *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE,
             Some(UpstreamFault::Garbage) => {
                 *answer.body_mut() = Either::Left(Full::from("Good Luck?"));
-            }
-            Some(UpstreamFault::Negative) => {
-                *answer.body_mut() = Either::Left(Full::from("{\"cents\": -1}"));
-            }
-            Some(UpstreamFault::Changed) => {
-                *answer.body_mut() = Either::Left(Full::new(message("Best Wish", self.seed)));
             }
             Some(UpstreamFault::HangUp) => return Err(io::ErrorKind::ConnectionReset.into()),
             Some(UpstreamFault::Silence) => std::future::pending().await,
@@ -130,7 +132,9 @@ impl Answers {
         let length = path.strip_prefix("/bodies/").map(str::parse);
         if let Some(Ok(length)) = length {
             let body = self.bodies.make(number, length);
-            self.counters.upstream_body_bytes.inc_by(body.length());
+            self.counters
+                .upstream_body_bytes
+                .fetch_add(body.length(), Relaxed);
             return Response::new(Either::Right(body));
         }
         let product = path.strip_prefix("/prices/").map(str::parse);
@@ -145,11 +149,11 @@ impl Answers {
     }
 }
 
-/// A message that wishes something; with a data seed it is another one.
-fn message(wish: &str, seed: u64) -> Bytes {
+/// The message of every answer; with a data seed it is another one.
+fn message(seed: u64) -> Bytes {
     let message = match seed {
-        0 => format!("{wish}!"),
-        seed => format!("{wish}, {seed}!"),
+        0 => "Good Luck!".to_owned(),
+        seed => format!("Good Luck, {seed}!"),
     };
     format!("{{\"status\": 200, \"msg\": \"{message}\"}}").into()
 }
@@ -167,7 +171,7 @@ async fn accept(
 ) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
-        answers.counters.upstream_connections.inc();
+        answers.counters.upstream_connections.fetch_add(1, Relaxed);
         let _ = stream.set_nodelay(true);
         let (tls, answers) = (tls.clone(), answers.clone());
         tokio::spawn(async move {

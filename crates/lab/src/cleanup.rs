@@ -1,4 +1,4 @@
-//! What goes when a server stops, however it stops: leaving the process drops nothing by itself.
+//! What is dropped when a server stops, however it stops: a process that exits drops nothing by itself.
 
 use std::any::Any;
 use std::fmt;
@@ -7,30 +7,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Values, such as temporary folders, that are dropped last.
 #[derive(Clone, Default)]
-pub(crate) struct Kept(Arc<Mutex<Vec<Box<dyn Any + Send>>>>);
+pub(crate) struct Cleanup(Arc<Mutex<Vec<Box<dyn Any + Send>>>>);
 
-impl Kept {
-    pub(crate) fn keep(&self, what: impl Send + 'static) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push(Box::new(what));
+impl Cleanup {
+    pub(crate) fn add(&self, value: impl Send + 'static) {
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        values.push(Box::new(value));
     }
 
     /// Drops all of them.
-    pub(crate) fn clear(&self) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.clear();
+    pub(crate) fn run(&self) {
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        values.clear();
     }
 
     /// From now on the process ends when its standard input closes, whatever else it does.
     pub(crate) fn stop_with_stdin(&self) {
-        let kept = self.clone();
+        let cleanup = self.clone();
         std::thread::spawn(move || {
             let mut rest = [0; 64];
             while std::io::stdin()
                 .read(&mut rest)
                 .is_ok_and(|count| count > 0)
             {}
-            kept.clear();
+            cleanup.run();
             std::process::exit(0);
         });
     }
@@ -56,8 +56,8 @@ impl Drop for OpenFiles {
     }
 }
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for Cleanup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Kept")
+        f.write_str("Cleanup")
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Read, Seek, Write};
 
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use lab::CountedFile;
 
@@ -11,15 +12,15 @@ const BUFFER: usize = 64 * 1024;
 
 /// A body, or the part of it that has come.
 #[derive(Debug)]
-pub struct Kept(pub CountedFile);
+pub struct BodyFile(CountedFile);
 
-impl From<CountedFile> for Kept {
+impl From<CountedFile> for BodyFile {
     fn from(file: CountedFile) -> Self {
         Self(file)
     }
 }
 
-impl Kept {
+impl BodyFile {
     // ANCHOR: push
     /// Writes one more chunk. Blocks for as long as that takes.
     ///
@@ -31,20 +32,20 @@ impl Kept {
     }
     // ANCHOR_END: push
 
-    // ANCHOR: with
-    /// Writes more chunks, one after the other. Blocks as [`Kept::push`]. Takes and returns the file,
-    /// so that it can be sent to another thread and back.
+    // ANCHOR: append
+    /// Writes more chunks, one after the other. Blocks as [`BodyFile::push`]. Takes and returns the
+    /// file, so that it can be sent to another thread and back.
     ///
     /// # Errors
     ///
-    /// As [`Kept::push`].
-    pub fn with(mut self, chunks: Vec<Bytes>) -> io::Result<Self> {
+    /// As [`BodyFile::push`].
+    pub fn append(mut self, chunks: Vec<Bytes>) -> io::Result<Self> {
         for chunk in chunks {
             self.push(&chunk)?;
         }
         Ok(self)
     }
-    // ANCHOR_END: with
+    // ANCHOR_END: append
 
     // ANCHOR: summary
     /// Reads all of it back, and gives it up. Blocks for as long as that takes.
@@ -67,10 +68,11 @@ impl Kept {
     // ANCHOR_END: summary
 }
 
-/// The highest byte of a body and its length. Every byte of it is looked at.
+/// The highest byte of a body, its position, and the body's length. Every byte of it is looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
     highest: u8,
+    position: u64,
     length: u64,
 }
 
@@ -78,18 +80,49 @@ impl Summary {
     /// The summary of `bytes` and all that was added before.
     #[must_use]
     pub fn with(self, bytes: &[u8]) -> Self {
+        // Unlike `Iterator::max`, the compiler turns this into a few instructions for many bytes.
+        let highest = bytes.iter().fold(self.highest, |a, b| a.max(*b));
+        let position = if highest == self.highest {
+            self.position
+        } else {
+            let here = bytes.iter().position(|byte| *byte == highest);
+            self.length + here.unwrap_or_default() as u64
+        };
         Self {
-            // Unlike `Iterator::max`, the compiler turns this into a few instructions for many bytes.
-            highest: bytes.iter().fold(self.highest, |a, b| a.max(*b)),
+            highest,
+            position,
             length: self.length + bytes.len() as u64,
         }
     }
 }
 
-/// The service's answer.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { highest, length } = self;
+        let Self {
+            highest, length, ..
+        } = self;
         write!(f, "{highest} is the highest of {length} bytes")
+    }
+}
+
+/// The service's answer. The header `position` says where the highest byte is.
+impl IntoResponse for Summary {
+    fn into_response(self) -> Response {
+        let position = [("position", self.position.to_string())];
+        (position, self.to_string()).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_tells_the_highest_byte_and_where_it_first_was() {
+        let summary = [&[3_u8, 7][..], &[7, 9, 1], &[], &[9]]
+            .into_iter()
+            .fold(Summary::default(), Summary::with);
+        assert_eq!(summary.to_string(), "9 is the highest of 6 bytes");
+        assert_eq!(summary.position, 3);
     }
 }
