@@ -4,6 +4,8 @@ mod difference;
 mod measuring;
 mod series;
 
+use std::path::Path;
+
 use measurement::claim::SOLUTION;
 use report::capture;
 
@@ -19,28 +21,24 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
         return regions::capture(options, regions);
     }
     let workshop = Workshop::find()?;
-    if let Some(file) = &options.measuring {
-        return measuring::record(&workshop, file);
-    }
     let chapters = workshop.chosen(&options.chapters)?;
     if options.series {
         return series::record(&workshop, &chapters);
     }
     for chapter in &chapters {
         let folder = workshop.captures(chapter.number);
-        if options.verify {
-            capture::verify(&folder).map_err(CliError::bad)?;
-            difference::verify(&workshop, chapter)?;
-            regions::derive(&folder, true)?;
+        if options.verify || options.derive {
+            if options.verify {
+                capture::verify(&folder).map_err(CliError::bad)?;
+            } else {
+                capture::derive(&folder).map_err(CliError::bad)?;
+            }
+            difference::derive(&workshop, chapter, options.verify)?;
+            regions::derive(&folder, options.verify)?;
             println!(
                 "chapter {}: all that is derived is up to date",
                 chapter.number
             );
-        } else if options.derive {
-            capture::derive(&folder).map_err(CliError::bad)?;
-            difference::write(&workshop, chapter)?;
-            regions::derive(&folder, false)?;
-            println!("chapter {}: derived again", chapter.number);
         } else {
             record(&workshop, chapter)?;
         }
@@ -50,6 +48,20 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
         series::derive(&workshop, options.verify)?;
     }
     Ok(Exit::Good)
+}
+
+/// Puts what is derived into its file, or compares it with what is there.
+pub(super) fn derived(file: &Path, text: &str, verify: bool) -> Result<(), CliError> {
+    if !verify {
+        return files::replace(file, text);
+    }
+    if std::fs::read_to_string(file).ok().as_deref() == Some(text) {
+        return Ok(());
+    }
+    Err(CliError::bad(format!(
+        "{} is not what its record gives; run `cargo workshop capture --derive`",
+        file.display()
+    )))
 }
 
 /// Measures a chapter by all three generators and puts the record in place of the old one.
@@ -70,7 +82,7 @@ fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
     for (name, bytes) in &measured.files {
         files::replace(&folder.join(name), bytes)?;
     }
-    difference::write(workshop, chapter)?;
+    difference::derive(workshop, chapter, false)?;
     series::keep(workshop, &measured)?;
     let verdict = measured.capture.analysis().verdict;
     println!(
