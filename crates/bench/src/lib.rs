@@ -1,7 +1,6 @@
 //! Runs what is to be measured: servers as child processes under load, in the order that a proof
 //! asks for, and the profiles that they give meanwhile.
 
-pub mod agreement;
 pub mod answers;
 pub mod child;
 pub mod comparison;

@@ -6,11 +6,9 @@ mod counts;
 pub(crate) mod outside;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use analysis::verdict::{self, analyse};
-use bench::agreement::{self, External};
 use bench::environment;
 use bench::placement::Placement;
 use bench::profiling::ProfileData;
@@ -30,7 +28,7 @@ use crate::cli::UpstreamOf;
 use crate::compile;
 use crate::exit::CliError;
 use crate::terminal::Terminal;
-use crate::tools::{self, Tools};
+use crate::tools;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
@@ -54,8 +52,6 @@ pub(crate) struct Order {
 pub(crate) enum Also {
     /// Profiles of problem and fix.
     Profiles,
-    /// The effect by k6 and Locust.
-    Generators,
     /// The chapter's table of variants.
     Matrix,
     /// Heap profiles, instructions and baselines, where the chapter has them.
@@ -146,7 +142,6 @@ pub(crate) fn measure(
     let so_far = |proof: &Proof| with(&nothing_yet, proof);
     let (mut proof, decided_s) = prove(&bench, order, &so_far, &terminal)?;
     proof.rounds.extend(further_rounds(
-        workshop,
         chapter,
         order,
         &bench,
@@ -246,9 +241,8 @@ fn prove(
     Ok((proof, decided_s))
 }
 
-/// What was asked for beside the proof: the table of variants, other generators, baselines.
+/// What was asked for beside the proof: the table of variants, baselines.
 fn further_rounds(
-    workshop: &Workshop,
     chapter: &Chapter,
     order: &Order,
     bench: &Bench<'_>,
@@ -259,12 +253,6 @@ fn further_rounds(
     let mut rounds = Vec::new();
     if order.also.contains(&Also::Matrix) {
         rounds.extend(proof::matrix(bench).map_err(failed)?);
-    }
-    if order.also.contains(&Also::Generators) {
-        let generators = Generators::of(workshop, chapter);
-        let seconds = Duration::from_secs_f64(bench.chapter.load.duration_s);
-        let measured = agreement::measure(bench, &generators.external(), seconds);
-        rounds.extend(measured.map_err(|error| CliError::of_generators(error, bench.interrupt))?);
     }
     if let Some(nginx) = nginx {
         if tools::go().is_some() {
@@ -284,38 +272,6 @@ fn viewer_file(data: &ProfileData) -> Option<(String, Vec<u8>)> {
     let profile = &data.profile;
     let name = format!("{}.{}.{format}", profile.variant, profile.kind.key());
     Some((name, bytes.clone()))
-}
-
-/// k6 and Locust as `setup` installs them, and the chapter's scripts for them.
-#[derive(Debug)]
-pub(crate) struct Generators {
-    pub(crate) k6: PathBuf,
-    pub(crate) k6_script: PathBuf,
-    pub(crate) locust: PathBuf,
-    pub(crate) locust_file: PathBuf,
-}
-
-impl Generators {
-    pub(crate) fn of(workshop: &Workshop, chapter: &Chapter) -> Self {
-        let tools = Tools::of(workshop);
-        let package = chapter.package();
-        Self {
-            k6: tools.k6(),
-            k6_script: workshop.root().join(format!("k6/{package}.js")),
-            locust: tools.in_venv("locust"),
-            locust_file: workshop.root().join(format!("locust/{package}.py")),
-        }
-    }
-
-    /// As the measurement of agreement takes them.
-    pub(crate) fn external(&self) -> External<'_> {
-        External {
-            k6: &self.k6,
-            k6_script: &self.k6_script,
-            locust: &self.locust,
-            locust_file: &self.locust_file,
-        }
-    }
 }
 
 fn published(

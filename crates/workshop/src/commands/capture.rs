@@ -64,7 +64,7 @@ pub(super) fn derived(file: &Path, text: &str, verify: bool) -> Result<(), CliEr
     )))
 }
 
-/// Measures a chapter by all three generators and puts the record in place of the old one.
+/// Measures a chapter and puts the record in place of the old one.
 fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
     let folder = workshop.captures(chapter.number);
     files::writable(&folder)?;
@@ -73,7 +73,7 @@ fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
         variant: SOLUTION.to_owned(),
         pairs: None,
         command: format!("cargo workshop capture {}", chapter.number),
-        also: vec![Also::Profiles, Also::Generators, Also::Matrix, Also::Counts],
+        also: vec![Also::Profiles, Also::Matrix, Also::Counts],
         upstream: UpstreamOf::Embedded,
         database: None,
     };

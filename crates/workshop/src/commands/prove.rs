@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::agreement::{self, Compared};
 use analysis::baseline::{Baseline, baselines};
 use analysis::verdict::VerdictKind;
 use measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
@@ -27,8 +26,6 @@ struct Proved {
     #[serde(flatten)]
     summary: Summary,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    agreement: Vec<Compared>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     baselines: Vec<Baseline>,
 }
 
@@ -36,7 +33,7 @@ impl Proved {
     fn exit(&self) -> Exit {
         match self.summary.verdict {
             VerdictKind::Invalid => Exit::Invalid,
-            VerdictKind::Proved if self.agreement.iter().all(|one| one.agrees) => Exit::Good,
+            VerdictKind::Proved => Exit::Good,
             _ => Exit::Bad,
         }
     }
@@ -51,12 +48,6 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
     }
     if let Some(regions) = options.regions {
         return regions::prove(options, regions);
-    }
-    if options.all_generators && options.upstream == UpstreamOf::Nginx {
-        return Err(CliError::usage(
-            "--all-generators takes the embedded upstream, whose answers can be made to take as \
-             long as on a network: leave out --upstream",
-        ));
     }
     let workshop = Workshop::find()?;
     let chapters = workshop.chosen(&options.chapters)?;
@@ -105,13 +96,10 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
                 measured.seconds,
                 Some(workshop.shown(&report)),
             ),
-            agreement: agreement::compare(&record.rounds),
             baselines: baselines(record),
         };
-        let table = proved.summary.table()
-            + &agreement_lines(&proved.agreement)
-            + &baseline_lines(&proved.baselines)
-            + &elsewhere(record);
+        let table =
+            proved.summary.table() + &baseline_lines(&proved.baselines) + &elsewhere(record);
         match options.output.format {
             Format::Human => println!("{}", table.trim_end()),
             Format::Json => eprintln!("{}", table.trim_end()),
@@ -130,7 +118,6 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
 fn also(options: &Prove) -> Vec<Also> {
     let asked = [
         (!options.no_profiles, Also::Profiles),
-        (options.all_generators, Also::Generators),
         (options.matrix, Also::Matrix),
     ];
     let asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
@@ -150,7 +137,6 @@ fn command(options: &Prove, number: u32) -> String {
         flag(options.database.is_some(), " --database …"),
         flag(options.no_profiles, " --no-profiles"),
         flag(options.matrix, " --matrix"),
-        flag(options.all_generators, " --all-generators"),
     ]
     .into_iter()
     .flatten()
@@ -181,24 +167,6 @@ fn elsewhere(record: &Record) -> String {
     } else {
         String::new()
     }
-}
-
-fn agreement_lines(agreement: &[Compared]) -> String {
-    let line = |one: &Compared| {
-        let percent =
-            |off: Option<f64>| off.map_or("-".to_owned(), |off| format!("{:+.1} %", off * 100.0));
-        format!(
-            "{:<22} {:>8} requests/s ({}), median {} ms ({}): {}\n",
-            agreement::name(one.generator),
-            figures::count(one.requests_per_second),
-            percent(one.throughput_off),
-            one.median_ms
-                .map_or("-".to_owned(), |ms| format!("{ms:.1}")),
-            percent(one.median_off),
-            if one.agrees { "agrees" } else { "DISAGREES" },
-        )
-    };
-    agreement.iter().map(line).collect()
 }
 
 fn baseline_lines(baselines: &[Baseline]) -> String {
