@@ -13,6 +13,7 @@ pub mod placement;
 pub mod profiling;
 pub mod proof;
 pub mod provenance;
+pub mod recording;
 pub mod rounds;
 pub mod server;
 mod service_profiles;

@@ -48,6 +48,8 @@ pub enum Event<'a> {
     Measured(&'a str, f64),
     /// A profile ended: what it was, and what it shows most of.
     Profiled(&'a str, &'a str),
+    /// A sentence for whoever looks on.
+    Said(&'a str),
 }
 
 /// Why a run could not be carried through.

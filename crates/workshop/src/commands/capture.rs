@@ -6,14 +6,13 @@ mod series;
 
 use std::path::Path;
 
-use measurement::claim::SOLUTION;
 use report::capture;
 
 use super::regions;
 use crate::chapters::{Chapter, Workshop};
-use crate::cli::{Capture, UpstreamOf};
+use crate::cli::Capture;
 use crate::exit::{CliError, Exit};
-use crate::measured::{Also, Order, measure};
+use crate::measured::{Order, measure};
 use crate::{ctrl_c, files};
 
 pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
@@ -70,12 +69,10 @@ fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
     let order = Order {
-        variant: SOLUTION.to_owned(),
-        pairs: None,
-        command: format!("cargo workshop capture {}", chapter.number),
-        also: vec![Also::Profiles, Also::Matrix, Also::Counts],
-        upstream: UpstreamOf::Embedded,
-        database: None,
+        profiles: true,
+        matrix: true,
+        counts: true,
+        ..Order::of_solution(format!("cargo workshop capture {}", chapter.number))
     };
     let measured = measure(workshop, chapter, &order, &interrupt)?;
     measured.capture.write(&folder).map_err(CliError::bad)?;

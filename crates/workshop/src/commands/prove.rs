@@ -16,7 +16,7 @@ use super::regions;
 use crate::chapters::Workshop;
 use crate::cli::{Format, Prove, UpstreamOf};
 use crate::exit::{CliError, Exit};
-use crate::measured::{Also, Measured, Order, measure};
+use crate::measured::{Measured, Order, measure};
 use crate::progress_file::OwnProof;
 use crate::{ctrl_c, files, json, progress_file};
 
@@ -63,7 +63,9 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
             command: command(options, chapter.number),
             variant: options.variant.clone(),
             pairs: options.pairs,
-            also: also(options),
+            profiles: !options.no_profiles,
+            matrix: options.matrix,
+            counts: false,
             upstream: options.upstream,
             database: options.database.clone(),
         };
@@ -113,15 +115,6 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         }
     }
     Ok(all.iter().map(Proved::exit).max().unwrap_or(Exit::Good))
-}
-
-fn also(options: &Prove) -> Vec<Also> {
-    let asked = [
-        (!options.no_profiles, Also::Profiles),
-        (options.matrix, Also::Matrix),
-    ];
-    let asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
-    asked.map(|(_, also)| also).collect()
 }
 
 fn command(options: &Prove, number: u32) -> String {

@@ -3,11 +3,9 @@
 
 use std::path::PathBuf;
 
-use measurement::claim::SOLUTION;
 use report::series::{Proof, table};
 
 use crate::chapters::{Chapter, Workshop};
-use crate::cli::UpstreamOf;
 use crate::exit::{CliError, Exit};
 use crate::measured::{Measured, Order, measure};
 use crate::{ctrl_c, files};
@@ -16,14 +14,7 @@ use crate::{ctrl_c, files};
 pub(super) fn record(workshop: &Workshop, chapters: &[Chapter]) -> Result<Exit, CliError> {
     let interrupt = ctrl_c::watch();
     for chapter in chapters {
-        let order = Order {
-            variant: SOLUTION.to_owned(),
-            pairs: None,
-            command: "cargo workshop capture --series".to_owned(),
-            also: Vec::new(),
-            upstream: UpstreamOf::Embedded,
-            database: None,
-        };
+        let order = Order::of_solution("cargo workshop capture --series".to_owned());
         let measured = measure(workshop, chapter, &order, &interrupt)?;
         // After each chapter, so that an interruption loses one at most.
         keep(workshop, &measured)?;
