@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bench::server::Server;
-use bench::testing::{self, ask, assert_contract, count, post, start};
+use bench::testing::{self, ask, count, post, start};
 use measurement::load::{Exchange, Load, Writes};
 use measurement::outcome::Outcome;
 
@@ -100,13 +100,4 @@ fn without_writes_the_problem_lets_every_user_into_the_database_at_once() {
         let peak = count(&server, "database_calls_in_flight_peak");
         assert_eq!(peak, u64::from(expected), "{variant}");
     }
-}
-
-#[test]
-fn variants_keep_the_contract() {
-    assert_contract(
-        PROGRAM,
-        include_str!("../chapter.toml"),
-        &["exercise", "solution", "mutex-dropped", "snapshot"],
-    );
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bench::server::Server;
-use bench::testing::{assert_answers, assert_contract, count, get, load, start};
+use bench::testing::{assert_answers, count, get, load, start};
 use measurement::load::{Exchange, Load};
 
 const ANSWER: &str = r#"{"status":200,"msg":"Good Luck!"}"#;
@@ -120,19 +120,4 @@ fn an_upstream_that_fails_is_a_502_that_says_why() {
             "{fault}: {said}"
         );
     }
-}
-
-#[test]
-fn variants_keep_the_contract() {
-    assert_contract(
-        PROGRAM,
-        include_str!("../chapter.toml"),
-        &[
-            "exercise",
-            "solution",
-            "no-pool",
-            "few-clients",
-            "hyper-shared",
-        ],
-    );
 }

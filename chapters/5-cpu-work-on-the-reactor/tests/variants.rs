@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bench::server::Server;
-use bench::testing::{assert_answers, assert_contract, load, start, value as read};
+use bench::testing::{assert_answers, load, start, value as read};
 use measurement::load::{Bystander, Exchange, Load};
 use measurement::outcome::Latency;
 
@@ -141,13 +141,4 @@ fn the_solution_takes_connections_before_it_has_finished_others() {
     assert!(open <= 2.0, "{open}");
     let open = open_connections("solution");
     assert!(open >= f64::from(USERS / 2), "{open}");
-}
-
-#[test]
-fn variants_keep_the_contract() {
-    assert_contract(
-        PROGRAM,
-        include_str!("../chapter.toml"),
-        &["exercise", "rayon", "second-runtime", "solution"],
-    );
 }

@@ -63,9 +63,8 @@ fn who_gets_no_connection_in_time_is_told_when_to_come_back() {
     let refusal = refusal.unwrap_or_else(|| panic!("no refusal: {outcome:?}"));
     assert!(refusal.contains("\r\nretry-after: 1\r\n"), "{refusal}");
     assert!(outcome.completed > 0, "{outcome:?}");
-    let audit = get(&server, "/audit").expect("it has recovered");
-    let zeros = r#""lost":0,"doubled":0,"unwritten":0,"missing":0}"#;
-    assert!(audit.ends_with(zeros), "{audit}");
+    let books = get(&server, "/books").expect("it has recovered");
+    assert!(books.ends_with(r#""missing":0}"#), "{books}");
 }
 
 #[test]
@@ -81,6 +80,13 @@ fn a_database_that_is_not_there_is_told_in_one_sentence() {
         assert!(said.contains(words), "{url}: {said}");
         assert!(!said.contains("secret"), "{said}");
     }
+}
+
+#[test]
+fn a_lock_on_a_row_is_refused_where_there_is_none() {
+    let refused = launch(PROGRAM, "open-transaction", 0, &[]);
+    let said = refused.expect_err("SQLite locks no rows").to_string();
+    assert!(said.contains("--database postgres://"), "{said}");
 }
 
 // ANCHOR: killed

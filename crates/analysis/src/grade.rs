@@ -5,8 +5,9 @@ mod contract;
 use measurement::{
     attempt::{Attempt, Observed, Trial},
     chapter_file::ChapterFile,
-    claim::{Bound, Claim, Direction, Of, Quantity, Role},
+    claim::{Bound, Claim, Of, Quantity, Role},
     figures,
+    law::Law,
     outcome::Outcome,
 };
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,8 @@ pub struct Grade {
     pub detail: Option<String>,
     /// What every variant must do, and whether the exercise did.
     pub contract: Contract,
+    /// The contract test, by its name in words, that is the reason; `None` if something else is.
+    pub failed_test: Option<String>,
     /// The claims that were judged, with their figures; none where it did not run.
     pub findings: Vec<Finding>,
     /// Whether it failed by a comparison of speeds alone, which a busy machine can disturb.
@@ -71,18 +74,23 @@ pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
             let reason = "the exercise ended before it listened; the end of its stderr says why.";
             return Grade::unstarted(Contract::LISTENS, reason, Some(stderr.clone()));
         }
-        Attempt::BreaksContract { tried } => {
-            let (contract, broken) = Contract::tried(tried);
-            return Grade::broken(contract, broken);
+        Attempt::BreaksContract { tests } => {
+            let (contract, broken) = Contract::tested(tests);
+            let failed_test = contract.broken.first().cloned();
+            return Grade {
+                failed_test,
+                ..Grade::broken(contract, broken)
+            };
         }
         Attempt::Ran(trial) => trial,
     };
-    let (contract, broken) = Contract::of(chapter, trial);
+    let (contract, broken) = Contract::of(trial);
     let mut grade = Grade {
         kind: GradeKind::Failed,
         reason: String::new(),
         detail: None,
         contract,
+        failed_test: None,
         findings: findings(chapter, trial),
         by_speed: false,
     };
@@ -153,6 +161,7 @@ impl Grade {
             reason,
             detail,
             contract,
+            failed_test: None,
             findings: Vec::new(),
             by_speed: false,
         }
@@ -191,36 +200,33 @@ impl Grade {
             let quantity = finding.claim.quantity.as_ref();
             finding.claim.ratio.is_none() && quantity.is_some_and(Quantity::is_counted)
         };
-        let elsewhere = trial.tried.iter().find_map(|promise| {
-            let broken = promise.broken.as_ref().filter(|_| promise.of_fix)?;
-            Some((&promise.name, broken))
+        let elsewhere = trial.tests.iter().find_map(|test| {
+            let failure = test.failure.as_ref().filter(|_| test.of_a_fix)?;
+            Some((&test.name, failure))
         });
         // Counts first: a busy machine can change times and their ratios only.
         let (kind, reason, by_speed) = if let Some(finding) = missed().find(is_count) {
             let reason = missed_bound(chapter, finding, effect);
             (GradeKind::Failed, reason, false)
-        } else if let Some((name, broken)) = elsewhere {
-            self.contract.broken.push(name.clone());
+        } else if let Some((name, failure)) = elsewhere {
+            let sentence = &failure.sentence;
+            self.failed_test = Some(name.clone());
             let reason = format!(
-                "the fault is gone from the check's load, but not elsewhere: a fix has it that {name}; \
-                 {broken}."
+                "the fault is gone under the check's load, but not elsewhere: {name}: {sentence}."
             );
+            self.detail.clone_from(&failure.panic);
             (GradeKind::Failed, reason, false)
         } else if let Some(finding) = missed().next() {
-            let bound = finding.claim.ratio;
-            if bound.is_some_and(|bound| bound.direction == Direction::AtMost) {
-                (GradeKind::Failed, too_good(finding), false)
-            } else if let Some(cause) =
-                // What it fell short by may be the generator's, or that of programs which ran beside
-                // one of the two.
-                starved(&trial.exercise.round.outcome).or_else(|| crowded(trial))
-            {
-                (GradeKind::Invalid, cause, false)
-            } else if bound.is_some() {
-                (GradeKind::Failed, short(finding, root_cause), true)
-            } else {
-                let reason = missed_bound(chapter, finding, effect);
-                (GradeKind::Failed, reason, true)
+            // What it fell short by may be the generator's, or that of programs which ran beside
+            // one of the two.
+            let cause = starved(&trial.exercise.round.outcome).or_else(|| crowded(trial));
+            match (cause, finding.claim.ratio) {
+                (Some(cause), _) => (GradeKind::Invalid, cause, false),
+                (None, Some(_)) => (GradeKind::Failed, short(finding, root_cause), true),
+                (None, None) => {
+                    let reason = missed_bound(chapter, finding, effect);
+                    (GradeKind::Failed, reason, true)
+                }
             }
         } else {
             let reason = passed(chapter, root_cause, effect);
@@ -356,15 +362,6 @@ fn gain(finding: &Finding) -> String {
     format!("{}: {}", finding.claim.label(), figures::gain(ratio))
 }
 
-fn too_good(finding: &Finding) -> String {
-    format!(
-        "{}, where no honest fix can give more than {} times; do all the work for every request: \
-         every round of it, and no answer kept from another request.",
-        gain(finding),
-        figures::ratio(finding.claim.ratio.map_or(f64::NAN, |bound| bound.number)),
-    )
-}
-
 fn short(finding: &Finding, root_cause: Option<&Finding>) -> String {
     let needed = finding.claim.ratio.map_or(f64::NAN, |bound| bound.number);
     let as_it_should_be = root_cause.map_or_else(String::new, |root_cause| {
@@ -389,10 +386,16 @@ fn passed(chapter: &ChapterFile, root_cause: Option<&Finding>, effect: Option<&F
     let root_cause = root_cause.map_or_else(String::new, |finding| {
         format!("{} ({} is needed)", reading(finding), needed(finding))
     });
+    let loses = effect.is_some_and(|effect| effect.ratio.is_some_and(|ratio| ratio < 1.0));
     let effect = effect.map_or_else(String::new, gain);
     let scenario = chapter.scenario(&chapter.check.scenario);
     let with = scenario.map_or_else(String::new, |scenario| {
         format!(" with {}", scenario.in_words())
     });
-    format!("{root_cause}; {effect}{with}.")
+    let promised = if loses && matches!(chapter.law, Law::Workers(_) | Law::Locality(_)) {
+        "; on this machine the law promises no gain"
+    } else {
+        ""
+    };
+    format!("{root_cause}; {effect}{with}{promised}.")
 }

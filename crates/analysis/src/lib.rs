@@ -8,7 +8,6 @@ pub mod folded;
 pub mod grade;
 pub mod heap;
 pub mod prediction;
-pub mod regions;
 pub mod statistics;
 pub mod validity;
 pub mod verdict;

@@ -1,144 +1,229 @@
-//! The promises of a chapter's contract, tried on a variant and on the problem beside it.
+//! What the contract tests of a chapter are written with: `chapters/N-name/tests/contract.rs` says in
+//! plain async Rust what every variant must do, whatever it gains.
+//!
+//! ```no_run
+//! use bench::contract::Chapter;
+//!
+//! const CHAPTER: Chapter = Chapter {
+//!     program: "target/debug/chapter1", // in a test: env!("CARGO_BIN_EXE_chapter1")
+//!     variants: &["problem", "solution"],
+//!     fixes: &["solution"],
+//! };
+//!
+//! # async fn example() {
+//! CHAPTER
+//!     .every_variant(async |service| {
+//!         let answer = service.get("/read").await;
+//!         assert_eq!(answer, "200 6", "the three clients' ids add up to 6");
+//!     })
+//!     .await;
+//! # }
+//! ```
+//!
+//! `cargo test -p chapter1 --test contract` asks the variants that are shipped; with `VARIANT=exercise`
+//! in the environment it asks the exercise alone, as `cargo workshop check 1` does.
+#![allow(clippy::missing_panics_doc)] // That is how a test fails.
 
-mod asking;
-mod judging;
+mod output;
+mod user;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use loadgen::interrupt::Interrupt;
-use measurement::claim::PROBLEM;
-use measurement::contract::{Promise, Tried};
-use measurement::metrics::Metrics;
 
-use self::asking::{Answer, TIME_OUT, answered, asked, joined};
-use self::judging::{Seen, fault};
-use crate::server::{Client, Launch, Server, ServerError};
+pub use self::output::run;
+pub use self::user::{Answer, Request, User, get, post};
+use crate::server::{Launch, Server};
 
-/// How often it is looked whether somebody pressed Ctrl-C.
-const LOOKED_AT: Duration = Duration::from_millis(20);
+/// Names the only variant that is asked.
+pub(crate) const VARIANT: &str = "VARIANT";
 
-/// Tries the promises on `variant`, all at the same time, since most of them wait. The problem does the
-/// same beside it, and what it answers and counts is right; it does not where a fix alone is asked.
-///
-/// # Errors
-///
-/// When a server does not start.
-pub fn attempt(
-    promises: &[Promise],
-    program: &Path,
-    variant: &str,
+/// The data that contracts are tried on, where a test names none: not those that readers see, so that
+/// an answer which was typed in is a wrong one.
+pub const DATA_SEED: u64 = 7;
+
+/// A chapter's program, and which of its variants keep what.
+#[derive(Debug, Clone, Copy)]
+pub struct Chapter {
+    /// Its binary.
+    pub program: &'static str,
+    /// The variants that are asked what every variant must do.
+    pub variants: &'static [&'static str],
+    /// Those of them that are asked what only a fix can do.
+    pub fixes: &'static [&'static str],
+}
+
+impl Chapter {
+    /// Starts every variant as readers do, one after the other, and passes it to the test.
+    pub async fn every_variant(&self, test: impl AsyncFn(&Service)) {
+        self.with(&[]).every_variant(test).await;
+    }
+
+    /// The same with the variants in which the fault is fixed.
+    pub async fn every_fix(&self, test: impl AsyncFn(&Service)) {
+        self.with(&[]).every_fix(test).await;
+    }
+
+    /// Servers that are started with these arguments.
+    pub fn with<'a>(&self, arguments: &'a [&'a str]) -> Setup<'a> {
+        Setup {
+            chapter: *self,
+            arguments,
+            workers: None,
+            data_seed: DATA_SEED,
+        }
+    }
+}
+
+/// How the servers of a test are started.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup<'a> {
+    chapter: Chapter,
+    arguments: &'a [&'a str],
+    workers: Option<u32>,
     data_seed: u64,
-    interrupt: &Interrupt,
-) -> Result<Vec<Tried>, ServerError> {
-    let seen = |promise: &Promise, variant| {
+}
+
+impl Setup<'_> {
+    /// With so many worker threads, where the code does not say how many: with one for each of few
+    /// CPUs, a race between two threads would hide.
+    #[must_use]
+    pub fn workers(self, workers: u32) -> Self {
+        Self {
+            workers: Some(workers),
+            ..self
+        }
+    }
+
+    /// On these data instead of [`DATA_SEED`]'s.
+    #[must_use]
+    pub fn data_seed(self, data_seed: u64) -> Self {
+        Self { data_seed, ..self }
+    }
+
+    /// As [`Chapter::every_variant`].
+    pub async fn every_variant(self, test: impl AsyncFn(&Service)) {
+        self.each(self.chapter.variants, test).await;
+    }
+
+    /// As [`Chapter::every_fix`].
+    pub async fn every_fix(self, test: impl AsyncFn(&Service)) {
+        self.each(self.chapter.fixes, test).await;
+    }
+
+    async fn each(self, variants: &[&str], test: impl AsyncFn(&Service)) {
+        let only = std::env::var(VARIANT).ok();
+        let only = only.as_deref().map(|variant| [variant]);
+        for variant in only.as_ref().map_or(variants, |only| only) {
+            test(&self.start(variant)).await;
+        }
+    }
+
+    fn start(self, variant: &str) -> Service {
+        let arguments: Vec<String> = self.arguments.iter().copied().map(str::to_owned).collect();
         let launch = Launch {
-            data_seed: promise.data_seed.unwrap_or(data_seed),
-            arguments: &promise.arguments,
-            workers: promise.workers,
-            ..Launch::of(program, variant)
+            data_seed: self.data_seed,
+            arguments: &arguments,
+            workers: self.workers,
+            ..Launch::of(Path::new(self.chapter.program), variant)
         };
-        let mut server = Server::start(&launch, interrupt)?;
-        let seen = observe(promise, &mut server, interrupt);
-        if interrupt.is_set() {
-            return Err(ServerError::Interrupted);
+        let server = Server::start(&launch, &Interrupt::new());
+        Service {
+            variant: variant.to_owned(),
+            server: server.unwrap_or_else(|error| panic!("{error}")),
         }
-        Ok(seen)
-    };
-    let tried = |promise: &Promise| {
-        let (right, own) = std::thread::scope(|scope| {
-            let is_compared = !promise.of_fix;
-            let problem = is_compared.then(|| scope.spawn(|| seen(promise, PROBLEM)));
-            let own = seen(promise, variant);
-            (problem.map(joined).transpose(), own)
-        });
-        let (right, own) = (right?, own?);
-        Ok(Tried {
-            name: promise.name.clone(),
-            of_fix: promise.of_fix,
-            broken: fault(promise, right.as_ref(), &own),
-            panic: own.panic,
-        })
-    };
-    std::thread::scope(|scope| {
-        let tried = &tried;
-        let all: Vec<_> = promises
-            .iter()
-            .map(|promise| scope.spawn(move || tried(promise)))
-            .collect();
-        all.into_iter().map(joined).collect()
-    })
+    }
 }
 
-fn observe(promise: &Promise, server: &mut Server, interrupt: &Interrupt) -> Seen {
-    let address = server.service();
-    let alone = promise
-        .cpu_of_one_at_least
-        .and_then(|_| cost_alone(promise, server, interrupt));
-    let before = alone.and_then(|_| server.metrics().ok());
-    let answers = unless_interrupted(server, interrupt, || asked(promise, address));
-    // A server that ended has none any more.
-    let metrics = server.metrics().unwrap_or_default();
-    let cost = before.and_then(|before| cost(&before, &metrics));
-    Seen {
-        answers,
-        cpu_of_one: cost.zip(alone).map(|(cost, alone)| cost / alone),
-        metrics,
-        panic: server.panics().into_iter().next(),
-        ended: server.has_ended().then(|| server.why_ended()),
+/// A running variant.
+#[derive(Debug)]
+pub struct Service {
+    variant: String,
+    server: Server,
+}
+
+impl Service {
+    /// Somebody new, with a connection that is kept from request to request.
+    pub fn user(&self) -> User {
+        User::of(self.server.service())
+    }
+
+    /// What somebody new is answered.
+    pub async fn send(&self, request: Request) -> Answer {
+        self.user().send(request).await
+    }
+
+    /// What somebody new is answered to `GET path`.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(get(path)).await
+    }
+
+    /// What somebody new is answered to `POST path` with this body.
+    pub async fn post(&self, path: &str, body: impl Into<Vec<u8>>) -> Answer {
+        self.send(post(path, body)).await
+    }
+
+    /// Somebody sends a request, and hangs up after so long instead of waiting for the answer.
+    pub async fn hang_up(&self, request: Request, after: Duration) {
+        self.user().hang_up(request, after).await;
+    }
+
+    /// The value of a metric on `/metrics`.
+    pub fn metric(&self, name: &str) -> f64 {
+        let metrics = self.server.metrics();
+        let metrics = metrics.unwrap_or_else(|error| panic!("{error}"));
+        metrics
+            .get(name)
+            .unwrap_or_else(|| panic!("the server does not report `{name}`"))
+    }
+
+    /// The value of a metric that counts.
+    pub fn count(&self, name: &str) -> u64 {
+        let value = self.metric(name);
+        assert!(value >= 0.0 && value.fract() == 0.0, "`{name}` is {value}");
+        value as u64
+    }
+
+    /// What the admin listener answers to `GET path`.
+    pub fn admin(&self, path: &str) -> String {
+        let answer = self.server.ask(path, user::TIME_OUT);
+        let answer = answer.unwrap_or_else(|error| panic!("{error}"));
+        String::from_utf8(answer).expect("text")
     }
 }
 
-/// CPU time of an answer to somebody who asks alone. Whoever else uses the machine can only raise it,
-/// so the lowest of some counts.
-fn cost_alone(promise: &Promise, server: &Server, interrupt: &Interrupt) -> Option<f64> {
-    const TRIES: u32 = 8;
-
-    let client = Client::of(server.service(), TIME_OUT);
-    let request = promise.requests.first()?;
-    let one = |number| {
-        let before = server.metrics().ok()?;
-        let (_, answer) = answered(&client, request.numbered(number), 0);
-        let is_answered = matches!(answer, Answer::Success(_)) && !interrupt.is_set();
-        cost(&before, &server.metrics().ok()?).filter(|_| is_answered)
-    };
-    (0..TRIES).map_while(one).reduce(f64::min)
-}
-
-/// Seconds of CPU time for each request between two moments.
-fn cost(before: &Metrics, after: &Metrics) -> Option<f64> {
-    let between = |name| Some(after.get(name)? - before.get(name)?);
-    Some(between("process_cpu_seconds")? / between("http_requests_total")?)
-}
-
-/// Ends the server on Ctrl-C, so that nobody waits for its answers any more.
-fn unless_interrupted<T>(
-    server: &mut Server,
-    interrupt: &Interrupt,
-    work: impl FnOnce() -> T,
-) -> T {
-    /// Tells the other thread of the end, also of a panic.
-    struct Done<'a>(&'a AtomicBool);
-
-    impl Drop for Done<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-
-    let is_done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_done.load(Ordering::Relaxed) {
-                if interrupt.is_set() {
-                    server.kill();
-                    return;
-                }
-                std::thread::sleep(LOOKED_AT);
+/// A test that fails says which variant it was, and what panicked in the server meanwhile.
+impl Drop for Service {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            if std::env::var_os(VARIANT).is_none() {
+                println!("variant: {}", self.variant);
             }
-        });
-        let _done = Done(&is_done);
-        work()
-    })
+            if let Some(panic) = self.server.panics().first() {
+                println!("{}{panic}", output::PANIC);
+            }
+        }
+    }
+}
+
+/// So many users at once: each does the same, and knows its number.
+pub async fn crowd<T>(users: u32, one_user: impl AsyncFn(u32) -> T) -> Vec<T> {
+    join_all((0..users).map(|number| one_user(number))).await
+}
+
+/// All of them were answered as `expected`; `why` goes on after what one of them was told instead.
+#[track_caller]
+pub fn assert_all(answers: &[Answer], expected: &str, why: &str) {
+    let mut others = answers.iter().filter(|answer| **answer != expected);
+    if let Some(other) = others.next() {
+        let (some, all) = (1 + others.count(), answers.len());
+        panic!("{some} of {all} users at once were told {other:?} instead of `{expected}`; {why}");
+    }
+}
+
+/// Waits.
+pub async fn pause(milliseconds: u64) {
+    tokio::time::sleep(Duration::from_millis(milliseconds)).await;
 }

@@ -64,6 +64,12 @@ pub enum RunError {
     /// The chapter's file names no such scenario (its reader checks that it does).
     #[error("chapter.toml has no [scenarios.{0}]; add it")]
     NoScenario(String),
+    /// The chapter's contract tests could not be run: why.
+    #[error("the contract tests could not be run: {0}")]
+    Contract(String),
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 impl RunError {
@@ -71,8 +77,17 @@ impl RunError {
     pub fn is_interrupt(&self) -> bool {
         matches!(
             self,
-            Self::Server(ServerError::Interrupted) | Self::Generator(GeneratorError::Interrupted)
+            Self::Server(ServerError::Interrupted)
+                | Self::Generator(GeneratorError::Interrupted)
+                | Self::Interrupted
         )
+    }
+
+    pub(crate) fn of_contract(error: &std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::Interrupted => Self::Interrupted,
+            _ => Self::Contract(error.to_string()),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use sysinfo::System;
 
-pub(crate) use self::ask::{Client, fetch};
+pub(crate) use self::ask::fetch;
 pub use self::ask::{get, send};
 use crate::child::{self, Kin, Running, Starting, Tail, panics_in};
 use loadgen::interrupt::Interrupt;

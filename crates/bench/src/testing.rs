@@ -7,13 +7,9 @@ use std::time::Duration;
 
 use loadgen::Settings;
 use loadgen::interrupt::Interrupt;
-use measurement::chapter_file::ChapterFile;
-use measurement::claim::SOLUTION;
-use measurement::contract::Promise;
 use measurement::load::{Exchange, Load};
 use measurement::outcome::Outcome;
 
-use crate::contract;
 use crate::server::{Launch, Server, ServerError, send};
 
 /// For one answer, or one profile.
@@ -79,23 +75,6 @@ pub fn assert_answers(server: &Server, variant: &str, answers: &[(&str, &str)]) 
     }
     let elsewhere = get(server, "/elsewhere").expect_err("no such path");
     assert!(elsewhere.starts_with("404"), "{variant}: {elsewhere}");
-}
-
-/// Every variant keeps the contract in the chapter's `chapter.toml`, and the solution what is asked of a
-/// fix.
-pub fn assert_contract(program: &str, chapter_toml: &str, variants: &[&str]) {
-    let chapter = ChapterFile::parse(chapter_toml, "chapter.toml", 2).expect("a chapter file");
-    assert!(!chapter.contract.is_empty(), "there is no [[contract]]");
-    for variant in variants {
-        let interrupt = Interrupt::new();
-        let program = Path::new(program);
-        let is_asked = |promise: &&Promise| !promise.of_fix || *variant == SOLUTION;
-        let promises: Vec<Promise> = chapter.contract.iter().filter(is_asked).cloned().collect();
-        let tried = contract::attempt(&promises, program, variant, 7, &interrupt);
-        for promise in tried.expect("the servers start") {
-            assert_eq!(promise.broken, None, "{variant}: {}", promise.name);
-        }
-    }
 }
 
 /// Loads the server with users who are all answered, and rightly.

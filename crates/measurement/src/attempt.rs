@@ -1,6 +1,5 @@
 //! What was seen of an attempt at the exercise.
 
-use crate::contract::Tried;
 use crate::record::Round;
 
 /// How an attempt at the exercise went.
@@ -16,29 +15,47 @@ pub enum Attempt {
         /// The end of its stderr, empty when it hung.
         stderr: String,
     },
-    /// It broke a promise of the contract, so that it was not put under load.
+    /// A contract test failed, so that it was not put under load.
     BreaksContract {
-        /// All promises that were tried, broken ones among them.
-        tried: Vec<Tried>,
+        /// All tests that ran, failed ones among them.
+        tests: Vec<Tested>,
     },
     /// It was put under load beside the problem.
     Ran(Box<Trial>),
 }
 
+/// A contract test that was run on the exercise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tested {
+    /// What it asserts, in words.
+    pub name: String,
+    /// Whether only a fix can keep it. Such tests run last: that the fault is gone under the check's
+    /// load says more.
+    pub of_a_fix: bool,
+    /// How it failed; `None` if it passed.
+    pub failure: Option<Failure>,
+}
+
+/// Why a contract test failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What was seen, what it means, what to try: one line, without a full stop.
+    pub sentence: String,
+    /// The server's first panic meanwhile, as it printed it.
+    pub panic: Option<String>,
+}
+
 /// Exercise and problem in the same scenario, one after the other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// The promises of the contract, all kept.
-    pub tried: Vec<Tried>,
+    /// The contract tests; those of every variant passed.
+    pub tests: Vec<Tested>,
     /// The learner's edit.
     pub exercise: Observed,
     /// What it is compared with.
     pub problem: Observed,
     /// The exercise's rounds in which root causes are counted that have rounds of their own.
     pub counted: Vec<Round>,
-    /// CPU time in ms that the work for an answer takes at least, as measured beside it; `None` in a chapter
-    /// whose work nobody can do by himself.
-    pub work_ms: Option<f64>,
     /// Whether the servers were optimised builds.
     pub optimised: bool,
 }
@@ -48,11 +65,6 @@ pub struct Trial {
 pub struct Observed {
     /// What generator and server counted.
     pub round: Round,
-    /// Calls that an answer cannot do without, warm-up included: to the database, or what else the
-    /// chapter's `[check]` names; `None` in a chapter without such.
-    pub calls: Option<u64>,
-    /// Changes that reached the database, warm-up included; `None` in a chapter without one.
-    pub database_records: Option<u64>,
     /// The server's panics, as it printed them.
     pub panics: Vec<String>,
     /// What is known of the reason, as words that go on after "ended", if the server ended under

@@ -11,15 +11,12 @@ pub use self::{error::ChapterFileError, scenario::Scenario};
 use crate::{
     checked,
     claim::{Claim, Claims, Role, Unit},
-    contract::Promise,
     instructions::Counting,
     law::Law,
     load::{Arrivals, Bystander, Exchange, Load, Writes},
     profile::ProfileKind,
 };
 
-/// The counter of calls to the stand-in database.
-pub const DATABASE_CALLS: &str = "database_calls_total";
 /// How often threads of the service's runtime went to sleep.
 pub const WORKER_PARKS: &str = "tokio_worker_parks";
 /// Arguments that ask the lab's own upstream for something: another one knows nothing of them.
@@ -88,9 +85,6 @@ pub struct ChapterFile {
     pub instructions: Option<Counting>,
     /// What the learner's edit must reach.
     pub check: Check,
-    /// What every variant must do, whatever it gains.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub contract: Vec<Promise>,
     /// When a run can be judged at all.
     pub conditions: Conditions,
     /// How many rounds, and the profiles beside them.
@@ -182,22 +176,6 @@ pub struct Check {
     /// What it means when an exercise misses the root cause's bound: a clause for its grade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<String>,
-    /// A counter on `/metrics` that every answer must have raised by one, unless it is the calls to
-    /// the database: an answer without it was got by leaving out the work.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calls: Option<String>,
-    /// CPU time that the work for an answer takes at least, in milliseconds; for chapters whose law says
-    /// nothing of it. No answer can come sooner.
-    #[serde(
-        default,
-        deserialize_with = "checked::positive_if_any",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub work_ms_at_least: Option<f64>,
-    /// So many multiplications has that work at least, each of which waits for the one before. How long
-    /// they take is measured beside a check; no answer can take much less.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub multiplications: Option<u32>,
 }
 
 fn not_worse() -> f64 {
@@ -370,13 +348,6 @@ impl ChapterFile {
                 self.rounds.pairs, self.conditions.pairs_at_least
             ));
         }
-        let contradiction = |promise: &Promise| {
-            let why = promise.contradiction()?;
-            Some(format!("contract: \"{}\" {why}", promise.name))
-        };
-        if let Some(why) = self.contract.iter().find_map(contradiction) {
-            return Some(why);
-        }
         let all = self
             .scenarios
             .iter()
@@ -466,13 +437,6 @@ impl ChapterFile {
             .chain([WORKER_PARKS])
             .chain(secondary);
         all.map(str::to_owned).collect()
-    }
-
-    /// The counter that every answer must have raised; `None` where an answer needs no call.
-    pub fn calls_metric(&self) -> Option<&str> {
-        let asks_database = self.law.shortest_answer_ms().is_some();
-        let own = self.check.calls.as_deref();
-        own.or_else(|| asks_database.then_some(DATABASE_CALLS))
     }
 
     /// The scenarios, beside the effect's, in which something is claimed, each with the pairs of

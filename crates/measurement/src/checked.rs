@@ -1,7 +1,5 @@
 //! Values that are refused while the file is read, so that the error names their line.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Deserializer, de::Error};
 
 /// A number above 0.
@@ -38,41 +36,6 @@ pub(crate) fn some_seconds_if_any<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<f64>, D::Error> {
     some_seconds(from).map(Some)
-}
-
-/// A time in whole seconds, of a key that may be left out.
-pub(crate) fn whole_seconds_if_any<'de, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<u64>, D::Error> {
-    let said = |value: &u64| format!("{value} cannot be meant; write seconds, from 1 to 86400");
-    that(from, |value| (1..=86_400).contains(value), said).map(Some)
-}
-
-/// A time in whole milliseconds, of a key that may be left out.
-pub(crate) fn milliseconds_if_any<'de, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<u64>, D::Error> {
-    let said = |value: &u64| format!("{value} cannot be meant; write milliseconds, up to 86400000");
-    that(from, |value| *value <= 86_400_000, said).map(Some)
-}
-
-/// Limits by name, each 0 or more.
-pub(crate) fn limits<'de, D: Deserializer<'de>>(
-    from: D,
-) -> Result<BTreeMap<String, f64>, D::Error> {
-    let is_limit = |value: &f64| value.is_finite() && *value >= 0.0;
-    let said = |all: &BTreeMap<String, f64>| {
-        let wrong = all.values().find(|value| !is_limit(value));
-        format!(
-            "{} cannot be meant; write a number, 0 or more",
-            wrong.unwrap_or(&0.0)
-        )
-    };
-    that(
-        from,
-        |all: &BTreeMap<String, f64>| all.values().all(is_limit),
-        said,
-    )
 }
 
 /// A share of requests: 0 or more, below 1.

@@ -10,8 +10,6 @@ pub mod instructions;
 pub mod measuring;
 pub mod plots;
 mod provenance;
-pub mod regions;
-
 pub mod rows;
 pub mod series;
 pub mod summary;

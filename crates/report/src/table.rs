@@ -12,11 +12,14 @@ use analysis::verdict::Analysis;
 use measurement::{record::Record, reference::Published};
 
 pub use self::{
-    baselines::baselines, environment::environment, matrix::matrix, rounds::rounds, values::values,
+    baselines::baselines,
+    environment::environment,
+    matrix::matrix,
+    rounds::rounds,
+    values::{anchors, values},
 };
 pub(crate) use self::{
     environment::environment_rows, matrix::tables as matrix_tables, rounds::rounds_in_full,
-    values::anchors,
 };
 use crate::{
     provenance::provenance,

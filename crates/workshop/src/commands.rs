@@ -7,9 +7,9 @@ mod doctor;
 mod hint;
 mod load;
 mod load_url;
+mod numa;
 mod profile;
 mod prove;
-mod regions;
 mod reset;
 mod setup;
 mod solution;
@@ -32,7 +32,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
             regions,
             output,
         } => match regions {
-            Some(regions) => regions::check(chapter, regions, output.format),
+            Some(nodes) => numa::check(chapter, nodes, output.format),
             None => check::run(chapter, &variant, output.format),
         },
         Command::Hint {

@@ -155,6 +155,21 @@ fn to_come(file: &Path) -> Option<SystemTime> {
     (written > SystemTime::now() + AHEAD).then_some(written)
 }
 
+/// Builds the chapter's contract tests, and the server that they start.
+pub(crate) fn contract(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    interrupt: &Interrupt,
+) -> Result<PathBuf, CompileError> {
+    build(
+        workshop,
+        chapter,
+        &["--test", "contract"],
+        "contract",
+        interrupt,
+    )
+}
+
 /// Builds an example of the chapter's package.
 pub(crate) fn example(
     workshop: &Workshop,
@@ -190,7 +205,7 @@ pub(crate) fn for_a_machine(
             .env("CARGO_PROFILE_DEV_STRIP", "symbols");
         built(cargo, package, package, interrupt)
     };
-    Ok((build(&chapter.package())?, build("guest")?))
+    Ok((build(&chapter.package())?, build("numa-guest")?))
 }
 
 /// The cargo that runs this program, or the one on the PATH.

@@ -97,6 +97,16 @@ impl From<DriverError> for CliError {
     }
 }
 
+impl From<numa::Error> for CliError {
+    fn from(error: numa::Error) -> Self {
+        match error {
+            numa::Error::Interrupted => Self::interrupted(),
+            numa::Error::Parts(_) => Self::bad(error),
+            numa::Error::Run(_) => Self::new(Exit::Invalid, error),
+        }
+    }
+}
+
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence)

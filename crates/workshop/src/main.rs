@@ -18,7 +18,6 @@ mod hints;
 mod json;
 mod measured;
 mod progress_file;
-mod regions;
 mod requests;
 mod scripts;
 mod steps;

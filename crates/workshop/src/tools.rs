@@ -1,4 +1,4 @@
-//! The programs beside Rust: which versions are pinned, where they are, what is there.
+//! The programs beside Rust: one table of what they are for, and where they are.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,101 @@ use bench::child;
 pub(crate) use bench::recording::nginx;
 
 use crate::chapters::Workshop;
+use crate::cli::Tool;
 
 /// k6, built from its Go module.
 pub(crate) const K6: &str = "1.8.1";
 /// mdBook, built from its crate.
 pub(crate) const MDBOOK: &str = "0.5.4";
+
+/// A program that some command or page needs.
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    /// What `setup` calls it, and the version that it installs.
+    pub(crate) pinned: Option<(Tool, Version)>,
+    /// The version that is there.
+    pub(crate) found: Version,
+    /// What needs it, and how to get it.
+    pub(crate) needed: &'static str,
+}
+
+type Version = fn(&Tools) -> Option<String>;
+
+/// All of them. `setup` installs those that are pinned, `doctor` looks for each.
+pub(crate) const PROGRAMS: [Program; 11] = [
+    Program {
+        name: "git",
+        pinned: None,
+        found: |_| version("git", ["--version"]),
+        needed: "cargo workshop steps needs it: https://git-scm.com",
+    },
+    Program {
+        name: "k6",
+        pinned: Some((Tool::K6, |_| Some(K6.to_owned()))),
+        found: Tools::k6_version,
+        needed: "load --with k6: cargo workshop setup k6",
+    },
+    Program {
+        name: "mdbook",
+        pinned: Some((Tool::Mdbook, |_| Some(MDBOOK.to_owned()))),
+        found: Tools::mdbook_version,
+        needed: "reading the book in a browser: cargo workshop setup mdbook",
+    },
+    Program {
+        name: "Locust",
+        pinned: Some((Tool::Locust, Tools::locust_pin)),
+        found: Tools::locust_version,
+        needed: "load --with locust: cargo workshop setup locust",
+    },
+    Program {
+        name: "Go",
+        pinned: None,
+        found: |_| Some(go()?.1),
+        needed: "building k6, chapter 4's baseline, and go tool pprof: https://go.dev/dl",
+    },
+    Program {
+        name: "nginx",
+        pinned: None,
+        found: |_| version(nginx()?, ["-v"]),
+        needed: "prove 4 --upstream nginx: https://nginx.org (on Debian: apt-get install nginx-light)",
+    },
+    Program {
+        name: "PostgreSQL",
+        pinned: None,
+        found: |_| version(postgres()?.join("postgres"), ["--version"]),
+        needed: "prove 9 --database postgres://…: https://www.postgresql.org (on Debian: apt-get install \
+                 postgresql)",
+    },
+    Program {
+        name: "Python",
+        pinned: None,
+        found: |_| Some(python()?.1),
+        needed: "Locust: https://www.python.org",
+    },
+    Program {
+        name: "browser",
+        pinned: None,
+        found: |_| Some(browser()?.display().to_string()),
+        needed: "the browser test: install Chromium (on Debian: apt-get install chromium), or set CHROMIUM \
+                 to its path",
+    },
+    Program {
+        name: "perf",
+        pinned: None,
+        found: |_| version("perf", ["--version"]),
+        needed: "profiles that the kernel's timer does not cap (on Debian: apt-get install linux-perf)",
+    },
+    Program {
+        name: "valgrind",
+        pinned: None,
+        found: |_| version("valgrind", ["--version"]),
+        needed: "cachegrind and callgrind, which count where the machine does not (on Debian: apt-get \
+                 install valgrind)",
+    },
+];
+
+/// Of these, the ones that only Linux has.
+pub(crate) const OF_LINUX: [&str; 2] = ["perf", "valgrind"];
 
 /// What pip installs, in this order: Locust, and the driver of the browser test.
 const REQUIREMENTS: [&str; 2] = ["locust/requirements.txt", "tests/browser/requirements.txt"];
@@ -106,6 +196,15 @@ impl Tools {
             .find_map(|line| line.trim().strip_prefix("locust=="))
             .and_then(|rest| rest.split_whitespace().next())
             .map(str::to_owned)
+    }
+
+    /// The pinned one if the virtual environment holds just what the requirements say.
+    fn locust_version(&self) -> Option<String> {
+        if self.venv_is_current() {
+            return self.locust_pin();
+        }
+        let other = || "with other requirements".to_owned();
+        self.venv().is_dir().then(other)
     }
 
     /// Whether the virtual environment holds just what the requirements say.

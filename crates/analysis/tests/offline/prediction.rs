@@ -154,36 +154,27 @@ fn a_ping_waits_behind_everybody() {
     gains(&law, (32, 0.0, 0.0), nothing, 32.0, &["250", "128 ms"]);
 }
 
+/// A bystander alone, and problems side by side, are measured; the law says no more.
 #[test]
-fn a_fix_leaves_a_bystander_its_own_time() {
-    let law = Law::Wait(Wait {
+fn what_was_measured_elsewhere_is_what_a_fix_gains_and_nothing_predicts_nothing() {
+    let alone = Law::Wait(Wait {
         scenario: "alone".to_owned(),
     });
-    assert_eq!(predicted(&law, &chapter().load, Inputs::default()), None);
-    let inputs = Inputs {
-        bystander_ms: Some((20.0, 190.0)),
-        ..Inputs::default()
-    };
-    gains(
-        &law,
-        (64, 0.0, 0.0),
-        inputs,
-        9.5,
-        &["20.0 ms", "190 ms", "64 users"],
-    );
-}
-
-#[test]
-fn the_fix_answers_what_problems_side_by_side_do() {
-    let law = Law::Workers(Workers {
+    let side_by_side = Law::Workers(Workers {
         scenario: "side-by-side".to_owned(),
     });
-    assert_eq!(predicted(&law, &chapter().load, Inputs::default()), None);
     let inputs = Inputs {
+        bystander_ms: Some((20.0, 190.0)),
         side_by_side: Some((500.0, 925.0)),
         ..Inputs::default()
     };
-    gains(&law, (1, 0.0, 0.0), inputs, 1.85, &["500", "925", "1.85"]);
+    for (law, ratio, words) in [
+        (alone, 9.5, ["20.0 ms", "190 ms", "64 users"]),
+        (side_by_side, 1.85, ["500", "925", "1.85"]),
+    ] {
+        assert_eq!(predicted(&law, &chapter().load, Inputs::default()), None);
+        gains(&law, (64, 0.0, 0.0), inputs, ratio, &words);
+    }
 }
 
 #[test]

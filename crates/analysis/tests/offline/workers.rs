@@ -108,11 +108,10 @@ fn an_exercise_cannot_be_graded_where_the_problem_has_no_fault() {
         (1.0, GradeKind::Invalid, "cannot show the fault"),
     ] {
         let trial = Trial {
-            tried: Vec::new(),
+            tests: Vec::new(),
             exercise: observed(EXERCISE, 380, 30.0, 1.0),
             problem: observed(PROBLEM, 200, 60.0, problem),
             counted: Vec::new(),
-            work_ms: None,
             optimised: true,
         };
         let grade = grade(&chapter(), &Attempt::Ran(Box::new(trial)));

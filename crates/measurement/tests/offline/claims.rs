@@ -4,53 +4,59 @@ use measurement::claim::{Bound, Claims, Metric, Quantity, Role};
 
 use crate::chapter_file::{CHAPTER_1, damaged, damaged_at, line_of, parse, with};
 
-/// What an author reads who replaces a place in chapter 1, and that the line is named.
-#[track_caller]
-fn refused(from: &str, to: &str, words: &[&str]) {
-    let line = damaged(from, to, words);
-    let claims = line_of("[[claims]]")..line_of("[check]");
-    assert!(claims.contains(&line), "line {line}");
-}
-
 #[test]
-fn a_chapter_claims_an_effect_and_a_root_cause() {
-    for role in ["effect", "root_cause"] {
-        let none = format!("no claim has the role `{role}`");
-        let from = format!("role = \"{role}\"");
-        let words = [&none, "add one to [[claims]]"];
-        refused(&from, "role = \"guardrail\"", &words);
-    }
-}
-
-#[test]
-fn the_effect_says_of_what_where_and_how_much() {
-    for without in [
-        "ratio = \">= 300\"\n",
-        "scenario = \"saturated\"\n",
-        "quantity = \"requests_per_second\"\n",
-    ] {
-        let first = "the first effect needs";
-        refused(without, "", &[first, "`scenario`", "`quantity`", "`>= 2`"]);
-    }
-}
-
-#[test]
-fn an_effect_that_is_no_gain_is_refused() {
-    // A chapter is about a gain: a bound from above, of nothing, or of users is a slip of the pen.
-    for ratio in ["<= 300", ">= 0", ">= 2 users"] {
-        let ratio = format!("ratio = \"{ratio}\"");
-        refused("ratio = \">= 300\"", &ratio, &["effect", "`>= 2`"]);
-    }
-}
-
-#[test]
-fn the_root_cause_has_a_bound_for_either_side() {
-    let needs = "the root cause `database_calls_in_flight_peak` needs";
-    let words = [needs, "`problem`", "`solution`"];
-    refused("problem = \"<= 1\"\n", "", &words);
+fn claims_that_cannot_be_judged_are_refused_with_what_they_lack() {
     let mut lines = CHAPTER_1.split_inclusive('\n');
-    let line = lines.find(|line| line.starts_with("solution = "));
-    refused(line.unwrap(), "", &words);
+    let solution = lines.find(|line| line.starts_with("solution = "));
+    let effect = [
+        "the first effect needs",
+        "`scenario`",
+        "`quantity`",
+        "`>= 2`",
+    ];
+    let of_both = "the root cause `database_calls_in_flight_peak` needs";
+    let of_both = [of_both, "`problem`", "`solution`"];
+    let within = &["`within` is a share"][..];
+    for (from, to, words) in [
+        (
+            "role = \"effect\"",
+            "role = \"guardrail\"",
+            &["no claim has the role `effect`", "add one to [[claims]]"][..],
+        ),
+        (
+            "role = \"root_cause\"",
+            "role = \"guardrail\"",
+            &[
+                "no claim has the role `root_cause`",
+                "add one to [[claims]]",
+            ],
+        ),
+        ("ratio = \">= 300\"\n", "", &effect),
+        ("scenario = \"saturated\"\n", "", &effect),
+        ("quantity = \"requests_per_second\"\n", "", &effect),
+        // A chapter is about a gain: a bound from above, of nothing, or of users is a slip of the pen.
+        ("\">= 300\"", "\"<= 300\"", &["effect", "`>= 2`"]),
+        ("\">= 300\"", "\">= 0\"", &["effect", "`>= 2`"]),
+        ("\">= 300\"", "\">= 2 users\"", &["effect", "`>= 2`"]),
+        ("problem = \"<= 1\"\n", "", &of_both),
+        (solution.unwrap(), "", &of_both),
+        (
+            "quantity = \"database_calls_in_flight_peak\"\n",
+            "",
+            &["no `quantity`", "say what is measured"],
+        ),
+        ("within = 0.05", "within = 95", within),
+        ("within = 0.05", "within = 0", within),
+        ("within = 0.05", "within = -0.1", within),
+        ("within = 0.05", "within = nan", within),
+    ] {
+        let line = damaged(from, to, words);
+        let claims = line_of("[[claims]]")..line_of("[check]");
+        assert!(claims.contains(&line), "line {line}");
+    }
+    let ratio = "ratio = \">= 300\"";
+    let words = ["unknown key `at_least`", "`ratio`"];
+    damaged_at(ratio, ratio, "at_least = 300", &words);
 }
 
 /// A claim without a bound would always hold.
@@ -68,27 +74,6 @@ fn a_claim_that_nothing_can_break_is_refused() {
             assert!(error.what.contains(word), "{error}");
         }
     }
-}
-
-#[test]
-fn a_claim_says_what_is_measured() {
-    let quantity = "quantity = \"database_calls_in_flight_peak\"\n";
-    refused(quantity, "", &["no `quantity`", "say what is measured"]);
-}
-
-#[test]
-fn within_is_a_share() {
-    for within in ["95", "0", "-0.1", "nan"] {
-        let to = format!("within = {within}");
-        refused("within = 0.05", &to, &["`within` is a share"]);
-    }
-}
-
-#[test]
-fn an_unknown_key_of_a_claim_is_placed() {
-    let ratio = "ratio = \">= 300\"";
-    let words = ["unknown key `at_least`", "`ratio`"];
-    damaged_at(ratio, ratio, "at_least = 300", &words);
 }
 
 #[test]

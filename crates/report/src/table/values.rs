@@ -56,7 +56,7 @@ pub fn values(record: &Record, analysis: &Analysis, folded: &BTreeMap<String, St
 }
 
 /// A Markdown file of figures between anchors, below a line that says what made it.
-pub(crate) fn anchors(made_by: &str, named: Vec<(String, String)>) -> String {
+pub fn anchors(made_by: &str, named: Vec<(String, String)>) -> String {
     let mut text = format!("{made_by}\n");
     for (name, value) in named {
         // Writing to a String cannot fail.

@@ -6,7 +6,6 @@ mod captured;
 mod flamegraph;
 mod plan;
 mod plots;
-mod regions;
 mod report;
 mod summary;
 #[path = "../../../analysis/tests/offline/support.rs"]

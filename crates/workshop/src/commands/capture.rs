@@ -8,7 +8,7 @@ use std::path::Path;
 
 use report::capture;
 
-use super::regions;
+use super::numa;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::Capture;
 use crate::exit::{CliError, Exit};
@@ -16,8 +16,8 @@ use crate::measured::{Order, measure};
 use crate::{ctrl_c, files};
 
 pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
-    if let Some(regions) = options.regions {
-        return regions::capture(options, regions);
+    if let Some(nodes) = options.regions {
+        return numa::capture(options, nodes);
     }
     let workshop = Workshop::find()?;
     let chapters = workshop.chosen(&options.chapters)?;
@@ -33,7 +33,7 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
                 capture::derive(&folder).map_err(CliError::bad)?;
             }
             difference::derive(&workshop, chapter, options.verify)?;
-            regions::derive(&folder, options.verify)?;
+            numa::derive(&folder, options.verify)?;
             println!(
                 "chapter {}: all that is derived is up to date",
                 chapter.number

@@ -51,8 +51,13 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
     let exercise = progress_file::exercise_now(&chapter);
     let also_changed = also_changed(&workshop, &chapter);
     let features = &file.claims.root_cause().features;
-    let mut grade = match compile::programs(&workshop, &chapter, features, &interrupt) {
-        Ok(programs) => {
+    let compiled =
+        compile::programs(&workshop, &chapter, features, &interrupt).and_then(|programs| {
+            let contract = compile::contract(&workshop, &chapter, &interrupt)?;
+            Ok((programs, contract))
+        });
+    let mut grade = match compiled {
+        Ok((programs, contract)) => {
             began = Instant::now();
             let terminal = Terminal::new();
             let bench = Bench {
@@ -64,7 +69,7 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
                 interrupt: &interrupt,
                 observer: &|event| terminal.show(event),
             };
-            trial::run(&bench, variant, unforeseen())
+            trial::run(&bench, &contract, variant, unforeseen())
                 .map_err(|error| CliError::of_run(&error, &interrupt))?
         }
         Err(CompileError::Refused(compiler)) => {
@@ -151,7 +156,12 @@ fn print(number: u32, variant: &str, grade: &Grade) {
         }
         GradeKind::Failed => {
             println!("{what}: FAILED. {}", grade.reason);
-            if variant == EXERCISE {
+            if let Some(test) = &grade.failed_test {
+                let test = test.replace(' ', "_");
+                println!(
+                    "The test alone: VARIANT={variant} cargo test -p chapter{number} --test contract {test}"
+                );
+            } else if variant == EXERCISE {
                 println!("The next hint: cargo workshop hint {number}");
             }
         }

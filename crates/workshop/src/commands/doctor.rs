@@ -1,49 +1,111 @@
 //! `cargo workshop doctor`: what this machine has, and what is missing for what.
 
-mod counters;
-mod finding;
-mod machine;
-mod programs;
-
+use std::collections::BTreeMap;
 use std::io::Write;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
-use self::finding::{Finding, State};
+use bench::counters::{Counts, Judged, Usable};
+use bench::{environment, provenance};
+use measurement::environment::Environment;
+use numa::Parts;
+use serde::Serialize;
+
 use crate::chapters::Workshop;
 use crate::cli::Format;
 use crate::exit::{CliError, Exit};
-use crate::json;
-use crate::tools::Tools;
+use crate::tools::{self, OF_LINUX, PROGRAMS, Program, Tools};
+use crate::{compile, json};
+
+/// The oldest Rust that compiles the workshop.
+const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
+/// Files that a server or generator opens beside its connections.
+const BESIDE: u64 = 100;
+
+/// One line of the doctor.
+#[derive(Debug, Serialize)]
+struct Finding {
+    name: &'static str,
+    state: State,
+    found: String,
+    /// What to do about it; empty when nothing need be done.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    remedy: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Ok,
+    /// Figures or comfort suffer.
+    Note,
+    /// A command does without, or cannot be run.
+    Missing,
+    /// Nothing works without.
+    Required,
+}
+
+impl Finding {
+    fn new(
+        name: &'static str,
+        state: State,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            name,
+            state,
+            found: found.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self::new(name, State::Ok, found, "")
+    }
+
+    /// A note if there is something to do about it.
+    fn noted<R: Into<String>>(
+        name: &'static str,
+        found: impl Into<String>,
+        remedy: Option<R>,
+    ) -> Self {
+        match remedy {
+            Some(remedy) => Self::new(name, State::Note, found, remedy),
+            None => Self::ok(name, found),
+        }
+    }
+}
 
 pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let tools = Tools::of(&workshop);
-    let users = most_users(&workshop);
-    let findings: Vec<Finding> = [
-        programs::rust(workshop.root()).into(),
-        machine::look(),
-        counters::look(),
-        machine::limits(users),
-        programs::optional(&tools),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let mut findings = rust(workshop.root());
+    findings.extend(machine(&environment::observe(true, "", BTreeMap::new())));
+    findings.extend(counters());
+    findings.push(open_files(u64::from(most_users(&workshop)) + BESIDE));
+    findings.push(port("port 8080", 8080, "the service"));
+    findings.push(port("port 6060", 6060, "profiles and counters"));
+    let can_be_had = |it: &&Program| cfg!(target_os = "linux") || !OF_LINUX.contains(&it.name);
+    let programs = PROGRAMS.iter().filter(can_be_had);
+    findings.extend(programs.map(|it| program(it, &tools)));
+    if cfg!(target_os = "linux") {
+        findings.extend(hardware_counters());
+        findings.push(match Parts::find(&tools.kernel()) {
+            Ok(_) => Finding::ok("QEMU and a kernel", "there, for prove 7 --numa-nodes 4"),
+            Err(what) => {
+                let found = "prove 7 --numa-nodes 4 cannot run";
+                Finding::new("QEMU and a kernel", State::Missing, found, what)
+            }
+        });
+    }
     match format {
         Format::Json => json::print(&findings)?,
         Format::Human => print(&findings),
     }
     let required = findings.iter().any(|f| f.state == State::Required);
     Ok(if required { Exit::Bad } else { Exit::Good })
-}
-
-/// The largest load of any chapter; one that cannot be read has its own command to say so.
-fn most_users(workshop: &Workshop) -> u32 {
-    let chapters = workshop.chapters().unwrap_or_default();
-    let files = chapters.iter().filter_map(|chapter| chapter.file().ok());
-    files
-        .flat_map(|file| file.scenarios.into_values().map(|scenario| scenario.users))
-        .max()
-        .unwrap_or(0)
 }
 
 fn print(findings: &[Finding]) {
@@ -68,12 +130,262 @@ fn print(findings: &[Finding]) {
             let _ = writeln!(out, "{:29}{}", "", finding.remedy);
         }
     }
-    let open = findings.iter().filter(|f| f.state != State::Ok).count();
-    let _ = match open {
-        0 => writeln!(out, "\nnothing is missing"),
-        _ => writeln!(
-            out,
-            "\n`cargo workshop prove 1` needs Rust only; everything else is for what its line says"
-        ),
+    let end = if findings.iter().all(|f| f.state == State::Ok) {
+        "nothing is missing"
+    } else {
+        "`cargo workshop prove 1` needs Rust only; everything else is for what its line says"
     };
+    let _ = writeln!(out, "\n{end}");
+}
+
+/// What nothing works without, as it answers in the workshop's folder: a toolchain file may choose
+/// another there.
+fn rust(root: &Path) -> Vec<Finding> {
+    let versions = [
+        ("rustc", provenance::rustc_version(root)),
+        ("cargo", tools::version(compile::program(), ["--version"])),
+    ];
+    let finding = |(name, version): (_, Option<String>)| match version {
+        Some(version) if at_least(&version, RUST) => Finding::ok(name, version),
+        Some(version) => {
+            let remedy = format!("{RUST} or newer is needed: rustup update");
+            Finding::new(name, State::Required, version, remedy)
+        }
+        None => {
+            let remedy = "install Rust from https://rustup.rs";
+            Finding::new(name, State::Required, "not there", remedy)
+        }
+    };
+    versions.into_iter().map(finding).collect()
+}
+
+fn at_least(version: &str, wanted: &str) -> bool {
+    let numbers =
+        |text: &str| -> Vec<u32> { text.split('.').map_while(|n| n.parse().ok()).collect() };
+    numbers(version) >= numbers(wanted)
+}
+
+fn machine(here: &Environment) -> Vec<Finding> {
+    let mut findings = vec![
+        Finding::ok("system", format!("{}, kernel {}", here.system, here.kernel)),
+        Finding::noted(
+            "CPUs",
+            format!(
+                "{} usable of {}, {}",
+                here.cpus_usable, here.cpus_online, here.cpu_model
+            ),
+            (here.cpus_usable == 1).then_some(
+                "server and generator share it: figures are lower, and some claims cannot be shown",
+            ),
+        ),
+        quota(here),
+    ];
+    findings.extend(here.governor.as_deref().map(governor));
+    findings.push(Finding::noted(
+        "memory",
+        format!("{:.1} GiB", here.memory_mib as f64 / 1024.0),
+        (here.memory_mib < 3 * 1024)
+            .then_some("compiling wants about 3 GiB: CARGO_BUILD_JOBS=1 makes it do with less"),
+    ));
+    findings.extend(tick());
+    findings
+}
+
+fn quota(here: &Environment) -> Finding {
+    let binding = here
+        .quota
+        .filter(|quota| *quota < f64::from(here.cpus_usable));
+    let found = binding.map(|quota| format!("{quota:.1} CPUs"));
+    Finding::noted(
+        "CPU quota",
+        found.unwrap_or_else(|| "none that binds".to_owned()),
+        binding.map(|_| {
+            "a run that the quota holds back is invalid: raise it (docker run --cpus) or remove it"
+        }),
+    )
+}
+
+fn governor(name: &str) -> Finding {
+    let remedy = "the clock follows the load, which adds noise: sudo cpupower frequency-set -g \
+                  performance, on mains power";
+    let steady = matches!(name, "performance" | "schedutil");
+    Finding::noted("governor", name, (!steady).then_some(remedy))
+}
+
+/// The tick of the running kernel, by the configuration that distributions ship under `/boot`.
+fn tick() -> Option<Finding> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let config = std::fs::read_to_string(format!("/boot/config-{}", release.trim())).ok()?;
+    let tick = config
+        .lines()
+        .find_map(|line| line.strip_prefix("CONFIG_HZ="))?;
+    Some(Finding::ok(
+        "kernel tick",
+        format!("{tick} Hz: CPU profiles get at most {tick} samples a second of CPU time"),
+    ))
+}
+
+/// What programs would count as CPUs here, and which counter is wrong. Asked from this thread, which
+/// is not pinned.
+fn counters() -> Vec<Finding> {
+    let usable = Usable::here();
+    let affinity = match loadgen::cpus::available()[..] {
+        [] => "the system does not tell".to_owned(),
+        ref may => format!("this process may run on {} CPUs", may.len()),
+    };
+    let counts = Counts::now().named();
+    let counts = counts.map(|(counter, count)| count_of(counter, count, usable));
+    [Finding::ok("affinity", affinity)]
+        .into_iter()
+        .chain(counts)
+        .collect()
+}
+
+fn count_of(counter: &str, count: usize, usable: Usable) -> Finding {
+    let (name, asked) = match counter {
+        "std" => ("std counts", "std::thread::available_parallelism"),
+        "num_cpus" => ("num_cpus counts", "num_cpus::get"),
+        "tokio" => ("tokio counts", "workers of its multi-thread runtime"),
+        _ => ("many_cpus counts", "SystemHardware::CPUs"),
+    };
+    let found = format!("{count} ({asked})");
+    let (wrong, consequence) = match usable.judge(count) {
+        Judged::Right => return Finding::ok(name, found),
+        Judged::TooFew => ("few", "leaves some idle"),
+        Judged::TooMany => ("many", "is throttled"),
+    };
+    let time = usable
+        .quota
+        .map(|quota| format!(" for the time of {quota:.1}"));
+    Finding::noted(
+        name,
+        format!("{found}, which is wrong: too {wrong}"),
+        Some(format!(
+            "this process may use {} CPUs{}; who starts as many workers {consequence}: chapter 6",
+            usable.cpus,
+            time.unwrap_or_default()
+        )),
+    )
+}
+
+/// The largest load of any chapter; one that cannot be read has its own command to say so.
+fn most_users(workshop: &Workshop) -> u32 {
+    let chapters = workshop.chapters().unwrap_or_default();
+    let files = chapters.iter().filter_map(|chapter| chapter.file().ok());
+    let scenarios = files.flat_map(|file| file.scenarios.into_values());
+    scenarios.map(|scenario| scenario.users).max().unwrap_or(0)
+}
+
+fn open_files(needed: u64) -> Finding {
+    let refused = loadgen::cpus::allow_open_files(needed).err();
+    let found = match &refused {
+        None => format!("{needed} can be had, as the largest load needs"),
+        Some(limit) => format!("{} at most", limit.allowed),
+    };
+    let remedy = refused.map(|_| {
+        format!(
+            "the largest load needs {needed}: ulimit -n {needed} (as root if it refuses), or fewer \
+             users with --users"
+        )
+    });
+    Finding::noted("open files", found, remedy)
+}
+
+/// Tried and let go: nobody else can tell whether a port is free.
+fn port(name: &'static str, number: u16, whose: &str) -> Finding {
+    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, number)).err();
+    let found = match &taken {
+        None => format!("free for {whose}"),
+        Some(error) => format!("taken ({error})"),
+    };
+    let remedy =
+        "cargo run -p chapter1 then needs --port or --admin-port; prove and check pick free ones";
+    Finding::noted(name, found, taken.map(|_| remedy))
+}
+
+fn program(program: &Program, tools: &Tools) -> Finding {
+    let name = program.name;
+    let pin = program.pinned.and_then(|(_, pin)| pin(tools));
+    match ((program.found)(tools), pin) {
+        (Some(version), Some(pin)) if version != pin => {
+            let found = format!("{version}, not the pinned {pin}");
+            Finding::noted(name, found, Some(program.needed))
+        }
+        (Some(version), _) => Finding::ok(name, version),
+        (None, _) => Finding::new(name, State::Missing, "not there", program.needed),
+    }
+}
+
+/// Whether `perf` can read the CPU's own counters: in many virtual machines not.
+fn hardware_counters() -> Option<Finding> {
+    let counted = Command::new("perf")
+        .args("stat --field-separator , --event instructions true".split(' '))
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let counts =
+        counted.status.success() && !String::from_utf8_lossy(&counted.stderr).contains("<not");
+    let found = if counts {
+        "can be read"
+    } else {
+        "cannot be read"
+    };
+    let remedy = "as in many virtual machines: record with `-e cpu-clock`, count with cachegrind";
+    Some(Finding::noted(
+        "perf's counters",
+        found,
+        (!counts).then_some(remedy),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_by_number() {
+        assert!(at_least("1.95.0", "1.90"));
+        assert!(at_least("1.100.0", "1.90"));
+        assert!(!at_least("1.89.1", "1.90"));
+        assert!(at_least("1.90.0-nightly", "1.90"));
+    }
+
+    #[test]
+    fn what_is_not_as_it_should_be_is_told_and_how() {
+        let machine = |quota| Environment {
+            cpus_usable: 2,
+            quota,
+            ..Environment::default()
+        };
+        let counted = |count, quota| count_of("num_cpus", count, Usable { cpus: 176, quota });
+        let k6 = |found: fn(&Tools) -> Option<String>| {
+            let pinned = PROGRAMS.into_iter().find(|program| program.name == "k6");
+            let k6 = Program {
+                found,
+                ..pinned.unwrap()
+            };
+            program(&k6, &Tools::of(&Workshop::at(Path::new("."))))
+        };
+        for (finding, state, words) in [
+            (quota(&machine(None)), State::Ok, "none"),
+            (quota(&machine(Some(2.0))), State::Ok, "none"),
+            (quota(&machine(Some(1.5))), State::Note, "1.5 CPUs"),
+            (governor("performance"), State::Ok, "performance"),
+            (governor("powersave"), State::Note, "powersave"),
+            (counted(176, None), State::Ok, "176"),
+            (counted(44, None), State::Note, "too few"),
+            (counted(176, Some(2.0)), State::Note, "too many"),
+            (k6(|_| Some(tools::K6.to_owned())), State::Ok, tools::K6),
+            (
+                k6(|_| Some("1.7.0".to_owned())),
+                State::Note,
+                "not the pinned",
+            ),
+            (k6(|_| None), State::Missing, "not there"),
+        ] {
+            assert_eq!(finding.state, state, "{finding:?}");
+            assert!(finding.found.contains(words), "{finding:?}");
+            assert_eq!(finding.remedy.is_empty(), state == State::Ok, "{finding:?}");
+        }
+    }
 }

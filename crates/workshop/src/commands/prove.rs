@@ -12,7 +12,7 @@ use report::html;
 use report::summary::Summary;
 use serde::Serialize;
 
-use super::regions;
+use super::numa;
 use crate::chapters::Workshop;
 use crate::cli::{Format, Prove, UpstreamOf};
 use crate::exit::{CliError, Exit};
@@ -46,8 +46,8 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
             "--variant names what is compared with the problem: exercise, solution, or another variant",
         ));
     }
-    if let Some(regions) = options.regions {
-        return regions::prove(options, regions);
+    if let Some(nodes) = options.regions {
+        return numa::prove(options, nodes);
     }
     let workshop = Workshop::find()?;
     let chapters = workshop.chosen(&options.chapters)?;

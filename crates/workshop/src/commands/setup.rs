@@ -1,44 +1,78 @@
 //! `cargo workshop setup [TOOL…]`: pinned k6, Locust and mdBook, and a kernel for an emulated
 //! machine, in `.tools/`; crates that a fix may want, where cargo keeps its own.
 //!
-//! Each is built or installed beside its final place and put there last, so
-//! that an interrupted call leaves nothing that looks whole.
+//! Each is built or installed beside its final place and put there last, so that an interrupted call
+//! leaves nothing that looks whole.
 
-mod from_source;
-mod install;
 mod kernel;
 mod locust;
-mod within_reach;
 
 use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use bench::child::{Kin, Starting};
 use clap::ValueEnum;
 use loadgen::interrupt::Interrupt;
+use tempfile::TempDir;
 
-use self::install::Done;
 use crate::chapters::Workshop;
 use crate::cli::Tool;
-use crate::ctrl_c;
 use crate::exit::{CliError, Exit};
-use crate::tools::{self, Tools};
+use crate::tools::{self, PROGRAMS, Tools};
+use crate::{compile, ctrl_c, files};
+
+/// How a folder's name begins in which something is being installed.
+const PARTIAL: &str = "partial-";
+/// No installation takes so long, on the slowest machine, unless it hangs.
+const TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// Bytes that are kept of each output of a program.
+const KEPT: usize = 1 << 16;
+
+/// Crates that people reach for. `*` is the newest that cargo may take, so that what it adds is what
+/// was fetched.
+const CRATES: [&str; 6] = [
+    "arc-swap",
+    "crossbeam",
+    "dashmap",
+    "flume",
+    "parking_lot",
+    "rayon",
+];
+
+enum Done {
+    There,
+    Installed,
+    /// There is nothing to install; why.
+    Skipped(&'static str),
+}
 
 /// Installs what is not there yet, all tools or those named.
 pub(crate) fn run(named: &[Tool]) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
-    let tools = Tools::of(&workshop);
-    let interrupt = ctrl_c::watch();
-    let _lock = lock(&tools, &interrupt)?;
-    let wanted = if named.is_empty() {
-        Tool::value_variants()
-    } else {
-        named
+    let setup = Setup {
+        tools: Tools::of(&workshop),
+        interrupt: ctrl_c::watch(),
+    };
+    let _lock = setup.lock()?;
+    let wanted = match named {
+        [] => Tool::value_variants(),
+        named => named,
     };
     let mut exit = Exit::Good;
     for &tool in wanted {
         let began = Instant::now();
-        let name = name(&tools, tool);
-        match install(&workshop, &tools, tool, &interrupt) {
+        let (name, is_there) = setup.look(tool);
+        let done = match tool {
+            _ if is_there => Ok(Done::There),
+            Tool::K6 => setup.k6(),
+            Tool::Mdbook => setup.mdbook(),
+            Tool::Locust => setup.locust(),
+            Tool::Kernel => setup.kernel(),
+            Tool::Crates => setup.crates(workshop.root()),
+        };
+        match done {
             Ok(Done::There) => println!("{name:<15} there already"),
             Ok(Done::Installed) => {
                 println!("{name:<15} installed in {} s", began.elapsed().as_secs());
@@ -57,59 +91,195 @@ pub(crate) fn run(named: &[Tool]) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-fn install(
-    workshop: &Workshop,
-    tools: &Tools,
-    tool: Tool,
-    interrupt: &Interrupt,
-) -> Result<Done, CliError> {
-    match tool {
-        Tool::K6 => from_source::k6(tools, interrupt),
-        Tool::Mdbook => from_source::mdbook(tools, interrupt),
-        Tool::Locust => locust::install(tools, interrupt),
-        Tool::Kernel => kernel::kernel(tools, interrupt),
-        Tool::Crates => within_reach::fetch(workshop.root(), interrupt),
-    }
+struct Setup {
+    tools: Tools,
+    interrupt: Interrupt,
 }
 
-fn name(tools: &Tools, tool: Tool) -> String {
-    match tool {
-        Tool::K6 => format!("k6 {}", tools::K6),
-        Tool::Mdbook => format!("mdbook {}", tools::MDBOOK),
-        Tool::Locust => format!("Locust {}", tools.locust_pin().unwrap_or_default()),
-        Tool::Kernel => "kernel".to_owned(),
-        Tool::Crates => "crates".to_owned(),
-    }
-}
-
-/// One `setup` at a time; what an interrupted one left behind goes.
-fn lock(tools: &Tools, interrupt: &Interrupt) -> Result<File, CliError> {
-    let refused = |error: std::io::Error| {
-        CliError::bad(format!(
-            "tools cannot be installed into {} ({error}): free some space or mend the folder's \
-             permissions",
-            tools.folder.display()
-        ))
-    };
-    std::fs::create_dir_all(&tools.folder).map_err(refused)?;
-    let file = File::create(tools.folder.join("setup.lock")).map_err(refused)?;
-    if file.try_lock().is_err() {
-        eprintln!("another `cargo workshop setup` is at work; waiting for it");
-        while file.try_lock().is_err() {
-            if interrupt.is_set() {
-                return Err(CliError::interrupted());
+impl Setup {
+    /// One `setup` at a time; what an interrupted one left behind goes.
+    fn lock(&self) -> Result<File, CliError> {
+        let folder = &self.tools.folder;
+        let refused = |error: std::io::Error| {
+            CliError::bad(format!(
+                "tools cannot be installed into {} ({error}): free some space or mend the folder's \
+                 permissions",
+                folder.display()
+            ))
+        };
+        std::fs::create_dir_all(folder).map_err(refused)?;
+        let file = File::create(folder.join("setup.lock")).map_err(refused)?;
+        if file.try_lock().is_err() {
+            eprintln!("another `cargo workshop setup` is at work; waiting for it");
+            while file.try_lock().is_err() {
+                if self.interrupt.is_set() {
+                    return Err(CliError::interrupted());
+                }
+                std::thread::sleep(Duration::from_millis(100));
             }
-            std::thread::sleep(Duration::from_millis(100));
+        }
+        for entry in std::fs::read_dir(folder).map_err(refused)?.flatten() {
+            let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL);
+            if is_partial || entry.path() == self.tools.next_venv() {
+                // Leftovers that cannot be removed are in nobody's way.
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+        Ok(file)
+    }
+
+    /// What a tool is called here, with its version, and whether that is there.
+    fn look(&self, tool: Tool) -> (String, bool) {
+        let tools = &self.tools;
+        let mut programs = PROGRAMS.iter();
+        let pinned = programs.find_map(|program| match program.pinned {
+            Some((its, pin)) if its == tool => Some((program, pin(tools))),
+            _ => None,
+        });
+        match pinned {
+            Some((program, pin)) => {
+                let is_there = pin.is_some() && (program.found)(tools) == pin;
+                let name = format!("{} {}", program.name, pin.unwrap_or_default());
+                (name, is_there)
+            }
+            None if tool == Tool::Kernel => ("kernel".to_owned(), tools.kernel().is_file()),
+            None => ("crates".to_owned(), false),
         }
     }
-    let left = std::fs::read_dir(&tools.folder).map_err(refused)?;
-    for entry in left.flatten() {
-        let name = entry.file_name();
-        let is_partial = name.to_string_lossy().starts_with(install::PARTIAL);
-        if is_partial || entry.path() == tools.next_venv() {
-            // Leftovers that cannot be removed are in nobody's way.
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
+
+    fn k6(&self) -> Result<Done, CliError> {
+        let Some((go, _)) = tools::go() else {
+            return Err(CliError::bad(
+                "k6 is built with Go, and there is none: install Go from https://go.dev/dl (1.25 or \
+                 newer), then run `cargo workshop setup k6`",
+            ));
+        };
+        let folder = self.partial()?;
+        let mut install = Command::new(go);
+        install
+            .args(["install", &format!("go.k6.io/k6@v{}", tools::K6)])
+            // Outside any Go module, and for this machine whatever the reader cross-compiles for.
+            .current_dir(folder.path())
+            .env("GOBIN", folder.path())
+            .env("CGO_ENABLED", "0")
+            .env_remove("GOOS")
+            .env_remove("GOARCH");
+        let doing = format!("building k6 {}, a minute or three", tools::K6);
+        self.fetch(&install, &doing, "k6")?;
+        put_program(folder.path(), &self.tools.k6())
     }
-    Ok(file)
+
+    fn mdbook(&self) -> Result<Done, CliError> {
+        let folder = self.partial()?;
+        let mut install = Command::new(compile::program());
+        install
+            .args(["install", "--locked", "--quiet", "mdbook"])
+            .args(["--version", tools::MDBOOK, "--profile", "dev", "--root"])
+            .arg(folder.path())
+            // Outside the workspace and its scenarios.
+            .current_dir(folder.path())
+            // A book of some dozen pages needs no optimised mdBook: a quarter of the time to build.
+            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            .env("CARGO_PROFILE_DEV_DEBUG_ASSERTIONS", "false")
+            .env_remove("RUSTFLAGS")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS");
+        let doing = format!("building mdbook {}, a minute or three", tools::MDBOOK);
+        self.fetch(&install, &doing, "mdbook")?;
+        put_program(&folder.path().join("bin"), &self.tools.mdbook())
+    }
+
+    /// Fetches crates that a fix may want, so that `cargo add --offline` finds them: by a package that
+    /// names them, and holds to the workshop's versions where those are compiled anyway.
+    fn crates(&self, root: &Path) -> Result<Done, CliError> {
+        let folder = files::temporary()?;
+        let folder = folder.path();
+        let dependencies = CRATES.map(|name| format!("{name} = \"*\"\n")).concat();
+        let manifest = format!(
+            "[package]\nname = \"within-reach\"\nedition = \"2024\"\nrust-version = \"{}\"\n\
+             [lib]\npath = \"lib.rs\"\n[workspace]\n[dependencies]\n{dependencies}",
+            env!("CARGO_PKG_RUST_VERSION")
+        );
+        std::fs::write(folder.join("lib.rs"), "")
+            .and_then(|()| std::fs::write(folder.join("Cargo.toml"), manifest))
+            .and_then(|()| std::fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")))
+            .map_err(not_written(folder))?;
+        let fetch = |option: &str| {
+            let mut command = Command::new(compile::program());
+            command.args(["fetch", option]).current_dir(folder);
+            command
+        };
+        let offline = fetch("--offline").stdin(Stdio::null()).output();
+        if offline.is_ok_and(|said| said.status.success()) {
+            return Ok(Done::There);
+        }
+        self.fetch(
+            &fetch("--quiet"),
+            "fetching crates that a fix may want",
+            "crates",
+        )?;
+        Ok(Done::Installed)
+    }
+
+    /// A folder in `.tools/` that goes with the value.
+    fn partial(&self) -> Result<TempDir, CliError> {
+        let folder = &self.tools.folder;
+        let mut named = tempfile::Builder::new();
+        let made = named.prefix(PARTIAL).tempdir_in(folder);
+        made.map_err(not_written(folder))
+    }
+
+    /// As [`Self::call`], of a program that needs the network.
+    fn fetch(&self, command: &Command, doing: &str, tool: &str) -> Result<(), CliError> {
+        let remedy = format!("is the network there? Then run `cargo workshop setup {tool}` again");
+        self.call(command, doing, &remedy)
+    }
+
+    /// Runs a program to its end. `doing` tells the reader what takes so long, `remedy` what to do when
+    /// it fails.
+    fn call(&self, command: &Command, doing: &str, remedy: &str) -> Result<(), CliError> {
+        eprintln!("{doing} …");
+        let said = Starting::of(command, Kin::Family)
+            .output(&self.interrupt, TIMEOUT, KEPT)
+            .map_err(|error| match error.kind() {
+                std::io::ErrorKind::Interrupted => CliError::interrupted(),
+                _ => CliError::bad(format!("{doing} failed ({error}): {remedy}")),
+            })?;
+        let how = match &said {
+            Some(said) if said.status.success() => return Ok(()),
+            Some(_) => "failed",
+            None => "took over 30 minutes, and was ended",
+        };
+        for output in said.iter().flat_map(|said| [&said.stdout, &said.stderr]) {
+            let text = String::from_utf8_lossy(output);
+            let lines: Vec<&str> = text.lines().collect();
+            if !lines.is_empty() {
+                eprintln!("{}", lines[lines.len().saturating_sub(15)..].join("\n"));
+            }
+        }
+        Err(CliError::bad(format!(
+            "{doing} {how}; the end of its output is above: {remedy}"
+        )))
+    }
+}
+
+/// Puts a program where it belongs, out of the folder that it was built into.
+fn put_program(from: &Path, to: &Path) -> Result<Done, CliError> {
+    put(&from.join(to.file_name().unwrap_or_default()), to)?;
+    Ok(Done::Installed)
+}
+
+fn put(from: &Path, to: &Path) -> Result<(), CliError> {
+    std::fs::create_dir_all(to.parent().unwrap_or(to))
+        .and_then(|()| std::fs::rename(from, to))
+        .map_err(not_written(to))
+}
+
+fn not_written(file: &Path) -> impl FnOnce(std::io::Error) -> CliError {
+    move |error| {
+        CliError::bad(format!(
+            "{} cannot be written ({error}): free some space or mend the folder's permissions",
+            file.display()
+        ))
+    }
 }

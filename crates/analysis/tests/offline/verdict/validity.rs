@@ -43,21 +43,24 @@ fn silence_is_no_infinite_gain() {
 
 #[test]
 fn a_bound_generator_and_a_quota_that_held_the_run_back_are_named() {
-    for (share, kind, words) in [
-        (Some(0.97), Invalid, ["round 6", "generator-bound", "97 %"]),
-        (Some(f64::NAN), Invalid, ["generator-bound", "", ""]),
-        (None, Proved, [""; 3]),
+    for (is_quota, figure, kind, words) in [
+        (
+            false,
+            Some(0.97),
+            Invalid,
+            &["round 4", "generator-bound", "97 %"][..],
+        ),
+        (false, Some(f64::NAN), Invalid, &["generator-bound"]),
+        (false, None, Proved, &[]),
+        (true, Some(0.4), Invalid, &["round 4", "quota", "19 %"]),
+        (true, Some(f64::NAN), Invalid, &["quota"]),
+        (true, None, Proved, &[]),
     ] {
-        let bound = |record: &mut Record| record.rounds[5].outcome.generator.cpu_share = share;
-        changed(bound, kind, &words);
-    }
-    for (seconds, kind, words) in [
-        (Some(0.4), Invalid, ["round 4", "quota", "19 %"]),
-        (Some(f64::NAN), Invalid, ["quota", "", ""]),
-        (None, Proved, [""; 3]),
-    ] {
-        let throttled = |record: &mut Record| record.rounds[3].throttled_s = seconds;
-        changed(throttled, kind, &words);
+        let edit = |record: &mut Record| match &mut record.rounds[3] {
+            round if is_quota => round.throttled_s = figure,
+            round => round.outcome.generator.cpu_share = figure,
+        };
+        changed(edit, kind, words);
     }
 }
 
@@ -83,34 +86,22 @@ fn noise_as_large_as_the_claim_is_invalid() {
 
 #[test]
 fn rounds_that_are_not_there_are_named() {
-    let equal = |record: &mut Record| {
-        record
-            .rounds
-            .retain(|round| round.purpose != Purpose::Equal);
-        record
-            .rounds
-            .retain(|round| round.variant != SOLUTION || round.scenario == PUBLISHED);
+    let keeping = |keeps: fn(&Round) -> bool, words: &[&str]| {
+        is_invalid(|record| record.rounds.retain(keeps), words)
     };
-    is_invalid(equal, &[]);
+    let is_equal = |round: &Round| round.purpose == Purpose::Equal;
+    keeping(
+        |round| round.variant != SOLUTION || round.scenario == PUBLISHED,
+        &[],
+    );
+    keeping(|round| round.scenario != PUBLISHED, &["`published`"]);
+    keeping(|_| false, &[]);
+    let analysis = keeping(is_equal, &["0 pairs"]);
+    assert_eq!(analysis.effect().unwrap().ratio, None);
     let pairs = |record: &mut Record| drop(record.rounds.drain(6..18));
     is_invalid(pairs, &["2 pairs", "3 are needed"]);
-    let claimed = |record: &mut Record| {
-        record
-            .rounds
-            .retain(|round| round.purpose == Purpose::Equal);
-    };
-    let analysis = is_invalid(claimed, &["0 pairs"]);
-    assert_eq!(analysis.effect().unwrap().ratio, None);
-    is_invalid(|record| record.rounds.clear(), &[]);
-    let elsewhere = |record: &mut Record| {
-        record.rounds.retain(|round| round.scenario != PUBLISHED);
-    };
-    is_invalid(elsewhere, &["`published`"]);
     // Two rounds of one variant are no pair.
-    let no_pair = |record: &mut Record| {
-        record.rounds[0].variant = SOLUTION.into();
-    };
-    is_invalid(no_pair, &[]);
+    is_invalid(|record| record.rounds[0].variant = SOLUTION.into(), &[]);
 }
 
 #[test]

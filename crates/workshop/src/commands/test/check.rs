@@ -1,10 +1,10 @@
 //! What a check is.
 
 use bench::child;
+use numa::Parts;
 
 use super::context::Context;
 use crate::exit::CliError;
-use crate::regions::Parts;
 use crate::tools::{self, Tools};
 
 pub(super) struct Check {
@@ -101,7 +101,7 @@ impl Need {
                 tools::browser().is_some(),
                 "a browser: cargo workshop setup browser",
             ),
-            Self::Machine => return Parts::find(tools).err(),
+            Self::Machine => return Parts::find(&tools.kernel()).err(),
         };
         (!there).then(|| format!("needs {remedy}"))
     }

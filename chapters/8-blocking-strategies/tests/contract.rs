@@ -1,0 +1,200 @@
+//! What every variant of chapter 8 must do, and in `of_a_fix` what only a fix can.
+//!
+//!     VARIANT=exercise cargo test -p chapter8 --test contract
+
+use std::time::Duration;
+
+use bench::contract::{Answer, Chapter, Service, crowd, get};
+
+const CHAPTER: Chapter = Chapter {
+    program: env!("CARGO_BIN_EXE_chapter8"),
+    variants: &[
+        "problem",
+        "solution",
+        "few-at-once",
+        "permit",
+        "dispatch",
+        "per-chunk",
+        "per-body",
+        "tokio-fs",
+    ],
+    fixes: &[
+        "solution",
+        "permit",
+        "dispatch",
+        "per-chunk",
+        "per-body",
+        "tokio-fs",
+    ],
+};
+
+/// As fast as the machine's own disk.
+const FAST: [&str; 2] = ["--disk-mib-per-second", "0"];
+
+/// With the data that contracts are tried on bodies are a little longer than asked for, and their
+/// highest byte is another one.
+fn summary_of(bytes: u64) -> String {
+    format!("200 248 is the highest of {} bytes", bytes + 7)
+}
+
+async fn summarize(service: &Service, bytes: u64) -> Answer {
+    service.get(&format!("/summarize?bytes={bytes}")).await
+}
+
+#[tokio::test]
+async fn bodies_of_all_lengths_are_written_and_read_back() {
+    CHAPTER
+        .with(&FAST)
+        .every_variant(async |service| {
+            for bytes in [0, 1, 777_777, 1_048_576] {
+                assert_eq!(
+                    summarize(service, bytes).await,
+                    summary_of(bytes),
+                    "the summary must be of every byte of the body: of its last, short batch as well"
+                );
+            }
+            let kept = service.count("bodies_kept_total");
+            assert_eq!(
+                kept, 4,
+                "4 bodies were summarised, and by the bytes of the files so many were written and read \
+                 back; write all of a body, and make the summary of what is read back"
+            );
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn what_is_too_long_or_makes_no_sense_is_refused() {
+    CHAPTER
+        .with(&FAST)
+        .every_variant(async |service| {
+            for (path, expected) in [
+                ("/summarize?bytes=67108865", "413"),
+                ("/summarize?bytes=many", "400"),
+                ("/elsewhere", "404"),
+                ("/ping", "200 pong"),
+            ] {
+                let answer = service.get(path).await;
+                assert_eq!(answer, expected, "`GET {path}` is answered otherwise");
+            }
+        })
+        .await;
+}
+
+/// A slow disk: who answers early answers long before.
+#[tokio::test]
+async fn a_body_is_answered_when_it_has_been_read_back() {
+    CHAPTER
+        .with(&["--disk-mib-per-second", "8"])
+        .every_variant(async |service| {
+            let answer = summarize(service, 2_097_152).await;
+            assert_eq!(answer, summary_of(2_097_152), "the summary is of all bytes");
+            assert_eq!(
+                service.count("bodies_kept_total"),
+                1,
+                "a body was answered before it had been written and read back; await the off-loaded \
+                 work before you answer"
+            );
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_file_that_fails_is_an_error_and_a_full_disk_a_507() {
+    for (files, expected) in [("/proc", "500"), ("/dev/full", "507")] {
+        CHAPTER
+            .with(&["--files", files])
+            .every_variant(async |service| {
+                let answer = summarize(service, 1_048_576).await;
+                assert_eq!(
+                    answer, expected,
+                    "files were to be written to {files}: pass the `io::Error` on with `?`, from the other \
+                     thread as well"
+                );
+            })
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn an_upstream_that_fails_is_a_502() {
+    for fault in ["status", "hang-up", "break-off"] {
+        CHAPTER
+            .with(&["--upstream-fault", fault])
+            .every_variant(async |service| {
+                let answer = summarize(service, 1_048_576).await;
+                assert_eq!(
+                    answer, "502",
+                    "the upstream failed (`{fault}`): a body that did not come whole has no summary; pass \
+                     its error on with `?`"
+                );
+            })
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_broke_off_hold_up_nobody() {
+    CHAPTER
+        .with(&["--upstream-fault", "break-off", "--upstream-faults", "100"])
+        .every_variant(async |service| {
+            crowd(100, async |_| summarize(service, 1_048_576).await).await;
+            let answer = summarize(service, 1_048_576).await;
+            assert_eq!(
+                answer,
+                summary_of(1_048_576),
+                "100 bodies broke off, and then one came whole; whatever a request takes, a permit or a \
+                 place in a queue, must be given back on an error, too"
+            );
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn users_who_hang_up_hold_up_nobody() {
+    CHAPTER
+        .every_variant(async |service| {
+            // When the moment comes that matters depends on the machine.
+            for after in (5..80).step_by(8).map(Duration::from_millis) {
+                crowd(8, async |_| service.hang_up(get("/summarize"), after).await).await;
+            }
+            assert_eq!(service.get("/ping").await, "200 pong", "80 users hung up");
+            assert_eq!(
+                service.get("/summarize").await,
+                summary_of(1_048_576),
+                "80 users hung up, and the next one was not answered; whatever a request takes, a permit \
+                 or a place in a queue, must be given back when its future is dropped"
+            );
+        })
+        .await;
+}
+
+mod of_a_fix {
+    use super::*;
+
+    /// A short body is a wait as well: on a slow disk one of many ticks. A reactor that hands over its
+    /// tasks and then blocks counts as the reactor until another thread has taken over.
+    #[tokio::test]
+    async fn shorter_bodies_are_written_and_read_elsewhere_too() {
+        for (bytes, speed) in [(524_288, "256"), (100_000, "8")] {
+            CHAPTER
+                .with(&["--disk-mib-per-second", speed])
+                .every_fix(async |service| {
+                    crowd(8, async |_| {
+                        for _ in 0..3 {
+                            summarize(service, bytes).await;
+                        }
+                    })
+                    .await;
+                    let share = service.metric("reactor_file_bytes_share");
+                    assert!(
+                        share <= 0.5,
+                        "of bodies of {bytes} bytes the reactor's own thread wrote and read {:.0} %; off-load \
+                         short ones, too: on a slow disk they block it as well",
+                        100.0 * share
+                    );
+                })
+                .await;
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! One machine: QEMU, from switching on to switching off.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bench::child::{Kin, Starting};
+use loadgen::interrupt::Interrupt;
+
+use crate::record::Load;
+use crate::{Error, LOAD, Parts};
+
+/// Memory of a node, in MiB: for a copy of the data set, and the kernel's own needs, which grow
+/// with the CPUs.
+const NODE_MIB: u32 = 256;
+/// The distance to another node, where one's own has 10: what two-socket machines tell.
+const FAR: u32 = 21;
+/// A machine with eight CPUs needs some seconds, one with 176 some minutes.
+const TIMEOUT: Duration = Duration::from_secs(180);
+const TIMEOUT_A_CPU: Duration = Duration::from_secs(4);
+
+/// All CPUs in turn on one thread: several threads never came to an end with many CPUs, and counting
+/// needs no locks.
+const OPTIONS: &str = "-no-user-config -nodefaults -display none -serial stdio -no-reboot \
+                       -machine q35 -accel tcg,thread=single -cpu max";
+
+/// What the kernel is told; what follows `--` goes to the first program.
+///
+/// `lpj` and `tsc` save it from measuring clocks, which takes long in an emulator. A page of 2 MiB at
+/// the end of a copy may be another node's already.
+const KERNEL_LINE: &str = "console=ttyS0 quiet panic=-1 reboot=t lpj=4600000 tsc=reliable \
+                           transparent_hugepage=never numa_balancing=disable \
+                           mitigations=off random.trust_cpu=on";
+
+/// How large a machine is.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// NUMA nodes.
+    pub nodes: u32,
+    /// CPUs, as many in each node.
+    pub cpus: u32,
+}
+
+impl Shape {
+    /// With two CPUs in each node unless it is said; `None` if they cannot be shared out evenly.
+    pub fn new(nodes: u32, cpus: Option<u32>) -> Option<Self> {
+        let cpus = cpus.unwrap_or(2 * nodes);
+        cpus.is_multiple_of(nodes).then_some(Self { nodes, cpus })
+    }
+}
+
+/// A machine that is not switched on yet.
+pub(crate) struct Machine<'a> {
+    pub(crate) parts: &'a Parts,
+    pub(crate) plugin: &'a Path,
+    pub(crate) initrd: &'a Path,
+    pub(crate) shape: Shape,
+    /// Where it leaves its files.
+    pub(crate) folder: &'a Path,
+    pub(crate) interrupt: &'a Interrupt,
+}
+
+impl Machine<'_> {
+    /// Switches it on for a variant, and waits until it is off again. What it said on its serial line;
+    /// the plugin's counts are in [`Self::loads`].
+    pub(crate) fn run(&self, variant: &str) -> Result<String, Error> {
+        let serial = self.folder.join(format!("{variant}.serial"));
+        let Load {
+            texts,
+            connections,
+            requests,
+        } = LOAD;
+        let append = format!("{KERNEL_LINE} -- {variant} {texts} {connections} {requests}");
+        let mut qemu = Command::new(&self.parts.qemu);
+        qemu.args(self.options().split(' '))
+            .arg("-kernel")
+            .arg(&self.parts.kernel)
+            .arg("-initrd")
+            .arg(self.initrd)
+            .args(["-plugin", &self.plugin_option(&self.loads(variant))])
+            .args(["-append", &append]);
+        let began = Instant::now();
+        let ended = File::create(&serial)
+            .and_then(|to| {
+                Starting::of(&qemu, Kin::Family)
+                    .stdout(to)
+                    .stderr(Stdio::inherit())
+                    .start()?
+                    .wait(self.interrupt, TIMEOUT + TIMEOUT_A_CPU * self.shape.cpus)
+            })
+            .and_then(|status| Ok((status, std::fs::read(&serial)?)));
+        let (status, said) = ended.map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted => Error::Interrupted,
+            _ => Error::Parts(format!("QEMU cannot be run: {error}")),
+        })?;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        if status.is_some_and(|status| status.success()) {
+            return Ok(said);
+        }
+        let seconds = began.elapsed().as_secs();
+        let what = format!("did not come to its end in {seconds} s");
+        Err(Error::run(variant, &what, &said))
+    }
+
+    /// Where the plugin leaves its counts.
+    pub(crate) fn loads(&self, variant: &str) -> PathBuf {
+        self.folder.join(format!("{variant}.loads"))
+    }
+
+    fn options(&self) -> String {
+        let Shape { nodes, cpus } = self.shape;
+        let each = cpus / nodes;
+        let mib = self.node_mib();
+        let mut options = format!(
+            "{OPTIONS} -smp {cpus},sockets={nodes},cores={each},threads=1 -m {}M",
+            mib * nodes
+        );
+        // Writing to a String cannot fail.
+        for node in 0..nodes {
+            let (first, last) = (node * each, node * each + each - 1);
+            let _ = write!(
+                options,
+                " -object memory-backend-ram,id=node{node},size={mib}M \
+                 -numa node,nodeid={node},cpus={first}-{last},memdev=node{node}"
+            );
+        }
+        for here in 0..nodes {
+            for there in (0..nodes).filter(|there| *there != here) {
+                let _ = write!(options, " -numa dist,src={here},dst={there},val={FAR}");
+            }
+        }
+        options
+    }
+
+    fn plugin_option(&self, loads: &Path) -> String {
+        // A comma ends an option; two are one.
+        let [plugin, out] =
+            [self.plugin, loads].map(|it| it.display().to_string().replace(',', ",,"));
+        let chunk = u64::from(self.node_mib()) << 20;
+        let per_node = self.shape.cpus / self.shape.nodes;
+        format!("{plugin},out={out},chunk={chunk},per_node={per_node}")
+    }
+
+    fn node_mib(&self) -> u32 {
+        NODE_MIB + 2 * (self.shape.cpus / self.shape.nodes)
+    }
+}

@@ -1,0 +1,216 @@
+//! What is recorded of a run: counts only, since an emulated machine's times mean nothing.
+//!
+//! No noise touches a count, so that one run of each variant is enough. In JSON a node is called a
+//! `region`, as by the crates whose reports these are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use measurement::record::Commit;
+use serde::{Deserialize, Serialize};
+
+/// The least share of loads and pages that are local when each worker reads its node's copy.
+pub const LOCAL_AT_LEAST: f64 = 0.99;
+
+/// Everything that was observed, and what it takes to observe it again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The command that repeats it.
+    pub command: String,
+    /// Start of the run, UTC.
+    pub started: String,
+    /// The code.
+    pub commit: Commit,
+    /// Versions of QEMU, the machine's kernel and the compiler.
+    pub tools: BTreeMap<String, String>,
+    /// NUMA nodes of the machine.
+    #[serde(rename = "regions")]
+    pub nodes: u32,
+    /// CPUs of the machine.
+    pub cpus: u32,
+    /// What the service was asked to keep, and the load on it.
+    pub load: Load,
+    /// The problem, other variants in between, the fix.
+    pub variants: Vec<Variant>,
+}
+
+/// The data set and the requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// Texts in the data set.
+    pub texts: u32,
+    /// Connections for each CPU.
+    pub connections: u32,
+    /// Requests on each connection, one after the other.
+    pub requests: u32,
+}
+
+/// What was observed of one variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Variant {
+    /// Its name.
+    #[serde(rename = "variant")]
+    pub name: String,
+    /// Right answers.
+    pub answers: u64,
+    /// Memory of the service at the end, in KiB.
+    pub resident_kib: u64,
+    /// What the service and the machine's kernel say.
+    pub placement: Placement,
+    /// Loads from the copies that were read, by the node of the CPU and then by the node of the
+    /// memory, as the emulator counted them.
+    pub loads: Vec<Vec<u64>>,
+}
+
+/// The answer of `/debug/placement`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Placement {
+    /// The node of each CPU.
+    #[serde(rename = "regions")]
+    pub nodes: Vec<u32>,
+    /// Copies of the data set that are in memory.
+    pub copies: Vec<Copy>,
+    /// Threads that have read.
+    pub readers: Vec<Reader>,
+}
+
+/// A copy of the data set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Copy {
+    /// Its number, by which readers name it.
+    pub number: usize,
+    /// Where it begins.
+    pub address: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// The node of the thread that wrote it.
+    #[serde(rename = "built_in_region")]
+    pub built_in_node: u32,
+    /// Whether that thread was bound to one CPU.
+    pub built_by_pinned: bool,
+    /// Its pages by node, where the system tells.
+    pub pages: Option<BTreeMap<u32, u64>>,
+}
+
+/// A thread that has read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reader {
+    /// The only CPU that it may run on, if there is but one.
+    pub pinned_to: Option<usize>,
+    /// How often it has read.
+    pub reads: u64,
+    /// How often as a bound thread, from a copy that a bound thread of its node has written.
+    pub at_home: u64,
+    /// How often it ended a read on another CPU than it began it on.
+    pub moved: u64,
+    /// From where it has read what.
+    pub from: Vec<Reads>,
+}
+
+/// Reads of one thread on one CPU from one copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reads {
+    /// The CPU.
+    pub cpu: usize,
+    /// The copy's number.
+    pub copy: usize,
+    /// How many.
+    pub reads: u64,
+}
+
+impl Record {
+    /// The variant of this name.
+    pub fn variant(&self, name: &str) -> Option<&Variant> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+
+    /// The share of loads that is local when readers and memory know nothing of each other.
+    pub fn local_by_chance(&self) -> f64 {
+        1.0 / f64::from(self.nodes.max(1))
+    }
+
+    /// Most of the problem's loads that may be local. Its workers are where the scheduler puts them,
+    /// so half as many again as by chance may be.
+    pub fn problem_at_most(&self) -> f64 {
+        1.5 * self.local_by_chance()
+    }
+}
+
+impl Variant {
+    /// Share (0 to 1) of the loads from the data set that the CPU's own node answered, by the
+    /// emulator's count.
+    pub fn local_loads(&self) -> Option<f64> {
+        let all: u64 = self.loads.iter().flatten().sum();
+        let nodes = self.loads.iter().enumerate();
+        let local: u64 = nodes.filter_map(|(node, loads)| loads.get(node)).sum();
+        (all > 0).then(|| local as f64 / all as f64)
+    }
+
+    /// Share (0 to 1) of the pages that a reader read, on average over all reads, that lie in the
+    /// reader's node, by the kernel's word.
+    pub fn local_pages(&self) -> Option<f64> {
+        let (mut local, mut all) = (0.0, 0);
+        for reads in self.reads() {
+            let mut copies = self.placement.copies.iter();
+            let copy = copies.find(|copy| copy.number == reads.copy)?;
+            let node = self.placement.nodes.get(reads.cpu)?;
+            local += reads.reads as f64 * copy.share_in(*node)?;
+            all += reads.reads;
+        }
+        (all > 0).then(|| local / all as f64)
+    }
+
+    /// Readers that stayed on the one CPU that they were bound to, each on another one.
+    pub fn pinned_readers(&self) -> usize {
+        let readers = self.placement.readers.iter();
+        let stayed = readers.filter_map(|reader| {
+            let cpu = reader.pinned_to?;
+            let stayed = reader.moved == 0 && reader.from.iter().all(|reads| reads.cpu == cpu);
+            stayed.then_some(cpu)
+        });
+        stayed.collect::<BTreeSet<_>>().len()
+    }
+
+    /// Threads that have read anything.
+    pub fn readers(&self) -> usize {
+        let readers = self.placement.readers.iter();
+        readers.filter(|reader| reader.reads > 0).count()
+    }
+
+    /// The nodes that have a copy of their own: one that somebody reads, all whose readers and nearly
+    /// all whose pages are there.
+    pub fn nodes_with_a_copy(&self) -> usize {
+        let own = self.placement.copies.iter().filter_map(|copy| {
+            let mut nodes = self
+                .reads()
+                .filter(|reads| reads.copy == copy.number)
+                .map(|reads| self.placement.nodes.get(reads.cpu));
+            let node = *nodes.next()??;
+            let is_own =
+                nodes.all(|other| other == Some(&node)) && copy.share_in(node)? >= LOCAL_AT_LEAST;
+            is_own.then_some(node)
+        });
+        own.collect::<BTreeSet<_>>().len()
+    }
+
+    /// The copies that somebody has read.
+    pub fn copies_read(&self) -> impl Iterator<Item = &Copy> {
+        let copies = self.placement.copies.iter();
+        copies.filter(|copy| self.reads().any(|reads| reads.copy == copy.number))
+    }
+
+    fn reads(&self) -> impl Iterator<Item = &Reads> {
+        self.placement
+            .readers
+            .iter()
+            .flat_map(|reader| &reader.from)
+    }
+}
+
+impl Copy {
+    /// Share (0 to 1) of its pages that lie in this node.
+    fn share_in(&self, node: u32) -> Option<f64> {
+        let pages = self.pages.as_ref()?;
+        let all: u64 = pages.values().sum();
+        Some(*pages.get(&node).unwrap_or(&0) as f64 / all.max(1) as f64)
+    }
+}

@@ -1,0 +1,107 @@
+//! A record as a table, and as single figures for sentences.
+
+use std::fmt::Write as _;
+
+use measurement::claim::{PROBLEM, SOLUTION};
+use measurement::figures;
+use report::table::anchors;
+
+use crate::record::{LOCAL_AT_LEAST, Record, Variant};
+use crate::verdict::judge;
+
+/// What a row is about, what is claimed of it, and what it says of a variant.
+type Row<'a> = (&'a str, String, &'a dyn Fn(&Variant) -> String);
+
+/// The table, as Markdown.
+pub fn table(record: &Record) -> String {
+    let (cpus, nodes, after) = (record.cpus, record.nodes, figures::share(LOCAL_AT_LEAST));
+    let before = figures::share(record.problem_at_most());
+    let optional = |value: Option<f64>| figures::share(value.unwrap_or(f64::NAN));
+    let rows: [Row<'_>; 6] = [
+        (
+            "loads answered by the reader's own region",
+            format!("at most {before}, then at least {after}"),
+            &|variant| optional(variant.local_loads()),
+        ),
+        (
+            "pages in the reader's own region",
+            format!("then at least {after}"),
+            &|variant| optional(variant.local_pages()),
+        ),
+        (
+            "workers that stay on a CPU of their own",
+            format!("then {cpus} of {cpus}"),
+            &|variant| format!("{} of {}", variant.pinned_readers(), variant.readers()),
+        ),
+        (
+            "regions with a copy of their own",
+            format!("then {nodes} of {nodes}"),
+            &|variant| format!("{} of {nodes}", variant.nodes_with_a_copy()),
+        ),
+        (
+            "copies in memory",
+            format!("1, then {} = regions + 1", nodes + 1),
+            &|variant| variant.placement.copies.len().to_string(),
+        ),
+        ("memory of the service", String::new(), &|variant| {
+            format!(
+                "{} MiB",
+                figures::count((variant.resident_kib / 1024) as f64)
+            )
+        }),
+    ];
+    let names = record.variants.iter().map(|variant| &*variant.name);
+    let names: Vec<&str> = names.collect();
+    let mut text = format!("|  | {} | claimed |\n", names.join(" | "));
+    let _ = writeln!(text, "| --- |{} --- |", " ---: |".repeat(names.len()));
+    for (what, claimed, of) in rows {
+        // A figure stays beside its unit. Writing to a String cannot fail.
+        let cells = record
+            .variants
+            .iter()
+            .map(|it| of(it).replace(' ', "\u{a0}"));
+        let cells: Vec<String> = cells.collect();
+        let _ = writeln!(text, "| {what} | {} | {claimed} |", cells.join(" | "));
+    }
+    let tools = record.tools.iter();
+    let tools = tools.map(|(name, version)| format!("{name} {version}"));
+    let _ = writeln!(
+        text,
+        "\n{cpus} CPUs in {nodes} NUMA nodes, emulated; {} texts; {} requests of each variant; {}; \
+         recorded {} at commit `{}` by `{}`.",
+        figures::count(record.load.texts.into()),
+        figures::count(record.variants.first().map_or(0, |variant| variant.answers) as f64),
+        tools.collect::<Vec<_>>().join(", "),
+        record.started.get(..10).unwrap_or(&record.started),
+        record.commit.in_short(),
+        record.command
+    );
+    text
+}
+
+/// Single figures, each between two anchors.
+pub fn values(record: &Record) -> String {
+    let fix = record.variants.last().map_or(SOLUTION, |last| &last.name);
+    let verdict = judge(record, fix);
+    let mut named = vec![
+        ("verdict".to_owned(), verdict.kind.to_string()),
+        ("reason".to_owned(), verdict.reason),
+        ("cpus".to_owned(), record.cpus.to_string()),
+        ("regions".to_owned(), record.nodes.to_string()),
+    ];
+    for variant in [PROBLEM, SOLUTION]
+        .iter()
+        .filter_map(|name| record.variant(name))
+    {
+        let share = |local: Option<f64>| figures::share(local.unwrap_or(f64::NAN));
+        let values = [
+            ("local-loads", share(variant.local_loads())),
+            ("local-pages", share(variant.local_pages())),
+            ("pinned", variant.pinned_readers().to_string()),
+            ("copies", variant.placement.copies.len().to_string()),
+            ("memory", format!("{} MiB", variant.resident_kib / 1024)),
+        ];
+        named.extend(values.map(|(what, value)| (format!("{}-{what}", variant.name), value)));
+    }
+    anchors("<!-- Generated: include single anchors. -->", named)
+}

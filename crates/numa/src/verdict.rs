@@ -1,0 +1,99 @@
+//! What a record shows.
+
+use analysis::verdict::{Verdict, VerdictKind};
+use measurement::claim::PROBLEM;
+use measurement::figures;
+
+use crate::record::{LOCAL_AT_LEAST, Record, Variant};
+
+/// Judges a record. `proved`: the problem reads across nodes, and `fix` does not. `refuted`: a count
+/// says otherwise. `invalid`: a count is missing.
+pub fn judge(record: &Record, fix: &str) -> Verdict {
+    let (kind, reason) = match (counted(record, PROBLEM), counted(record, fix)) {
+        (Err(missing), _) | (_, Err(missing)) => (VerdictKind::Invalid, missing),
+        (Ok(problem), Ok(fixed)) => match shortfall(record, &problem, &fixed) {
+            Some(shortfall) => (VerdictKind::Refuted, shortfall),
+            None => (
+                VerdictKind::Proved,
+                format!(
+                    "loads from the reader's own region: {} of the problem's, {} of the {fix}'s; \
+                     every worker on a CPU of its own, a copy for each of {} regions.",
+                    figures::share(problem.local_loads),
+                    figures::share(fixed.local_loads),
+                    record.nodes
+                ),
+            ),
+        },
+    };
+    Verdict { kind, reason }
+}
+
+/// A variant of which everything was counted.
+struct Counted<'a> {
+    variant: &'a Variant,
+    local_loads: f64,
+    local_pages: f64,
+}
+
+/// The counts of a variant, or which one is missing.
+fn counted<'a>(record: &'a Record, name: &str) -> Result<Counted<'a>, String> {
+    let variant = record.variant(name);
+    let variant = variant.ok_or_else(|| format!("nothing was seen of the {name}."))?;
+    let each = u64::from(record.load.connections) * u64::from(record.load.requests);
+    if variant.answers != u64::from(record.cpus) * each {
+        return Err(format!("not all requests of the {name} were answered."));
+    }
+    let local_loads = variant.local_loads();
+    let local_pages = variant.local_pages();
+    Ok(Counted {
+        variant,
+        local_loads: local_loads.ok_or_else(|| format!("no load was counted of the {name}."))?,
+        local_pages: local_pages
+            .ok_or_else(|| format!("the kernel did not tell where the pages lie of the {name}."))?,
+    })
+}
+
+/// What contradicts the claim.
+fn shortfall(record: &Record, problem: &Counted<'_>, fixed: &Counted<'_>) -> Option<String> {
+    if problem.local_loads > record.problem_at_most() {
+        return Some(format!(
+            "{} of the problem's loads were local already, where {} were to be expected.",
+            figures::share(problem.local_loads),
+            figures::share(record.local_by_chance())
+        ));
+    }
+    let variant = fixed.variant;
+    let name = &variant.name;
+    let (cpus, nodes) = (record.cpus as usize, record.nodes as usize);
+    let pinned = variant.pinned_readers();
+    if pinned != cpus || variant.readers() != cpus {
+        return Some(format!(
+            "{pinned} of {cpus} workers of the {name} were bound to a CPU of their own, and stayed."
+        ));
+    }
+    let own = variant.nodes_with_a_copy();
+    if own != nodes {
+        return Some(format!(
+            "{own} of {nodes} regions had a copy of their own in the {name}."
+        ));
+    }
+    let (copies, enough) = (variant.placement.copies.len(), nodes + 1);
+    if copies > enough {
+        return Some(format!(
+            "the {name} keeps {copies} copies, and {enough} are enough: one for each region, and one \
+             to copy from."
+        ));
+    }
+    let shares = [
+        ("loads from the data set", fixed.local_loads),
+        ("pages", fixed.local_pages),
+    ];
+    let (what, local) = shares
+        .into_iter()
+        .find(|(_, local)| *local < LOCAL_AT_LEAST)?;
+    Some(format!(
+        "{} of the {name}'s {what} were local, where {} were claimed.",
+        figures::share(local),
+        figures::share(LOCAL_AT_LEAST)
+    ))
+}
