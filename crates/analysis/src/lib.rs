@@ -1,7 +1,6 @@
 //! What measurements show: statistics, predictions, verdicts, grades. Pure functions, so that a
 //! record can be judged again at any time and each branch is tested without a server.
 
-pub mod agreement;
 pub mod baseline;
 pub mod comparison;
 pub mod finding;

@@ -1,7 +1,6 @@
 //! Runs what is to be measured: servers as child processes under load, in the order that a proof
 //! asks for, and the profiles that they give meanwhile.
 
-pub mod agreement;
 pub mod answers;
 pub mod child;
 pub mod comparison;
@@ -14,6 +13,7 @@ pub mod placement;
 pub mod profiling;
 pub mod proof;
 pub mod provenance;
+pub mod recording;
 pub mod rounds;
 pub mod server;
 mod service_profiles;

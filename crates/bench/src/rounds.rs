@@ -48,6 +48,8 @@ pub enum Event<'a> {
     Measured(&'a str, f64),
     /// A profile ended: what it was, and what it shows most of.
     Profiled(&'a str, &'a str),
+    /// A sentence for whoever looks on.
+    Said(&'a str),
 }
 
 /// Why a run could not be carried through.
@@ -166,47 +168,20 @@ impl Bench<'_> {
         variant: &str,
         scenario: &str,
     ) -> Result<(Round, bool), RunError> {
-        let load = self.chapter.load_of(self.scenario(scenario)?);
-        let mut connections = Vec::new();
-        let (mut round, optimised) = self.round_by(purpose, variant, scenario, |server| {
-            if purpose != Purpose::Series {
-                return Ok(self.drive(server, &load)?);
-            }
-            let (outcome, seen) = watch::connections(server, || self.drive(server, &load));
-            connections = seen;
-            Ok::<_, RunError>(outcome?)
-        })?;
-        round.connections = connections;
-        Ok((round, optimised))
-    }
-
-    /// One fresh server under whatever load `drive` puts on it.
-    ///
-    /// # Errors
-    ///
-    /// When the server fails, or with what `drive` says.
-    pub fn round_by<E: From<RunError>>(
-        &self,
-        purpose: Purpose,
-        variant: &str,
-        scenario: &str,
-        drive: impl FnOnce(&Server) -> Result<Outcome, E>,
-    ) -> Result<(Round, bool), E> {
-        let failed = |error: ServerError| E::from(error.into());
-        // The load of the chapter itself is a scenario without a name.
-        let asked = self
-            .chapter
-            .scenario(scenario)
-            .unwrap_or(&self.chapter.load);
+        let asked = self.scenario(scenario)?;
+        let load = self.chapter.load_of(asked);
         let server = match purpose {
             Purpose::RootCause => self.counting().start(variant, asked, 0),
             _ => self.start(variant, asked, 0),
-        }
-        .map_err(failed)?;
+        }?;
         let watch = Watch::begin(&server);
-        let outcome = drive(&server)?;
-        let after = server.metrics().map_err(failed)?;
-        let round = watch.end(self.chapter, purpose, (variant, scenario), outcome, &after);
+        let (outcome, connections) = match purpose {
+            Purpose::Series => watch::connections(&server, || self.drive(&server, &load)),
+            _ => (self.drive(&server, &load), Vec::new()),
+        };
+        let (outcome, after) = (outcome?, server.metrics()?);
+        let mut round = watch.end(self.chapter, purpose, (variant, scenario), outcome, &after);
+        round.connections = connections;
         Ok((round, server.is_optimised()))
     }
 }

@@ -72,7 +72,7 @@ pub enum Purpose {
     Equal,
     /// One of a pair, problem and fix, in a scenario in which something is claimed.
     Claim,
-    /// The same load by another generator: do the instruments agree?
+    /// The same load by another generator, in records from when `capture` compared them.
     Agreement,
     /// A root cause's own round, where it is counted in another scenario or on another build.
     RootCause,

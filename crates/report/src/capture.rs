@@ -5,9 +5,10 @@
 //!   (`VARIANT.KIND.pb.gz`) and dhat's (`VARIANT.heap.json`) may stand beside them; nothing is derived from those.
 //! - everything else is derived from them, byte for byte the same on any
 //!   machine: Markdown (`table.md`, `rounds.md`, `environment.md`,
-//!   `published.md`, `agreement.md`, `matrix.md`,
+//!   `published.md`, `matrix.md`,
 //!   `baselines.md`, `instructions.md`, `values.md`), flamegraphs
 //!   (`VARIANT.KIND.svg`, `diff.KIND.svg`) and `plots/*.svg`.
+//! - `agreement.md` is what the study `agreement` printed.
 
 mod connections;
 mod error;
@@ -33,6 +34,9 @@ use measurement::{
 
 /// The record's file in a capture.
 pub const RECORD: &str = "capture.json";
+
+/// A table that a study makes.
+const AGREEMENT: &str = "agreement.md";
 
 /// A record with the folded stacks of its profiles, by file name.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,7 +122,6 @@ impl Capture {
         add("rounds.md", table::rounds(record));
         add("environment.md", table::environment(record));
         add("published.md", table::published(record));
-        add("agreement.md", table::agreement(record));
         add("matrix.md", table::matrix(record));
         add("baselines.md", table::baselines(record));
         add("instructions.md", crate::instructions::table(record));
@@ -290,7 +293,7 @@ pub fn verify(folder: &Path) -> Result<(), CaptureError> {
                 let kind = Path::new(name).extension();
                 kind.is_some_and(|kind| kind == "svg" || kind == "md")
             })
-            .filter(|name| !derived.contains_key(name))
+            .filter(|name| name != AGREEMENT && !derived.contains_key(name))
             .collect();
         names.sort_unstable();
         if let Some(name) = names.first() {

@@ -1,10 +1,11 @@
 //! Proofs of the same claims at different times. The interval of one proof says how far its rounds
 //! lie from each other; only another proof says how far it lies from another day's.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use analysis::verdict::{Analysis, VerdictKind};
-use measurement::figures;
+use measurement::figures::{self, ratio};
 use measurement::record::Record;
 use serde::{Deserialize, Serialize};
 
@@ -52,40 +53,35 @@ impl Proof {
 
 /// The latest proofs of each chapter beside each other, and how far they lie apart.
 pub fn table(proofs: &[Proof]) -> String {
-    let mut chapters: Vec<u32> = proofs.iter().map(|proof| proof.chapter).collect();
-    chapters.sort_unstable();
-    chapters.dedup();
     let mut text = "| chapter | proofs, with the effect, its 95 % interval and the seconds to the \
                     verdict | apart | one interval is as wide as |\n| ---: | --- | ---: | ---: |\n"
         .to_owned();
+    let chapters: BTreeSet<u32> = proofs.iter().map(|proof| proof.chapter).collect();
     for chapter in chapters {
-        let of_chapter: Vec<&Proof> = proofs.iter().filter(|p| p.chapter == chapter).collect();
-        let shown = &of_chapter[of_chapter.len().saturating_sub(SHOWN)..];
-        let told: Vec<String> = shown.iter().map(|proof| line(proof)).collect();
-        let effects: Vec<f64> = shown.iter().filter_map(|proof| proof.effect).collect();
+        let mut latest: Vec<_> = proofs.iter().filter(|p| p.chapter == chapter).collect();
+        latest.drain(..latest.len().saturating_sub(SHOWN));
+        let lines: Vec<String> = latest.iter().map(|proof| line(proof)).collect();
+        let effects: Vec<f64> = latest.iter().filter_map(|proof| proof.effect).collect();
         let most = effects.iter().copied().fold(f64::NAN, f64::max);
         let least = effects.iter().copied().fold(f64::NAN, f64::min);
-        let widths = shown.iter().filter_map(|proof| {
-            let (low, high) = proof.interval?;
-            Some(high / low - 1.0)
-        });
+        let apart = (effects.len() > 1).then_some(most / least - 1.0);
+        let intervals = latest.iter().filter_map(|proof| proof.interval);
+        let widest = intervals
+            .map(|(low, high)| high / low - 1.0)
+            .max_by(f64::total_cmp);
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
             "| {chapter} | {} | {} | {} |",
-            told.join("<br>"),
-            share(if effects.len() > 1 {
-                most / least - 1.0
-            } else {
-                f64::NAN
-            }),
-            share(widths.fold(f64::NAN, f64::max)),
+            lines.join("<br>"),
+            percent(apart),
+            percent(widest),
         );
     }
-    if let (Some(first), Some(last)) = (
-        proofs.iter().map(|proof| &proof.started).min(),
-        proofs.iter().map(|proof| &proof.started).max(),
-    ) {
+    let started = || proofs.iter().map(|proof| &proof.started);
+    if let (Some(first), Some(last)) = (started().min(), started().max()) {
+        // `2026-01-31 12:59` of `2026-01-31T12:59:59Z`.
+        let minute = |time: &str| time.get(..16).unwrap_or(time).replace('T', " ");
         let _ = writeln!(
             text,
             "\n*Measured by `cargo workshop capture --series`, the first on {} and the last on {} \
@@ -98,32 +94,21 @@ pub fn table(proofs: &[Proof]) -> String {
 }
 
 fn line(proof: &Proof) -> String {
-    let effect = proof.effect.map_or("no effect".to_owned(), |effect| {
-        format!("{} times", figures::ratio(effect))
+    let mut text = format!("{}: ", proof.verdict);
+    text += &proof.effect.map_or("no effect".to_owned(), |effect| {
+        format!("{} times", ratio(effect))
     });
-    let interval = proof.interval.map_or(String::new(), |(low, high)| {
-        format!(" ({} to {})", figures::ratio(low), figures::ratio(high))
-    });
-    let predicted = proof.predicted.map_or(String::new(), |predicted| {
-        format!(", predicted {}", figures::ratio(predicted))
-    });
-    format!(
-        "{}: {effect}{interval}{predicted}; {:.0} s",
-        proof.verdict, proof.seconds
-    )
-}
-
-fn share(of: f64) -> String {
-    if of.is_finite() {
-        figures::percent(of)
-    } else {
-        "-".to_owned()
+    if let Some((low, high)) = proof.interval {
+        let _ = write!(text, " ({} to {})", ratio(low), ratio(high));
     }
+    if let Some(predicted) = proof.predicted {
+        let _ = write!(text, ", predicted {}", ratio(predicted));
+    }
+    format!("{text}; {:.0} s", proof.seconds)
 }
 
-/// `2026-01-31 12:59` of `2026-01-31T12:59:59Z`.
-fn minute(time: &str) -> String {
-    time.get(..16).unwrap_or(time).replace('T', " ")
+fn percent(share: Option<f64>) -> String {
+    share.map_or("-".to_owned(), figures::percent)
 }
 
 #[cfg(test)]
@@ -145,32 +130,29 @@ mod tests {
 
     #[test]
     fn the_latest_proofs_of_a_chapter_stand_beside_each_other() {
+        let none = Proof {
+            effect: None,
+            interval: None,
+            verdict: VerdictKind::Invalid,
+            ..proof(3, 1.0, 15)
+        };
         let proofs = [
             proof(2, 8.0, 10),
             proof(1, 1.0, 11),
             proof(1, 100.0, 12),
             proof(1, 110.0, 13),
             proof(1, 105.0, 14),
+            none,
         ];
         let table = table(&proofs);
-        let rows: Vec<&str> = table.lines().skip(2).take(2).collect();
+        let rows: Vec<&str> = table.lines().skip(2).take(3).collect();
         assert_eq!(
             rows[0],
             "| 1 | proved: 100 times (98.0 to 102); 30 s<br>proved: 110 times (108 to 112); 30 s<br>\
              proved: 105 times (103 to 107); 30 s | 10 % | 4.1 % |"
         );
         assert!(rows[1].ends_with("| - | 4.1 % |"), "{}", rows[1]);
-        assert!(table.contains("the first on 2026-01-31 12:10 and the last on 2026-01-31 12:14"));
-    }
-
-    #[test]
-    fn a_proof_without_an_effect_has_a_row_too() {
-        let none = Proof {
-            effect: None,
-            interval: None,
-            verdict: VerdictKind::Invalid,
-            ..proof(3, 1.0, 1)
-        };
-        assert!(table(&[none]).contains("| 3 | invalid: no effect; 30 s | - | - |"));
+        assert_eq!(rows[2], "| 3 | invalid: no effect; 30 s | - | - |");
+        assert!(table.contains("the first on 2026-01-31 12:10 and the last on 2026-01-31 12:15"));
     }
 }

@@ -15,7 +15,7 @@ pub use self::{
     baselines::baselines,
     environment::environment,
     matrix::matrix,
-    rounds::{agreement, rounds},
+    rounds::rounds,
     values::{anchors, values},
 };
 pub(crate) use self::{

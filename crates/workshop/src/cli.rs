@@ -144,9 +144,6 @@ pub(crate) struct Prove {
     /// End with the verdict: no profiles, and no flamegraphs in the report
     #[arg(long)]
     pub(crate) no_profiles: bool,
-    /// Also by k6 and Locust: do the three agree?
-    #[arg(long)]
-    pub(crate) all_generators: bool,
     /// Also the chapter's table of all variants
     #[arg(long)]
     pub(crate) matrix: bool,
@@ -159,7 +156,7 @@ pub(crate) struct Prove {
     pub(crate) database: Option<String>,
     /// Chapter 7 in a small emulated machine with so many NUMA nodes: counts, no times
     #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
-    #[arg(conflicts_with_all = ["pairs", "no_profiles", "all_generators", "matrix", "upstream", "database"])]
+    #[arg(conflicts_with_all = ["pairs", "no_profiles", "matrix", "upstream", "database"])]
     pub(crate) regions: Option<u32>,
     /// CPUs of that machine [default: two for each node]
     #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]
@@ -248,16 +245,12 @@ pub(crate) struct Capture {
     /// Measure and write nothing: fail if what is derived differs from what is there
     #[arg(long, conflicts_with = "derive")]
     pub(crate) verify: bool,
-    /// Instead: what the book says of the instruments themselves; all of it, or one file
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
-    #[arg(conflicts_with_all = ["derive", "verify", "chapters"])]
-    pub(crate) measuring: Option<String>,
     /// Instead: prove each chapter once more, and keep what came out beside earlier proofs
-    #[arg(long, conflicts_with_all = ["derive", "verify", "measuring"])]
+    #[arg(long, conflicts_with_all = ["derive", "verify"])]
     pub(crate) series: bool,
     /// Instead: chapter 7 in a small emulated machine with so many NUMA nodes
     #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
-    #[arg(conflicts_with_all = ["derive", "verify", "measuring", "series"])]
+    #[arg(conflicts_with_all = ["derive", "verify", "series"])]
     pub(crate) regions: Option<u32>,
     /// CPUs of that machine [default: two for each node]
     #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use bench::agreement::AgreementError;
 use bench::drivers::DriverError;
 use bench::rounds::RunError;
 use bench::server::ServerError;
@@ -74,14 +73,6 @@ impl CliError {
                 Self::usage(no_variant(stderr))
             }
             _ => Self::new(Exit::Invalid, error),
-        }
-    }
-
-    /// As [`CliError::of_run`], of a run that k6 and Locust had a part in.
-    pub(crate) fn of_generators(error: AgreementError, interrupt: &Interrupt) -> Self {
-        match error {
-            AgreementError::Proof(error) => Self::of_run(&error, interrupt),
-            AgreementError::Driver(error) => error.into(),
         }
     }
 

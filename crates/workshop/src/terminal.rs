@@ -52,6 +52,7 @@ impl Terminal {
                 }
             }
             Event::Runs(progress) => self.tick(progress),
+            Event::Said(text) => self.say(text),
             Event::Measured(_, per_second) => {
                 let label = self.label.borrow().clone();
                 self.say(&format!(

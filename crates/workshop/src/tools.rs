@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use bench::child;
+pub(crate) use bench::recording::nginx;
 
 use crate::chapters::Workshop;
 use crate::cli::Tool;
@@ -256,12 +257,6 @@ pub(crate) fn go() -> Option<(PathBuf, String)> {
     let program = child::find("go")?;
     let version = version(&program, ["version"])?;
     Some((program, version))
-}
-
-/// nginx: Debian keeps it where only root looks.
-pub(crate) fn nginx() -> Option<PathBuf> {
-    child::find("nginx")
-        .or_else(|| Some(PathBuf::from("/usr/sbin/nginx")).filter(|file| file.is_file()))
 }
 
 /// The folder of a `PostgreSQL` server's programs: Debian has one for each version.

@@ -105,10 +105,10 @@ pub(super) fn matrix_plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
 pub(super) fn label(step: &Step<'_>) -> String {
     match step.purpose {
         Purpose::Equal => format!("{} again, {} scenario", step.variant, step.scenario),
-        Purpose::Agreement => step.variant.to_owned(),
         Purpose::Law => format!("{}, for the law", step.variant),
         Purpose::RootCause => format!("{}, counted", step.variant),
         Purpose::Claim
+        | Purpose::Agreement
         | Purpose::Matrix
         | Purpose::Series
         | Purpose::Baseline

@@ -94,47 +94,6 @@ fn table(record: &Record, why: fn(&Round) -> String, columns: &[(&str, Figure)])
     table
 }
 
-/// What the three generators saw of the same load; empty without such rounds.
-pub fn agreement(record: &Record) -> String {
-    let rounds: Vec<&Round> = record.rounds_for(Purpose::Agreement).collect();
-    let Some(own) = rounds
-        .iter()
-        .find(|round| round.outcome.generator.name == GeneratorKind::Embedded)
-    else {
-        return String::new();
-    };
-    let off = |metric: Metric, outcome: &Outcome| {
-        let both = metric.of(outcome).zip(metric.of(&own.outcome));
-        both.map_or_else(unknown, |(theirs, ours)| {
-            format!("{:+.1} %", (theirs / ours - 1.0) * 100.0)
-        })
-    };
-    let row = |round: &&Round| {
-        let outcome = &round.outcome;
-        let generator = &outcome.generator;
-        let median = outcome.latency.at(0.5);
-        vec![
-            format!("{} {}", generator.name, generator.version),
-            figures::count(generator.users.into()),
-            Metric::RequestsPerSecond.text(outcome.requests_per_second),
-            off(Metric::RequestsPerSecond, outcome),
-            median.map_or_else(unknown, figures::milliseconds),
-            off(Metric::P50Ms, outcome),
-            cpu_share(outcome),
-        ]
-    };
-    let heads = [
-        "users",
-        "requests per second",
-        "against embedded",
-        "median",
-        "against embedded",
-        "its CPU time",
-    ];
-    let table = Table::new(&["generator"], &heads, rounds.iter().map(row).collect());
-    format!("{}\n{}", table.markdown(), provenance(record))
-}
-
 /// Why a round was run, for a table.
 fn purpose_in_words(purpose: Purpose) -> &'static str {
     match purpose {

@@ -4,14 +4,15 @@ mod difference;
 mod measuring;
 mod series;
 
-use measurement::claim::SOLUTION;
+use std::path::Path;
+
 use report::capture;
 
 use super::numa;
 use crate::chapters::{Chapter, Workshop};
-use crate::cli::{Capture, UpstreamOf};
+use crate::cli::Capture;
 use crate::exit::{CliError, Exit};
-use crate::measured::{Also, Order, measure};
+use crate::measured::{Order, measure};
 use crate::{ctrl_c, files};
 
 pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
@@ -19,28 +20,24 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
         return numa::capture(options, nodes);
     }
     let workshop = Workshop::find()?;
-    if let Some(file) = &options.measuring {
-        return measuring::record(&workshop, file);
-    }
     let chapters = workshop.chosen(&options.chapters)?;
     if options.series {
         return series::record(&workshop, &chapters);
     }
     for chapter in &chapters {
         let folder = workshop.captures(chapter.number);
-        if options.verify {
-            capture::verify(&folder).map_err(CliError::bad)?;
-            difference::verify(&workshop, chapter)?;
-            numa::derive(&folder, true)?;
+        if options.verify || options.derive {
+            if options.verify {
+                capture::verify(&folder).map_err(CliError::bad)?;
+            } else {
+                capture::derive(&folder).map_err(CliError::bad)?;
+            }
+            difference::derive(&workshop, chapter, options.verify)?;
+            numa::derive(&folder, options.verify)?;
             println!(
                 "chapter {}: all that is derived is up to date",
                 chapter.number
             );
-        } else if options.derive {
-            capture::derive(&folder).map_err(CliError::bad)?;
-            difference::write(&workshop, chapter)?;
-            numa::derive(&folder, false)?;
-            println!("chapter {}: derived again", chapter.number);
         } else {
             record(&workshop, chapter)?;
         }
@@ -52,25 +49,37 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
     Ok(Exit::Good)
 }
 
-/// Measures a chapter by all three generators and puts the record in place of the old one.
+/// Puts what is derived into its file, or compares it with what is there.
+pub(super) fn derived(file: &Path, text: &str, verify: bool) -> Result<(), CliError> {
+    if !verify {
+        return files::replace(file, text);
+    }
+    if std::fs::read_to_string(file).ok().as_deref() == Some(text) {
+        return Ok(());
+    }
+    Err(CliError::bad(format!(
+        "{} is not what its record gives; run `cargo workshop capture --derive`",
+        file.display()
+    )))
+}
+
+/// Measures a chapter and puts the record in place of the old one.
 fn record(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
     let folder = workshop.captures(chapter.number);
     files::writable(&folder)?;
     let interrupt = ctrl_c::watch();
     let order = Order {
-        variant: SOLUTION.to_owned(),
-        pairs: None,
-        command: format!("cargo workshop capture {}", chapter.number),
-        also: vec![Also::Profiles, Also::Generators, Also::Matrix, Also::Counts],
-        upstream: UpstreamOf::Embedded,
-        database: None,
+        profiles: true,
+        matrix: true,
+        counts: true,
+        ..Order::of_solution(format!("cargo workshop capture {}", chapter.number))
     };
     let measured = measure(workshop, chapter, &order, &interrupt)?;
     measured.capture.write(&folder).map_err(CliError::bad)?;
     for (name, bytes) in &measured.files {
         files::replace(&folder.join(name), bytes)?;
     }
-    difference::write(workshop, chapter)?;
+    difference::derive(workshop, chapter, false)?;
     series::keep(workshop, &measured)?;
     let verdict = measured.capture.analysis().verdict;
     println!(

@@ -16,8 +16,8 @@ use measurement::outcome::{Latency, MISSED, Outcome};
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Format, Load, With};
 use crate::exit::{CliError, Exit};
-use crate::measured::Generators;
 use crate::terminal::Terminal;
+use crate::tools::Tools;
 use crate::{compile, ctrl_c, json};
 
 /// How long a server that runs already may take to accept a connection.
@@ -56,7 +56,7 @@ pub(crate) fn run(number: u32, options: &Load) -> Result<Exit, CliError> {
                 .map_err(|error| CliError::of_run(&error.into(), &interrupt))?
         }
         With::K6 | With::Locust => {
-            let generators = Generators::of(&workshop, &chapter);
+            let (tools, package) = (Tools::of(&workshop), chapter.package());
             let settings = |program, script| drivers::Settings {
                 program,
                 script,
@@ -64,12 +64,13 @@ pub(crate) fn run(number: u32, options: &Load) -> Result<Exit, CliError> {
                 alone: None,
                 interrupt: &interrupt,
             };
+            let root = workshop.root();
             let ended = if options.with == With::K6 {
-                let settings = settings(&generators.k6, &generators.k6_script);
-                k6::run(target, &load, &settings)
+                let script = root.join(format!("k6/{package}.js"));
+                k6::run(target, &load, &settings(&tools.k6(), &script))
             } else {
-                let settings = settings(&generators.locust, &generators.locust_file);
-                locust::run(target, &load, &settings)
+                let script = root.join(format!("locust/{package}.py"));
+                locust::run(target, &load, &settings(&tools.in_venv("locust"), &script))
             };
             ended?
         }

@@ -209,14 +209,7 @@ pub(crate) fn derive(captures: &Path, verify: bool) -> Result<(), CliError> {
                 format!("{} is no record", file.display()),
             ))?;
             for (derived, text) in derived(&file, &record) {
-                if !verify {
-                    files::replace(&derived, text)?;
-                } else if std::fs::read_to_string(&derived).ok() != Some(text) {
-                    return Err(CliError::bad(format!(
-                        "{} is not what its record gives: cargo workshop capture --derive",
-                        derived.display()
-                    )));
-                }
+                super::capture::derived(&derived, &text, verify)?;
             }
         }
     }

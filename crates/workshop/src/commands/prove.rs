@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::agreement::{self, Compared};
 use analysis::baseline::{Baseline, baselines};
 use analysis::verdict::VerdictKind;
 use measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
@@ -17,7 +16,7 @@ use super::numa;
 use crate::chapters::Workshop;
 use crate::cli::{Format, Prove, UpstreamOf};
 use crate::exit::{CliError, Exit};
-use crate::measured::{Also, Measured, Order, measure};
+use crate::measured::{Measured, Order, measure};
 use crate::progress_file::OwnProof;
 use crate::{ctrl_c, files, json, progress_file};
 
@@ -27,8 +26,6 @@ struct Proved {
     #[serde(flatten)]
     summary: Summary,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    agreement: Vec<Compared>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     baselines: Vec<Baseline>,
 }
 
@@ -36,7 +33,7 @@ impl Proved {
     fn exit(&self) -> Exit {
         match self.summary.verdict {
             VerdictKind::Invalid => Exit::Invalid,
-            VerdictKind::Proved if self.agreement.iter().all(|one| one.agrees) => Exit::Good,
+            VerdictKind::Proved => Exit::Good,
             _ => Exit::Bad,
         }
     }
@@ -52,12 +49,6 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
     if let Some(nodes) = options.regions {
         return numa::prove(options, nodes);
     }
-    if options.all_generators && options.upstream == UpstreamOf::Nginx {
-        return Err(CliError::usage(
-            "--all-generators takes the embedded upstream, whose answers can be made to take as \
-             long as on a network: leave out --upstream",
-        ));
-    }
     let workshop = Workshop::find()?;
     let chapters = workshop.chosen(&options.chapters)?;
     let folder = options
@@ -72,7 +63,9 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
             command: command(options, chapter.number),
             variant: options.variant.clone(),
             pairs: options.pairs,
-            also: also(options),
+            profiles: !options.no_profiles,
+            matrix: options.matrix,
+            counts: false,
             upstream: options.upstream,
             database: options.database.clone(),
         };
@@ -105,13 +98,10 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
                 measured.seconds,
                 Some(workshop.shown(&report)),
             ),
-            agreement: agreement::compare(&record.rounds),
             baselines: baselines(record),
         };
-        let table = proved.summary.table()
-            + &agreement_lines(&proved.agreement)
-            + &baseline_lines(&proved.baselines)
-            + &elsewhere(record);
+        let table =
+            proved.summary.table() + &baseline_lines(&proved.baselines) + &elsewhere(record);
         match options.output.format {
             Format::Human => println!("{}", table.trim_end()),
             Format::Json => eprintln!("{}", table.trim_end()),
@@ -127,16 +117,6 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
     Ok(all.iter().map(Proved::exit).max().unwrap_or(Exit::Good))
 }
 
-fn also(options: &Prove) -> Vec<Also> {
-    let asked = [
-        (!options.no_profiles, Also::Profiles),
-        (options.all_generators, Also::Generators),
-        (options.matrix, Also::Matrix),
-    ];
-    let asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
-    asked.map(|(_, also)| also).collect()
-}
-
 fn command(options: &Prove, number: u32) -> String {
     let variant = &options.variant;
     let pairs = options.pairs.map(|pairs| format!(" --pairs {pairs}"));
@@ -150,7 +130,6 @@ fn command(options: &Prove, number: u32) -> String {
         flag(options.database.is_some(), " --database …"),
         flag(options.no_profiles, " --no-profiles"),
         flag(options.matrix, " --matrix"),
-        flag(options.all_generators, " --all-generators"),
     ]
     .into_iter()
     .flatten()
@@ -181,24 +160,6 @@ fn elsewhere(record: &Record) -> String {
     } else {
         String::new()
     }
-}
-
-fn agreement_lines(agreement: &[Compared]) -> String {
-    let line = |one: &Compared| {
-        let percent =
-            |off: Option<f64>| off.map_or("-".to_owned(), |off| format!("{:+.1} %", off * 100.0));
-        format!(
-            "{:<22} {:>8} requests/s ({}), median {} ms ({}): {}\n",
-            agreement::name(one.generator),
-            figures::count(one.requests_per_second),
-            percent(one.throughput_off),
-            one.median_ms
-                .map_or("-".to_owned(), |ms| format!("{ms:.1}")),
-            percent(one.median_off),
-            if one.agrees { "agrees" } else { "DISAGREES" },
-        )
-    };
-    agreement.iter().map(line).collect()
 }
 
 fn baseline_lines(baselines: &[Baseline]) -> String {

@@ -5,28 +5,11 @@ use similar::TextDiff;
 use crate::chapters::{Chapter, Workshop};
 use crate::exercise;
 use crate::exit::CliError;
-use crate::files;
 
-const NAME: &str = "solution.diff";
-
-pub(super) fn write(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
-    let file = workshop.captures(chapter.number).join(NAME);
-    files::replace(&file, difference(chapter)?)
-}
-
-pub(super) fn verify(workshop: &Workshop, chapter: &Chapter) -> Result<(), CliError> {
-    let file = workshop.captures(chapter.number).join(NAME);
-    let there = std::fs::read_to_string(&file).unwrap_or_default();
-    if there == difference(chapter)? {
-        Ok(())
-    } else {
-        Err(CliError::bad(format!(
-            "{} is not the difference between problem.rs and solution.rs; run `cargo workshop \
-             capture {} --derive`",
-            file.display(),
-            chapter.number
-        )))
-    }
+/// Writes it again, or compares it with the one that is there.
+pub(super) fn derive(workshop: &Workshop, chapter: &Chapter, verify: bool) -> Result<(), CliError> {
+    let file = workshop.captures(chapter.number).join("solution.diff");
+    super::derived(&file, &difference(chapter)?, verify)
 }
 
 fn difference(chapter: &Chapter) -> Result<String, CliError> {

@@ -3,11 +3,9 @@
 
 use std::path::PathBuf;
 
-use measurement::claim::SOLUTION;
 use report::series::{Proof, table};
 
 use crate::chapters::{Chapter, Workshop};
-use crate::cli::UpstreamOf;
 use crate::exit::{CliError, Exit};
 use crate::measured::{Measured, Order, measure};
 use crate::{ctrl_c, files};
@@ -16,14 +14,7 @@ use crate::{ctrl_c, files};
 pub(super) fn record(workshop: &Workshop, chapters: &[Chapter]) -> Result<Exit, CliError> {
     let interrupt = ctrl_c::watch();
     for chapter in chapters {
-        let order = Order {
-            variant: SOLUTION.to_owned(),
-            pairs: None,
-            command: "cargo workshop capture --series".to_owned(),
-            also: Vec::new(),
-            upstream: UpstreamOf::Embedded,
-            database: None,
-        };
+        let order = Order::of_solution("cargo workshop capture --series".to_owned());
         let measured = measure(workshop, chapter, &order, &interrupt)?;
         // After each chapter, so that an interruption loses one at most.
         keep(workshop, &measured)?;
@@ -38,46 +29,30 @@ pub(super) fn record(workshop: &Workshop, chapters: &[Chapter]) -> Result<Exit, 
 
 /// Keeps a proof beside those that there are.
 pub(super) fn keep(workshop: &Workshop, measured: &Measured) -> Result<(), CliError> {
-    let [file, _] = files_of(workshop);
     let mut proofs = read(workshop)?;
     let (record, analysis) = (&measured.capture.record, measured.capture.analysis());
     proofs.push(Proof::of(record, &analysis, measured.decided_s));
     let text = serde_json::to_string_pretty(&proofs)
         .map_err(CliError::because("the proofs cannot be written down"))?;
-    files::replace(&file, text + "\n")?;
+    files::replace(&file(workshop, "series.json"), text + "\n")?;
     derive(workshop, false)
 }
 
 /// Writes the table again, or compares it with the one that is there.
 pub(super) fn derive(workshop: &Workshop, verify: bool) -> Result<(), CliError> {
-    let [_, file] = files_of(workshop);
     let text = table(&read(workshop)?);
-    if !verify {
-        return files::replace(&file, text);
-    }
-    if std::fs::read_to_string(&file).ok().as_deref() == Some(&*text) {
-        return Ok(());
-    }
-    Err(CliError::bad(format!(
-        "{} is not what series.json gives; run `cargo workshop capture --derive`",
+    super::derived(&file(workshop, "series.md"), &text, verify)
+}
+
+fn read(workshop: &Workshop) -> Result<Vec<Proof>, CliError> {
+    let file = file(workshop, "series.json");
+    let text = std::fs::read(&file).map_err(CliError::because(file.display()))?;
+    serde_json::from_slice(&text).map_err(CliError::because(format!(
+        "{} is damaged; restore it with git",
         file.display()
     )))
 }
 
-fn read(workshop: &Workshop) -> Result<Vec<Proof>, CliError> {
-    let [file, _] = files_of(workshop);
-    match std::fs::read(&file) {
-        Ok(text) => serde_json::from_slice(&text).map_err(CliError::because(format!(
-            "{} is damaged; restore it with git",
-            file.display()
-        ))),
-        // The first proof makes it.
-        Err(_) => Ok(Vec::new()),
-    }
-}
-
-/// What is recorded, and its table.
-fn files_of(workshop: &Workshop) -> [PathBuf; 2] {
-    let folder = workshop.root().join("flamegraphs/measuring");
-    ["series.json", "series.md"].map(|name| folder.join(name))
+fn file(workshop: &Workshop, name: &str) -> PathBuf {
+    workshop.root().join("flamegraphs/measuring").join(name)
 }

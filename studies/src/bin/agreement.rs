@@ -1,0 +1,111 @@
+//! Do three generators see the same of one service? `flamegraphs/chapterN/agreement.md`.
+//!
+//! The embedded one, k6 and Locust put a third of the chapter's load each on its solution, all at the same
+//! time. One after the other they would see what the machine did to the service meanwhile, which on a
+//! machine with neighbours is more than they differ by.
+//!
+//! `cargo run -p studies --bin agreement -- 1` (chapter), after `cargo workshop setup k6 locust`
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use bench::drivers::{self, k6, locust};
+use bench::placement::Placement;
+use bench::server::Server;
+use loadgen::interrupt::Interrupt;
+use measurement::figures::{count, percent};
+use measurement::load::Load;
+use measurement::outcome::Outcome;
+use studies::{Failed, milliseconds};
+
+/// Python starts, and then the users in batches of a second. The others wait for that, so that all
+/// record the same time: where the CPU is full, what one of them leaves the others take.
+const LOCUST_IS_LATER: Duration = Duration::from_secs(2);
+
+fn main() -> Result<(), Failed> {
+    let number = studies::argument(1, 1)?;
+    studies::compile(&[number])?;
+    let file = studies::chapter_file(number)?;
+    let placement = Placement::of_chapter(&file);
+    let server = studies::start_with(number, "solution", &placement.server, &file.load.arguments)?;
+    let whole = file.load_of(&file.load);
+    let mut load = Load {
+        users: (whole.users / 3).max(1),
+        ..whole.clone()
+    };
+    if let Some(bystander) = &mut load.bystander {
+        // k6 takes whole numbers.
+        bystander.per_second = (bystander.per_second / 3.0).floor().max(1.0);
+    }
+    let alone = match file.times_alone {
+        Some(_) => alone(&server, &whole, &placement)?,
+        None => None,
+    };
+    let interrupt = Interrupt::new();
+    let settings = |program, script| drivers::Settings {
+        program: Path::new(program),
+        script,
+        cpus: &placement.generator,
+        alone,
+        interrupt: &interrupt,
+    };
+    let scripts = [
+        format!("k6/chapter{number}.js"),
+        format!("locust/chapter{number}.py"),
+    ];
+    let outcomes = thread::scope(|scope| {
+        let locust = scope.spawn(|| {
+            let settings = settings(".tools/venv/bin/locust", Path::new(&scripts[1]));
+            locust::run(server.service(), &load, &settings)
+        });
+        thread::sleep(LOCUST_IS_LATER);
+        let k6 = scope.spawn(|| {
+            let settings = settings(".tools/bin/k6", Path::new(&scripts[0]));
+            k6::run(server.service(), &load, &settings)
+        });
+        let own = studies::load(&server, &load, &placement.generator)?;
+        let k6 = k6.join().map_err(|_| "k6's thread panicked")?;
+        let locust = locust.join().map_err(|_| "Locust's thread panicked")?;
+        Ok::<_, Failed>([own, k6?, locust?])
+    })?;
+
+    println!(
+        "| generator | users | requests per second | against embedded | median | against embedded | its CPU time |"
+    );
+    println!("| --- |{}", " ---: |".repeat(6));
+    let (own, median) = (&outcomes[0], |outcome: &Outcome| outcome.latency.at(0.5));
+    let off = |theirs: f64, own: f64| format!("{:+.1} %", (theirs / own - 1.0) * 100.0);
+    for outcome in &outcomes {
+        let generator = &outcome.generator;
+        let medians = median(outcome).zip(median(own));
+        println!(
+            "| {} {} | {} | {} | {} | {} | {} | {} |",
+            generator.name,
+            generator.version,
+            count(generator.users.into()),
+            count(outcome.requests_per_second),
+            off(outcome.requests_per_second, own.requests_per_second),
+            milliseconds(median(outcome)),
+            medians.map_or_else(String::new, |(theirs, own)| off(theirs, own)),
+            generator.cpu_share.map_or_else(String::new, percent),
+        );
+    }
+    studies::print_provenance("A third of the chapter's load each, at the same time");
+    Ok(())
+}
+
+/// What an answer takes with nobody else there, for scripts that compare with it. Left to find it out
+/// themselves, they would ask beside each other.
+fn alone(server: &Server, load: &Load, placement: &Placement) -> Result<Option<Duration>, Failed> {
+    let load = Load {
+        users: 1,
+        warm_up: Duration::ZERO,
+        duration: Duration::from_secs(2),
+        ..load.clone()
+    };
+    let quartile = studies::load(server, &load, &placement.generator)?
+        .latency
+        .at(0.25);
+    Ok(quartile.map(|ms| Duration::from_secs_f64(ms / 1000.0)))
+}

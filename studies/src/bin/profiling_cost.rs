@@ -1,0 +1,85 @@
+//! What profiles cost while they are taken: `profiling-cost.md`.
+//!
+//! Chapter 1's solution with so many users who never pause that its CPU is full, rounds with
+//! and without a profile in turn (ABBA), a fresh server each. The ratio is that of throughputs,
+//! with over without. A service that has CPU time to spare loses nothing at all.
+//!
+//! `cargo run -p studies --bin profiling_cost -- 16 2` (pairs, seconds)
+
+use std::time::Duration;
+
+use analysis::statistics::{self, REPORTED};
+use bench::placement::Placement;
+use bench::server::get;
+use measurement::figures::{count, percent};
+use measurement::load::{Exchange, Load};
+use studies::Failed;
+
+/// Little's law allows these users five times what one CPU answers.
+const USERS: u32 = 5_000;
+const PROFILES: [(&str, &str); 3] = [
+    ("CPU, 99 samples a second", "/debug/pprof/profile?"),
+    (
+        "await, 200 captures a second (the default)",
+        "/debug/await?",
+    ),
+    (
+        "await, 2,000 captures a second",
+        "/debug/await?captures=2000&",
+    ),
+];
+
+fn main() -> Result<(), Failed> {
+    let (pairs, seconds) = (studies::argument(1, 8)?, studies::argument(2, 3)?);
+    studies::compile(&[1])?;
+    println!("| profile | throughput, with against without | 95 % interval |");
+    println!("| --- | ---: | ---: |");
+    for (name, path) in PROFILES {
+        let rounds = statistics::abba(Some(path), None, pairs);
+        let rates = rounds.map(|profile| round(profile, seconds).map(|rate| (profile, rate)));
+        let rates = rates.collect::<Result<Vec<_>, Failed>>()?;
+        let ratios: Vec<f64> = rates
+            .chunks_exact(2)
+            .map(|pair| match pair[0].0 {
+                Some(_) => pair[0].1 / pair[1].1,
+                None => pair[1].1 / pair[0].1,
+            })
+            .collect();
+        let ratio = statistics::mean_ratio(&ratios).ok_or("no ratio")?;
+        let (low, high) = statistics::interval(&ratios, REPORTED).ok_or("too few pairs")?;
+        let (ratio, low, high) = (percent(ratio), percent(low), percent(high));
+        println!("| {name} | {ratio} | {low} to {high} |");
+    }
+    let users = count(USERS.into());
+    studies::print_provenance(&format!(
+        "{pairs} pairs of rounds of {seconds} s, chapter 1's solution, {users} users"
+    ));
+    Ok(())
+}
+
+/// Requests per second of a fresh server, profiled for the whole recorded span or not at all.
+fn round(profile: Option<&str>, seconds: u32) -> Result<f64, Failed> {
+    let placement = Placement::apart();
+    let server = studies::start(1, "solution", &placement.server)?;
+    let warm_up = Duration::from_millis(500);
+    let load = Load {
+        warm_up,
+        duration: Duration::from_secs(seconds.into()),
+        ..Load::closed(Exchange::get("/read", "6"), USERS)
+    };
+    let begin = loadgen::ramp(&load) + warm_up / 2;
+    let admin = server.admin();
+    // Longer than the recorded span: resolving symbols comes after it.
+    let path = profile.map(|path| format!("{path}seconds={}", seconds + 1));
+    let profile = path.map(|path| {
+        std::thread::spawn(move || {
+            std::thread::sleep(begin);
+            get(admin, &path, Duration::from_secs(60))
+        })
+    });
+    let outcome = studies::load(&server, &load, &placement.generator)?;
+    if let Some(profile) = profile {
+        profile.join().map_err(|_| "the profile panicked")??;
+    }
+    Ok(outcome.requests_per_second)
+}

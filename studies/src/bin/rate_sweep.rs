@@ -1,0 +1,72 @@
+//! At which rate a service begins to make its requests wait, and whom: `rate-sweep.md`.
+//!
+//! Chapter 5's problem and solution are asked for work on a schedule, at a rate that rises in steps,
+//! and for pings beside it. Each step has a server of its own, so that none inherits the queue of the
+//! one before.
+//!
+//! `cargo run -p studies --bin rate_sweep -- 5` (seconds)
+
+use std::time::Duration;
+
+use bench::placement::Placement;
+use measurement::figures;
+use measurement::load::{Arrivals, Bystander, Exchange, Load};
+use measurement::outcome::Latency;
+use studies::Failed;
+
+/// The published rates, in larger steps.
+const RATES: [u32; 12] = [20, 50, 80, 110, 140, 170, 200, 230, 260, 290, 320, 350];
+const VARIANTS: [&str; 2] = ["problem", "solution"];
+/// Enough connections that no request waits for one.
+const CONNECTIONS: u32 = 1_000;
+const PINGS_PER_SECOND: f64 = 100.0;
+
+fn main() -> Result<(), Failed> {
+    let seconds = studies::argument(1, 5)?;
+    studies::compile(&[5])?;
+    let placement = Placement::apart();
+    let heads = VARIANTS.map(|variant| {
+        format!(" {variant}: answered per second | {variant}, request | {variant}, ping |")
+    });
+    println!("| asked per second |{}", heads.concat());
+    println!("| ---: |{}", " ---: |".repeat(3 * VARIANTS.len()));
+    for rate in RATES {
+        print!("| {rate} |");
+        for variant in VARIANTS {
+            let server = studies::start(5, variant, &placement.server)?;
+            let load = Load {
+                arrivals: Arrivals::Open {
+                    per_second: rate.into(),
+                },
+                bystander: Some(Bystander {
+                    exchange: Exchange::get("/ping", "pong"),
+                    per_second: PINGS_PER_SECOND,
+                }),
+                warm_up: Duration::from_secs(1),
+                duration: Duration::from_secs(seconds),
+                ..Load::closed(Exchange::get("/data", "4"), CONNECTIONS)
+            };
+            let outcome = studies::load(&server, &load, &placement.generator)?;
+            let pings = outcome.bystander.as_ref().ok_or("nobody asked for pings")?;
+            print!(
+                " {} | {} | {} |",
+                figures::count(outcome.requests_per_second.round()),
+                p99(&outcome.latency, outcome.completed, outcome.unfinished),
+                p99(&pings.latency, pings.completed, pings.unfinished),
+            );
+        }
+        println!();
+    }
+    studies::print_provenance(&format!(
+        "99th percentiles, counted from the due moment, of {seconds} s at each rate, beside \
+         {PINGS_PER_SECOND} pings a second"
+    ));
+    Ok(())
+}
+
+/// The 99th percentile; a lower limit where more than one in a hundred had no answer at the end.
+fn p99(latency: &Latency, completed: u64, unfinished: u64) -> String {
+    let is_least = unfinished * 100 > completed + unfinished;
+    let over = if is_least { "over " } else { "" };
+    format!("{over}{}", studies::milliseconds(latency.at(0.99)))
+}

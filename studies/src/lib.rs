@@ -1,0 +1,181 @@
+//! Studies: each program in `src/bin/` ran once and made a table of the book, which is recorded in
+//! `flamegraphs/measuring/`. It prints the table and what it was measured with:
+//!
+//! ```text
+//! cargo run -p studies --bin hidden_stall -- 20 >flamegraphs/measuring/hidden-stall.md
+//! cargo workshop capture --derive           # draws the plots of these tables again
+//! ```
+//!
+//! The package is no default member of the workspace: plain `cargo build` leaves it out. This library
+//! holds what the programs share.
+
+#![allow(
+    clippy::missing_errors_doc,
+    reason = "a study ends with whatever error there is"
+)]
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bench::server::{Launch, Server};
+use bench::{environment, provenance};
+use loadgen::interrupt::Interrupt;
+use loadgen::{Settings, cpus};
+use measurement::chapter_file::ChapterFile;
+use measurement::figures;
+use measurement::load::Load;
+use measurement::outcome::{Latency, Outcome};
+
+/// What can go wrong in a study, from any thread.
+pub type Failed = Box<dyn Error + Send + Sync>;
+
+/// The argument in this place, counted from 1, if there is one.
+pub fn argument<T: FromStr>(index: usize, otherwise: T) -> Result<T, T::Err> {
+    let given = std::env::args().nth(index);
+    given.map_or(Ok(otherwise), |text| text.parse())
+}
+
+/// The folder of a chapter, below the workspace's.
+pub fn folder(number: u32) -> Result<PathBuf, Failed> {
+    let mut entries = Path::new("chapters").read_dir()?.flatten();
+    let begin = format!("{number}-");
+    let entry = entries.find(|entry| entry.file_name().to_string_lossy().starts_with(&begin));
+    Ok(entry.ok_or("no such chapter in this folder")?.path())
+}
+
+/// What the chapter's `chapter.toml` says.
+pub fn chapter_file(number: u32) -> Result<ChapterFile, Failed> {
+    let file = folder(number)?.join("chapter.toml");
+    let name = file.display().to_string();
+    Ok(ChapterFile::read(&file, &name, cpus::count())?)
+}
+
+/// Compiles the servers of these chapters.
+pub fn compile(chapters: &[u32]) -> Result<(), Failed> {
+    let packages = chapters
+        .iter()
+        .map(|number| format!("--package=chapter{number}"));
+    let status = Command::new("cargo").arg("build").args(packages).status()?;
+    status
+        .success()
+        .then_some(())
+        .ok_or("a chapter does not compile".into())
+}
+
+/// Starts a compiled chapter's server, on these CPUs if there are any.
+pub fn start(chapter: u32, variant: &str, cpus: &[usize]) -> Result<Server, Failed> {
+    start_with(chapter, variant, cpus, &[])
+}
+
+/// As [`start`], with further arguments for the server.
+pub fn start_with(
+    chapter: u32,
+    variant: &str,
+    cpus: &[usize],
+    arguments: &[String],
+) -> Result<Server, Failed> {
+    let name = format!("chapter{chapter}{}", std::env::consts::EXE_SUFFIX);
+    let program = std::env::current_exe()?.with_file_name(name);
+    let launch = Launch {
+        cpus,
+        arguments,
+        ..Launch::of(&program, variant)
+    };
+    let server = Server::start(&launch, &Interrupt::new())?;
+    if !server.is_optimised() {
+        return Err("the chapter was compiled without optimisation".into());
+    }
+    Ok(server)
+}
+
+/// Puts a load on a server, from these CPUs if there are any.
+pub fn load(server: &Server, load: &Load, cpus: &[usize]) -> Result<Outcome, Failed> {
+    let interrupt = Interrupt::new();
+    let settings = Settings {
+        cpus,
+        ..Settings::of(&interrupt)
+    };
+    let outcome = loadgen::run(server.service(), load, &settings)?;
+    let beside = outcome.bystander.iter();
+    let beside: u64 = beside.flat_map(|pings| pings.errors.values()).sum();
+    match outcome.error_count() + outcome.wrong_answers + beside {
+        0 => Ok(outcome),
+        faults => Err(format!("{faults} requests had no answer or a wrong one").into()),
+    }
+}
+
+/// Does `work` beside a thread that keeps a CPU busy: one of `cpus`, or any where there are none. With
+/// `pauses` it is busy for 0.2 to 2 s after each pause of 0.2 to 2 s.
+pub fn beside_a_busy_loop<T>(cpus: &[usize], pauses: bool, work: impl FnOnce() -> T) -> T {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| keep_busy(cpus, pauses, &is_over));
+        let done = work();
+        is_over.store(true, Ordering::Relaxed);
+        done
+    })
+}
+
+fn keep_busy(cpus: &[usize], pauses: bool, is_over: &AtomicBool) {
+    /// Its multiples never come back to the same fraction: spans that look random, the same each time.
+    const GOLDEN: f64 = 0.618_033_988_749_895;
+
+    if !cpus.is_empty()
+        && let Err(error) = cpus::pin_current_thread(cpus)
+    {
+        eprintln!("the busy loop is not pinned: {error}");
+    }
+    for span in 1_u32.. {
+        let seconds = 0.2 + 1.8 * (f64::from(span) * GOLDEN).fract();
+        let end = Instant::now() + Duration::from_secs_f64(seconds);
+        while Instant::now() < end {
+            if is_over.load(Ordering::Relaxed) {
+                return;
+            }
+            if pauses && span % 2 == 0 {
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}
+
+/// A latency in words.
+pub fn milliseconds(latency: Option<f64>) -> String {
+    latency.map_or_else(|| "unknown".to_owned(), figures::milliseconds)
+}
+
+/// Prints rows of percentiles, two columns.
+pub fn print_percentiles(left: &Latency, right: &Latency) {
+    let row = |name, left, right| {
+        println!(
+            "| {name} | {} | {} |",
+            milliseconds(left),
+            milliseconds(right)
+        );
+    };
+    row("median", left.at(0.5), right.at(0.5));
+    row("90th percentile", left.at(0.9), right.at(0.9));
+    row("99th percentile", left.at(0.99), right.at(0.99));
+    row("largest", Some(left.max_ms), Some(right.max_ms));
+}
+
+/// Prints the line below a table: how it was measured, by which command, when and where.
+pub fn print_provenance(what: &str) {
+    let mut arguments = std::env::args();
+    let program = PathBuf::from(arguments.next().unwrap_or_default());
+    let program = program.file_stem().unwrap_or_default().display();
+    let arguments: Vec<String> = arguments.collect();
+    println!(
+        "\n*{what}. Measured by `cargo run -p studies --bin {program} -- {}` at commit `{}` on {} (UTC): {}.*",
+        arguments.join(" "),
+        provenance::checked_out(Path::new("."), "flamegraphs").in_short(),
+        &provenance::now()[..10],
+        environment::observe(true, "dev", BTreeMap::new()).in_a_line(),
+    );
+}
