@@ -96,6 +96,7 @@ mod label;
 mod lock;
 mod names;
 mod options;
+pub mod plumbing;
 mod poll_guard;
 mod probe;
 mod profile;
