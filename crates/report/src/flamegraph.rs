@@ -7,6 +7,7 @@
 //! The same stacks give the same bytes. Zoom and search are inferno's own and
 //! work in a page of their own, in an `<object>`, and in the report.
 
+mod boxes;
 mod callouts;
 mod plumbing;
 
@@ -25,6 +26,8 @@ use measurement::{
     figures,
     profile::{Profile, ProfileKind},
 };
+
+pub(crate) use self::boxes::Boxes;
 
 /// Folded stacks that cannot be drawn.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -75,13 +78,9 @@ impl Picture {
     /// How a capture shows one of its profiles; `own` is the crate that it is about.
     pub fn of(profile: &Profile, own: &str) -> Self {
         let (number, what, unit) = drawn(profile);
-        let busy = match (profile.kind, profile.capacity) {
-            (ProfileKind::Cpu, Some(capacity)) => {
-                let busy = profile.samples as f64 / capacity.max(1) as f64;
-                format!(", {} busy", figures::percent(busy.min(1.0)))
-            }
-            _ => String::new(),
-        };
+        let busy = busy(profile).map_or_else(String::new, |share| {
+            format!(", {} busy", figures::percent(share))
+        });
         Self {
             kind: profile.kind,
             title: format!("{}: {}", profile.variant, Self::what(profile.kind)),
@@ -116,13 +115,25 @@ impl Picture {
     }
 }
 
+/// The share (0 to 1) of the time for which a CPU profile's CPUs ran, where that is known.
+pub(crate) fn busy(profile: &Profile) -> Option<f64> {
+    let capacity = profile
+        .capacity
+        .filter(|_| profile.kind == ProfileKind::Cpu)?;
+    Some((profile.samples as f64 / capacity.max(1) as f64).min(1.0))
+}
+
+/// Requests in flight in an await profile: microseconds that they spent, by the microseconds that passed.
+pub(crate) fn in_flight(profile: &Profile) -> f64 {
+    profile.samples as f64 / (profile.seconds * 1e6)
+}
+
 /// How many of what a profile has, and what the widths count.
 fn drawn(profile: &Profile) -> (String, &'static str, &'static str) {
     let samples = profile.samples as f64;
     match profile.kind {
         ProfileKind::Await => (
-            // Microseconds that requests spent, by the microseconds that passed.
-            figures::count((samples / (profile.seconds * 1e6)).round()),
+            figures::count(in_flight(profile).round()),
             "requests in flight",
             "µs of requests",
         ),
