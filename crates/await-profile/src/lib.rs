@@ -118,6 +118,8 @@ mod body;
 #[cfg(feature = "flamegraph")]
 mod differential;
 #[cfg(feature = "flamegraph")]
+pub mod drawing;
+#[cfg(feature = "flamegraph")]
 mod flamegraph;
 #[cfg(feature = "tower")]
 mod layer;

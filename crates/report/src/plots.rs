@@ -10,6 +10,8 @@ mod throughput;
 mod time_series;
 mod xy;
 
+pub(crate) use self::canvas::escaped;
+
 pub use self::{
     comparison::metric_of_rounds,
     heat_map::heat_map,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::escaped;
+use crate::plots::escaped;
 
 /// Widths and heights in pixels; narrow, because the text has to be read on a phone.
 const WIDTH: f64 = 480.0;

@@ -347,7 +347,8 @@ fn themed(svg: &str, title: &str, description: &str) -> String {
     svg.replacen('>', &words, 1)
 }
 
-fn escaped(text: &str) -> String {
+/// A text as XML has it.
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

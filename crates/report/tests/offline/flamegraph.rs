@@ -1,7 +1,8 @@
 //! Pictures of stacks, and what is read off them.
 
+use analysis::folded::IDLE;
 use analysis::folded::{self, NoCount};
-use analysis::folded::{IDLE, NOTHING};
+use await_profile::drawing::NOTHING;
 use fuzz::Fuzz;
 use measurement::profile::{Profile, ProfileKind};
 use report::flamegraph::{self, FlamegraphError, Picture};
