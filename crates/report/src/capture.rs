@@ -310,8 +310,8 @@ pub fn compare(folder: &Path, derived: &Files) -> Result<(), CaptureError> {
         let entries = fs::read_dir(folder.join(prefix)).into_iter().flatten();
         let names = entries.flatten().filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
-            let is_derived = name.ends_with(".svg") || name.ends_with(".md");
-            is_derived.then(|| format!("{prefix}{name}"))
+            let kind = Path::new(&name).extension()?;
+            (kind == "svg" || kind == "md").then(|| format!("{prefix}{name}"))
         });
         let left_over = names.filter(|name| !derived.contains_key(name)).min();
         if let Some(name) = left_over {

@@ -28,7 +28,7 @@ pub enum FlamegraphError {
     #[error(transparent)]
     NoCount(#[from] NoCount),
     /// The drawing library refused them.
-    #[error("the folded stacks cannot be drawn ({0}); take the profile again.")]
+    #[error("{0}; take the profile again.")]
     Refused(String),
 }
 
@@ -162,7 +162,7 @@ pub fn draw(folded: &str, picture: &Picture) -> Result<String, FlamegraphError> 
     drawing.legend = pointed.legend;
     drawing
         .draw(&with_idle(&pointed.folded, picture.idle)?)
-        .map_err(refused)
+        .map_err(|error| FlamegraphError::Refused(error.to_string()))
 }
 
 /// Draws what changed between two profiles: widths are those of `after`, red
@@ -191,12 +191,7 @@ pub fn draw_difference(
     let drawing = picture.drawing();
     drawing
         .draw_difference(&before_all, &after_all)
-        .map_err(refused)
-}
-
-fn refused(error: await_profile::FlamegraphError) -> FlamegraphError {
-    let cause = std::error::Error::source(&error).map_or_else(String::new, ToString::to_string);
-    FlamegraphError::Refused(cause)
+        .map_err(|error| FlamegraphError::Refused(error.to_string()))
 }
 
 /// The stacks with one box for what carries every request. What requests wait for has few frames, and
