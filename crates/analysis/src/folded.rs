@@ -110,8 +110,6 @@ pub fn stacks(folded: &str) -> impl Iterator<Item = Result<(&str, u64), NoCount>
 
 #[cfg(test)]
 mod tests {
-    use fuzz::Fuzz;
-
     use super::*;
 
     #[test]
@@ -119,56 +117,5 @@ mod tests {
         let (stacks, idle) = without_idle("[idle] 290\nmain;work 7\nmain;rest 3\n");
         assert_eq!(idle, 290);
         assert_eq!(stacks, "main;work 7\nmain;rest 3\n");
-    }
-
-    #[test]
-    fn damaged_stacks_are_refused_or_add_up() {
-        let fuzz = Fuzz {
-            corpus: fuzz::files("tests/stacks"),
-            telling: &[
-                "\n",
-                "\r\n",
-                ";",
-                " ",
-                "\t",
-                "[idle]",
-                "[idle] 5\n",
-                "+",
-                "-",
-                ".",
-                "<",
-                ">",
-                "::",
-                "é",
-            ],
-            copies: 4000,
-        };
-        let mut read = 0;
-        fuzz.each(|bytes| {
-            let folded = String::from_utf8_lossy(bytes);
-            let lines = folded.lines().filter(|line| !line.trim().is_empty());
-            let counts = lines.map(|line| line.trim_end().rsplit(' ').next()?.parse::<u64>().ok());
-            let sum = counts
-                .map(|count| count.map(u128::from))
-                .sum::<Option<u128>>();
-            let sum_of = |folded: &str| total(folded).ok().map(u128::from);
-            let Some(total) = sum_of(&folded) else {
-                let is_refused = [
-                    share_with(&folded, &["a"]).is_err(),
-                    most_frequent_leaf(&folded).is_err(),
-                ];
-                assert_eq!(is_refused, [true, true]);
-                return;
-            };
-            read += 1;
-            assert_eq!(Some(total), sum);
-            let (busy, idle) = without_idle(&folded);
-            assert_eq!(sum_of(&busy), Some(total - u128::from(idle)));
-            let any = share_with(&folded, &[""]).unwrap();
-            assert_eq!(any, (total > 0).then_some(1.0));
-            let leaf = most_frequent_leaf(&folded).unwrap();
-            assert!(leaf.is_none_or(|(_, share)| share > 0.0 && share <= 1.0));
-        });
-        assert!(read > 100, "only {read} were read");
     }
 }
