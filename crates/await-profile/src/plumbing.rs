@@ -31,6 +31,7 @@ pub const PLUMBING: &[(&str, &str)] = &[
     ("futures_executor", "futures"),
     ("futures_task", "futures"),
     ("futures_util", "futures"),
+    ("__rust_try", LANGUAGE),
     ("__rustc", LANGUAGE),
     ("alloc", LANGUAGE),
     ("await_profile", LANGUAGE),

@@ -177,29 +177,7 @@ impl Comparison {
         if table.rows.is_empty() {
             return format!("{}: {}\n", self.verdict, self.sentence);
         }
-        let width = |column: usize| {
-            let cells = table.rows.iter().map(|row| row[column].chars().count());
-            cells
-                .chain([table.heads[column].0.chars().count()])
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..table.heads.len()).map(width).collect();
-        let mut text = format!("{}: {}\n\n", self.verdict, self.sentence);
-        let heads = table.heads.iter().map(|(head, _)| head.clone()).collect();
-        for row in [heads].iter().chain(&table.rows) {
-            let cells = row.iter().zip(&widths).zip(&table.heads);
-            let cells = cells.map(|((cell, width), (_, is_figure))| {
-                if *is_figure {
-                    format!("{cell:>width$}")
-                } else {
-                    format!("{cell:<width$}")
-                }
-            });
-            let line = cells.collect::<Vec<_>>().join("  ");
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "{}", line.trim_end());
-        }
+        let mut text = format!("{}: {}\n\n{}", self.verdict, self.sentence, table.text());
         if !self.notes.is_empty() {
             text.push('\n');
         }

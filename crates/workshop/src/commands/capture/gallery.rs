@@ -1,7 +1,7 @@
 //! The pictures of the front page and of the gallery: profiles of the chapters, without the names that
 //! give a chapter away.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, Entry};
 
 use measurement::profile::ProfileKind::{self, Await, Cpu};
 use report::capture::{self, Capture, Files};
@@ -33,11 +33,13 @@ pub(super) fn derive(workshop: &Workshop, verify: bool) -> Result<(), CliError> 
     let mut captures: BTreeMap<u32, Capture> = BTreeMap::new();
     let mut files = Files::new();
     for (file, chapter, variant, kind) in PICTURES {
-        if !captures.contains_key(&chapter) {
-            let capture = Capture::read(&workshop.captures(chapter)).map_err(CliError::bad)?;
-            captures.insert(chapter, capture);
-        }
-        let drawn = gallery::draw(&captures[&chapter], variant, kind).map_err(CliError::bad)?;
+        let capture = match captures.entry(chapter) {
+            Entry::Occupied(read) => read.into_mut(),
+            Entry::Vacant(unread) => {
+                unread.insert(Capture::read(&workshop.captures(chapter)).map_err(CliError::bad)?)
+            }
+        };
+        let drawn = gallery::draw(capture, variant, kind).map_err(CliError::bad)?;
         let Some((svg, list)) = drawn else {
             return Err(CliError::bad(format!(
                 "the gallery shows a profile that chapter {chapter} has no more: {variant}, {}",
