@@ -3,9 +3,6 @@
 /// The frame that stands for CPUs with nothing to do.
 pub const IDLE: &str = "[idle]";
 
-/// The frame of a profile that caught nothing at all.
-pub const NOTHING: &str = "[nothing sampled]";
-
 /// CPU samples below which shares of functions are chance: of 300, a share of 10 % is known to
 /// within 3.5 points.
 pub const MEANINGFUL: u64 = 300;

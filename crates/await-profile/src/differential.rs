@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use inferno::differential as inferno_differential;
-use inferno::flamegraph::{Options, from_reader};
-
+use crate::drawing::Drawing;
 use crate::error::FlamegraphError;
 
 /// Draws the profile `after`, with what grew since `before` in red and what
@@ -28,24 +26,18 @@ pub fn differential(title: &str, before: &str, after: &str) -> Result<String, Fl
     if before.trim().is_empty() && after.trim().is_empty() {
         return Err(FlamegraphError::Empty);
     }
-    let (before, after) = (shares(before), shares(after));
-    let mut both = Vec::new();
-    inferno_differential::from_readers(
-        inferno_differential::Options::default(),
-        before.as_bytes(),
-        after.as_bytes(),
-        &mut both,
-    )
-    .map_err(FlamegraphError::Draw)?;
-    let mut options = Options::default();
-    title.clone_into(&mut options.title);
-    options.subtitle =
-        Some("width: share of requests in flight after | red: a larger share than before | blue: a smaller one".into());
-    // Whole per cent would be rounded, and with them the share that inferno puts beside them.
-    "in a million requests in flight".clone_into(&mut options.count_name);
-    let mut svg = Vec::new();
-    from_reader(&mut options, both.as_slice(), &mut svg).map_err(FlamegraphError::Draw)?;
-    Ok(String::from_utf8_lossy(&svg).into_owned())
+    let drawing = Drawing {
+        title: title.to_owned(),
+        captions: vec![
+            "width: share of requests in flight after | red: a larger share than before | blue: a \
+             smaller one"
+                .to_owned(),
+        ],
+        // Whole per cent would be rounded, and with them the share that inferno puts beside them.
+        unit: "in a million requests in flight".to_owned(),
+        ..Drawing::default()
+    };
+    drawing.draw_difference(&shares(before), &shares(after))
 }
 
 /// What the sum of all stacks is scaled to.

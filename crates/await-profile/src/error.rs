@@ -24,6 +24,6 @@ pub enum FlamegraphError {
     #[error("no request was in flight while the profile was taken")]
     Empty,
     /// Inferno could not draw it.
-    #[error("could not draw the flamegraph")]
-    Draw(#[source] std::io::Error),
+    #[error("could not draw the flamegraph: {0}")]
+    Draw(std::io::Error),
 }

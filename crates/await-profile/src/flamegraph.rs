@@ -1,11 +1,10 @@
 //! The picture.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use inferno::flamegraph::color::{BackgroundColor, Color, PaletteMap};
-use inferno::flamegraph::{Direction, Options, from_lines};
-
+use crate::drawing::{Drawing, Theme};
 use crate::error::FlamegraphError;
 use crate::fold::Weights;
 use crate::frame_kind::FrameKind;
@@ -56,35 +55,25 @@ impl Profile {
     /// If there is nothing to draw, or inferno cannot draw it.
     pub fn flamegraph(&self, options: &FlamegraphOptions) -> Result<String, FlamegraphError> {
         let weights = self.weights(options.frames);
-        let mut palette = PaletteMap::default();
-        palette.insert("all", colour(FrameKind::Framework));
-        palette.insert("", colour(FrameKind::Framework));
-        for frame in weights.rounded().flat_map(|(stack, _)| stack) {
-            palette.insert(frame.label(), colour(frame.kind));
-        }
         let folded = self.folded(options.frames);
         if folded.is_empty() {
             return Err(FlamegraphError::Empty);
         }
-
-        let mut inferno = Options::default();
-        inferno.title.clone_from(&options.title);
-        inferno.subtitle = Some(self.captions().join(BREAK));
-        inferno.bgcolors = Some(BackgroundColor::Flat(Color {
-            r: 252,
-            g: 252,
-            b: 252,
-        }));
-        inferno.image_width = Some(1200);
-        inferno.direction = Direction::Straight;
-        inferno.palette_map = Some(&mut palette);
-        "wait:".clone_into(&mut inferno.name_type);
-        // For the script, which has no room for more. What stands at a frame is written below.
-        "request-microseconds".clone_into(&mut inferno.count_name);
-        let mut svg = Vec::new();
-        from_lines(&mut inferno, folded.lines(), &mut svg).map_err(FlamegraphError::Draw)?;
-        let svg = self.describe_frames(&String::from_utf8_lossy(&svg), &weights);
-        Ok(break_caption(&svg))
+        let frames = weights.rounded().flat_map(|(stack, _)| stack);
+        let mut colours: BTreeMap<String, [u8; 3]> = frames
+            .map(|frame| (frame.label(), colour(frame.kind)))
+            .collect();
+        colours.insert("all".to_owned(), colour(FrameKind::Framework));
+        let drawing = Drawing {
+            title: options.title.clone(),
+            captions: self.captions().to_vec(),
+            // For the script, which has no room for more. What stands at a frame is written below.
+            unit: "request-microseconds".to_owned(),
+            theme: Theme::Plain,
+            colours,
+            legend: Vec::new(),
+        };
+        Ok(self.describe_frames(&drawing.draw(&folded)?, &weights))
     }
 
     /// Says at each frame what its width means. Inferno knows one unit for all of them, and
@@ -196,39 +185,14 @@ fn number_of(tag: &str, attribute: &str) -> Option<u64> {
 /// Of so many routes the caption gives the time.
 const MAX_TIMES: usize = 3;
 
-/// Stands for the break between the captions until inferno has drawn them.
-const BREAK: &str = " ~~ ";
-
-/// Inferno has one line for a subtitle; there is room for two.
-fn break_caption(svg: &str) -> String {
-    let whole = || {
-        let at = svg.find("<text id=\"subtitle\"")?;
-        let open = at + svg[at..].find('>')? + 1;
-        let close = open + svg[open..].find("</text>")?;
-        let (first, second) = svg[open..close].split_once(BREAK)?;
-        let line = |y: u32, text: &str| format!("<tspan x=\"50%\" y=\"{y}\">{text}</tspan>");
-        Some(
-            [
-                &svg[..open],
-                &line(41, first),
-                &line(55, second),
-                &svg[close..],
-            ]
-            .concat(),
-        )
-    };
-    whole().unwrap_or_else(|| svg.replace(BREAK, " | "))
-}
-
 /// Own code stands out; what is waited for has another hue; the rest is pale.
-fn colour(kind: FrameKind) -> Color {
-    let (r, g, b) = match kind {
-        FrameKind::Route => (176, 190, 197),
-        FrameKind::Own => (255, 167, 38),
-        FrameKind::Library => (255, 213, 140),
-        FrameKind::Primitive => (100, 181, 246),
-        FrameKind::Framework => (224, 224, 224),
-        FrameKind::Remark => (197, 225, 165),
-    };
-    Color { r, g, b }
+fn colour(kind: FrameKind) -> [u8; 3] {
+    match kind {
+        FrameKind::Route => [176, 190, 197],
+        FrameKind::Own => [255, 167, 38],
+        FrameKind::Library => [255, 213, 140],
+        FrameKind::Primitive => [100, 181, 246],
+        FrameKind::Framework => [224, 224, 224],
+        FrameKind::Remark => [197, 225, 165],
+    }
 }

@@ -1,6 +1,7 @@
 //! What a frame is: whose code, or no code at all.
 
 use crate::names::{crate_of, package_of};
+use crate::plumbing::place_of;
 
 /// What a frame of a stack is, and so its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,39 +19,6 @@ pub(crate) enum FrameKind {
     /// Not a function: a remark on the request, such as `(running)`.
     Remark,
 }
-
-/// Crates that come between an executor and the reader's code.
-const FRAMEWORK: &[&str] = &[
-    "alloc",
-    "async_stream",
-    "async_trait",
-    "await_profile",
-    "axum",
-    "axum_core",
-    "backtrace",
-    "core",
-    "futures",
-    "futures_core",
-    "futures_util",
-    "http_body",
-    "http_body_util",
-    "hyper",
-    "hyper_util",
-    "pin_project_lite",
-    "std",
-    "sync_wrapper",
-    "tonic",
-    "tower",
-    "tower_http",
-    "tower_layer",
-    "tower_service",
-    "tracing",
-    "tracing_futures",
-    "tokio",
-    "tokio_stream",
-    "tokio_util",
-    "warp",
-];
 
 /// Modules of framework crates whose functions and types are what is waited for.
 const PRIMITIVE: &[&str] = &[
@@ -89,6 +57,7 @@ const INTERNAL: &[&str] = &[
 
 /// Libraries inside framework crates: clients that the reader's code calls.
 const LIBRARY: &[&str] = &[
+    "hyper_rustls",
     "hyper_util::client",
     "hyper::client",
     "tonic::client",
@@ -112,7 +81,7 @@ impl FrameKind {
             FrameKind::Primitive
         } else if within(path, LIBRARY) {
             FrameKind::Library
-        } else if FRAMEWORK.contains(&krate) {
+        } else if place_of(krate).is_some() {
             FrameKind::Framework
         } else if own_crates.is_none() && !file.is_some_and(is_foreign) {
             FrameKind::Own

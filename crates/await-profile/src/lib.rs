@@ -96,6 +96,7 @@ mod label;
 mod lock;
 mod names;
 mod options;
+pub mod plumbing;
 mod poll_guard;
 mod probe;
 mod profile;
@@ -116,6 +117,8 @@ mod tracking_waker;
 mod body;
 #[cfg(feature = "flamegraph")]
 mod differential;
+#[cfg(feature = "flamegraph")]
+pub mod drawing;
 #[cfg(feature = "flamegraph")]
 mod flamegraph;
 #[cfg(feature = "tower")]

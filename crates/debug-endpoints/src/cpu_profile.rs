@@ -1,6 +1,6 @@
 //! A finished CPU profile, and the formats in which it is given out.
 
-use inferno::flamegraph::{Options, from_lines};
+use await_profile::drawing::{Drawing, IDLE};
 
 use crate::error::EndpointError;
 
@@ -30,7 +30,7 @@ impl CpuProfile {
             .collect();
         lines.sort_unstable();
         if idle && self.idle > 0 {
-            lines.insert(0, format!("[idle] {}\n", self.idle));
+            lines.insert(0, format!("{IDLE} {}\n", self.idle));
         }
         lines.concat()
     }
@@ -42,16 +42,13 @@ impl CpuProfile {
 
     /// An SVG that zooms and searches; an empty profile gives a picture that says so.
     pub(crate) fn flamegraph(&self, idle: bool) -> Result<String, EndpointError> {
-        let mut options = Options::default();
-        "CPU: where CPU time was spent".clone_into(&mut options.title);
-        "samples".clone_into(&mut options.count_name);
-        options.deterministic = true;
-        let mut folded = self.folded(idle);
-        if folded.is_empty() {
-            "[no samples: nothing ran] 1".clone_into(&mut folded);
-        }
-        let mut svg = Vec::new();
-        from_lines(&mut options, folded.lines(), &mut svg).map_err(EndpointError::failed)?;
-        Ok(String::from_utf8_lossy(&svg).into_owned())
+        let drawing = Drawing {
+            title: "CPU: where CPU time was spent".to_owned(),
+            unit: "samples".to_owned(),
+            ..Drawing::default()
+        };
+        drawing
+            .draw(&self.folded(idle))
+            .map_err(EndpointError::failed)
     }
 }

@@ -16,8 +16,9 @@ mod variants;
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
+pub(crate) use self::error::stacks_error;
 pub use self::error::{CaptureError, Difference};
-use self::error::{io_error, not_a_record, stacks_error};
+use self::error::{io_error, not_a_record};
 use crate::{
     flamegraph::{self, Picture},
     plots::{self, PlotError},
@@ -37,6 +38,8 @@ pub const RECORD: &str = "capture.json";
 
 /// A table that a study makes.
 const AGREEMENT: &str = "agreement.md";
+/// Texts of files, by their path within a folder, `/` between parts.
+pub type Files = BTreeMap<String, String>;
 
 /// A record with the folded stacks of its profiles, by file name.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,7 +47,7 @@ pub struct Capture {
     /// What was measured.
     pub record: Record,
     /// Folded stacks, by [`Profile::folded_name`].
-    pub folded: BTreeMap<String, String>,
+    pub folded: Files,
 }
 
 impl Capture {
@@ -104,15 +107,15 @@ impl Capture {
         analyse(&self.record)
     }
 
-    /// Every derived file, by its path within the folder, `/` between parts.
+    /// Every derived file.
     ///
     /// # Errors
     ///
     /// When a profile or a plot cannot be drawn.
-    pub fn derived(&self) -> Result<BTreeMap<String, String>, CaptureError> {
+    pub fn derived(&self) -> Result<Files, CaptureError> {
         let record = &self.record;
         let analysis = self.analysis();
-        let mut files = BTreeMap::new();
+        let mut files = Files::new();
         let mut add = |name: &str, text: String| {
             if !text.is_empty() {
                 files.insert(name.to_owned(), text);
@@ -242,7 +245,7 @@ impl Capture {
             .replace(&module, &format!("{package}::VARIANT::"))
     }
 
-    fn stacks(&self, profile: &Profile) -> &str {
+    pub(crate) fn stacks(&self, profile: &Profile) -> &str {
         self.folded
             .get(&profile.folded_name())
             .map_or("", String::as_str)
@@ -266,12 +269,36 @@ pub fn derive(folder: &Path) -> Result<(), CaptureError> {
 pub fn verify(folder: &Path) -> Result<(), CaptureError> {
     let capture = Capture::read(folder)?;
     capture.verify_shares(folder)?;
-    let derived = capture.derived()?;
+    compare(folder, &capture.derived()?)
+}
+
+/// Writes derived files into their folder.
+///
+/// # Errors
+///
+/// When the folder cannot be written.
+pub fn write_all(folder: &Path, files: &Files) -> Result<(), CaptureError> {
+    for (name, text) in files {
+        let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|error| io_error(parent, error))?;
+        }
+        fs::write(&path, text).map_err(|error| io_error(&path, error))?;
+    }
+    Ok(())
+}
+
+/// Compares derived files with those that are in their folder.
+///
+/// # Errors
+///
+/// Names the first that is missing, differs, or is left over.
+pub fn compare(folder: &Path, derived: &Files) -> Result<(), CaptureError> {
     let stale = |name: &str, difference| CaptureError::Stale {
         path: folder.join(name),
         difference,
     };
-    for (name, text) in &derived {
+    for (name, text) in derived {
         match fs::read(folder.join(name)) {
             Ok(there) if there == text.as_bytes() => (),
             Ok(_) => return Err(stale(name, Difference::Differs)),
@@ -282,22 +309,16 @@ pub fn verify(folder: &Path) -> Result<(), CaptureError> {
         }
     }
     for prefix in ["", "plots/"] {
-        let Ok(entries) = fs::read_dir(folder.join(prefix)) else {
-            continue;
-        };
-        let mut names: Vec<String> = entries
-            .filter_map(Result::ok)
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .map(|name| format!("{prefix}{name}"))
-            .filter(|name| {
-                let kind = Path::new(name).extension();
-                kind.is_some_and(|kind| kind == "svg" || kind == "md")
-            })
-            .filter(|name| name != AGREEMENT && !derived.contains_key(name))
-            .collect();
-        names.sort_unstable();
-        if let Some(name) = names.first() {
-            return Err(stale(name, Difference::LeftOver));
+        let entries = fs::read_dir(folder.join(prefix)).into_iter().flatten();
+        let names = entries.flatten().filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let kind = Path::new(&name).extension()?;
+            (kind == "svg" || kind == "md").then(|| format!("{prefix}{name}"))
+        });
+        let is_derived = |name: &String| name == AGREEMENT || derived.contains_key(name);
+        let left_over = names.filter(|name| !is_derived(name)).min();
+        if let Some(name) = left_over {
+            return Err(stale(&name, Difference::LeftOver));
         }
     }
     Ok(())
@@ -316,15 +337,4 @@ fn parse(json: &str, path: &Path) -> Result<Record, CaptureError> {
 
 fn read(path: &Path) -> Result<String, CaptureError> {
     fs::read_to_string(path).map_err(|error| io_error(path, error))
-}
-
-fn write_all(folder: &Path, files: &BTreeMap<String, String>) -> Result<(), CaptureError> {
-    for (name, text) in files {
-        let path = folder.join(name);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(|error| io_error(parent, error))?;
-        }
-        fs::write(&path, text).map_err(|error| io_error(&path, error))?;
-    }
-    Ok(())
 }

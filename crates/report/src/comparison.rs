@@ -4,7 +4,7 @@ use analysis::folded::without_idle;
 use std::fmt::Write as _;
 
 use analysis::comparison::{Estimate, Verdict, Word};
-use maud::{DOCTYPE, html};
+use maud::html;
 use measurement::comparison::{Metric, Round, SeenByBoth, Unit};
 use measurement::environment::Environment;
 use measurement::figures;
@@ -12,7 +12,7 @@ use measurement::profile::ProfileKind;
 use serde::Serialize;
 
 use crate::flamegraph::{Picture, draw, draw_difference};
-use crate::html::{data_url, frame, head, scrolled};
+use crate::html::{self, Head, document, frame, scrolled, section};
 use crate::plots::{PlotError, metric_of_rounds};
 use crate::table::{Table, sentence_case};
 
@@ -177,29 +177,7 @@ impl Comparison {
         if table.rows.is_empty() {
             return format!("{}: {}\n", self.verdict, self.sentence);
         }
-        let width = |column: usize| {
-            let cells = table.rows.iter().map(|row| row[column].chars().count());
-            cells
-                .chain([table.heads[column].0.chars().count()])
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..table.heads.len()).map(width).collect();
-        let mut text = format!("{}: {}\n\n", self.verdict, self.sentence);
-        let heads = table.heads.iter().map(|(head, _)| head.clone()).collect();
-        for row in [heads].iter().chain(&table.rows) {
-            let cells = row.iter().zip(&widths).zip(&table.heads);
-            let cells = cells.map(|((cell, width), (_, is_figure))| {
-                if *is_figure {
-                    format!("{cell:>width$}")
-                } else {
-                    format!("{cell:<width$}")
-                }
-            });
-            let line = cells.collect::<Vec<_>>().join("  ");
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "{}", line.trim_end());
-        }
+        let mut text = format!("{}: {}\n\n{}", self.verdict, self.sentence, table.text());
         if !self.notes.is_empty() {
             text.push('\n');
         }
@@ -235,7 +213,6 @@ impl Comparison {
     ///
     /// When a plot cannot be drawn.
     pub fn page(&self, page: &Page<'_>) -> Result<String, PlotError> {
-        let title = format!("{} against {}", self.change.name, self.base.name);
         let has_figures = |metric: &&Metric| {
             page.rounds.iter().any(|round| {
                 round
@@ -250,76 +227,61 @@ impl Comparison {
         for metric in deciding.chain(others).filter(has_figures) {
             plots.push((metric, metric_of_rounds(metric, page.rounds)?));
         }
-        let class = match self.verdict {
-            Word::Faster | Word::NoDifference => "proved",
-            Word::Slower => "refuted",
-            Word::Inconclusive => "inconclusive",
-            Word::Invalid => "invalid",
+        let head = Head {
+            kicker: "Two builds compared",
+            title: &format!("{} against {}", self.change.name, self.base.name),
+            verdict: &self.verdict,
+            class: match self.verdict {
+                Word::Faster | Word::NoDifference => "proved",
+                Word::Slower => "refuted",
+                Word::Inconclusive => "inconclusive",
+                Word::Invalid => "invalid",
+            },
+            sentence: &self.sentence,
+            provenance: html! { (page.load) " " (page.environment.in_a_line()) "." },
         };
-        let pictures = pictures(page.profiles);
-        let html = html! {
-            (DOCTYPE)
-            html lang="en" {
-                (head(&title, &self.verdict))
-                body {
-                    header {
-                        p.kicker { "Two builds compared" }
-                        h1 { (title) }
-                        p.verdict.(class) { strong { (self.verdict) } " " (self.sentence) }
-                        p.provenance { (page.load) " " (page.environment.in_a_line()) "." }
-                    }
-                    main {
-                        @if !self.metrics.is_empty() { section aria-labelledby="metrics" {
-                            h2 #metrics { "Measured" }
-                            p {
-                                "Means of " (page.rounds.len()) " rounds. Times as good: larger is better for the "
-                                "change, with the interval that holds the truth 98 times in a hundred. Noise: how far "
-                                "apart the base and a second server of the base came out."
-                            }
-                            (scrolled(&self.table(), "Measured", "raw"))
-                            @if !self.notes.is_empty() {
-                                ul { @for note in &self.notes { li { (note) } } }
-                            }
-                        } }
-                        @if !plots.is_empty() {
-                            section aria-labelledby="plots" {
-                                h2 #plots { "Every round" }
-                                p { "Each round has three fresh servers: base, change, and the base again (hollow)." }
-                                div.pictures {
-                                    @for (metric, svg) in &plots {
-                                        figure {
-                                            img src=(data_url(svg)) alt=(format!("{} of every round.", metric.label)) width="480" height="370";
-                                        }
-                                    }
-                                }
-                            }
-                        }
-                        @if !pictures.is_empty() {
-                            section aria-labelledby="profiles" {
-                                h2 #profiles { "Profiles" }
-                                p {
-                                    "Taken after the rounds, under the same load. In the difference, widths are the "
-                                    "change's; red frames have a larger share than in the base, blue ones a smaller. "
-                                    "Click a frame to zoom in."
-                                }
-                                @for (title, svg) in &pictures {
-                                    h3 { (title) }
-                                    (frame::of(svg, &format!("Flamegraph: {title}")))
-                                }
-                            }
-                        }
-                        section aria-labelledby="repeat" {
-                            h2 #repeat { "Repeat it" }
-                            pre tabindex="0" { code { (page.command) } }
-                            @for (name, side) in [("Base", &self.base), ("Change", &self.change)] {
-                                @if let Some(commit) = &side.commit { p { (name) " is commit " code { (commit) } "." } }
-                            }
-                        }
-                    }
-                }
+        let measured = html! {
+            p {
+                "Means of " (page.rounds.len()) " rounds. Times as good: larger is better for the "
+                "change, with the interval that holds the truth 98 times in a hundred. Noise: how far "
+                "apart the base and a second server of the base came out."
+            }
+            (scrolled(&self.table(), "Measured", "raw"))
+            @if !self.notes.is_empty() {
+                ul { @for note in &self.notes { li { (note) } } }
             }
         };
-        Ok(html.into_string())
+        let every_round = html! {
+            p { "Each round has three fresh servers: base, change, and the base again (hollow)." }
+            (html::pictures(plots.iter().map(|(metric, svg)| {
+                (svg.as_str(), format!("{} of every round.", metric.label), "")
+            })))
+        };
+        let pictures = pictures(page.profiles);
+        let profiles = html! {
+            p {
+                "Taken after the rounds, under the same load. In the difference, widths are the "
+                "change's; red frames have a larger share than in the base, blue ones a smaller. "
+                "Click a frame to zoom in."
+            }
+            @for (title, svg) in &pictures {
+                h3 { (title) }
+                (frame::of(svg, &format!("Flamegraph: {title}")))
+            }
+        };
+        let repeat = html! {
+            pre tabindex="0" { code { (page.command) } }
+            @for (name, side) in [("Base", &self.base), ("Change", &self.change)] {
+                @if let Some(commit) = &side.commit { p { (name) " is commit " code { (commit) } "." } }
+            }
+        };
+        let sections = html! {
+            @if !self.metrics.is_empty() { (section("metrics", "Measured", &measured)) }
+            @if !plots.is_empty() { (section("plots", "Every round", &every_round)) }
+            @if !pictures.is_empty() { (section("profiles", "Profiles", &profiles)) }
+            (section("repeat", "Repeat it", &repeat))
+        };
+        Ok(document(&head, &sections))
     }
 }
 

@@ -14,7 +14,6 @@ use crate::{
     capture::{Capture, CaptureError},
     table::sentence_case,
 };
-use analysis::verdict::VerdictKind;
 use measurement::figures;
 
 const STYLE: &str = include_str!("html/page.css");
@@ -23,22 +22,75 @@ const STYLE: &str = include_str!("html/page.css");
 const POLICY: &str =
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
-/// The head of every report: what it is about, and how it came out.
-pub(crate) fn head(title: &str, verdict: &dyn Display) -> Markup {
+/// What every report begins with.
+pub(crate) struct Head<'a> {
+    /// What is above the title.
+    pub(crate) kicker: &'a str,
+    pub(crate) title: &'a str,
+    /// How it came out.
+    pub(crate) verdict: &'a dyn Display,
+    /// The colour of that.
+    pub(crate) class: &'a str,
+    pub(crate) sentence: &'a str,
+    /// What was measured, when and where.
+    pub(crate) provenance: Markup,
+}
+
+/// A report, whatever it is about: verdict first.
+pub(crate) fn document(head: &Head<'_>, sections: &Markup) -> String {
+    let verdict = head.verdict.to_string();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                link rel="icon" href="data:,";
+                title { (head.title) " – " (verdict) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    p.kicker { (head.kicker) }
+                    h1 { (head.title) }
+                    p.verdict.(head.class) { strong { (verdict) } " " (head.sentence) }
+                    p.provenance { (head.provenance) }
+                }
+                main { (sections) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// A part of a report.
+pub(crate) fn section(id: &str, heading: &str, content: &Markup) -> Markup {
     html! {
-        head {
-            meta charset="utf-8";
-            meta name="viewport" content="width=device-width, initial-scale=1";
-            meta name="color-scheme" content="light dark";
-            meta http-equiv="Content-Security-Policy" content=(POLICY);
-            link rel="icon" href="data:,";
-            title { (title) " – " (verdict.to_string()) }
-            style { (PreEscaped(STYLE)) }
+        section aria-labelledby=(id) {
+            h2 id=(id) { (heading) }
+            (content)
         }
     }
 }
 
-/// The report of a capture, verdict first.
+/// Plots beside each other, each with words for those who do not see it and, if there is more to say, a
+/// caption.
+pub(crate) fn pictures<'a>(plots: impl Iterator<Item = (&'a str, String, &'a str)>) -> Markup {
+    html! {
+        div.pictures {
+            @for (svg, alt, caption) in plots {
+                figure {
+                    img src={ "data:image/svg+xml;base64," (STANDARD.encode(svg)) } alt=(alt) width="480" height="370";
+                    @if !caption.is_empty() { figcaption { (caption) } }
+                }
+            }
+        }
+    }
+}
+
+/// The report of a capture.
 ///
 /// # Errors
 ///
@@ -47,75 +99,47 @@ pub fn page(capture: &Capture) -> Result<String, CaptureError> {
     let record = &capture.record;
     let chapter = &record.chapter;
     let analysis = capture.analysis();
-    let title = format!("Chapter {}: {}", chapter.chapter, chapter.title);
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            (head(&title, &analysis.verdict.kind))
-            body {
-                header {
-                    p.kicker { "A proof by measurement" }
-                    h1 { (title) }
-                    p.verdict.(class_of(analysis.verdict.kind)) {
-                        strong { (analysis.verdict.kind) }
-                        " "
-                        (sentence_case(&analysis.verdict.reason))
-                    }
-                    p.provenance {
-                        "Measured on " time datetime=(record.started) { (record.started) }
-                        " at commit " code { (record.commit.in_short()) }
-                        ": " (record.environment.in_a_line()) "."
-                    }
-                }
-                main {
-                    (sections::claims(record, &analysis))
-                    (sections::matrix(record))
-                    (plots(capture)?)
-                    (flamegraphs(capture)?)
-                    (sections::rounds(record))
-                    (sections::environment(record))
-                    (sections::published(record))
-                    section aria-labelledby="repeat" {
-                        h2 #repeat { "Repeat it" }
-                        pre tabindex="0" { code { (record.command) } }
-                        p {
-                            "The rounds are new each time. "
-                            "A different machine gives different figures and should give the same verdict."
-                        }
-                    }
-                }
-            }
+    let verdict = &analysis.verdict;
+    let head = Head {
+        kicker: "A proof by measurement",
+        title: &format!("Chapter {}: {}", chapter.chapter, chapter.title),
+        verdict: &verdict.kind,
+        class: &verdict.kind.to_string(),
+        sentence: &sentence_case(&verdict.reason),
+        provenance: html! {
+            "Measured on " time datetime=(record.started) { (record.started) }
+            " at commit " code { (record.commit.in_short()) }
+            ": " (record.environment.in_a_line()) "."
+        },
+    };
+    let repeat = html! {
+        pre tabindex="0" { code { (record.command) } }
+        p {
+            "The rounds are new each time. "
+            "A different machine gives different figures and should give the same verdict."
         }
     };
-    Ok(page.into_string())
-}
-
-fn class_of(kind: VerdictKind) -> &'static str {
-    match kind {
-        VerdictKind::Proved => "proved",
-        VerdictKind::Inconclusive => "inconclusive",
-        VerdictKind::Refuted => "refuted",
-        VerdictKind::Invalid => "invalid",
-    }
+    let sections = html! {
+        (sections::claims(record, &analysis))
+        (sections::matrix(record))
+        (plots(capture)?)
+        (flamegraphs(capture)?)
+        (sections::rounds(record))
+        (sections::environment(record))
+        (sections::published(record))
+        (section("repeat", "Repeat it", &repeat))
+    };
+    Ok(document(&head, &sections))
 }
 
 fn plots(capture: &Capture) -> Result<Markup, CaptureError> {
     let plots = capture.plots()?;
+    let drawn = plots.iter().map(|(name, svg)| {
+        let (alt, caption) = words_for_plot(name);
+        (svg.as_str(), alt.to_owned(), caption)
+    });
     Ok(html! {
-        @if !plots.is_empty() {
-            section aria-labelledby="plots" {
-                h2 #plots { "Every round" }
-                div.pictures {
-                    @for (name, svg) in &plots {
-                        @let (alt, caption) = words_for_plot(name);
-                        figure {
-                            img src=(data_url(svg)) alt=(alt) width="480" height="370";
-                            figcaption { (caption) }
-                        }
-                    }
-                }
-            }
-        }
+        @if !plots.is_empty() { (section("plots", "Every round", &pictures(drawn))) }
     })
 }
 
@@ -140,28 +164,22 @@ fn words_for_plot(name: &str) -> (&'static str, &'static str) {
     }
 }
 
-pub(crate) fn data_url(svg: &str) -> String {
-    format!("data:image/svg+xml;base64,{}", STANDARD.encode(svg))
-}
-
 fn flamegraphs(capture: &Capture) -> Result<Markup, CaptureError> {
     let drawn = capture.flamegraphs()?;
-    Ok(html! {
-        @if !drawn.is_empty() {
-            section aria-labelledby="flamegraphs" {
-                h2 #flamegraphs { "Where the time goes" }
-                p {
-                    "Click a frame to zoom in, \"Reset Zoom\" to come back; \"Search\" (or Ctrl+F inside a picture) "
-                    "colours the frames that match and says their share."
-                }
-                @for (name, svg) in &drawn {
-                    figure {
-                        (frame::of(svg, &format!("Flamegraph {name}")))
-                        figcaption { (words_for_flamegraph(capture, name)) }
-                    }
-                }
+    let content = html! {
+        p {
+            "Click a frame to zoom in, \"Reset Zoom\" to come back; \"Search\" (or Ctrl+F inside a picture) "
+            "colours the frames that match and says their share."
+        }
+        @for (name, svg) in &drawn {
+            figure {
+                (frame::of(svg, &format!("Flamegraph {name}")))
+                figcaption { (words_for_flamegraph(capture, name)) }
             }
         }
+    };
+    Ok(html! {
+        @if !drawn.is_empty() { (section("flamegraphs", "Where the time goes", &content)) }
     })
 }
 

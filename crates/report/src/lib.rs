@@ -5,6 +5,7 @@ pub mod capture;
 pub mod claims;
 pub mod comparison;
 pub mod flamegraph;
+pub mod gallery;
 pub mod html;
 pub mod instructions;
 pub mod measuring;

@@ -46,6 +46,30 @@ impl Table {
         }
     }
 
+    /// As a terminal shows it: columns as wide as their widest cell.
+    pub(crate) fn text(&self) -> String {
+        let heads = self.heads.iter().map(|(head, _)| head.clone()).collect();
+        let rows = || [&heads].into_iter().chain(&self.rows);
+        let mut text = String::new();
+        for row in rows() {
+            let cells = row.iter().enumerate().map(|(column, cell)| {
+                let width = rows()
+                    .map(|row: &Vec<String>| row[column].chars().count())
+                    .max();
+                let width = width.unwrap_or(0);
+                if self.heads[column].1 {
+                    format!("{cell:>width$}")
+                } else {
+                    format!("{cell:<width$}")
+                }
+            });
+            let line = cells.collect::<Vec<_>>().join("  ");
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+        text
+    }
+
     /// As the book includes it.
     pub(crate) fn markdown(&self) -> String {
         let mut text = String::new();
@@ -110,4 +134,24 @@ pub(crate) fn sentence_case(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(letters).collect()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_shows_columns_as_wide_as_their_cells() {
+        let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
+        let rows = vec![row(["median", "53.7 ms"]), row(["p99", "1 s"])];
+        let table = Table::new(&[""], &["base"], rows);
+        assert_eq!(
+            table.text(),
+            "           base\nmedian  53.7 ms\np99         1 s\n"
+        );
+        assert_eq!(
+            table.markdown(),
+            "| | base |\n| --- | ---: |\n| median | 53.7 ms |\n| p99 | 1 s |\n"
+        );
+    }
 }

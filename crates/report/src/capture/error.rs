@@ -96,7 +96,7 @@ pub(super) fn not_a_record(path: &Path, error: &serde_json::Error) -> CaptureErr
     }
 }
 
-pub(super) fn stacks_error(profile: &Profile, error: FlamegraphError) -> CaptureError {
+pub(crate) fn stacks_error(profile: &Profile, error: FlamegraphError) -> CaptureError {
     CaptureError::Stacks {
         file: profile.folded_name(),
         error,

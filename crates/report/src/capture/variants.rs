@@ -1,15 +1,17 @@
 //! What the chapter's table does not show: its variants against users, and against their cost or the
 //! root cause, every round a mark.
 
-use analysis::prediction::cpu_of;
+use analysis::{finding::median_metric, prediction::cpu_of};
 use measurement::{
     chapter_file::{Matrix, Scenario},
-    claim::{Metric, Quantity, Unit},
+    claim::{Metric, Quantity},
     figures,
     record::{Purpose, Record, Round},
 };
 
 use crate::plots::{self, Direction, Marks, PlotError, Point};
+
+const PING: &str = "ping, p99";
 
 type Drawn = (&'static str, Result<String, PlotError>);
 
@@ -27,60 +29,43 @@ pub(super) fn plots(record: &Record) -> Vec<Drawn> {
 /// The 99th percentile against users, over the scenarios of the table that are the same service.
 fn by_users(record: &Record, matrix: &Matrix) -> Result<String, PlotError> {
     let title = "99th percentile by number of users";
-    let scenario = |name: &String| Some((name.clone(), record.chapter.scenario(name)?));
-    let scenarios: Vec<(String, &Scenario)> =
-        matrix.scenarios.iter().filter_map(scenario).collect();
-    let Some((_, first)) = scenarios.first() else {
+    let scenarios = matrix.scenarios.iter();
+    let mut alike: Vec<(&String, &Scenario)> = scenarios
+        .filter_map(|name| Some((name, record.chapter.scenario(name)?)))
+        .collect();
+    let Some(&(_, first)) = alike.first() else {
         return Err(PlotError::Empty(title.to_owned()));
     };
-    let alike: Vec<&(String, &Scenario)> = scenarios
-        .iter()
-        .filter(|(_, one)| one.arguments == first.arguments)
-        .filter(|(_, one)| (one.write_share - first.write_share).abs() < 1e-9)
-        .collect();
-    let users = |scenario: &Scenario| scenario.users;
-    if alike.iter().all(|(_, one)| users(one) == users(first)) {
+    alike.retain(|(_, one)| {
+        one.arguments == first.arguments && (one.write_share - first.write_share).abs() < 1e-9
+    });
+    if alike.iter().all(|(_, one)| one.users == first.users) {
         return Err(PlotError::Empty(title.to_owned()));
     }
-    let has_bystander = first.bystanders_per_second > 0.0;
-    let metric = if has_bystander {
-        Metric::BystanderP99Ms
+    let (metric, name) = if first.bystanders_per_second > 0.0 {
+        (Metric::BystanderP99Ms, PING)
     } else {
-        Metric::P99Ms
+        (Metric::P99Ms, "latency, p99")
     };
-    let series = matrix.variants.iter().map(|variant| Marks {
-        name: variant.clone(),
-        points: alike
-            .iter()
-            .filter_map(|(name, scenario)| {
-                let rounds = rounds(record, name, variant);
-                let ms = analysis::finding::median_metric(metric, &rounds, variant)?;
-                Some(Point {
-                    across: f64::from(users(scenario)),
-                    up: ms,
-                    is_at_least: rounds
-                        .iter()
-                        .any(|round| metric.is_at_least(&round.outcome)),
-                })
+    let series = matrix.variants.iter().map(|variant| {
+        let point = |(name, scenario): &(&String, &Scenario)| {
+            let rounds = rounds(record, name, variant);
+            let mut outcomes = rounds.iter().map(|round| &round.outcome);
+            Some(Point {
+                across: f64::from(scenario.users),
+                up: median_metric(metric, &rounds, variant)?,
+                is_at_least: outcomes.any(|outcome| metric.is_at_least(outcome)),
             })
-            .collect(),
+        };
+        Marks {
+            name: variant.clone(),
+            points: alike.iter().filter_map(point).collect(),
+        }
     });
     plots::xy(
         title,
-        &Direction {
-            name: "users".to_owned(),
-            label: &figures::count,
-            is_told: true,
-        },
-        &Direction {
-            name: if has_bystander {
-                "ping, p99".to_owned()
-            } else {
-                "latency, p99".to_owned()
-            },
-            label: &figures::milliseconds,
-            is_told: true,
-        },
+        &direction("users", &figures::count),
+        &direction(name, &figures::milliseconds),
         &series.collect::<Vec<_>>(),
         true,
     )
@@ -98,67 +83,48 @@ fn by_cause(record: &Record, matrix: &Matrix) -> Result<String, PlotError> {
         return Err(PlotError::Empty(matrix.title.clone()));
     };
     let is_cost = *quantity == Quantity::Metric(Metric::BystanderP99Ms);
-    let cost = |round: &Round| {
-        let seconds = cpu_of(&[round], &round.variant)?;
-        Some(seconds * 1e3)
-    };
-    let count = |round: &Round| round.value(cause.quantity.as_ref()?);
-    let across = |round: &Round| if is_cost { cost(round) } else { count(round) };
-    let series: Vec<Marks> = matrix
-        .variants
-        .iter()
-        .map(|variant| Marks {
-            name: variant.clone(),
-            points: rounds(record, scenario, variant)
-                .into_iter()
-                .filter_map(|round| {
-                    Some(Point {
-                        across: across(round)?,
-                        up: round.value(quantity)?,
-                        is_at_least: is_at_least(quantity, round),
-                    })
-                })
-                .collect(),
-        })
-        .collect();
-    let name = if is_cost {
-        "CPU time a request"
-    } else {
-        cause.label()
-    };
-    let unit = if is_cost { Unit::Count } else { cause.unit };
-    let label = |value: f64| {
+    let value_across = |round: &Round| {
         if is_cost {
-            figures::milliseconds(value)
+            Some(cpu_of(&[round], &round.variant)? * 1e3)
         } else {
-            unit.text(value)
+            round.value(cause.quantity.as_ref()?)
         }
     };
+    let series = matrix.variants.iter().map(|variant| {
+        let point = |round: &Round| {
+            Some(Point {
+                across: value_across(round)?,
+                up: round.value(quantity)?,
+                is_at_least: is_at_least(quantity, round),
+            })
+        };
+        let rounds = rounds(record, scenario, variant).into_iter();
+        Marks {
+            name: variant.clone(),
+            points: rounds.filter_map(point).collect(),
+        }
+    });
+    let series: Vec<Marks> = series.collect();
     let users = figures::things(record.chapter.users(scenario).into(), "user");
-    let what = if is_cost {
-        "Cost against starvation"
-    } else {
-        "Cause against effect"
-    };
-    plots::xy(
-        &format!("{what}, {users}"),
-        &Direction {
-            name: name.to_owned(),
-            label: &label,
-            is_told: true,
-        },
-        &Direction {
-            name: if is_cost {
-                "ping, p99".to_owned()
-            } else {
-                matrix.title.to_lowercase()
-            },
-            label: &|value| quantity.text(effect.unit, value),
-            is_told: true,
-        },
-        &series,
-        false,
-    )
+    let up_label = |value| quantity.text(effect.unit, value);
+    if is_cost {
+        let title = format!("Cost against starvation, {users}");
+        let across = direction("CPU time a request", &figures::milliseconds);
+        return plots::xy(&title, &across, &direction(PING, &up_label), &series, false);
+    }
+    let title = format!("Cause against effect, {users}");
+    let label = |value| cause.unit.text(value);
+    let across = direction(cause.label(), &label);
+    let up = direction(&matrix.title.to_lowercase(), &up_label);
+    plots::xy(&title, &across, &up, &series, false)
+}
+
+fn direction<'a>(name: &str, label: &'a dyn Fn(f64) -> String) -> Direction<'a> {
+    Direction {
+        name: name.to_owned(),
+        label,
+        is_told: true,
+    }
 }
 
 fn is_at_least(quantity: &Quantity, round: &Round) -> bool {

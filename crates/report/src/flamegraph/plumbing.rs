@@ -1,68 +1,52 @@
 //! Stacks without what carries every request: a run of the runtime's and the framework's frames becomes
 //! one box, so that the reader's own frames are seen. The folded file keeps all of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use analysis::folded::{NoCount, stacks};
+use await_profile::plumbing::{LANGUAGE, PLUMBING, crate_of, place_of};
 
-/// Crates that carry requests, by the beginning of their name, and what they are called in a box. A box
-/// names them in this order.
-const CARRIERS: [(&str, &str); 8] = [
-    ("tokio", "tokio"),
-    ("mio", "tokio"),
-    ("hyper", "hyper"),
-    ("http", "hyper"),
-    ("warp", "warp"),
-    ("axum", "axum"),
-    ("tower", "axum"),
-    ("futures", "futures"),
-];
-
-/// What lies between their frames, and what starts a thread.
-const BETWEEN: [&str; 12] = [
-    "std",
-    "core",
-    "alloc",
-    "scoped_tls",
-    "await_profile",
+/// What starts a thread, besides the standard library.
+const STARTS: [&str; 6] = [
     "clone3",
     "start_thread",
     "_start",
     "__libc_start_main_impl",
     "__libc_start_call_main",
-    "__rustc",
     "main",
 ];
 
-/// What starts a thread, as one box.
-const THREAD: &str = "std";
-
 /// The listener and its connections, which carry requests as well; the rest of that crate works.
 const LISTENER: [&str; 2] = ["lab::listener::", "lab::connection::"];
+
+/// A frame as it is, or a run of frames that becomes one box: the places of their crates in [`PLUMBING`].
+enum Part<'a> {
+    Frame(&'a str),
+    Run(BTreeSet<usize>),
+}
 
 /// Folds runs of such frames. Two frames or more become one, named by the crates of all runs that begin
 /// at the same place of a thread's stacks: below the first other frame, or above it.
 pub(super) fn fold(folded: &str) -> Result<String, NoCount> {
     let mut parsed = Vec::new();
+    // The runs at the bottom get one name, so that the box below everything is one.
+    let mut lowest = BTreeSet::new();
     for stack in stacks(folded) {
         let (frames, count) = stack?;
-        parsed.push((parts(frames), count));
-    }
-    // The runs at the bottom get one name, so that the box below everything is one.
-    let mut lowest = [false; CARRIERS.len()];
-    for (parts, _) in &parsed {
-        if let Some(carriers) = parts.iter().find_map(Part::carriers) {
-            lowest = or(lowest, carriers);
+        let parts = parts(frames);
+        let first = parts.iter().position(|part| matches!(part, Part::Run(_)));
+        if let Some(Part::Run(places)) = first.map(|first| &parts[first]) {
+            lowest.extend(places);
         }
+        parsed.push((parts, first, count));
     }
     let mut merged: BTreeMap<String, u64> = BTreeMap::new();
-    for (parts, count) in &parsed {
-        let mut is_lowest = true;
-        let frames = parts.iter().map(|part| match part.carriers() {
-            Some(_) if std::mem::take(&mut is_lowest) => named(lowest),
-            Some(carriers) => named(carriers),
-            None => part.frame().to_owned(),
+    for (parts, first, count) in &parsed {
+        let frames = parts.iter().enumerate().map(|(place, part)| match part {
+            Part::Run(_) if Some(place) == *first => named(&lowest),
+            Part::Run(places) => named(places),
+            Part::Frame(frame) => (*frame).to_owned(),
         });
         let mut frames: Vec<String> = frames.collect();
         // What the C library calls by two names.
@@ -77,28 +61,6 @@ pub(super) fn fold(folded: &str) -> Result<String, NoCount> {
     Ok(text)
 }
 
-/// A frame as it is, or a run of frames that becomes one box.
-enum Part<'a> {
-    Frame(&'a str),
-    Run([bool; CARRIERS.len()]),
-}
-
-impl Part<'_> {
-    fn carriers(&self) -> Option<[bool; CARRIERS.len()]> {
-        match self {
-            Self::Frame(_) => None,
-            Self::Run(carriers) => Some(*carriers),
-        }
-    }
-
-    fn frame(&self) -> &str {
-        match self {
-            Self::Frame(frame) => frame,
-            Self::Run(_) => "",
-        }
-    }
-}
-
 fn parts(frames: &str) -> Vec<Part<'_>> {
     let frames: Vec<&str> = frames.split(';').collect();
     let mut parts = Vec::new();
@@ -107,19 +69,18 @@ fn parts(frames: &str) -> Vec<Part<'_>> {
         let length = run(rest);
         // What starts a thread, behind the thread's name.
         let start = rest.iter().take_while(|frame| is_between(frame)).count();
-        if length >= 2 {
-            let carriers = rest[..length].iter().filter_map(|frame| carrier(frame));
-            let mut all = [false; CARRIERS.len()];
-            carriers.for_each(|one| all[one] = true);
-            parts.push(Part::Run(all));
-            rest = &rest[length..];
+        let taken = if length >= 2 {
+            let places = rest[..length].iter().filter_map(|frame| carrier(frame));
+            parts.push(Part::Run(places.collect()));
+            length
         } else if parts.len() <= 1 && (2..rest.len()).contains(&start) {
-            parts.push(Part::Frame(THREAD));
-            rest = &rest[start..];
+            parts.push(Part::Frame(LANGUAGE));
+            start
         } else {
             parts.push(Part::Frame(first));
-            rest = &rest[1..];
-        }
+            1
+        };
+        rest = &rest[taken..];
     }
     parts
 }
@@ -138,60 +99,24 @@ fn run(frames: &[&str]) -> usize {
     length
 }
 
-/// The place of a frame's crate in [`CARRIERS`].
+/// The place of a frame's crate, if it is of a framework.
 fn carrier(frame: &str) -> Option<usize> {
-    if LISTENER.iter().any(|module| frame.contains(module)) {
-        return Some(2);
-    }
-    let owner = owner(frame);
-    CARRIERS
-        .iter()
-        .position(|(name, _)| owner.starts_with(name))
+    let is_listener = LISTENER.iter().any(|module| frame.contains(module));
+    let krate = if is_listener {
+        "hyper"
+    } else {
+        crate_of(frame)
+    };
+    place_of(krate).filter(|place| ![LANGUAGE, ""].contains(&PLUMBING[*place].1))
 }
 
 fn is_between(frame: &str) -> bool {
-    BETWEEN.contains(&owner(frame))
+    let krate = crate_of(frame);
+    STARTS.contains(&krate) || place_of(krate).is_some_and(|place| PLUMBING[place].1 == LANGUAGE)
 }
 
-/// The crate of a frame; the whole name where it has none. Of an implementation it is the type's, and
-/// the trait's if the type is a parameter.
-fn owner(frame: &str) -> &str {
-    let crate_of = |path: &str| -> usize {
-        path.find(|c: char| !c.is_alphanumeric() && c != '_')
-            .unwrap_or(path.len())
-    };
-    let mut path = frame;
-    loop {
-        let before = path;
-        for mark in ["<", "&", "(", "[", "*", "mut ", "const ", "dyn ", "impl "] {
-            path = path.strip_prefix(mark).unwrap_or(path);
-        }
-        if path == before {
-            break;
-        }
-    }
-    let name = &path[..crate_of(path)];
-    match path.split_once(" as ") {
-        Some((_, of_trait)) if !path[name.len()..].starts_with("::") => {
-            &of_trait[..crate_of(of_trait)]
-        }
-        _ => name,
-    }
-}
-
-fn or<const N: usize>(mut one: [bool; N], other: [bool; N]) -> [bool; N] {
-    for (one, other) in one.iter_mut().zip(other) {
-        *one |= other;
-    }
-    one
-}
-
-fn named(carriers: [bool; CARRIERS.len()]) -> String {
-    let chosen = CARRIERS.iter().zip(carriers);
-    let mut names: Vec<&str> = chosen
-        .filter(|(_, is)| *is)
-        .map(|((_, name), _)| *name)
-        .collect();
+fn named(places: &BTreeSet<usize>) -> String {
+    let mut names: Vec<&str> = places.iter().map(|place| PLUMBING[*place].1).collect();
     names.dedup();
     names.join(", ")
 }
@@ -210,21 +135,5 @@ mod tests {
             "worker;tokio, hyper;chapter1::read;tokio::sync::Mutex::lock;core::fmt::write 3\n\
              worker;tokio, hyper;epoll_wait 2\n"
         );
-    }
-
-    #[test]
-    fn a_frame_belongs_to_the_crate_of_its_type() {
-        for (frame, is) in [
-            ("<alloc::boxed::Box<dyn A> as B>::call", "alloc"),
-            (
-                "<T as futures_util::fns::FnMut1<A>>::call_mut",
-                "futures_util",
-            ),
-            ("<&mut hyper::Body as http_body::Body>::poll", "hyper"),
-            ("epoll_wait", "epoll_wait"),
-            ("std::thread::start", "std"),
-        ] {
-            assert_eq!(owner(frame), is, "{frame}");
-        }
     }
 }

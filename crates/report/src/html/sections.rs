@@ -4,6 +4,7 @@ use analysis::verdict::Analysis;
 use maud::{Markup, html};
 use measurement::record::Record;
 
+use super::section;
 use crate::{
     rows::rows,
     table::{self, Table},
@@ -40,18 +41,9 @@ pub(super) fn claims(record: &Record, analysis: &Analysis) -> Markup {
     });
     let mut table = Table::new(&[""], &["problem", &record.variant], rows.collect());
     table.heads.push((String::new(), false));
-    html! {
-        section aria-labelledby="claims" {
-            h2 #claims { "Predicted and measured" }
-            @if let Some(prediction) = &analysis.prediction { p { (prediction.sentence) } }
-            (scrolled(&table, "Predicted and measured", "claim"))
-            (scenarios(record))
-        }
-    }
-}
-
-fn scenarios(record: &Record) -> Markup {
-    html! {
+    let content = html! {
+        @if let Some(prediction) = &analysis.prediction { p { (prediction.sentence) } }
+        (scrolled(&table, "Predicted and measured", "claim"))
         p {
             "Scenarios: "
             @for (index, (name, scenario)) in record.chapter.scenarios.iter().enumerate() {
@@ -60,59 +52,50 @@ fn scenarios(record: &Record) -> Markup {
             }
             ". Closed loop: a user waits for the answer before asking again."
         }
-    }
+    };
+    section("claims", "Predicted and measured", &content)
 }
 
 /// The chapter's table, where it was measured.
 pub(super) fn matrix(record: &Record) -> Markup {
     let tables = table::matrix_tables(record);
-    html! {
-        @if !tables.is_empty() {
-            section aria-labelledby="matrix" {
-                h2 #matrix { "All variants" }
-                @for table in &tables { (scrolled(table, &table.heads[0].0, "variants")) }
-            }
-        }
-    }
+    let content = html! {
+        @for table in &tables { (scrolled(table, &table.heads[0].0, "variants")) }
+    };
+    html! { @if !tables.is_empty() { (section("matrix", "All variants", &content)) } }
 }
 
 /// All rounds' raw figures.
 pub(super) fn rounds(record: &Record) -> Markup {
-    html! {
-        section aria-labelledby="rounds" {
-            h2 #rounds { "All rounds" }
-            p {
-                "Unanswered requests were still waiting when the round ended; their latencies are unknown, and "
-                "where they are the most, \"over\" marks those of the others."
-            }
-            (scrolled(&table::rounds_in_full(record), "All rounds", "raw"))
+    let content = html! {
+        p {
+            "Unanswered requests were still waiting when the round ended; their latencies are unknown, and "
+            "where they are the most, \"over\" marks those of the others."
         }
-    }
+        (scrolled(&table::rounds_in_full(record), "All rounds", "raw"))
+    };
+    section("rounds", "All rounds", &content)
 }
 
 /// The machine and the tools.
 pub(super) fn environment(record: &Record) -> Markup {
-    html! {
-        section aria-labelledby="environment" {
-            h2 #environment { "Where it was measured" }
-            dl {
-                @for (name, value) in table::environment_rows(record) {
-                    div { dt { (name) } dd { (value) } }
-                }
+    let content = html! {
+        dl {
+            @for (name, value) in table::environment_rows(record) {
+                div { dt { (name) } dd { (value) } }
             }
         }
-    }
+    };
+    section("environment", "Where it was measured", &content)
 }
 
 /// Somebody else's figures.
 pub(super) fn published(record: &Record) -> Markup {
+    let content = html! {
+        p { "Measured by others, on other machines: no part of this proof." }
+        (scrolled(&table::published_table(record), "Published elsewhere", "published"))
+    };
     html! {
-        @if !record.references.is_empty() {
-            section aria-labelledby="published" {
-                h2 #published { "Published elsewhere" }
-                p { "Measured by others, on other machines: no part of this proof." }
-                (scrolled(&table::published_table(record), "Published elsewhere", "published"))
-            }
-        }
+        @if !record.references.is_empty() { (section("published", "Published elsewhere", &content)) }
     }
 }

@@ -1,23 +1,22 @@
 //! What all plots share: size, colours, marks, heading and key.
 
-use std::{collections::BTreeSet, fmt::Write as _, ops::Range};
+use std::{fmt::Write as _, ops::Range};
 
 use plotters::{
-    coord::{
-        Shift,
-        ranged1d::{AsRangedCoord, Ranged, ValueFormatter},
-    },
+    coord::Shift,
     drawing::{DrawingArea, IntoDrawingArea},
     element::{Circle, PathElement, Rectangle, Text},
     prelude::{ChartBuilder, LineSeries, SVGBackend},
     style::{Color as _, IntoFont as _, IntoTextStyle as _, RGBColor, ShapeStyle},
 };
 
-use super::PlotError;
+use super::{
+    PlotError,
+    scale::{self, Scale, is_apart},
+};
 use measurement::{
-    claim::{EXERCISE, PROBLEM, SOLUTION},
+    claim::{PROBLEM, SOLUTION},
     figures,
-    record::Round,
 };
 
 /// Width and height in px. Small, so that a phone that shows it at 360 px
@@ -70,14 +69,8 @@ impl Look {
         LOOKS[index % LOOKS.len()]
     }
 
-    /// The problem is always orange round marks, the solution blue square ones.
-    pub(super) fn of_variant(variant: &str) -> Self {
-        let own = [PROBLEM, SOLUTION, EXERCISE];
-        Self::nth(own.iter().position(|name| *name == variant).unwrap_or(3))
-    }
-
-    /// A look for each of these variants, the same whichever others there are for problem and
-    /// solution. From the fifth on colours come again, with the other mark.
+    /// A look for each of these variants. The problem is always orange round marks, the solution blue
+    /// square ones. From the fifth on colours come again, with the other mark.
     pub(super) fn of_each<'a>(variants: &[&'a str]) -> Vec<(&'a str, Self)> {
         let mut others = 2..;
         let look = |variant: &&'a str| {
@@ -104,13 +97,10 @@ pub(super) fn is_drawable(value: f64) -> bool {
     value == 0.0 || (1e-9..=1e15).contains(&value.abs())
 }
 
-/// The variants among `rounds`, in alphabetical order: problem before solution.
-pub(super) fn variants<'a>(rounds: impl Iterator<Item = &'a Round>) -> BTreeSet<&'a str> {
-    rounds.map(|round| round.variant.as_str()).collect()
-}
-
 /// What is drawn in one colour.
 pub(super) struct Drawn {
+    /// What stands in the key; nothing where it is empty.
+    pub(super) name: String,
     pub(super) look: Look,
     /// Joined by a line, unless there are none.
     pub(super) line: Vec<(f64, f64)>,
@@ -130,8 +120,9 @@ pub(super) struct Cell {
 
 impl Drawn {
     /// Nothing yet.
-    pub(super) fn of(look: Look) -> Self {
+    pub(super) fn of(name: &str, look: Look) -> Self {
         Self {
+            name: name.to_owned(),
             look,
             line: Vec::new(),
             marks: Vec::new(),
@@ -141,46 +132,66 @@ impl Drawn {
     }
 }
 
+/// Letters that an axis has room for.
+const ROOM: usize = 46;
+
 /// One direction of a plot.
-pub(super) struct Axis<'a, R> {
-    pub(super) range: R,
-    pub(super) name: &'a str,
+pub(super) struct Axis<'a> {
+    pub(super) scale: Scale,
+    pub(super) name: String,
     /// What stands at a value.
-    pub(super) label: &'a dyn Fn(&f64) -> String,
+    pub(super) label: &'a dyn Fn(f64) -> String,
     /// How many labels at most.
     pub(super) labels: usize,
 }
 
-impl Axis<'_, Range<f64>> {
+impl<'a> Axis<'a> {
     /// Time from 0 to `end`, in seconds.
     pub(super) fn seconds(end: f64) -> Self {
         Self {
-            range: 0.0..end,
-            name: "time (s)",
-            label: &|s| figures::count(*s),
+            scale: Scale::linear(0.0..end),
+            name: "time (s)".to_owned(),
+            label: &figures::count,
             labels: 7,
+        }
+    }
+
+    /// Values from the lowest to the highest, in factors where they are far apart. Its name is cut to what
+    /// a phone has room for.
+    pub(super) fn values(name: &str, span: (f64, f64), label: &'a dyn Fn(f64) -> String) -> Self {
+        let scale = if is_apart(span) { " (log scale)" } else { "" };
+        let room = ROOM - scale.len();
+        let first = name.split(", ").next().unwrap_or(name);
+        let name = if name.len() <= room { name } else { first };
+        let name = if name.len() <= room {
+            format!("{name}{scale}")
+        } else {
+            let words = name.match_indices(' ').map(|(end, _)| end);
+            let end = words.take_while(|end| *end < room).last().unwrap_or(0);
+            format!("{}…{scale}", &name[..end])
+        };
+        Self {
+            scale: Scale::over(span, Vec::new()),
+            name,
+            label,
+            labels: 6,
         }
     }
 }
 
 /// A plot, whatever it is of.
-pub(super) struct Plot<'a, X, Y> {
+pub(super) struct Plot<'a> {
     pub(super) title: &'a str,
     /// What it shows, for those who do not see it.
     pub(super) description: String,
-    pub(super) key: Vec<KeyEntry>,
-    pub(super) across: Axis<'a, X>,
+    pub(super) across: Axis<'a>,
     /// Whether lines stand on the labels of the axis across.
     pub(super) has_columns: bool,
-    pub(super) up: Axis<'a, Y>,
+    pub(super) up: Axis<'a>,
     pub(super) drawn: Vec<Drawn>,
 }
 
-impl<X, Y> Plot<'_, X, Y>
-where
-    X: AsRangedCoord<Value = f64, CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>>,
-    Y: AsRangedCoord<Value = f64, CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>>,
-{
+impl Plot<'_> {
     /// The plot as SVG: a heading, a key below it, axes, and what is drawn between them.
     pub(super) fn svg(self) -> Result<String, PlotError> {
         let (title, description) = (self.title, self.description.clone());
@@ -195,17 +206,22 @@ where
     fn draw(self, svg: &mut String) -> Result<(), String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         // A key of several lines makes the plot higher: what is drawn keeps its room.
-        let lines = places(&self.key).iter().map(|(_, line)| *line).max();
+        let key: Vec<&Drawn> = self
+            .drawn
+            .iter()
+            .filter(|one| !one.name.is_empty())
+            .collect();
+        let lines = places(&key).iter().map(|(_, line)| *line).max();
         let size = (SIZE.0, SIZE.1 + lines.unwrap_or(0) * KEY_LINE);
         let area = SVGBackend::with_string(svg, size).into_drawing_area();
         area.fill(&PAPER).map_err(|error| text(&error))?;
         let has_lines = self.drawn.iter().any(|drawn| !drawn.line.is_empty());
-        let top = heading(&area, self.title, &self.key, has_lines)?;
+        let top = heading(&area, self.title, &key, has_lines)?;
         let mut chart = ChartBuilder::on(&area.margin(top, 6, 4, 14))
             .x_label_area_size(54)
             .y_label_area_size(86)
             .margin_right(20)
-            .build_cartesian_2d(self.across.range, self.up.range)
+            .build_cartesian_2d(self.across.scale, self.up.scale)
             .map_err(|error| text(&error))?;
         let mut mesh = chart.configure_mesh();
         if !self.has_columns {
@@ -214,8 +230,8 @@ where
         let letters = || ("sans-serif", LETTERS).into_font().color(&INK);
         mesh.x_desc(self.across.name)
             .y_desc(self.up.name)
-            .x_label_formatter(&self.across.label)
-            .y_label_formatter(&self.up.label)
+            .x_label_formatter(&|x: &f64| scale::text(*x, self.across.label))
+            .y_label_formatter(&|y: &f64| scale::text(*y, self.up.label))
             .x_labels(self.across.labels)
             .y_labels(self.up.labels)
             .label_style(letters())
@@ -271,18 +287,11 @@ fn set_mark(
     .map_err(|error| error.to_string())
 }
 
-/// One entry of the key.
-pub(super) struct KeyEntry {
-    pub(super) text: String,
-    pub(super) look: Look,
-    pub(super) hollow: bool,
-}
-
 /// Heading and key; returns the height that they take, in px.
 fn heading(
     area: &DrawingArea<SVGBackend<'_>, Shift>,
     title: &str,
-    key: &[KeyEntry],
+    key: &[&Drawn],
     has_lines: bool,
 ) -> Result<u32, String> {
     let say = |text: &str, at: (i32, i32), size: u32| {
@@ -302,19 +311,19 @@ fn heading(
             area.draw(&path).map_err(|error| error.to_string())?;
         }
         set_mark(area, (x + 11, y + 7), entry.look, entry.hollow)?;
-        say(&entry.text, (x + 28, y - 1), LETTERS)?;
+        say(&entry.name, (x + 28, y - 1), LETTERS)?;
         bottom = y;
     }
     Ok(u32::try_from(bottom).unwrap_or(0) + if key.is_empty() { 2 } else { 26 })
 }
 
 /// Where each entry of the key begins, in px from the left, and in which line.
-fn places(key: &[KeyEntry]) -> Vec<(i32, u32)> {
+fn places(key: &[&Drawn]) -> Vec<(i32, u32)> {
     let (mut x, mut line) = (14, 0);
     let mut places = Vec::new();
     for entry in key {
         // Sans-serif letters are about half as wide as they are high.
-        let width = 34 + i32::try_from(entry.text.chars().count()).unwrap_or(0) * 8;
+        let width = 34 + i32::try_from(entry.name.chars().count()).unwrap_or(0) * 8;
         if x > 14 && x + width > 480 {
             x = 14;
             line += 1;
@@ -347,7 +356,8 @@ fn themed(svg: &str, title: &str, description: &str) -> String {
     svg.replacen('>', &words, 1)
 }
 
-fn escaped(text: &str) -> String {
+/// A text as XML has it.
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

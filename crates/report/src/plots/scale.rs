@@ -47,13 +47,29 @@ impl Scale {
             }
             is_far
         });
-        let on = if is_apart((low, high)) {
-            On::Log((low / 1.5..high * 1.5).log_scale().into())
+        let scale = if is_apart((low, high)) {
+            Self::log(low / 1.5..high * 1.5)
         } else {
             let high = if high > 0.0 { high } else { 1.0 };
-            On::Plain((-0.06 * high..high * 1.1).into())
+            Self::linear(-0.06 * high..high * 1.1)
         };
-        Self { on, places }
+        Self { places, ..scale }
+    }
+
+    /// In factors.
+    pub(super) fn log(range: Range<f64>) -> Self {
+        Self {
+            on: On::Log(range.log_scale().into()),
+            places: Vec::new(),
+        }
+    }
+
+    /// In steps.
+    pub(super) fn linear(range: Range<f64>) -> Self {
+        Self {
+            on: On::Plain(range.into()),
+            places: Vec::new(),
+        }
     }
 }
 

@@ -14,10 +14,10 @@ use measurement::{
     claim::{Metric, PROBLEM, Quantity, Role, Unit},
     figures,
     outcome::BystanderOutcome,
-    profile::ProfileKind,
     record::{Purpose, Record, Round},
 };
 
+use crate::flamegraph::busy;
 use crate::rows::{median_text, secondary_text, unknown};
 
 /// All single figures of a capture, as a Markdown file of anchors. `folded`
@@ -266,8 +266,7 @@ impl Values {
             let stem = format!("{}-{}", profile.variant, profile.kind.key());
             let samples = figures::count(profile.samples as f64);
             self.add(&format!("{stem}-samples"), samples);
-            if let (ProfileKind::Cpu, Some(capacity)) = (profile.kind, profile.capacity) {
-                let busy = (profile.samples as f64 / capacity.max(1) as f64).min(1.0);
+            if let Some(busy) = busy(profile) {
                 self.add(&format!("{stem}-busy"), figures::percent(busy));
             }
             if let Some(share) = profile.frames_share {

@@ -1,6 +1,7 @@
 //! `cargo workshop capture [N…]`: the evidence that the book shows.
 
 mod difference;
+mod gallery;
 mod measuring;
 mod series;
 
@@ -45,6 +46,7 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
     if options.chapters.is_empty() && (options.verify || options.derive) {
         measuring::derive(&workshop, options.verify)?;
         series::derive(&workshop, options.verify)?;
+        gallery::derive(&workshop, options.verify)?;
     }
     Ok(Exit::Good)
 }

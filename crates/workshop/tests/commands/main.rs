@@ -2,7 +2,6 @@
 //! of its own, never in the repository.
 
 mod bad_places;
-mod gallery;
 mod hints_and_progress;
 mod https;
 mod own_service;
