@@ -107,21 +107,6 @@ pub(crate) enum Command {
         #[arg(value_enum, value_name = "TOOL")]
         tools: Vec<Tool>,
     },
-    /// Everything that CI checks
-    Test {
-        /// Only these checks; the beginning of a name will do
-        #[arg(value_name = "NAME")]
-        names: Vec<String>,
-        /// Only these chapters, where a check goes through all
-        #[arg(long = "chapter", value_name = "CHAPTER", value_parser = chapter)]
-        chapters: Vec<u32>,
-        /// Also the checks that a push does not wait for; one that is named runs without
-        #[arg(long)]
-        deep: bool,
-        /// List the checks
-        #[arg(long)]
-        list: bool,
-    },
 }
 
 #[derive(Debug, Args)]

@@ -15,7 +15,6 @@ mod setup;
 mod solution;
 mod status;
 mod steps;
-mod test;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{CliError, Exit};
@@ -55,11 +54,5 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Steps { output } => steps::run(output.format),
         Command::Doctor { output } => doctor::run(output.format),
         Command::Setup { tools } => setup::run(&tools),
-        Command::Test {
-            names,
-            chapters,
-            deep,
-            list,
-        } => test::run(&names, &chapters, deep, list),
     }
 }

@@ -271,14 +271,6 @@ pub(crate) fn postgres() -> Option<PathBuf> {
         .find(|folder| folder.join("postgres").is_file() && folder.join("initdb").is_file())
 }
 
-/// Whether this process may do everything, and must become another user to be refused anything.
-pub(crate) fn is_root() -> bool {
-    #[cfg(unix)]
-    return rustix::process::geteuid().is_root();
-    #[cfg(not(unix))]
-    return false;
-}
-
 /// The version that a program prints of itself, nginx on standard error: the first word with digits
 /// and dots, such as `1.8.1` of `k6 v1.8.1 (go1.26.8, linux/amd64)`.
 pub(crate) fn version<S: AsRef<OsStr>>(

@@ -1,10 +1,5 @@
 //! The tools themselves, with chapter 1's scripts as a reader types them, against a service with
 //! the fault and one without.
-//!
-//! ```text
-//! K6=.tools/bin/k6 LOCUST=.tools/locust/bin/locust \
-//!     cargo test -p bench --test generator_tools -- --ignored --test-threads 1
-//! ```
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -44,14 +39,16 @@ fn late(body: &'static str) -> Server {
     Server::start(move |_, _| Reaction::Late(Duration::from_millis(50), answer("200 OK", body)))
 }
 
-/// Where the tool is. A relative path is meant from the workshop's folder.
+/// Where `cargo workshop setup` put the tool, or else a reader's own.
 fn program(tool: &str) -> PathBuf {
-    let named = std::env::var_os(tool.to_uppercase()).unwrap_or_else(|| tool.into());
-    let inside = workshop().join(&named);
-    if inside.is_file() {
-        inside
+    let installed = match tool {
+        "locust" => workshop().join(".tools/venv/bin/locust"),
+        tool => workshop().join(".tools/bin").join(tool),
+    };
+    if installed.is_file() {
+        installed
     } else {
-        named.into()
+        tool.into()
     }
 }
 
@@ -87,24 +84,33 @@ fn locust(server: &Server) -> Command {
 }
 
 #[test]
-#[ignore = "needs k6: cargo workshop setup"]
+#[ignore = "needs k6: cargo workshop setup k6"]
 fn k6_fails_on_the_fault_and_passes_on_the_cure() {
-    assert_eq!(k6(&serial()), MISSED);
-    assert_eq!(k6(&concurrent()), KEPT);
-    assert_eq!(k6(&wrong()), MISSED);
+    judges_each(|server| k6(&server));
 }
 
 #[test]
-#[ignore = "needs Locust: cargo workshop setup"]
+#[ignore = "needs Locust: cargo workshop setup locust"]
 fn locust_fails_on_the_fault_and_passes_on_the_cure() {
-    let code = |server: Server| locust(&server).status().unwrap().code();
-    assert_eq!(code(serial()), MISSED);
-    assert_eq!(code(concurrent()), KEPT);
-    assert_eq!(code(wrong()), MISSED);
+    judges_each(|server| locust(&server).status().unwrap().code());
+}
+
+/// The exit codes for each service, all at once: a generator waits more than it works.
+fn judges_each(code: impl Fn(Server) -> Option<i32> + Sync) {
+    std::thread::scope(|scope| {
+        let services = [(serial(), MISSED), (concurrent(), KEPT), (wrong(), MISSED)];
+        let codes = services.map(|(server, expected)| {
+            let code = &code;
+            (scope.spawn(move || code(server)), expected)
+        });
+        for (code, expected) in codes {
+            assert_eq!(code.join().unwrap(), expected);
+        }
+    });
 }
 
 #[test]
-#[ignore = "needs Locust: cargo workshop setup"]
+#[ignore = "needs Locust: cargo workshop setup locust"]
 fn locusts_master_judges_what_two_workers_measured() {
     for (server, expected) in [(serial(), MISSED), (concurrent(), KEPT), (wrong(), MISSED)] {
         let port = free_port();
@@ -133,7 +139,7 @@ fn locusts_master_judges_what_two_workers_measured() {
 }
 
 #[test]
-#[ignore = "needs k6 and Locust: cargo workshop setup"]
+#[ignore = "needs k6 and Locust: cargo workshop setup k6 locust"]
 fn the_drivers_read_what_the_tools_really_write() {
     let load = Load {
         users: 50,
@@ -194,7 +200,7 @@ class Reader(FastHttpUser):
 "#;
 
 #[test]
-#[ignore = "needs Locust: cargo workshop setup"]
+#[ignore = "needs Locust: cargo workshop setup locust"]
 fn workers_here_and_elsewhere_are_put_together() {
     let traffic = Traffic {
         routes: vec![Route::of(&Exchange::get("/a", ""), 1.0)].into(),

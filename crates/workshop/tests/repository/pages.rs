@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::root;
+
 /// What a measured figure is followed by.
 const UNITS: [&str; 8] = [
     "requests per second",
@@ -18,10 +20,7 @@ const UNITS: [&str; 8] = [
 
 #[test]
 fn includes_go_by_anchor_and_no_figure_is_typed() {
-    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src");
-    let mut pages = Vec::new();
-    find(&book, &mut pages);
-    assert!(!pages.is_empty());
+    let pages = all();
     let derived: BTreeSet<&str> = pages.iter().flat_map(|(_, text)| derived(text)).collect();
     let mut broken = Vec::new();
     for (page, text) in &pages {
@@ -45,12 +44,10 @@ fn includes_go_by_anchor_and_no_figure_is_typed() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// `UPDATE_EXPECT=1 cargo test -p workshop --test commands sums` writes the right ones.
+/// `UPDATE_EXPECT=1 cargo test -p workshop --test repository sums` writes the right ones.
 #[test]
 fn sums_of_minutes_are_those_of_the_pages() {
-    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../src");
-    let mut pages = Vec::new();
-    find(&book, &mut pages);
+    let (book, mut pages) = (root().join("src"), all());
     let name = |page: &Path| {
         let page = page.strip_prefix(&book).unwrap().with_extension("");
         page.to_string_lossy().replace('\\', "/")
@@ -165,7 +162,16 @@ fn a_sum_is_of_the_pages_that_it_names() {
     }
 }
 
-/// Pages with their text, but not in the captures, which are a link.
+/// The pages of the book with their text, in the order of their names.
+pub(crate) fn all() -> Vec<(PathBuf, String)> {
+    let mut pages = Vec::new();
+    find(&root().join("src"), &mut pages);
+    assert!(!pages.is_empty());
+    pages.sort_unstable();
+    pages
+}
+
+/// Those of a folder, but not in the captures, which are a link.
 fn find(folder: &Path, pages: &mut Vec<(PathBuf, String)>) {
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();

@@ -1,11 +1,12 @@
 //! Every chapter has the parts that the commands and the book rely on.
 
 use std::fs;
-use std::path::Path;
+
+use crate::root;
 
 #[test]
 fn no_chapter_lacks_a_part() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root();
     let mut missing = Vec::new();
     for entry in fs::read_dir(root.join("chapters")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();

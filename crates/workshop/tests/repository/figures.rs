@@ -11,14 +11,12 @@ use measurement::record::{Purpose, Record, Round};
 use minijinja::Value;
 use report::capture::Capture;
 
-use crate::exit::CliError;
-
 /// Text as a page shows it, by the name of its anchor.
 type Anchors = BTreeMap<String, String>;
 
 /// All figures of `flamegraphs/`.
 #[derive(Debug, Default)]
-pub(super) struct Figures {
+pub(crate) struct Figures {
     folder: PathBuf,
     /// By the file they stand in, `chapter4` or `measuring.limits`.
     shown: BTreeMap<String, Anchors>,
@@ -28,58 +26,45 @@ pub(super) struct Figures {
 
 impl Figures {
     /// Reads every anchor and every record below `folder`.
-    pub(super) fn read(folder: &Path) -> Result<Self, CliError> {
+    pub(crate) fn read(folder: &Path) -> Self {
         let mut figures = Self {
             folder: folder.to_owned(),
             ..Self::default()
         };
-        figures.read_below(folder, &[])?;
-        Ok(figures)
+        figures.read_below(folder, &[]);
+        figures
     }
 
-    fn read_below(&mut self, folder: &Path, names: &[String]) -> Result<(), CliError> {
-        let cannot = |path: &Path| CliError::because(format!("{} cannot be read", path.display()));
-        for entry in fs::read_dir(folder).map_err(cannot(folder))? {
-            let path = entry.map_err(cannot(folder))?.path();
-            let file = path.file_name().unwrap_or_default().to_string_lossy();
+    fn read_below(&mut self, folder: &Path, names: &[String]) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let file = path.file_name().unwrap().to_string_lossy();
             let mut names = names.to_vec();
             if path.is_dir() {
                 names.push(name(&file));
-                self.read_below(&path, &names)?;
+                self.read_below(&path, &names);
             } else if file == report::capture::RECORD {
-                let capture = Capture::read(folder).map_err(CliError::bad)?;
+                let capture = Capture::read(folder).unwrap();
                 self.records.insert(names.join("."), capture.record);
             } else if let Some(stem) = file.strip_suffix(".md") {
-                let text = fs::read_to_string(&path).map_err(cannot(&path))?;
                 let stem = stem.strip_suffix("values").unwrap_or(stem);
                 names.extend((!stem.is_empty()).then(|| name(stem.trim_end_matches('.'))));
-                let anchors = anchors(&text);
+                let anchors = anchors(&fs::read_to_string(&path).unwrap());
                 if !anchors.is_empty() {
                     self.shown.insert(of_names(&names), anchors);
                 }
             }
         }
-        Ok(())
-    }
-
-    /// What stands in place of an include, from its path and anchor.
-    pub(super) fn included(&self, path: &str, anchor: &str) -> Option<&str> {
-        let (_, within) = path.split_once("flamegraphs/")?;
-        let within = within.strip_suffix(".md")?;
-        let within = within.strip_suffix("values").unwrap_or(within);
-        let names = within.split(['/', '.']).filter(|part| !part.is_empty());
-        let names: Vec<String> = names.map(name).collect();
-        self.text(&format!("{}.{}", of_names(&names), name(anchor)))
     }
 
     /// The text of `chapter4.tls_effect` as the book shows it.
-    pub(super) fn text(&self, figure: &str) -> Option<&str> {
+    pub(crate) fn text(&self, figure: &str) -> Option<&str> {
         let (file, anchor) = figure.rsplit_once('.')?;
         self.shown.get(file)?.get(anchor).map(String::as_str)
     }
 
     /// All of them as the variables of an expression.
-    pub(super) fn variables(&self) -> Value {
+    pub(crate) fn variables(&self) -> Value {
         let mut roots: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
         for (file, anchors) in &self.shown {
             let anchors = anchors.iter();
@@ -100,7 +85,7 @@ impl Figures {
 
     /// The median over the rounds that a table's cell is made from: of the chapter's table, or else of
     /// its claims, or else whatever else the scenario was loaded for. Seconds, bytes, shares or counts.
-    pub(super) fn median(
+    pub(crate) fn median(
         &self,
         chapter: &str,
         scenario: &str,
@@ -148,7 +133,7 @@ impl Figures {
 
     /// A cell of a table: the only one in a row whose labels begin with `row`, below the first heading
     /// that begins with `column`.
-    pub(super) fn cell(&self, file: &str, row: &str, column: &str) -> Result<Value, String> {
+    pub(crate) fn cell(&self, file: &str, row: &str, column: &str) -> Result<Value, String> {
         let path = self.folder.join(format!("{file}.md"));
         let text = fs::read_to_string(&path)
             .map_err(|_| format!("there is no table flamegraphs/{file}.md"))?;
@@ -215,50 +200,4 @@ fn middle(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let last = values.len().checked_sub(1)?;
     Some(f64::midpoint(values[last / 2], values[last.div_ceil(2)]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn anchors_and_cells_are_found_by_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |file: &str, text: &str| {
-            let path = folder.path().join(file);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        let anchor = "<!-- ANCHOR: in-tls -->\n68.7\n<!-- ANCHOR_END: in-tls -->\n";
-        write("chapter4/values.md", anchor);
-        write("chapter7/regions/4x2.values.md", anchor);
-        let table = "| kept | `as` | time |\n| --- | --- | ---: |\n| fs | `direct` | 1.5 ms |\n";
-        write(
-            "measuring/some-table.md",
-            &format!("{table}| fs | `permit` | **2** |\n"),
-        );
-        write("measuring/limits.md", anchor);
-        let figures = Figures::read(folder.path()).unwrap();
-        for figure in [
-            "chapter4.in_tls",
-            "chapter7.regions_4x2.in_tls",
-            "measuring.limits.in_tls",
-        ] {
-            assert_eq!(figures.text(figure), Some("68.7"), "{figure}");
-        }
-        for path in ["chapter4/values.md", "chapter7/regions/4x2.values.md"] {
-            let path = format!("../flamegraphs/{path}");
-            assert_eq!(figures.included(&path, "in-tls"), Some("68.7"));
-        }
-        let cell = |row, column| figures.cell("measuring/some-table", row, column);
-        assert_eq!(cell("fs | direct", "time"), Ok(Value::from(0.0015)));
-        assert_eq!(cell("fs | permit", "time"), Ok(Value::from(2.0)));
-        assert!(cell("fs", "time").unwrap_err().contains("2 rows"));
-        assert!(cell("ram", "time").unwrap_err().contains("no row"));
-        assert!(
-            cell("fs | direct", "cost")
-                .unwrap_err()
-                .contains("no column")
-        );
-    }
 }

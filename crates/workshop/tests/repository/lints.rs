@@ -1,0 +1,27 @@
+//! Formatting, lints and documentation.
+
+use crate::{cargo, succeed, turn};
+
+#[test]
+#[ignore = "needs rustfmt: rustup component add rustfmt"]
+fn rustfmt_would_change_nothing() {
+    let _turn = turn();
+    succeed(&mut cargo("fmt --all --check"));
+}
+
+#[test]
+#[ignore = "needs clippy (rustup component add clippy) and minutes"]
+fn clippy_has_nothing_to_say() {
+    let _turn = turn();
+    succeed(&mut cargo(
+        "clippy --workspace --all-targets -- --deny warnings",
+    ));
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn rustdoc_finds_no_broken_link() {
+    let _turn = turn();
+    let mut doc = cargo("doc --workspace --no-deps --document-private-items");
+    succeed(doc.env("RUSTDOCFLAGS", "--deny warnings"));
+}

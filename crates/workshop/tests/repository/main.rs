@@ -1,0 +1,97 @@
+//! What holds of the repository as it is: the book and its figures, the captures, and what commands say of the
+//! real chapters.
+//!
+//! A test that is ignored says what it needs. `.ci/run` installs all of that and runs every test, except those
+//! called `weekly` or `every_edit`. Tests that measure or compile take turns: see [`turn`].
+
+mod book;
+mod conditions;
+mod figures;
+mod instruments;
+mod lints;
+#[cfg(unix)]
+mod own_service;
+mod pages;
+mod parts;
+#[cfg(target_os = "linux")]
+mod stops;
+mod verdicts;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+/// The folder that was cloned.
+fn root() -> PathBuf {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    crates.parent().unwrap().to_owned()
+}
+
+/// While a test holds this, no other one measures or compiles beside it.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A program in the workshop's folder, with these words.
+fn command(program: impl AsRef<Path>, words: &str) -> Command {
+    let mut command = Command::new(program.as_ref());
+    command.args(words.split_whitespace());
+    command.current_dir(root()).stdin(Stdio::null());
+    command
+}
+
+/// `cargo WORDS`.
+fn cargo(words: &str) -> Command {
+    command(env!("CARGO"), words)
+}
+
+/// `cargo workshop WORDS`.
+fn workshop(words: &str) -> Command {
+    command(env!("CARGO_BIN_EXE_cargo-workshop"), words)
+}
+
+/// A program that `cargo workshop setup` installs below `.tools`.
+#[track_caller]
+fn tool(within: &str, remedy: &str) -> PathBuf {
+    let program = root().join(".tools").join(within);
+    assert!(program.is_file(), "{within} is missing: {remedy}");
+    program
+}
+
+/// Runs a command to its end, which must be a good one; what it printed.
+#[track_caller]
+fn succeed(command: &mut Command) -> String {
+    let (output, all) = run(command);
+    assert!(output.status.success(), "{command:?}: {all}");
+    all
+}
+
+/// Runs a command to its end; what it printed to both outputs together is the second part.
+fn run(command: &mut Command) -> (Output, String) {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let all = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    let all = all.concat();
+    (output, all)
+}
+
+/// What a command says with `--format json`; nothing if it ended without an answer.
+fn json(command: &mut Command) -> Value {
+    let (output, all) = run(command.args(["--format", "json"]));
+    let said = serde_json::from_slice(&output.stdout);
+    said.unwrap_or_else(|_| {
+        tell(&format!("{command:?}: {all}"));
+        Value::Null
+    })
+}
+
+/// Prints a line even if the test passes: what is told and fails nothing.
+fn tell(line: &str) {
+    // Not `eprintln!`, whose output is shown of failed tests alone.
+    let _ = writeln!(std::io::stderr(), "told: {line}");
+}
