@@ -83,7 +83,11 @@ impl FrameKind {
             FrameKind::Library
         } else if place_of(krate).is_some() {
             FrameKind::Framework
-        } else if own_crates.is_none() && !file.is_some_and(is_foreign) {
+        } else if own_crates.is_none()
+            // A name without a crate and a file, such as `__rust_try`, is nobody's code.
+            && (file.is_some() || path.contains("::"))
+            && !file.is_some_and(is_foreign)
+        {
             FrameKind::Own
         } else if !path.contains("::") {
             FrameKind::Framework

@@ -14,13 +14,13 @@ fn no_chapter_lacks_a_part() {
         let folder = format!("chapters/{name}");
         for part in [
             format!("{folder}/chapter.toml"),
-            format!("{folder}/cheats.toml"),
+            format!("{folder}/edits"),
             format!("{folder}/exercise-intro.md"),
             format!("{folder}/hints.md"),
             format!("{folder}/src/problem.rs"),
             format!("{folder}/src/exercise.rs"),
             format!("{folder}/src/solution.rs"),
-            format!("{folder}/tests"),
+            format!("{folder}/tests/contract.rs"),
             format!("k6/chapter{number}.js"),
             format!("locust/chapter{number}.py"),
             format!("flamegraphs/chapter{number}/capture.json"),
