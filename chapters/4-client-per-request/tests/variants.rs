@@ -1,9 +1,7 @@
-//! What a reader relies on: all variants answer alike, and who shares a client shares connections.
-
-use std::time::{Duration, Instant};
+//! How many connections each variant needs: who shares a client shares connections.
 
 use bench::server::Server;
-use bench::testing::{assert_answers, count, get, load, start};
+use bench::testing::{count, get, load, start};
 use measurement::load::{Exchange, Load};
 
 const ANSWER: &str = r#"{"status":200,"msg":"Good Luck!"}"#;
@@ -30,16 +28,6 @@ fn seen(server: &Server) -> (u64, u64) {
         count(server, "upstream_connections_total"),
         count(server, "upstream_requests_total"),
     )
-}
-
-#[test]
-fn all_variants_answer_alike() {
-    for (data_seed, expected) in [(0, ANSWER), (7, r#"{"status":200,"msg":"Good Luck, 7!"}"#)] {
-        for variant in PER_REQUEST.into_iter().chain(SHARED) {
-            let server = start(PROGRAM, variant, data_seed, &[]);
-            assert_answers(&server, variant, &[("/io", expected), ("/static", ANSWER)]);
-        }
-    }
 }
 
 #[test]
@@ -93,31 +81,5 @@ fn over_tls_the_same_is_true() {
             assert_eq!(answer(&server, "/io"), ANSWER, "{variant}");
         }
         assert_eq!(seen(&server), expected, "{variant}");
-    }
-}
-
-#[test]
-fn an_upstream_on_a_network_is_waited_for() {
-    let server = start(PROGRAM, "solution", 0, &["--upstream-latency-ms", "200"]);
-    let asked = Instant::now();
-    assert_eq!(answer(&server, "/io"), ANSWER);
-    assert!(asked.elapsed() >= Duration::from_millis(200));
-}
-
-/// An upstream that fails is an answer of this service, and no end of it.
-#[test]
-fn an_upstream_that_fails_is_a_502_that_says_why() {
-    for (fault, why) in [
-        ("status", "503"),
-        ("garbage", "decoding"),
-        ("hang-up", "connection"),
-        ("silence", "timed out"),
-    ] {
-        let server = start(PROGRAM, "problem", 0, &["--upstream-fault", fault]);
-        let said = get(&server, "/io").expect_err("no answer of the upstream");
-        assert!(
-            said.starts_with("502") && said.contains(why),
-            "{fault}: {said}"
-        );
     }
 }
