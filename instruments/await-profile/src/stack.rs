@@ -228,6 +228,9 @@ const DEADLINES: &[&str] = &[
     "reqwest::async_impl::body",
     "reqwest::async_impl::client::PendingRequest",
     "tokio::time::Timeout",
+    // What it calls in unoptimised builds.
+    "tokio::time::poll_delay",
+    "tokio::time::timeout",
     "tonic::transport::service::grpc_timeout",
     "tower::timeout",
     "tower_http::timeout",
