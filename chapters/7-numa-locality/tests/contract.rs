@@ -106,7 +106,7 @@ async fn users_who_hang_up_hold_up_nobody() {
         .every_variant(async |service| {
             let leave = Duration::from_millis(5);
             crowd(8, async |_| {
-                service.hang_up(post("/check", text(3)), leave).await
+                service.hang_up(post("/check", text(3)), leave).await;
             })
             .await;
             let answer = service.post("/check", "a letter").await;

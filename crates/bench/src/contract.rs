@@ -181,9 +181,11 @@ impl Service {
 
     /// The value of a metric that counts.
     pub fn count(&self, name: &str) -> u64 {
-        let value = self.metric(name);
-        assert!(value >= 0.0 && value.fract() == 0.0, "`{name}` is {value}");
-        value as u64
+        let metrics = self.server.metrics();
+        let metrics = metrics.unwrap_or_else(|error| panic!("{error}"));
+        metrics
+            .count(name)
+            .unwrap_or_else(|| panic!("the server does not count `{name}`"))
     }
 
     /// What the admin listener answers to `GET path`.

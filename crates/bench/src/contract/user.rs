@@ -160,14 +160,14 @@ impl User {
         &mut self,
         request: Request,
     ) -> Result<(String, HeaderMap), Box<dyn std::error::Error>> {
-        let connection = match self.connection.take().filter(|open| !open.is_closed()) {
-            Some(open) => self.connection.insert(open),
-            None => {
-                let stream = TcpStream::connect(self.address).await?;
-                let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-                tokio::spawn(connection);
-                self.connection.insert(sender)
-            }
+        let open = self.connection.take().filter(|open| !open.is_closed());
+        let connection = if let Some(open) = open {
+            self.connection.insert(open)
+        } else {
+            let stream = TcpStream::connect(self.address).await?;
+            let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+            tokio::spawn(connection);
+            self.connection.insert(sender)
         };
         let body = request.body.unwrap_or_default();
         let sent = hyper::Request::builder()

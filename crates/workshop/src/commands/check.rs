@@ -51,12 +51,11 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
     let exercise = progress_file::exercise_now(&chapter);
     let also_changed = also_changed(&workshop, &chapter);
     let features = &file.claims.root_cause().features;
-    let compiled =
-        compile::programs(&workshop, &chapter, features, &interrupt).and_then(|programs| {
-            let contract = compile::contract(&workshop, &chapter, &interrupt)?;
-            Ok((programs, contract))
-        });
-    let mut grade = match compiled {
+    let built = compile::programs(&workshop, &chapter, features, &interrupt).and_then(|programs| {
+        let contract = compile::contract(&workshop, &chapter, &interrupt)?;
+        Ok((programs, contract))
+    });
+    let mut grade = match built {
         Ok((programs, contract)) => {
             began = Instant::now();
             let terminal = Terminal::new();
