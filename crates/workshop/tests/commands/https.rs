@@ -135,7 +135,7 @@ fn a_service_is_loaded_and_compared_over_https() {
         "{script}"
     );
     let compare = ["compare", "--running", &base, &change, "--get", "/"];
-    let words = ["--seconds", "0.1", "--at-most", "1"];
+    let words = ["--rate", "50", "--seconds", "0.1", "--at-most", "1"];
     let said = servers.run(&[&compare[..], &words, &short].concat());
     assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
     assert!(
