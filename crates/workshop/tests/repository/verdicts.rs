@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use measurement::claim::Quantity;
 use serde_json::Value;
 
-use crate::{json, root, tell, turn, workshop};
+use crate::{cargo, json, root, tell, turn};
 
 #[test]
 #[ignore = "takes minutes"]
@@ -93,9 +93,11 @@ fn verdict(said: &Value) -> &str {
 
 /// What a command says; a second time if the machine spoilt the first.
 fn ask(words: &str) -> Value {
-    let said = json(&mut workshop(words));
+    // By the optimised build that readers run: the one beside these tests would be the limit itself.
+    let ask = || json(&mut cargo(&format!("workshop {words}")));
+    let said = ask();
     if verdict(&said) == "invalid" {
-        return json(&mut workshop(words));
+        return ask();
     }
     said
 }
