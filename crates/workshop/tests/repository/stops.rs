@@ -13,12 +13,14 @@ use crate::{command, root, run, succeed, tell, turn};
 
 /// Its name has what scripts and shells trip over.
 const NAME: &str = "stopped, wherever it läuft";
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 11] = [
     ".cargo",
     "Cargo.toml",
     "Cargo.lock",
     "chapters",
     "crates",
+    "instruments",
+    "studies",
     "k6",
     "locust",
     "flamegraphs",
