@@ -6,6 +6,7 @@
 
 mod book;
 mod conditions;
+mod edits;
 mod figures;
 mod instruments;
 mod lints;
@@ -17,6 +18,7 @@ mod parts;
 mod stops;
 mod verdicts;
 
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -28,6 +30,21 @@ use serde_json::Value;
 fn root() -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     crates.parent().unwrap().to_owned()
+}
+
+/// Number and folder of each chapter.
+fn chapters() -> Vec<(u32, PathBuf)> {
+    let folders = fs::read_dir(root().join("chapters")).unwrap();
+    let chapter = |folder: PathBuf| {
+        let name = folder.file_name()?.to_str()?;
+        let number = name.split('-').next()?.parse().ok()?;
+        Some((number, folder))
+    };
+    let mut chapters: Vec<_> = folders
+        .filter_map(|entry| chapter(entry.unwrap().path()))
+        .collect();
+    chapters.sort();
+    chapters
 }
 
 /// While a test holds this, no other one measures or compiles beside it.

@@ -2,16 +2,14 @@
 
 use std::fs;
 
-use crate::root;
+use crate::{chapters, root};
 
 #[test]
 fn no_chapter_lacks_a_part() {
     let root = root();
     let mut missing = Vec::new();
-    for entry in fs::read_dir(root.join("chapters")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let number = name.split('-').next().unwrap();
-        let folder = format!("chapters/{name}");
+    for (number, folder) in chapters() {
+        let folder = folder.strip_prefix(&root).unwrap().display();
         for part in [
             format!("{folder}/chapter.toml"),
             format!("{folder}/edits"),
@@ -30,7 +28,7 @@ fn no_chapter_lacks_a_part() {
                 missing.push(part);
             }
         }
-        let chapter = fs::read_to_string(root.join(&folder).join("chapter.toml"));
+        let chapter = fs::read_to_string(root.join(format!("{folder}/chapter.toml")));
         if !chapter.unwrap_or_default().contains("[[steps]]") {
             missing.push(format!("[[steps]] in {folder}/chapter.toml"));
         }
