@@ -148,9 +148,8 @@ async fn every_read_calls_the_database_and_is_answered_when_its_call_has_ended()
 async fn users_who_hang_up_hold_up_nobody() {
     CHAPTER
         .every_variant(async |service| {
-            let leave = Duration::from_millis(20);
             for _ in 0..25 {
-                crowd(100, async |_| service.hang_up(get("/read"), leave).await).await;
+                service.hang_up(100, get("/read"), 20).await;
             }
             for (request, expected) in [(post("/subscribe", "87-89-34 fish"), DONE), (get("/read"), SUM)] {
                 let answer = service.send(request).await;

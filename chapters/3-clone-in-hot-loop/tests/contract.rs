@@ -2,9 +2,7 @@
 //!
 //!     VARIANT=exercise cargo test -p chapter3 --test contract
 
-use std::time::Duration;
-
-use bench::contract::{Chapter, crowd, get};
+use bench::contract::{Chapter, get};
 
 const CHAPTER: Chapter = Chapter {
     program: env!("CARGO_BIN_EXE_chapter3"),
@@ -59,8 +57,7 @@ async fn every_request_goes_through_its_rounds() {
 async fn users_who_hang_up_hold_up_nobody() {
     CHAPTER
         .every_variant(async |service| {
-            let leave = Duration::from_millis(20);
-            crowd(4, async |_| service.hang_up(get("/cpu"), leave).await).await;
+            service.hang_up(4, get("/cpu"), 20).await;
             let answer = service.get("/cpu").await;
             assert!(
                 answer.body().is_some(),

@@ -2,8 +2,6 @@
 //!
 //!     VARIANT=exercise cargo test -p chapter5 --test contract
 
-use std::time::Duration;
-
 use bench::contract::{Chapter, assert_all, crowd, get};
 
 const CHAPTER: Chapter = Chapter {
@@ -67,9 +65,8 @@ async fn a_crowd_is_answered_by_a_piece_of_work_for_each_cpu_at_a_time() {
 async fn users_who_hang_up_hold_up_nobody() {
     CHAPTER
         .every_variant(async |service| {
-            let leave = Duration::from_millis(10);
             for _ in 0..5 {
-                crowd(8, async |_| service.hang_up(get("/data"), leave).await).await;
+                service.hang_up(8, get("/data"), 10).await;
             }
             for (path, expected) in [("/ping", "200 pong"), ("/data", RESULT)] {
                 assert_eq!(

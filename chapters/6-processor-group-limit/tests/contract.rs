@@ -3,7 +3,7 @@
 //!
 //!     VARIANT=exercise cargo test -p chapter6 --test contract
 
-use bench::contract::{Chapter, crowd, pause};
+use bench::contract::{Chapter, crowd, post};
 
 const CHAPTER: Chapter = Chapter {
     program: env!("CARGO_BIN_EXE_chapter6"),
@@ -58,23 +58,10 @@ async fn users_who_keep_their_connections_open_hold_up_nobody() {
     CHAPTER
         .with(&["--texts", "1000"])
         .every_variant(async |service| {
-            let answers = crowd(100, async |_| {
-                let mut user = service.user();
-                let first = user.post("/check", "a letter").await;
-                pause(500).await;
-                [first, user.post("/check", "a letter").await]
-            })
-            .await;
-            let unanswered = answers
-                .iter()
-                .flatten()
-                .find(|answer| **answer != "200 false");
-            assert!(
-                unanswered.is_none(),
-                "of 100 users who keep their connection for a second request one was told \
-                 {unanswered:?}; a worker must answer all its connections at a time, not one after \
-                 the other"
-            );
+            let letter = post("/check", "a letter");
+            service
+                .assert_serves_all_connections(letter, "200 false")
+                .await;
         })
         .await;
 }

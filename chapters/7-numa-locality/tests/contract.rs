@@ -3,9 +3,7 @@
 //!
 //!     VARIANT=exercise cargo test -p chapter7 --test contract
 
-use std::time::Duration;
-
-use bench::contract::{Chapter, Service, crowd, pause, post};
+use bench::contract::{Chapter, Service, crowd, post};
 
 const CHAPTER: Chapter = Chapter {
     program: env!("CARGO_BIN_EXE_chapter7"),
@@ -78,23 +76,10 @@ async fn users_who_keep_their_connections_open_hold_up_nobody() {
     CHAPTER
         .with(&["--texts", "1000"])
         .every_variant(async |service| {
-            let answers = crowd(100, async |_| {
-                let mut user = service.user();
-                let first = user.post("/check", "a letter").await;
-                pause(500).await;
-                [first, user.post("/check", "a letter").await]
-            })
-            .await;
-            let unanswered = answers
-                .iter()
-                .flatten()
-                .find(|answer| **answer != "200 false");
-            assert!(
-                unanswered.is_none(),
-                "of 100 users who keep their connection for a second request one was told \
-                 {unanswered:?}; a worker must answer all its connections at a time, not one after \
-                 the other"
-            );
+            let letter = post("/check", "a letter");
+            service
+                .assert_serves_all_connections(letter, "200 false")
+                .await;
         })
         .await;
 }
@@ -104,11 +89,7 @@ async fn users_who_hang_up_hold_up_nobody() {
     CHAPTER
         .with(&["--texts", "10000"])
         .every_variant(async |service| {
-            let leave = Duration::from_millis(5);
-            crowd(8, async |_| {
-                service.hang_up(post("/check", text(3)), leave).await;
-            })
-            .await;
+            service.hang_up(8, post("/check", text(3)), 5).await;
             let answer = service.post("/check", "a letter").await;
             assert_eq!(
                 answer, "200 false",

@@ -2,8 +2,6 @@
 //!
 //!     VARIANT=exercise cargo test -p chapter8 --test contract
 
-use std::time::Duration;
-
 use bench::contract::{Answer, Chapter, Service, crowd, get};
 
 const CHAPTER: Chapter = Chapter {
@@ -175,8 +173,8 @@ async fn users_who_hang_up_hold_up_nobody() {
     CHAPTER
         .every_variant(async |service| {
             // When the moment comes that matters depends on the machine.
-            for after in (5..80).step_by(8).map(Duration::from_millis) {
-                crowd(8, async |_| service.hang_up(get("/summarize"), after).await).await;
+            for after in (5..80).step_by(8) {
+                service.hang_up(8, get("/summarize"), after).await;
             }
             assert_eq!(service.get("/ping").await, "200 pong", "80 users hung up");
             assert_eq!(

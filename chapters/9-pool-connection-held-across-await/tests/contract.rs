@@ -156,8 +156,8 @@ async fn users_who_hang_up_hold_up_nobody_and_take_nothing() {
     CHAPTER
         .every_variant(async |service| {
             // From before the price comes until the last statements have run.
-            for after in (20..120).step_by(10).map(Duration::from_millis) {
-                crowd(30, async |_| service.hang_up(post("/order", TWO), after).await).await;
+            for after in (20..120).step_by(10) {
+                service.hang_up(30, post("/order", TWO), after).await;
             }
             let answer = order(service, TWO).await;
             assert_eq!(

@@ -27,15 +27,14 @@
 mod output;
 mod user;
 
-use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use loadgen::interrupt::Interrupt;
 
 pub use self::output::run;
 pub use self::user::{Answer, Request, User, get, post};
-use crate::server::{Launch, Server};
+use crate::server::Server;
+use crate::testing;
 
 /// Names the only variant that is asked.
 pub(crate) const VARIANT: &str = "VARIANT";
@@ -122,14 +121,13 @@ impl Setup<'_> {
     }
 
     fn start(self, variant: &str) -> Service {
-        let arguments: Vec<String> = self.arguments.iter().copied().map(str::to_owned).collect();
-        let launch = Launch {
-            data_seed: self.data_seed,
-            arguments: &arguments,
-            workers: self.workers,
-            ..Launch::of(Path::new(self.chapter.program), variant)
-        };
-        let server = Server::start(&launch, &Interrupt::new());
+        let Self {
+            chapter: Chapter { program, .. },
+            arguments,
+            workers,
+            data_seed,
+        } = self;
+        let server = testing::launch_with(program, variant, data_seed, arguments, workers);
         Service {
             variant: variant.to_owned(),
             server: server.unwrap_or_else(|error| panic!("{error}")),
@@ -165,27 +163,42 @@ impl Service {
         self.send(post(path, body)).await
     }
 
-    /// Somebody sends a request, and hangs up after so long instead of waiting for the answer.
-    pub async fn hang_up(&self, request: Request, after: Duration) {
-        self.user().hang_up(request, after).await;
+    /// So many users send a request at once, and hang up after so many milliseconds instead of waiting for
+    /// the answer.
+    pub async fn hang_up(&self, users: u32, request: Request, after_ms: u64) {
+        let after = Duration::from_millis(after_ms);
+        crowd(users, async |_| {
+            self.user().hang_up(request.clone(), after).await;
+        })
+        .await;
+    }
+
+    /// A hundred users ask, and keep their connection for a second request: a server that answers one
+    /// connection after the other has them wait until the first hangs up.
+    pub async fn assert_serves_all_connections(&self, request: Request, expected: &str) {
+        let answers = crowd(100, async |_| {
+            let mut user = self.user();
+            let first = user.send(request.clone()).await;
+            pause(500).await;
+            [first, user.send(request.clone()).await]
+        })
+        .await;
+        let unanswered = answers.iter().flatten().find(|answer| **answer != expected);
+        assert!(
+            unanswered.is_none(),
+            "of 100 users who keep their connection for a second request one was told {unanswered:?}; a worker \
+             must answer all its connections at a time, not one after the other"
+        );
     }
 
     /// The value of a metric on `/metrics`.
     pub fn metric(&self, name: &str) -> f64 {
-        let metrics = self.server.metrics();
-        let metrics = metrics.unwrap_or_else(|error| panic!("{error}"));
-        metrics
-            .get(name)
-            .unwrap_or_else(|| panic!("the server does not report `{name}`"))
+        testing::value(&self.server, name)
     }
 
     /// The value of a metric that counts.
     pub fn count(&self, name: &str) -> u64 {
-        let metrics = self.server.metrics();
-        let metrics = metrics.unwrap_or_else(|error| panic!("{error}"));
-        metrics
-            .count(name)
-            .unwrap_or_else(|| panic!("the server does not count `{name}`"))
+        testing::count(&self.server, name)
     }
 
     /// What the admin listener answers to `GET path`.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use loadgen::Settings;
 use loadgen::interrupt::Interrupt;
 use measurement::load::{Exchange, Load};
+use measurement::metrics::Metrics;
 use measurement::outcome::Outcome;
 
 use crate::server::{Launch, Server, ServerError, send};
@@ -26,10 +27,22 @@ pub fn launch(
     data_seed: u64,
     arguments: &[&str],
 ) -> Result<Server, ServerError> {
+    launch_with(program, variant, data_seed, arguments, None)
+}
+
+/// As [`launch`], with so many worker threads.
+pub(crate) fn launch_with(
+    program: &str,
+    variant: &str,
+    data_seed: u64,
+    arguments: &[&str],
+    workers: Option<u32>,
+) -> Result<Server, ServerError> {
     let arguments: Vec<String> = arguments.iter().copied().map(str::to_owned).collect();
     let launch = Launch {
         data_seed,
         arguments: &arguments,
+        workers,
         ..Launch::of(Path::new(program), variant)
     };
     Server::start(&launch, &Interrupt::new())
@@ -68,15 +81,6 @@ pub fn get(server: &Server, path: &str) -> Result<String, String> {
     ask(server, &Exchange::get(path, ""))
 }
 
-/// Each path has its answer, and no other path has any.
-pub fn assert_answers(server: &Server, variant: &str, answers: &[(&str, &str)]) {
-    for (path, answer) in answers {
-        assert_eq!(get(server, path).as_deref(), Ok(*answer), "{variant}");
-    }
-    let elsewhere = get(server, "/elsewhere").expect_err("no such path");
-    assert!(elsewhere.starts_with("404"), "{variant}: {elsewhere}");
-}
-
 /// Loads the server with users who are all answered, and rightly.
 pub fn load(server: &Server, load: &Load) -> Outcome {
     let interrupt = Interrupt::new();
@@ -88,12 +92,16 @@ pub fn load(server: &Server, load: &Load) -> Outcome {
 
 /// The value of a metric.
 pub fn value(server: &Server, metric: &str) -> f64 {
-    let metrics = server.metrics().expect("the admin listener answers");
-    metrics.get(metric).expect("the lab tells it")
+    let value = metrics(server).get(metric);
+    value.unwrap_or_else(|| panic!("the server does not report `{metric}`"))
 }
 
 /// The value of a metric that counts.
 pub fn count(server: &Server, metric: &str) -> u64 {
-    let metrics = server.metrics().expect("the admin listener answers");
-    metrics.count(metric).expect("the lab counts it")
+    let count = metrics(server).count(metric);
+    count.unwrap_or_else(|| panic!("the server does not count `{metric}`"))
+}
+
+fn metrics(server: &Server) -> Metrics {
+    server.metrics().unwrap_or_else(|error| panic!("{error}"))
 }

@@ -35,20 +35,22 @@ pub fn run(
 ) -> Result<Grade, RunError> {
     let chapter = bench.chapter;
     let scenario = bench.scenario(&chapter.check.scenario)?;
-    match bench.start(variant, scenario, data_seed) {
-        Ok(_) => {}
+    let start = || match bench.start(variant, scenario, data_seed) {
         Err(ServerError::Ended { stderr, .. } | ServerError::Hangs { stderr, .. }) => {
-            return Ok(grade(chapter, &Attempt::DoesNotStart { stderr }));
+            Ok(Err(Attempt::DoesNotStart { stderr }))
         }
-        Err(other) => return Err(other.into()),
-    }
+        other => other.map(Ok),
+    };
     let test = |of_a_fix| {
         let tested = contract::run(contract, variant, of_a_fix, bench.interrupt);
         tested.map_err(|error| RunError::of_contract(&error))
     };
     let tests = test(false)?;
     if tests.iter().any(|test| test.failure.is_some()) {
-        return Ok(grade(chapter, &Attempt::BreaksContract { tests }));
+        // A server that does not come to listen fails all of them, and says why itself.
+        let attempt = start()?.err();
+        let attempt = attempt.unwrap_or(Attempt::BreaksContract { tests });
+        return Ok(grade(chapter, &attempt));
     }
     let mut load = chapter.check_load_of(scenario);
     let (problem, optimised) = {
@@ -57,7 +59,10 @@ pub fn run(
         let observed = observe(bench, 1, PROBLEM, &mut server, &load)?;
         (observed, server.is_optimised())
     };
-    let mut server = bench.start(variant, scenario, data_seed)?;
+    let mut server = match start()? {
+        Ok(server) => server,
+        Err(attempt) => return Ok(grade(chapter, &attempt)),
+    };
     let exercise = observe(bench, 2, variant, &mut server, &load)?;
     drop(server);
     let counted = if exercise.ended.is_some() {

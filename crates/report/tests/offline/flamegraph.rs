@@ -162,7 +162,7 @@ fn a_stack_is_drawn_however_deep_it_is() {
 
 #[test]
 fn names_of_every_kind_are_drawn() {
-    for file in std::fs::read_dir("../analysis/tests/stacks").unwrap() {
+    for file in std::fs::read_dir("tests/stacks").unwrap() {
         let stacks = std::fs::read_to_string(file.unwrap().path()).unwrap();
         if let Ok(total) = folded::total(&stacks) {
             for kind in [Cpu, Await] {
