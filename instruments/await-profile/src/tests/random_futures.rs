@@ -12,7 +12,7 @@ use crate::shared::Permit;
 use crate::{AwaitProfiler, Profile, ProfileOptions, Tracked, inherit};
 
 /// Under Miri, which is slow, fewer.
-const SEEDS: u64 = if cfg!(miri) { 6 } else { 300 };
+const SEEDS: u64 = if cfg!(miri) { 6 } else { 100 };
 const STEPS: usize = if cfg!(miri) { 60 } else { 400 };
 
 struct Chaos {
