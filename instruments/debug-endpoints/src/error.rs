@@ -68,3 +68,23 @@ pub enum ListenError {
     #[error("the debug listener cannot be started: {0}")]
     Io(#[from] std::io::Error),
 }
+
+/// Why a text is no token, as one sentence with what to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// Nothing, or white space alone.
+    #[error(
+        "the token is empty, which would let nobody in: give one, or do not call DebugEndpoints::token"
+    )]
+    Empty,
+    /// A header cannot carry it.
+    #[error(
+        "character {place} of the token is not visible ASCII, and a header could not carry it: use letters, \
+         digits and signs, such as of `openssl rand -hex 32`"
+    )]
+    NotAscii {
+        /// Which character it is, from 1.
+        place: usize,
+    },
+}

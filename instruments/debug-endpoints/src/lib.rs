@@ -51,15 +51,20 @@
 //! | `/debug/heartbeat?seconds=N` | how late the runtime's ticks are, JSON |
 //! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |
 //!
-//! A listener has them all, a list of them at `/`, and `/metrics` too. `N` is at most 600, and 10
+//! A listener has them all, a list of them at `/`, and `/metrics` too. Each of its connections answers one
+//! request; clients that are owed no answer give way to new ones, and it answers while the service is out of file
+//! descriptors. `N` is at most 600, and 10
 //! where it is left out.
 //!
 //! # Who may ask
 //!
-//! This machine, by the names `localhost`, `127.0.0.1` and `[::1]`: a name that leads here by accident or
+//! This machine, by the name `localhost` or an address of loopback: a name that leads here by accident or
 //! by DNS rebinding is refused, and so is what a page of another site embeds. Others need a
-//! [token](DebugEndpoints::token). Behind a proxy on the same machine every request comes from this
-//! machine: set a token, or let the proxy keep `/debug` to itself.
+//! [token](DebugEndpoints::token).
+//!
+//! Behind a proxy on the same machine every request comes from this machine. Without a token, the router refuses
+//! what has a header of proxies (`X-Forwarded-…`, `Forwarded`, `Via`, `X-Real-IP`, …) or is HTTP/1.0, but a proxy
+//! need not show itself: **set a token**, and let the proxy keep `/debug` to itself.
 //!
 //! # What it costs
 //!
@@ -94,4 +99,4 @@ mod waits;
 
 pub use await_profile::AwaitProfiler;
 pub use debug_endpoints::{DebugEndpoints, MatchedRoute};
-pub use error::ListenError;
+pub use error::{ListenError, TokenError};

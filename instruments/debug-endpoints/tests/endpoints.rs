@@ -25,6 +25,15 @@ async fn stuck_here(Path(_): Path<u32>) -> &'static str {
     "never"
 }
 
+/// What is answered to a text, until the connection ends.
+fn raw(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
 /// A runtime of the service, its endpoints on a listener, and the service's own address.
 fn service(debug: impl FnOnce() -> DebugEndpoints) -> (Runtime, SocketAddr, SocketAddr) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -141,7 +150,8 @@ fn cpu_profiles(address: SocketAddr) {
 
 #[test]
 fn a_token_opens_and_nothing_else_does() {
-    let (_runtime, own, admin) = service(|| DebugEndpoints::new().token("open sesame"));
+    let (_runtime, own, admin) =
+        service(|| DebugEndpoints::new().token(" open sesame\n").expect("one"));
     for address in [own, admin] {
         // base64 of `me:open sesame`, of `open sesame:` and of `me:open`.
         for (credentials, expected) in [
@@ -169,12 +179,21 @@ fn a_token_opens_and_nothing_else_does() {
 
 #[test]
 fn a_listener_that_others_can_reach_takes_a_token() {
-    let open = DebugEndpoints::new().token("").listen("0.0.0.0:0");
-    let error = open.expect_err("an empty token is none");
+    let open = DebugEndpoints::new().listen("0.0.0.0:0");
+    let error = open.expect_err("there is no token");
     assert!(matches!(error, ListenError::Exposed(_)), "{error}");
     assert!(error.to_string().contains("DebugEndpoints::token"));
-    let open = DebugEndpoints::new().token("t").listen("0.0.0.0:0");
-    open.expect("with a token it may");
+    let open = DebugEndpoints::new().token("t").expect("one");
+    open.listen("0.0.0.0:0").expect("with a token it may");
+    for (token, why) in [
+        ("", "is empty"),
+        (" \n", "is empty"),
+        ("schlüssel", "character 5"),
+        ("a\nb", "character 2"),
+    ] {
+        let error = DebugEndpoints::new().token(token).expect_err(token);
+        assert!(error.to_string().contains(why), "{token}: {error}");
+    }
 }
 
 #[test]
@@ -185,6 +204,19 @@ fn a_name_that_leads_here_and_is_not_ours_is_refused() {
             ("localhost", 200),
             ("127.0.0.1:8080", 200),
             ("[::1]:8080", 200),
+            ("LocalHost:8080", 200),
+            ("localhost.", 200),
+            ("127.0.0.2:6060", 200),
+            ("[0:0::1]", 200),
+            ("[::ffff:127.0.0.1]:80", 200),
+            ("localhost..", 403),
+            ("localhost:http", 403),
+            ("localhost:+80", 403),
+            ("user@localhost", 403),
+            ("[::1", 403),
+            ("[::1]x:80", 403),
+            ("[::2]", 403),
+            ("128.0.0.1", 403),
             ("rebound.example:8080", 403),
             ("localhost.rebound.example", 403),
             ("127.0.0.1.rebound.example", 403),
@@ -206,6 +238,44 @@ fn a_name_that_leads_here_and_is_not_ours_is_refused() {
     // The service itself answers by any name.
     let own_route = ask_as(own, "/nothing", &[("Host", "shop.example")]);
     assert_eq!(own_route.status, 404);
+}
+
+#[test]
+fn what_a_proxy_passes_on_to_the_service_needs_a_token() {
+    let headers = [
+        ("X-Forwarded-For", "10.0.0.7"),
+        ("x-forwarded-proto", "https"),
+        ("Forwarded", "for=10.0.0.7"),
+        ("Via", "1.1 edge"),
+        ("X-Real-IP", "10.0.0.7"),
+        ("True-Client-IP", "10.0.0.7"),
+        ("CF-Connecting-IP", ""),
+    ];
+    let (_runtime, own, admin) = service(DebugEndpoints::new);
+    for header in headers {
+        let answer = ask_as(own, "/debug", &[("Host", "localhost"), header]);
+        assert_eq!(answer.status, 403, "{header:?}: {}", answer.text());
+        let sentence = answer.text();
+        assert!(
+            sentence.contains("proxy") && sentence.contains("set a token"),
+            "{sentence}"
+        );
+        // Whoever puts a proxy before a port that has nothing else does so on purpose.
+        assert_eq!(
+            ask_as(admin, "/debug", &[("Host", "localhost"), header]).status,
+            200
+        );
+    }
+    // All that nginx says of itself unless it is told to say more.
+    let nginx = raw(own, "GET /debug HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    assert!(nginx.starts_with("HTTP/1.0 403"), "{nginx}");
+    let (_runtime, own, _) = service(|| DebugEndpoints::new().token("t").expect("one"));
+    let through = [
+        ("Host", "shop.example"),
+        headers[0],
+        ("Authorization", "Bearer t"),
+    ];
+    assert_eq!(ask_as(own, "/debug", &through).status, 200);
 }
 
 #[test]
@@ -277,4 +347,92 @@ fn a_client_that_never_ends_its_headers_is_let_go() {
         "answered"
     );
     assert_eq!(ask(admin, "/debug").status, 200);
+}
+
+/// Sixty-four of each kind that hold a connection and are owed nothing, and more than there are places.
+#[test]
+fn clients_that_are_owed_nothing_keep_nobody_from_an_answer() {
+    let token = || DebugEndpoints::new().token("t").expect("one");
+    for (debug, right) in [
+        (
+            DebugEndpoints::new as fn() -> DebugEndpoints,
+            "Host: localhost",
+        ),
+        (token, "Host: x\r\nAuthorization: Bearer t"),
+    ] {
+        let (_runtime, _, admin) = service(debug);
+        // Of an answer too large for the buffers between, were it sent again and again.
+        let pipelined = format!("GET /debug HTTP/1.1\r\n{right}\r\n\r\n").repeat(5_000);
+        for request in [
+            "",
+            "GET /debug HTTP/1.1\r\nHost: loc",
+            "GET /debug HTTP/1.1\r\nHost: rebound.example\r\n\r\n",
+            &pipelined,
+        ] {
+            let held: Vec<_> = (0..100)
+                .map(|_| {
+                    let mut stream = TcpStream::connect(admin).expect("it listens");
+                    stream.set_nonblocking(true).expect("set");
+                    // As much as the buffers take, and never a read.
+                    let _ = stream.write_all(request.as_bytes());
+                    stream
+                })
+                .collect();
+            let began = std::time::Instant::now();
+            let request =
+                format!("GET /debug/metrics HTTP/1.1\r\n{right}\r\nConnection: close\r\n\r\n");
+            let answer = raw(admin, &request);
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            assert!(
+                began.elapsed() < Duration::from_secs(4),
+                "{:?}",
+                began.elapsed()
+            );
+            drop(held);
+        }
+    }
+}
+
+/// Who asked for a profile and was let in keeps its place, whoever else comes.
+#[test]
+fn a_profile_that_is_being_taken_is_not_crowded_out() {
+    let _alone = ALONE.lock();
+    let (_runtime, _, admin) = service(DebugEndpoints::new);
+    let first = std::thread::spawn(move || {
+        loop {
+            let status = ask(admin, "/debug/heartbeat?seconds=1").status;
+            if status != 409 {
+                return status;
+            }
+        }
+    });
+    while ask(admin, "/debug/heartbeat?seconds=0.001").status != 409 {}
+    let crowd: Vec<_> = (0..200)
+        .map(|_| TcpStream::connect(admin).expect("it listens"))
+        .collect();
+    assert_eq!(ask(admin, "/debug").status, 200);
+    assert_eq!(first.join().expect("answered"), 200);
+    drop(crowd);
+}
+
+#[test]
+fn a_connection_answers_once_and_a_refused_one_not_at_all_again() {
+    let (_runtime, _, admin) = service(DebugEndpoints::new);
+    for host in ["localhost", "rebound.example"] {
+        let twice = format!("GET /debug HTTP/1.1\r\nHost: {host}\r\n\r\n").repeat(2);
+        let answer = raw(admin, &twice[..twice.len() / 2]);
+        assert!(
+            answer.to_lowercase().contains("connection: close"),
+            "{answer}"
+        );
+        let mut stream = TcpStream::connect(admin).expect("it listens");
+        stream.write_all(twice.as_bytes()).expect("sent");
+        let mut answers = Vec::new();
+        // What was not read ends a connection with a reset.
+        let _ = stream.read_to_end(&mut answers);
+        let answers = String::from_utf8_lossy(&answers)
+            .matches("HTTP/1.1 ")
+            .count();
+        assert!(answers <= 1, "{answers}");
+    }
 }
