@@ -4,10 +4,8 @@ use std::fmt;
 use std::net::{self, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use await_profile::{AwaitLayer, AwaitProfiler, Label, RouteName};
+use await_profile::{AwaitLayer, AwaitProfiler, MatchedRoute};
 use axum::Router;
-use axum::extract::MatchedPath;
-use axum::http::Request;
 use axum::middleware::from_fn;
 use tokio::runtime::Handle;
 
@@ -21,8 +19,7 @@ use crate::waits::Waits;
 
 /// Profiles and metrics of this process, over HTTP. The [crate's page](crate) has a service with them.
 ///
-/// Make one, within the service's runtime and before it serves: the first sample of a CPU profiler is
-/// taken then, and the heartbeat watches that runtime.
+/// Make one, within the service's runtime, which the heartbeat watches.
 #[derive(Clone)]
 #[must_use]
 pub struct DebugEndpoints {
@@ -35,10 +32,8 @@ pub struct DebugEndpoints {
 }
 
 impl DebugEndpoints {
-    /// Endpoints for this machine alone. Takes 40 ms of CPU time and, with the feature `cpu`, about
-    /// 100 MB of memory for good.
+    /// Endpoints for this machine alone.
     pub fn new() -> Self {
-        CpuProfiler::prime();
         Self {
             waits: Waits::default(),
             runtime: Handle::try_current().ok(),
@@ -169,17 +164,5 @@ impl fmt::Debug for DebugEndpoints {
             .field("profiler", &self.profiler())
             .field("has_token", &self.token.is_some())
             .finish_non_exhaustive()
-    }
-}
-
-/// Names a request's route as axum matched it: `GET /orders/{id}`, or `GET (no route)`.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct MatchedRoute;
-
-impl<B> RouteName<B> for MatchedRoute {
-    fn route_name(&self, request: &Request<B>) -> Label {
-        let route = request.extensions().get::<MatchedPath>();
-        let route = route.map_or("(no route)", MatchedPath::as_str);
-        Label::new(&format!("{} {route}", request.method()))
     }
 }

@@ -10,14 +10,16 @@ use axum::response::{IntoResponse, Response};
 pub(crate) enum EndpointError {
     #[error("{0}")]
     BadRequest(String),
-    #[error("another profile is being taken; wait until it ends")]
-    Busy,
+    #[error("another {0} is being taken; wait until it ends")]
+    Busy(&'static str),
     #[error("no such profile was taken yet; ask for one with ?seconds=10 first")]
     NothingYet,
     #[error("no request was in flight meanwhile; put load on the server and ask again")]
     NoRequests,
     #[error("{0}")]
     Unsupported(&'static str),
+    #[error("{0}")]
+    Unavailable(String),
     #[error("the profiler failed: {0}")]
     Failed(String),
     #[error("this needs the token: send `Authorization: Bearer TOKEN`, or it as the password")]
@@ -36,9 +38,10 @@ impl IntoResponse for EndpointError {
     fn into_response(self) -> Response {
         let status = match self {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
-            Self::Busy => StatusCode::CONFLICT,
+            Self::Busy(_) => StatusCode::CONFLICT,
             Self::NothingYet | Self::NoRequests => StatusCode::NOT_FOUND,
             Self::Unsupported(_) => StatusCode::NOT_IMPLEMENTED,
+            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NoToken => StatusCode::UNAUTHORIZED,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,

@@ -82,6 +82,8 @@
 //! CPU profiles need a Unix system. On Windows their endpoints answer 501 with a sentence, and all
 //! others work. Memory and the number of threads are told on Linux only.
 
+#[cfg(all(unix, feature = "cpu"))]
+mod cpu_names;
 mod cpu_profile;
 mod cpu_profiler;
 #[cfg(all(unix, feature = "cpu"))]
@@ -92,11 +94,19 @@ mod error;
 mod guard;
 mod heap_profile;
 mod heartbeat;
+mod jemalloc;
+mod limits;
 mod listener;
 mod metrics;
 mod permit;
+#[cfg(all(unix, feature = "cpu"))]
+mod sigprof;
 mod waits;
 
-pub use await_profile::AwaitProfiler;
-pub use debug_endpoints::{DebugEndpoints, MatchedRoute};
+pub use await_profile::{AwaitProfiler, MatchedRoute};
+pub use debug_endpoints::DebugEndpoints;
 pub use error::{ListenError, TokenError};
+/// The allocator that `/debug/pprof/heap` is about: `#[global_allocator] static ALLOCATOR: Jemalloc = Jemalloc;`
+/// in the service's `main.rs`.
+#[cfg(all(target_os = "linux", feature = "jemalloc"))]
+pub use tikv_jemallocator::Jemalloc;

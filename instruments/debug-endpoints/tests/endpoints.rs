@@ -4,7 +4,7 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::Path;
@@ -84,6 +84,8 @@ fn each_endpoint_answers_on_the_service_and_on_a_listener() {
         let waits = ask(address, "/debug/await?seconds=0.3").text();
         assert!(waits.contains("GET /orders/{id};"), "{waits}");
         assert!(waits.contains("stuck_here"), "{waits}");
+        let pprof = ask(address, "/debug/pprof/await?seconds=0.1");
+        assert!(!unzipped(&pprof.body).is_empty(), "{}", pprof.head);
         let drawn = ask(address, "/debug/await/last?format=svg");
         assert!(drawn.head.contains("image/svg+xml"), "{}", drawn.head);
 
@@ -99,6 +101,32 @@ fn each_endpoint_answers_on_the_service_and_on_a_listener() {
                 "over 0 and at most 600",
             ),
             ("/debug/await?seconds=1&captures=0", 400, "from 1 to 100000"),
+            (
+                "/debug/await?seconds=600&captures=100000",
+                400,
+                "at most 10 seconds",
+            ),
+            (
+                "/debug/pprof/await?seconds=600&captures=2000",
+                400,
+                "at most 500 seconds",
+            ),
+            (
+                "/debug/pprof/profile?seconds=600&format=json",
+                400,
+                "pprof, folded and svg",
+            ),
+            (
+                "/debug/pprof/profile?seconds=600&format=xml",
+                400,
+                "unknown variant",
+            ),
+            (
+                "/debug/await?seconds=600&format=xml",
+                400,
+                "unknown variant",
+            ),
+            ("/debug/await?seconds=600&all=perhaps", 400, "all"),
             ("/debug/pprof/last", 404, "no such profile was taken yet"),
             ("/debug/nothing", 404, ""),
         ] {
@@ -132,16 +160,20 @@ fn each_endpoint_answers_on_the_service_and_on_a_listener() {
     drop((stuck, held));
 }
 
+fn unzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut protobuf = Vec::new();
+    let mut unzip = flate2::read::GzDecoder::new(bytes);
+    unzip.read_to_end(&mut protobuf).expect("it is gzipped");
+    protobuf
+}
+
 #[cfg(all(unix, feature = "cpu"))]
 fn cpu_profiles(address: SocketAddr) {
     let profile = ask(address, "/debug/pprof/profile?seconds=0.2");
     assert_eq!(profile.status, 200, "{}", profile.text());
     let too_often = ask(address, "/debug/pprof/profile?seconds=1&frequency=5000");
     assert_eq!(too_often.status, 400, "{}", too_often.text());
-    let mut protobuf = Vec::new();
-    let mut unzip = flate2::read::GzDecoder::new(&*profile.body);
-    unzip.read_to_end(&mut protobuf).expect("it is gzipped");
-    assert!(!protobuf.is_empty());
+    assert!(!unzipped(&profile.body).is_empty());
     let drawn = ask(address, "/debug/pprof/flamegraph?seconds=0.2&idle=true");
     assert!(drawn.head.contains("image/svg+xml") && drawn.text().contains("<svg"));
     let folded = ask(address, "/debug/pprof/last?format=folded&idle=true");
@@ -296,38 +328,46 @@ fn a_router_that_cannot_know_who_asks_says_what_to_do() {
 }
 
 #[test]
-fn one_profile_at_a_time_of_whatever_kind_and_none_once_nobody_waits() {
+fn one_profile_of_a_kind_at_a_time_and_none_once_nobody_waits() {
     let _alone = ALONE.lock();
     let (_runtime, _, admin) = service(DebugEndpoints::new);
-    let mut first = TcpStream::connect(admin).expect("it listens");
-    first
-        .write_all(b"GET /debug/await?seconds=600 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        .expect("sent");
     let kinds = [
-        "/debug/await?seconds=0.1",
-        "/debug/pprof/profile?seconds=0.1",
+        ("/debug/await", "another await profile"),
+        ("/debug/heartbeat", "another heartbeat"),
+        ("/debug/pprof/profile", "another CPU profile"),
     ];
     let kinds = &kinds[..if cfg!(all(unix, feature = "cpu")) {
-        2
+        3
     } else {
-        1
+        2
     }];
-    for path in kinds {
+    // All at the same time, as a collector asks.
+    let first = kinds.iter().map(|(path, why)| {
+        let mut first = TcpStream::connect(admin).expect("it listens");
+        let request = format!("GET {path}?seconds=600 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        first.write_all(request.as_bytes()).expect("sent");
+        let patience = Instant::now() + Duration::from_secs(30);
         // Until the first one has begun.
-        while ask(admin, path).status != 409 {}
-        let answer = ask(admin, path);
-        assert_eq!(answer.status, 409);
+        let busy = loop {
+            let answer = ask(admin, &format!("{path}?seconds=0.01"));
+            assert!(Instant::now() < patience, "{path}: {}", answer.text());
+            if answer.status == 409 {
+                break answer.text();
+            }
+        };
         assert!(
-            answer.text().contains("wait until it ends"),
-            "{}",
-            answer.text()
+            busy.contains(why) && busy.contains("wait until it ends"),
+            "{busy}"
         );
-    }
-    assert_eq!(ask(admin, "/debug/heartbeat?seconds=0.1").status, 200);
+        first
+    });
+    let first: Vec<_> = first.collect();
     // Who asked hangs up: the next one need not wait for ten minutes.
     drop(first);
-    while ask(admin, "/debug/await?seconds=0.1").status == 409 {
-        std::thread::sleep(Duration::from_millis(20));
+    for (path, _) in kinds {
+        while ask(admin, &format!("{path}?seconds=0.1")).status == 409 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
@@ -378,7 +418,7 @@ fn clients_that_are_owed_nothing_keep_nobody_from_an_answer() {
                     stream
                 })
                 .collect();
-            let began = std::time::Instant::now();
+            let began = Instant::now();
             let request =
                 format!("GET /debug/metrics HTTP/1.1\r\n{right}\r\nConnection: close\r\n\r\n");
             let answer = raw(admin, &request);
