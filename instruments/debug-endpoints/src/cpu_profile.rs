@@ -58,6 +58,7 @@ impl CpuProfile {
     }
 
     #[cfg(not(feature = "flamegraph"))]
+    #[allow(clippy::unused_self)] // one signature for both
     pub(crate) fn flamegraph(&self, _: bool) -> Result<String, EndpointError> {
         Err(EndpointError::Unsupported("this build draws no pictures"))
     }

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 
 /// An answer that is no profile, as one sentence.
 #[derive(Debug, thiserror::Error)]
+#[allow(dead_code)] // Not every build has what each of them is about.
 pub(crate) enum EndpointError {
     #[error("{0}")]
     BadRequest(String),
