@@ -69,6 +69,8 @@ async fn answer(listener: net::TcpListener, routes: Router) -> std::io::Result<I
             spare.refill();
         });
         open.0.push_back((task.abort_handle(), is_answering));
+        // It is to read what has come before others in the queue push it out.
+        tokio::task::yield_now().await;
     }
 }
 
