@@ -284,8 +284,7 @@ async fn heap_profile(Query(request): Query<Request>) -> Result<Response, Endpoi
 }
 
 async fn heap_in_use() -> Result<Response, EndpointError> {
-    let profile = jemalloc::in_use().await?;
-    Ok((attachment("heap.pb.gz"), profile).into_response())
+    written(|| Ok((attachment("heap.pb.gz"), jemalloc::in_use()?).into_response())).await
 }
 
 fn attachment(name: &str) -> [(header::HeaderName, String); 2] {

@@ -2,17 +2,9 @@
 
 use crate::error::EndpointError;
 
-/// Gzipped pprof protobuf of what is in use now.
+/// Gzipped pprof protobuf of what is in use now. Names are looked up, which takes long.
 #[cfg(all(target_os = "linux", feature = "jemalloc"))]
-pub(crate) async fn in_use() -> Result<Vec<u8>, EndpointError> {
-    // Names are looked up, which takes long.
-    tokio::task::spawn_blocking(dump)
-        .await
-        .map_err(EndpointError::failed)?
-}
-
-#[cfg(all(target_os = "linux", feature = "jemalloc"))]
-fn dump() -> Result<Vec<u8>, EndpointError> {
+pub(crate) fn in_use() -> Result<Vec<u8>, EndpointError> {
     let unavailable = |reason: &str| Err(EndpointError::Unavailable(reason.to_owned()));
     if !is_the_allocator().map_err(EndpointError::failed)? {
         return unavailable(
@@ -45,8 +37,7 @@ fn is_the_allocator() -> Result<bool, tikv_jemalloc_ctl::Error> {
 
 /// Without the feature there is nothing to ask.
 #[cfg(not(all(target_os = "linux", feature = "jemalloc")))]
-#[allow(clippy::unused_async)] // one signature for both
-pub(crate) async fn in_use() -> Result<Vec<u8>, EndpointError> {
+pub(crate) fn in_use() -> Result<Vec<u8>, EndpointError> {
     Err(EndpointError::Unsupported(
         "heap profiles in pprof's format need Linux and the feature `jemalloc` of debug-endpoints; /debug/heap has those \
          of dhat, in a build with the feature `heap`",
