@@ -416,4 +416,52 @@ mod tests {
         let here = code_is_in_files_that_are_in_memory as *const () as usize;
         assert!(Mapping::all().first().is_some_and(|own| own.holds(here)));
     }
+
+    #[test]
+    fn addresses_without_names_are_kept_and_the_program_is_called_stripped() {
+        let part = |name: &str, start| Mapping {
+            start,
+            end: start + 0x100,
+            offset: 0x40,
+            name: name.to_owned(),
+        };
+        let mappings = [part("shop", 0x1000), part("libc.so.6", 0x2000)];
+        let names = |name: &str| {
+            let name = name.to_owned();
+            let function = Function {
+                system_name: name.clone(),
+                file: String::new(),
+                name,
+            };
+            vec![(function, 7)]
+        };
+        let mut known = HashMap::from([(0x1010, Vec::new()), (0x2020, names("start_thread"))]);
+        let stacks = [Stack {
+            thread: "worker".to_owned(),
+            addresses: vec![0x1010, 0x2020],
+            samples: 3,
+        }];
+        let note = note(&known, &mappings).expect("it is stripped");
+        assert!(note.starts_with("shop is stripped: 1 of its 1"), "{note}");
+        let expected = ("worker;start_thread;[shop+0x50]".to_owned(), 3);
+        assert_eq!(folded(&stacks, &known, &mappings), [expected]);
+        let mut writer = Writer {
+            known: &known,
+            mappings: &mappings,
+            profile: protos::Profile::default(),
+            strings: HashMap::new(),
+            functions: HashMap::new(),
+            locations: HashMap::new(),
+        };
+        writer.write(&stacks, Some(&note), 100);
+        let places = writer
+            .profile
+            .location
+            .iter()
+            .map(|at| (at.address, at.mapping_id, at.line.len()));
+        assert_eq!(places.collect::<Vec<_>>(), [(0x1010, 1, 0), (0x2020, 2, 1)]);
+        assert_eq!(writer.profile.sample[0].value, [3, 30_000_000]);
+        known.insert(0x1010, names("shop::search"));
+        assert_eq!(super::note(&known, &mappings), None);
+    }
 }
