@@ -40,6 +40,7 @@
 //! | `/debug/pprof/flamegraph?seconds=N` | the same as a flamegraph |
 //! | `/debug/pprof/last?format=…` | the last CPU profile again, in another format |
 //! | `/debug/await?seconds=N` | what requests wait for, folded stacks (`&format=svg`, `pprof`, `json`) |
+//! | `/debug/pprof/await?seconds=N` | the same as gzipped pprof protobuf |
 //! | `/debug/await/last?format=…` | the last await profile again, in another format |
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with `--features heap`) |
 //! | `/debug/heartbeat?seconds=N` | how late the runtime's ticks are, JSON |

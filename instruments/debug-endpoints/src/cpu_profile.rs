@@ -1,8 +1,9 @@
 //! A finished CPU profile, and the formats in which it is given out.
 
-use await_profile::drawing::{Drawing, IDLE};
-
 use crate::error::EndpointError;
+
+/// Time that CPUs had nothing to do, as a frame; the drawer makes it grey.
+const IDLE: &str = "[idle]";
 
 /// One finished CPU profile, symbols resolved.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +12,8 @@ pub(crate) struct CpuProfile {
     pub(crate) stacks: Vec<(String, u64)>,
     /// Gzipped pprof protobuf.
     pub(crate) pprof: Vec<u8>,
+    /// What a reader has to know of it, if anything.
+    pub(crate) note: Option<String>,
     /// Samples that idle CPUs would have given in the same time.
     pub(crate) idle: u64,
 }
@@ -41,14 +44,22 @@ impl CpuProfile {
     }
 
     /// An SVG that zooms and searches; an empty profile gives a picture that says so.
+    #[cfg(feature = "flamegraph")]
     pub(crate) fn flamegraph(&self, idle: bool) -> Result<String, EndpointError> {
-        let drawing = Drawing {
+        let drawing = await_profile::drawing::Drawing {
             title: "CPU: where CPU time was spent".to_owned(),
+            captions: self.note.iter().cloned().collect(),
             unit: "samples".to_owned(),
-            ..Drawing::default()
+            ..Default::default()
         };
         drawing
             .draw(&self.folded(idle))
             .map_err(EndpointError::failed)
+    }
+
+    #[cfg(not(feature = "flamegraph"))]
+    #[allow(clippy::unused_self)] // one signature for both
+    pub(crate) fn flamegraph(&self, _: bool) -> Result<String, EndpointError> {
+        Err(EndpointError::Unsupported("this build draws no pictures"))
     }
 }

@@ -1,12 +1,13 @@
 //! CPU profiles taken from inside the process; the last is kept.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::cpu_profile::CpuProfile;
 #[cfg(all(unix, feature = "cpu"))]
 use crate::cpu_sampler;
 use crate::error::EndpointError;
+use crate::limits::within;
 use crate::permit;
 #[cfg(not(all(unix, feature = "cpu")))]
 use crate::permit::Permit;
@@ -14,40 +15,33 @@ use crate::permit::Permit;
 /// Takes profiles and remembers the last.
 #[derive(Debug, Default)]
 pub(crate) struct CpuProfiler {
-    last: Mutex<Option<CpuProfile>>,
+    last: Mutex<Option<Arc<CpuProfile>>>,
 }
 
 impl CpuProfiler {
-    /// Has the first sample taken now: see `cpu_sampler::prime`. Call it before anything else runs.
-    pub(crate) fn prime() {
-        cpu_sampler::prime();
-    }
-
     /// Samples a second of CPU time.
-    pub(crate) const DEFAULT_FREQUENCY: u16 = 99;
+    pub(crate) const DEFAULT_FREQUENCY: u32 = 99;
 
     /// Samples the whole process for `duration`.
     pub(crate) async fn record(
         &self,
         duration: Duration,
-        frequency: u16,
-    ) -> Result<CpuProfile, EndpointError> {
-        if !(1..=1000).contains(&frequency) {
-            return Err(EndpointError::BadRequest(format!(
-                "frequency must be from 1 to 1000 samples a second, not {frequency}"
-            )));
-        }
-        let profile = cpu_sampler::record(duration, frequency, permit::acquire()?).await?;
-        *self.slot() = Some(profile.clone());
+        frequency: u32,
+    ) -> Result<Arc<CpuProfile>, EndpointError> {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        within(1..=1000, frequency, "frequency", duration, cpus)?;
+        let profile = cpu_sampler::record(duration, frequency, permit::cpu()?).await?;
+        let profile = Arc::new(profile);
+        *self.slot() = Some(Arc::clone(&profile));
         Ok(profile)
     }
 
     /// The last profile taken, if any.
-    pub(crate) fn last(&self) -> Option<CpuProfile> {
+    pub(crate) fn last(&self) -> Option<Arc<CpuProfile>> {
         self.slot().clone()
     }
 
-    fn slot(&self) -> std::sync::MutexGuard<'_, Option<CpuProfile>> {
+    fn slot(&self) -> std::sync::MutexGuard<'_, Option<Arc<CpuProfile>>> {
         self.last
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -58,12 +52,10 @@ impl CpuProfiler {
 mod cpu_sampler {
     use super::{CpuProfile, Duration, EndpointError, Permit};
 
-    pub(super) fn prime() {}
-
     #[allow(clippy::unused_async)] // one signature for both
     pub(super) async fn record(
         _: Duration,
-        _: u16,
+        _: u32,
         _: Permit,
     ) -> Result<CpuProfile, EndpointError> {
         Err(EndpointError::Unsupported(if cfg!(unix) {

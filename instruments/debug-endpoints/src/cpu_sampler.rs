@@ -1,4 +1,4 @@
-//! Samples of the whole process and their symbols, with pprof. Unix only.
+//! Samples of the whole process, with pprof. Unix only.
 //!
 //! Chosen knowingly, because each choice hides something else:
 //!
@@ -8,240 +8,210 @@
 //!   most that a usual kernel gives; a prime-like number does not beat in step with timers.
 //! - **Blocklist**: only the unwinding library, whose lock a handler must not take. Many examples
 //!   also block `libc`, which would drop every sample inside a system call: in a web service, most.
+//!
+//! Nothing of it is touched before somebody asks: pprof's tables and its unwinder's take tens of megabytes.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ffi::c_void;
-use std::io::Write;
+use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, Once, PoisonError, mpsc};
 use std::time::Duration;
 
-use cpu_time::{ProcessTime, ThreadTime};
-use pprof::protos::Message;
-use pprof::{Frames, ProfilerGuardBuilder, Report, Symbol, UnresolvedReport};
+use cpu_time::ProcessTime;
+use pprof::{ProfilerGuard, ProfilerGuardBuilder};
+use tempfile::NamedTempFile;
+use tokio::sync::oneshot;
 
+use crate::cpu_names;
 use crate::cpu_profile::CpuProfile;
 use crate::error::EndpointError;
 use crate::permit::Permit;
+use crate::sigprof::{self, Disposition};
 
-/// CPU time within which the kernel ticks at least once, even at 100 ticks a second.
-const A_FEW_TICKS: Duration = Duration::from_millis(40);
-
-/// Has a first sample taken now, by a thread that computes and nothing else.
-///
-/// pprof builds its unwinder inside the signal handler of the very first sample, and allocates.
-/// Under load that handler sooner or later interrupts an allocation, whose lock is then waited for
-/// for ever. Called before anything else runs, there is no such lock to interrupt.
-pub(crate) fn prime() {
-    let Ok(guard) = ProfilerGuardBuilder::default()
-        .frequency(250)
-        .blocklist(&["libgcc"])
-        .build()
-    else {
-        // The first profile that is asked for will say why.
-        return;
-    };
-    let began = ThreadTime::now();
-    let mut number = 0_u64;
-    while began.elapsed() < A_FEW_TICKS {
-        for _ in 0..10_000 {
-            number = std::hint::black_box(number.wrapping_add(1));
-        }
-    }
-    drop(guard);
-}
+/// No timer is started by it, since the system refuses negative times.
+const NO_TIMER: i32 = -1;
 
 /// Samples for `duration`; `permit` is kept until the last symbol is looked up, also where nobody
 /// waits for it any more.
 pub(crate) async fn record(
     duration: Duration,
-    frequency: u16,
+    frequency: u32,
     permit: Permit,
 ) -> Result<CpuProfile, EndpointError> {
-    let guard = ProfilerGuardBuilder::default()
-        .frequency(i32::from(frequency))
-        .blocklist(&["libgcc"])
-        .build()
-        .map_err(EndpointError::failed)?;
+    let sampling = on_own_thread(move || Sampling::begin(frequency, permit)).await??;
     let before = ProcessTime::now();
     tokio::time::sleep(duration).await;
     let cpu_time = before.elapsed();
-    let addresses = guard
-        .report()
-        .build_unresolved()
-        .map_err(EndpointError::failed)?;
-    drop(guard);
-    // Symbols take CPU time: on another thread, so that the counters stay in reach.
-    let finished = tokio::task::spawn_blocking(move || {
-        let profile = finish(addresses, duration, frequency, cpu_time);
-        drop(permit);
-        profile
+    let finished = on_own_thread(move || {
+        let (addresses, _permit) = sampling.end()?;
+        cpu_names::profile(addresses, duration, frequency, cpu_time)
     });
-    finished.await.map_err(EndpointError::failed)?
+    finished.await?
 }
 
-fn finish(
-    addresses: UnresolvedReport,
-    duration: Duration,
-    frequency: u16,
-    cpu_time: Duration,
-) -> Result<CpuProfile, EndpointError> {
-    let report = resolved(addresses);
-    let stacks = folded(&report);
-    let busy: u64 = stacks.iter().map(|(_, samples)| samples).sum();
-    let cpus = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
-    let possible = duration.as_secs_f64() * cpus;
-    // By the clock of the process, not by counting: samples fall on the kernel's ticks, and work
-    // that a timer started on a tick is often done before the next.
-    let used = cpu_time.as_secs_f64().min(possible);
-    let idle = if busy == 0 {
-        possible * f64::from(frequency)
-    } else {
-        busy as f64 * (possible / used.max(1e-6) - 1.0)
-    };
-    Ok(CpuProfile {
-        pprof: gzipped(
-            &report
-                .pprof()
-                .map_err(EndpointError::failed)?
-                .encode_to_vec(),
-        )
-        .map_err(EndpointError::failed)?,
-        // Never negative; less than a whole sample is none.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        idle: idle as u64,
-        stacks,
+/// Does what takes long, and megabytes, on a thread that does it for all profiles: many allocators keep for a thread
+/// what it has freed.
+async fn on_own_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, EndpointError> {
+    type Work = Box<dyn FnOnce() + Send>;
+    static QUEUE: Mutex<Option<mpsc::Sender<Work>>> = Mutex::new(None);
+    let (sender, receiver) = oneshot::channel();
+    let work: Work = Box::new(move || {
+        // Nobody may wait for it any more.
+        let _ = sender.send(work());
+    });
+    {
+        let mut queue = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
+        let unsent = match &*queue {
+            Some(queue) => queue.send(work).err().map(|unsent| unsent.0),
+            None => Some(work),
+        };
+        if let Some(work) = unsent {
+            let (new, works) = mpsc::channel::<Work>();
+            let thread = std::thread::Builder::new().name("cpu-profiles".to_owned());
+            let thread = thread.spawn(move || works.into_iter().for_each(|work| work()));
+            thread.map_err(EndpointError::failed)?;
+            let _ = new.send(work);
+            *queue = Some(new);
+        }
+    }
+    receiver.await.map_err(EndpointError::failed)
+}
+
+/// A running profiler; it stops when this is dropped.
+struct Sampling {
+    running: Option<Running>,
+    permit: Option<Permit>,
+}
+
+/// A profiler, and what is to be done on its signal once it has stopped.
+type Running = (ProfilerGuard<'static>, Option<Disposition>);
+
+/// A profiler that could not be stopped, because the folder that it needs for it was gone.
+static STUCK: Mutex<Option<Running>> = Mutex::new(None);
+
+impl Sampling {
+    fn begin(frequency: u32, permit: Permit) -> Result<Self, EndpointError> {
+        // pprof keeps what overflows its tables in a file. Where it cannot make one it fails for good.
+        can_make_files()?;
+        let stuck = STUCK.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let before = match stuck {
+            Some((guard, before)) => {
+                drop(guard);
+                before
+            }
+            None => Disposition::now(),
+        };
+        // The file of the last time was removed. Starting and stopping makes a new one.
+        let fresh = profiler(NO_TIMER)?;
+        prime();
+        let before = stop((fresh, before))?;
+        let guard = profiler(i32::try_from(frequency).unwrap_or(i32::MAX))?;
+        Ok(Self {
+            running: Some((guard, before)),
+            permit: Some(permit),
+        })
+    }
+
+    /// What was sampled, and the permit.
+    fn end(mut self) -> Result<(pprof::UnresolvedReport, Option<Permit>), EndpointError> {
+        let running = self.running.as_ref();
+        let report = running.map(|(guard, _)| guard.report().build_unresolved());
+        let permit = self.permit.take();
+        drop(self);
+        let report = report.ok_or_else(|| EndpointError::failed("it was stopped"))?;
+        Ok((report.map_err(EndpointError::failed)?, permit))
+    }
+}
+
+impl Drop for Sampling {
+    fn drop(&mut self) {
+        let Some(mut running) = self.running.take() else {
+            return;
+        };
+        // Stopping makes another file, which would outlive the process: nobody closes what is static. pprof tells
+        // its name to nobody, but it is surely among those that appear meanwhile.
+        for _ in 0..5 {
+            let folder = tempfile::env::temp_dir();
+            let earlier = empty_files(&folder).unwrap_or_default();
+            let Ok(before) = stop(running) else { return };
+            let later = empty_files(&folder).unwrap_or_default();
+            let mut new = later.difference(&earlier);
+            match (new.next(), new.next()) {
+                // No matter if it is gone already.
+                (Some(ours), None) => drop(std::fs::remove_file(ours)),
+                // Others make such files, too, just now: which one is ours cannot be told. Again.
+                (Some(_), Some(_)) => {
+                    let Ok(guard) = profiler(NO_TIMER) else {
+                        return;
+                    };
+                    running = (guard, before);
+                    continue;
+                }
+                (None, _) => {}
+            }
+            return;
+        }
+        drop(stop(running));
+    }
+}
+
+/// Stops a profiler, for which it needs another file.
+fn stop((guard, before): Running) -> Result<Option<Disposition>, EndpointError> {
+    let possible = can_make_files();
+    if possible.is_ok() {
+        drop(guard);
+        return Ok(before);
+    }
+    *STUCK.lock().unwrap_or_else(PoisonError::into_inner) = Some((guard, before));
+    possible.map(|()| None)
+}
+
+fn can_make_files() -> Result<(), EndpointError> {
+    let made = NamedTempFile::new().map(drop);
+    made.map_err(|error| {
+        EndpointError::Unavailable(format!(
+            "a CPU profile needs a file in the folder for temporary files, and none can be made in {} ({error}): \
+             make it writable, or start the service with TMPDIR set to a folder that is, and ask again",
+            tempfile::env::temp_dir().display()
+        ))
     })
 }
 
-/// Names every address once. pprof's own `build` looks each frame of each stack up anew, which
-/// takes a saturated server a minute for a few hundred stacks.
+fn profiler(frequency: i32) -> Result<ProfilerGuard<'static>, EndpointError> {
+    let builder = ProfilerGuardBuilder::default().frequency(frequency);
+    let built = builder.blocklist(&["libgcc"]).build();
+    built.map_err(|error| match error {
+        pprof::Error::Running => EndpointError::Unavailable(
+            "the CPU profiler is in use or could not be stopped: if nothing else in this process takes profiles with \
+             pprof, start the service anew"
+                .to_owned(),
+        ),
+        other => EndpointError::failed(other),
+    })
+}
+
+/// Has the very first sample taken of this thread, which holds no lock, while a profiler without a timer runs.
 ///
-/// pprof counts a stack by its functions and keeps the addresses of its first sample. So what is
-/// inlined into a function is told by that one sample; what is called is told by all.
-fn resolved(addresses: UnresolvedReport) -> Report {
-    let mut known: HashMap<usize, Vec<Symbol>> = HashMap::new();
-    let mut data = HashMap::new();
-    for (stack, samples) in addresses.data {
-        let frames = stack
-            .frames
-            .iter()
-            .enumerate()
-            .map(|(depth, frame)| {
-                // Names are looked up for the byte before, which is the call's where a caller is to
-                // return to. The innermost frame is at the instruction itself.
-                let address = frame.ip + usize::from(depth == 0);
-                known
-                    .entry(address)
-                    .or_insert_with(|| symbols(address))
-                    .clone()
-            })
-            .filter(|symbols| !symbols.is_empty())
-            .collect();
-        let name = stack.thread_name.get(..stack.thread_name_length);
-        let frames = Frames {
-            frames,
-            thread_name: String::from_utf8_lossy(name.unwrap_or_default()).into_owned(),
-            thread_id: stack.thread_id,
-            sample_timestamp: stack.sample_timestamp,
-        };
-        *data.entry(frames).or_insert(0) += samples;
-    }
-    Report {
-        data,
-        timing: addresses.timing,
-    }
+/// pprof builds its unwinder inside the signal handler of that sample, and allocates. If the handler interrupted an
+/// allocation, as sooner or later it would under load, it would wait for ever for the lock of that.
+fn prime() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(sigprof::raise);
 }
 
-/// The functions at an address, innermost first: several where one is inlined into another.
-fn symbols(address: usize) -> Vec<Symbol> {
-    let mut symbols = Vec::new();
-    backtrace::resolve(address as *mut c_void, |symbol| {
-        symbols.push(Symbol {
-            name: symbol.name().map(|name| name.as_bytes().to_vec()),
-            addr: symbol.addr(),
-            lineno: symbol.lineno(),
-            filename: symbol.filename().map(portable),
-        });
-    });
-    symbols
-}
-
-fn folded(report: &Report) -> Vec<(String, u64)> {
-    let mut stacks = BTreeMap::<String, u64>::new();
-    for (frames, samples) in &report.data {
-        let names: Vec<String> = frames
-            .frames
-            .iter()
-            .rev()
-            .flat_map(|frame| frame.iter().rev())
-            .map(|symbol| symbol.name().replace(';', ","))
-            .collect();
-        let stack = format!("{};{}", frames.thread_name_or_id(), names.join(";"));
-        *stacks.entry(stack).or_default() += u64::try_from(*samples).unwrap_or_default();
-    }
-    stacks.into_iter().collect()
-}
-
-/// A source file as a reader on another machine can find it: relative to the registry or toolchain
-/// that it comes from, to the workspace of this crate, or to the folder that its own crate is in.
-fn portable(file: &Path) -> PathBuf {
-    let this_crate = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let parts: Vec<_> = file.components().collect();
-    let after = |marker: &str, skip: usize| {
-        let at = parts.iter().position(|part| part.as_os_str() == marker)?;
-        parts.get(at + 1 + skip..).map(|rest| rest.iter().collect())
+/// Files in `folder` that look like one of pprof's with nothing in it.
+fn empty_files(folder: &Path) -> io::Result<HashSet<PathBuf>> {
+    let is_one = |file: &std::fs::DirEntry| {
+        let name = file.file_name();
+        let name = name.to_str().and_then(|name| name.strip_prefix(".tmp"));
+        let is_name = name.is_some_and(|rest| rest.len() == 6);
+        is_name
+            && file
+                .metadata()
+                .is_ok_and(|file| file.is_file() && file.len() == 0)
     };
-    // …/registry/src/<index>/<crate>/… and /rustc/<commit>/library/…
-    if let Some(known) = after("registry", 2).or_else(|| after("rustc", 1)) {
-        return known;
-    }
-    let workspace = this_crate.ancestors().nth(2);
-    if let Some(Ok(inside)) = workspace.map(|root| file.strip_prefix(root)) {
-        return inside.to_owned();
-    }
-    // …/<crate>/src/…
-    let source = parts.iter().rposition(|part| part.as_os_str() == "src");
-    let within = source.and_then(|at| parts.get(at.checked_sub(1)?..));
-    match within {
-        Some(within) => within.iter().collect(),
-        None => file.file_name().map(PathBuf::from).unwrap_or_default(),
-    }
-}
-
-fn gzipped(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    writer.write_all(bytes)?;
-    writer.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_source_names_the_machine_that_it_was_built_on() {
-        let cases = [
-            (
-                "/home/me/.cargo/registry/src/index-1/tokio-1.0.0/src/lib.rs",
-                "tokio-1.0.0/src/lib.rs",
-            ),
-            (
-                "/rustc/0123abc/library/core/src/ptr.rs",
-                "library/core/src/ptr.rs",
-            ),
-            ("/home/me/shop/src/pay/card.rs", "shop/src/pay/card.rs"),
-            ("/somewhere/else/x.c", "x.c"),
-        ];
-        for (file, expected) in cases {
-            assert_eq!(portable(Path::new(file)), Path::new(expected));
-        }
-        let this = portable(Path::new(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/src/lib.rs"
-        )));
-        assert!(
-            this.is_relative() && this.ends_with("debug-endpoints/src/lib.rs"),
-            "{this:?}"
-        );
-    }
+    let files = std::fs::read_dir(folder)?.flatten().filter(is_one);
+    Ok(files.map(|file| file.path()).collect())
 }

@@ -4,40 +4,36 @@ use std::fmt;
 use std::net::{self, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use await_profile::{AwaitLayer, AwaitProfiler, Label, RouteName};
+use await_profile::{AwaitLayer, AwaitProfiler, MatchedRoute};
 use axum::Router;
-use axum::extract::MatchedPath;
-use axum::http::Request;
 use axum::middleware::from_fn;
 use tokio::runtime::Handle;
 
 use crate::cpu_profiler::CpuProfiler;
 use crate::endpoints::{OwnMetrics, Shared, at_the_top, under_debug};
-use crate::error::ListenError;
-use crate::guard::Guard;
+use crate::error::{ListenError, TokenError};
+use crate::guard::{Guard, Token};
 use crate::listener;
+use crate::metrics;
 use crate::waits::Waits;
 
 /// Profiles and metrics of this process, over HTTP. The [crate's page](crate) has a service with them.
 ///
-/// Make one, within the service's runtime and before it serves: the first sample of a CPU profiler is
-/// taken then, and the heartbeat watches that runtime.
+/// Make one, within the service's runtime, which the heartbeat watches.
 #[derive(Clone)]
 #[must_use]
 pub struct DebugEndpoints {
     waits: Waits,
     runtime: Option<Handle>,
-    token: Option<String>,
+    token: Option<Token>,
     metrics: Option<OwnMetrics>,
     further: Router,
     index: String,
 }
 
 impl DebugEndpoints {
-    /// Endpoints for this machine alone. Takes 40 ms of CPU time and, with the feature `cpu`, about
-    /// 100 MB of memory for good.
+    /// Endpoints for this machine alone.
     pub fn new() -> Self {
-        CpuProfiler::prime();
         Self {
             waits: Waits::default(),
             runtime: Handle::try_current().ok(),
@@ -49,13 +45,17 @@ impl DebugEndpoints {
     }
 
     /// Asks for this token, and answers to whoever has it, from wherever: as `Authorization: Bearer
-    /// TOKEN`, or as the password of any user, which `http://any:TOKEN@host/debug/…` sends. An empty
-    /// token is none.
+    /// TOKEN`, or as the password of any user, which `http://any:TOKEN@host/debug/…` sends. White space
+    /// around it, as of the line of a file, is no part of it.
     ///
     /// It is sent as it is. Over a network that you do not trust, put TLS in front.
-    pub fn token(mut self, token: impl Into<String>) -> Self {
-        self.token = Some(token.into()).filter(|token| !token.is_empty());
-        self
+    ///
+    /// # Errors
+    ///
+    /// When nothing is left of it, or when it is not visible ASCII, which no header could carry.
+    pub fn token(mut self, token: impl AsRef<str>) -> Result<Self, TokenError> {
+        self.token = Some(Token::new(token.as_ref())?);
+        Ok(self)
     }
 
     /// Puts the service's own counters before those of runtime and process: text for Prometheus or, if
@@ -90,6 +90,9 @@ impl DebugEndpoints {
     /// Everything under `/debug`, to be merged into an axum service. Without a
     /// [token](Self::token) it answers to this machine alone, and serving the app with
     /// `into_make_service_with_connect_info::<SocketAddr>()` tells it who asks.
+    ///
+    /// Behind a proxy on this machine everybody seems to ask from here. What such a proxy gives away about
+    /// itself is refused, but it need not give away anything: **behind a proxy, set a token**.
     pub fn router(&self) -> Router {
         let routes = under_debug(self.shared()).merge(self.further.clone());
         let guard = self.guard(Guard::Peer);
@@ -133,6 +136,7 @@ impl DebugEndpoints {
     }
 
     fn shared(&self) -> Arc<Shared> {
+        metrics::prepare();
         Arc::new(Shared {
             cpu: CpuProfiler::default(),
             waits: self.waits.clone(),
@@ -160,17 +164,5 @@ impl fmt::Debug for DebugEndpoints {
             .field("profiler", &self.profiler())
             .field("has_token", &self.token.is_some())
             .finish_non_exhaustive()
-    }
-}
-
-/// Names a request's route as axum matched it: `GET /orders/{id}`, or `GET (no route)`.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct MatchedRoute;
-
-impl<B> RouteName<B> for MatchedRoute {
-    fn route_name(&self, request: &Request<B>) -> Label {
-        let route = request.extensions().get::<MatchedPath>();
-        let route = route.map_or("(no route)", MatchedPath::as_str);
-        Label::new(&format!("{} {route}", request.method()))
     }
 }

@@ -2,27 +2,28 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use await_profile::{FlamegraphError, FlamegraphOptions, Frames, Profile};
+#[cfg(feature = "flamegraph")]
+use await_profile::{FlamegraphError, FlamegraphOptions};
+use await_profile::{Frames, Profile};
 use axum::extract::{Query, State};
-use axum::http::header;
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 
 use crate::cpu_profile::CpuProfile;
 use crate::cpu_profiler::CpuProfiler;
 use crate::error::EndpointError;
 use crate::heap_profile;
 use crate::heartbeat;
+use crate::jemalloc;
+use crate::limits::checked_duration;
 use crate::metrics;
 use crate::waits::Waits;
-
-/// The longest profile that one request may ask for.
-const LONGEST_SECONDS: f64 = 600.0;
 
 /// One address a line, with what it answers.
 const INDEX: &str = "\
@@ -30,7 +31,9 @@ const INDEX: &str = "\
 /debug/pprof/flamegraph?seconds=N       CPU flamegraph (&idle=true draws idle time too)
 /debug/pprof/last?format=pprof|folded|svg   the last CPU profile again
 /debug/await?seconds=N                  what requests wait for, folded stacks (&format=svg|pprof|json)
+/debug/pprof/await?seconds=N            the same for go tool pprof and collectors
 /debug/await/last?format=folded|svg|pprof|json   the last await profile again
+/debug/pprof/heap                       who keeps memory, by jemalloc (--features jemalloc)
 /debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
 /debug/heartbeat?seconds=N              how late the runtime's ticks are, JSON
 /debug/metrics                          counters, Prometheus text
@@ -59,8 +62,10 @@ pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
         .route("/debug/pprof/flamegraph", get(cpu_flamegraph))
         .route("/debug/pprof/last", get(last_cpu_profile))
         .route("/debug/await", get(await_profile))
+        .route("/debug/pprof/await", get(await_pprof))
         .route("/debug/await/last", get(last_await_profile))
         .route("/debug/heap", get(heap_profile))
+        .route("/debug/pprof/heap", get(heap_in_use))
         .with_state(shared)
 }
 
@@ -83,7 +88,7 @@ struct Request {
     seconds: f64,
     /// Samples a second, of a CPU profile.
     #[serde(default = "default_frequency")]
-    frequency: u16,
+    frequency: u32,
     /// Captures a second, of an await profile.
     captures: Option<u32>,
     format: Option<Format>,
@@ -103,23 +108,54 @@ enum Format {
     Json,
 }
 
+impl Request {
+    /// How a CPU profile is to be written. Ask before it is taken, which may be ten minutes.
+    fn of_cpu(&self) -> Result<Format, EndpointError> {
+        match self.format.unwrap_or(Format::Pprof) {
+            Format::Json => {
+                let reason = "a CPU profile has the formats pprof, folded and svg";
+                Err(EndpointError::BadRequest(reason.to_owned()))
+            }
+            format => drawable(format),
+        }
+    }
+
+    /// The same of an await profile.
+    fn of_waits(&self) -> Result<Format, EndpointError> {
+        drawable(self.format.unwrap_or(Format::Folded))
+    }
+}
+
+fn drawable(format: Format) -> Result<Format, EndpointError> {
+    if format == Format::Svg && !cfg!(feature = "flamegraph") {
+        return Err(EndpointError::Unsupported(
+            "this build draws no pictures: build debug-endpoints with its feature `flamegraph`, or ask for \
+             format=pprof or format=folded",
+        ));
+    }
+    Ok(format)
+}
+
 fn ten() -> f64 {
     10.0
 }
 
-fn default_frequency() -> u16 {
+fn default_frequency() -> u32 {
     CpuProfiler::DEFAULT_FREQUENCY
 }
 
-/// How long a profile is to take, if that is within bounds.
-fn checked_duration(seconds: f64) -> Result<Duration, EndpointError> {
-    if seconds > 0.0 && seconds <= LONGEST_SECONDS {
-        Ok(Duration::from_secs_f64(seconds))
-    } else {
-        Err(EndpointError::BadRequest(format!(
-            "seconds must be over 0 and at most {LONGEST_SECONDS}, not {seconds}"
-        )))
-    }
+/// Writes a profile where it keeps no request waiting: a picture of many stacks takes a second. Two at a time, as
+/// each takes memory, too.
+async fn written(
+    write: impl FnOnce() -> Result<Response, EndpointError> + Send + 'static,
+) -> Result<Response, EndpointError> {
+    static DESKS: Semaphore = Semaphore::const_new(2);
+    let desk = DESKS.acquire().await.map_err(EndpointError::failed)?;
+    let written = tokio::task::spawn_blocking(move || {
+        let _desk = desk;
+        write()
+    });
+    written.await.map_err(EndpointError::failed)?
 }
 
 async fn metrics_text(
@@ -146,9 +182,10 @@ async fn cpu_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
 ) -> Result<Response, EndpointError> {
+    let format = request.of_cpu()?;
     let duration = checked_duration(request.seconds)?;
     let profile = shared.cpu.record(duration, request.frequency).await?;
-    cpu_response(&profile, &request)
+    written(move || cpu_response(&profile, format, request.idle)).await
 }
 
 async fn cpu_flamegraph(
@@ -163,20 +200,26 @@ async fn last_cpu_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
 ) -> Result<Response, EndpointError> {
+    let format = request.of_cpu()?;
     let profile = shared.cpu.last().ok_or(EndpointError::NothingYet)?;
-    cpu_response(&profile, &request)
+    written(move || cpu_response(&profile, format, request.idle)).await
 }
 
-fn cpu_response(profile: &CpuProfile, request: &Request) -> Result<Response, EndpointError> {
-    let samples = [("x-samples", profile.samples().to_string())];
-    Ok(match request.format.unwrap_or(Format::Pprof) {
+fn cpu_response(
+    profile: &CpuProfile,
+    format: Format,
+    idle: bool,
+) -> Result<Response, EndpointError> {
+    let mut samples = HeaderMap::new();
+    samples.insert("x-samples", HeaderValue::from(profile.samples()));
+    let note = profile.note.as_deref().map(HeaderValue::from_str);
+    if let Some(Ok(note)) = note {
+        samples.insert("x-note", note);
+    }
+    Ok(match format {
         Format::Pprof => (samples, attachment("profile.pb.gz"), profile.pprof()).into_response(),
-        Format::Folded => (samples, profile.folded(request.idle)).into_response(),
-        Format::Svg => (samples, svg(profile.flamegraph(request.idle)?)).into_response(),
-        Format::Json => {
-            let reason = "a CPU profile has the formats pprof, folded and svg";
-            return Err(EndpointError::BadRequest(reason.to_owned()));
-        }
+        Format::Svg => (samples, svg(profile.flamegraph(idle)?)).into_response(),
+        Format::Folded | Format::Json => (samples, profile.folded(idle)).into_response(),
     })
 }
 
@@ -184,38 +227,51 @@ async fn await_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
 ) -> Result<Response, EndpointError> {
+    let format = request.of_waits()?;
     let duration = checked_duration(request.seconds)?;
     let profile = shared.waits.record(duration, request.captures).await?;
-    waits_response(&profile, &request)
+    written(move || waits_response(&profile, format, request.all)).await
+}
+
+async fn await_pprof(
+    state: State<Arc<Shared>>,
+    Query(mut request): Query<Request>,
+) -> Result<Response, EndpointError> {
+    request.format = request.format.or(Some(Format::Pprof));
+    await_profile(state, Query(request)).await
 }
 
 async fn last_await_profile(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
 ) -> Result<Response, EndpointError> {
+    let format = request.of_waits()?;
     let profile = shared.waits.last().ok_or(EndpointError::NothingYet)?;
-    waits_response(&profile, &request)
+    written(move || waits_response(&profile, format, request.all)).await
 }
 
-fn waits_response(profile: &Profile, request: &Request) -> Result<Response, EndpointError> {
-    let frames = if request.all {
-        Frames::All
-    } else {
-        Frames::Own
-    };
-    Ok(match request.format.unwrap_or(Format::Folded) {
+fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Response, EndpointError> {
+    let frames = if all { Frames::All } else { Frames::Own };
+    Ok(match format {
         Format::Folded => profile.folded(frames).into_response(),
         Format::Json => Json(profile.summary()).into_response(),
         Format::Pprof => (attachment("await.pb.gz"), profile.pprof(frames)).into_response(),
-        Format::Svg => {
-            let options = FlamegraphOptions::default().frames(frames);
-            let drawn = profile.flamegraph(&options).map_err(|error| match error {
-                FlamegraphError::Empty => EndpointError::NoRequests,
-                other => EndpointError::failed(other),
-            })?;
-            svg(drawn).into_response()
-        }
+        Format::Svg => svg(drawn_waits(profile, frames)?).into_response(),
     })
+}
+
+#[cfg(feature = "flamegraph")]
+fn drawn_waits(profile: &Profile, frames: Frames) -> Result<String, EndpointError> {
+    let options = FlamegraphOptions::default().frames(frames);
+    profile.flamegraph(&options).map_err(|error| match error {
+        FlamegraphError::Empty => EndpointError::NoRequests,
+        other => EndpointError::failed(other),
+    })
+}
+
+#[cfg(not(feature = "flamegraph"))]
+fn drawn_waits(_: &Profile, _: Frames) -> Result<String, EndpointError> {
+    drawable(Format::Svg).map(|_| String::new())
 }
 
 fn svg(drawn: String) -> impl IntoResponse {
@@ -225,6 +281,10 @@ fn svg(drawn: String) -> impl IntoResponse {
 async fn heap_profile(Query(request): Query<Request>) -> Result<Response, EndpointError> {
     let json = heap_profile::record(checked_duration(request.seconds)?).await?;
     Ok((attachment("dhat-heap.json"), json).into_response())
+}
+
+async fn heap_in_use() -> Result<Response, EndpointError> {
+    written(|| Ok((attachment("heap.pb.gz"), jemalloc::in_use()?).into_response())).await
 }
 
 fn attachment(name: &str) -> [(header::HeaderName, String); 2] {

@@ -7,17 +7,20 @@ use axum::response::{IntoResponse, Response};
 
 /// An answer that is no profile, as one sentence.
 #[derive(Debug, thiserror::Error)]
+#[allow(dead_code)] // Not every build has what each of them is about.
 pub(crate) enum EndpointError {
     #[error("{0}")]
     BadRequest(String),
-    #[error("another profile is being taken; wait until it ends")]
-    Busy,
+    #[error("another {0} is being taken; wait until it ends")]
+    Busy(&'static str),
     #[error("no such profile was taken yet; ask for one with ?seconds=10 first")]
     NothingYet,
     #[error("no request was in flight meanwhile; put load on the server and ask again")]
     NoRequests,
     #[error("{0}")]
     Unsupported(&'static str),
+    #[error("{0}")]
+    Unavailable(String),
     #[error("the profiler failed: {0}")]
     Failed(String),
     #[error("this needs the token: send `Authorization: Bearer TOKEN`, or it as the password")]
@@ -36,9 +39,10 @@ impl IntoResponse for EndpointError {
     fn into_response(self) -> Response {
         let status = match self {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
-            Self::Busy => StatusCode::CONFLICT,
+            Self::Busy(_) => StatusCode::CONFLICT,
             Self::NothingYet | Self::NoRequests => StatusCode::NOT_FOUND,
             Self::Unsupported(_) => StatusCode::NOT_IMPLEMENTED,
+            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NoToken => StatusCode::UNAUTHORIZED,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
@@ -67,4 +71,24 @@ pub enum ListenError {
     /// The address cannot be used, or the listener's thread could not be started.
     #[error("the debug listener cannot be started: {0}")]
     Io(#[from] std::io::Error),
+}
+
+/// Why a text is no token, as one sentence with what to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// Nothing, or white space alone.
+    #[error(
+        "the token is empty, which would let nobody in: give one, or do not call DebugEndpoints::token"
+    )]
+    Empty,
+    /// A header cannot carry it.
+    #[error(
+        "character {place} of the token is not visible ASCII, and a header could not carry it: use letters, \
+         digits and signs, such as of `openssl rand -hex 32`"
+    )]
+    NotAscii {
+        /// Which character it is, from 1.
+        place: usize,
+    },
 }

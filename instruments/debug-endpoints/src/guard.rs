@@ -1,26 +1,54 @@
 //! Who may ask: whoever has the token or, where there is none, programs and pages of this machine.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use axum::extract::{ConnectInfo, Request};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::error::EndpointError;
+use crate::error::{EndpointError, TokenError};
 
 /// What a request must show.
 #[derive(Debug, Clone)]
 pub(crate) enum Guard {
     /// The token. It is enough, wherever the request comes from.
-    Token(String),
+    Token(Token),
     /// The listener is on loopback already: only a page of another site could make a browser ask.
     OwnListener,
-    /// As that, and the address of the peer must be known and be of this machine.
+    /// As that, and the address of the peer must be known and be of this machine, with no proxy in between:
+    /// the port is the service's own, which others are meant to reach.
     Peer,
+}
+
+/// What a header can say: visible ASCII, with spaces inside at most.
+#[derive(Clone)]
+pub(crate) struct Token(String);
+
+impl Token {
+    /// Without the white space around it, which a file or a variable often has.
+    pub(crate) fn new(text: &str) -> Result<Self, TokenError> {
+        let token = text.trim();
+        if token.is_empty() {
+            return Err(TokenError::Empty);
+        }
+        if let Some(place) = token
+            .chars()
+            .position(|c| c != ' ' && !c.is_ascii_graphic())
+        {
+            return Err(TokenError::NotAscii { place: place + 1 });
+        }
+        Ok(Self(token.to_owned()))
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
 }
 
 impl Guard {
@@ -33,7 +61,7 @@ impl Guard {
 
     fn authorize(&self, request: &Request) -> Result<(), EndpointError> {
         match self {
-            Self::Token(token) => return check_token(request.headers(), token),
+            Self::Token(token) => return check_token(request.headers(), &token.0),
             Self::OwnListener => {}
             Self::Peer => check_peer(request)?,
         }
@@ -73,12 +101,54 @@ fn check_peer(request: &Request) -> Result<(), EndpointError> {
         "it is not known who asks: serve the app with \
          into_make_service_with_connect_info::<SocketAddr>(), or set a token",
     ))?;
-    if peer.0.ip().to_canonical().is_loopback() {
-        return Ok(());
+    if !peer.0.ip().to_canonical().is_loopback() {
+        return Err(EndpointError::Forbidden(
+            "these endpoints answer to this machine alone: ask from there, or set a token",
+        ));
     }
-    Err(EndpointError::Forbidden(
-        "these endpoints answer to this machine alone: ask from there, or set a token",
-    ))
+    // A proxy on this machine asks from here, for whoever asks it. nginx says so by its version alone, unless
+    // it is told to say more.
+    let headers = request.headers();
+    if request.version() < Version::HTTP_11
+        || headers.keys().any(|name| is_of_proxies(name.as_str()))
+    {
+        return Err(EndpointError::Forbidden(
+            "this request came through a proxy (its headers or HTTP/1.0 say so), so anybody may have sent it: \
+             set a token with DebugEndpoints::token, or ask the service itself",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether proxies and load balancers add a header of this name, which is in lower case.
+fn is_of_proxies(name: &str) -> bool {
+    let names = [
+        "cdn-loop",
+        "cf-connecting-ip",
+        "cf-ray",
+        "client-ip",
+        "fastly-client-ip",
+        "forwarded",
+        "forwarded-for",
+        "proxy-connection",
+        "true-client-ip",
+        "via",
+        "x-amzn-trace-id",
+        "x-client-ip",
+        "x-cluster-client-ip",
+        "x-forwarded",
+        "x-proxyuser-ip",
+        "x-real-ip",
+        "x-scheme",
+    ];
+    let families = [
+        "x-forwarded-",
+        "x-original-",
+        "x-envoy-",
+        "x-appengine-",
+        "x-azure-",
+    ];
+    names.contains(&name) || families.iter().any(|family| name.starts_with(family))
 }
 
 /// A page of another site can make a browser of this machine ask. If the site's own name resolves to this
@@ -89,15 +159,7 @@ fn refuse_foreign_pages(request: &Request) -> Result<(), EndpointError> {
     // HTTP/2 has the name in the address instead.
     let authority = request.uri().authority().map(Authority::as_str);
     let host = host.map_or(authority, Result::ok).unwrap_or_default();
-    let is_port = |rest: &str| {
-        let digits = rest.strip_prefix(':');
-        rest.is_empty() || digits.is_some_and(|port| port.parse::<u16>().is_ok())
-    };
-    let names = ["localhost", "127.0.0.1", "[::1]"];
-    if !names
-        .iter()
-        .any(|name| host.strip_prefix(name).is_some_and(is_port))
-    {
+    if !is_this_machine(host) {
         return Err(EndpointError::Forbidden(
             "ask for it as localhost, 127.0.0.1 or [::1], or set a token",
         ));
@@ -110,6 +172,34 @@ fn refuse_foreign_pages(request: &Request) -> Result<(), EndpointError> {
         ));
     }
     Ok(())
+}
+
+/// Whether a host, with a port or without, is a name of loopback that no DNS server can lead elsewhere.
+fn is_this_machine(host: &str) -> bool {
+    let end = if host.starts_with('[') {
+        host.find(']').map(|end| end + 1)
+    } else {
+        host.find(':')
+    };
+    let (name, port) = host.split_at(end.unwrap_or(host.len()));
+    let is_port = |port: &str| port.parse::<u16>().is_ok() && !port.starts_with('+');
+    if !port.is_empty() && !port.strip_prefix(':').is_some_and(is_port) {
+        return false;
+    }
+    let address = match name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'))
+    {
+        Some(name) => name.parse::<Ipv6Addr>().map(IpAddr::V6),
+        None => name.parse::<Ipv4Addr>().map(IpAddr::V4),
+    };
+    match address {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => name
+            .strip_suffix('.')
+            .unwrap_or(name)
+            .eq_ignore_ascii_case("localhost"),
+    }
 }
 
 #[cfg(test)]

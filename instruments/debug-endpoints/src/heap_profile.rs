@@ -14,7 +14,7 @@ static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 /// (`Total`, at `t-gmax` and at `t-end`) in it.
 #[cfg(feature = "heap")]
 pub(crate) async fn record(duration: Duration) -> Result<Vec<u8>, EndpointError> {
-    let _one_at_a_time = permit::acquire()?;
+    let _one_at_a_time = permit::alone()?;
     let folder = tempfile::tempdir().map_err(EndpointError::failed)?;
     let file = folder.path().join("dhat-heap.json");
     // Deeper than dhat's default of 10: warp's filters alone are deeper than that.

@@ -72,7 +72,8 @@ impl Worker {
 /// Watches `runtime` for `duration`, from a new thread. Dropping the future ends it.
 pub(crate) async fn watch(runtime: Handle, duration: Duration) -> Result<Heartbeat, EndpointError> {
     static WATCHED: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-    let one_at_a_time = WATCHED.try_lock().map_err(|_| EndpointError::Busy)?;
+    let one_at_a_time = WATCHED.try_lock();
+    let one_at_a_time = one_at_a_time.map_err(|_| EndpointError::Busy("heartbeat"))?;
     let (sender, receiver) = oneshot::channel();
     std::thread::Builder::new()
         .name("heartbeat".to_owned())

@@ -46,37 +46,52 @@
 //! | `/debug/pprof/flamegraph?seconds=N` | the same as a flamegraph (`&idle=true` draws idle time too) |
 //! | `/debug/pprof/last?format=…` | the last CPU profile again, in another format |
 //! | `/debug/await?seconds=N` | what requests wait for, folded stacks (`&format=svg`, `pprof`, `json`) |
+//! | `/debug/pprof/await?seconds=N` | the same as gzipped pprof protobuf, for collectors |
 //! | `/debug/await/last?format=…` | the last await profile again, in another format |
+//! | `/debug/pprof/heap` | who keeps memory, gzipped pprof protobuf (build with the feature `jemalloc`) |
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with the feature `heap`) |
 //! | `/debug/heartbeat?seconds=N` | how late the runtime's ticks are, JSON |
 //! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |
 //!
-//! A listener has them all, a list of them at `/`, and `/metrics` too. `N` is at most 600, and 10
-//! where it is left out.
+//! A listener has them all, a list of them at `/`, and `/metrics` too. Each of its connections answers one
+//! request; clients that are owed no answer give way to new ones, and it answers while the service is out of file
+//! descriptors. `N` is at most 600, and 10
+//! where it is left out. One profile has at most a million samples.
 //!
 //! # Who may ask
 //!
-//! This machine, by the names `localhost`, `127.0.0.1` and `[::1]`: a name that leads here by accident or
+//! This machine, by the name `localhost` or an address of loopback: a name that leads here by accident or
 //! by DNS rebinding is refused, and so is what a page of another site embeds. Others need a
-//! [token](DebugEndpoints::token). Behind a proxy on the same machine every request comes from this
-//! machine: set a token, or let the proxy keep `/debug` to itself.
+//! [token](DebugEndpoints::token).
+//!
+//! Behind a proxy on the same machine every request comes from this machine. Without a token, the router refuses
+//! what has a header of proxies (`X-Forwarded-…`, `Forwarded`, `Via`, `X-Real-IP`, …) or is HTTP/1.0, but a proxy
+//! need not show itself: **set a token**, and let the proxy keep `/debug` to itself.
 //!
 //! # What it costs
 //!
 //! Nothing runs while nobody asks: no thread samples, no timer ticks. The layer costs each request what
-//! an armed [`AwaitProfiler`] does, some tenths of a microsecond. There is one profile at a time in the
-//! process, of whatever kind; whoever asks for a second is answered 409. The last CPU profile and the
-//! last await profile stay in memory.
+//! an armed [`AwaitProfiler`] does, some tenths of a microsecond. There is one profile at a time of each kind in the
+//! process, and one by dhat beside no other; whoever asks for a second is answered 409. Those of CPUs and of
+//! waiting can be taken at the same time; then each has in it what the other one costs. The last CPU
+//! profile and the last await profile stay in memory.
 //!
-//! [`DebugEndpoints::new`] has the CPU profiler take its first sample, which must not happen under load:
-//! 40 ms of CPU time, once. From then on that profiler keeps its tables, **about 100 MB of resident
-//! memory**. Where that is too much, leave out the default feature `cpu`, and take CPU profiles with perf.
+//! The first CPU profile allocates that profiler's tables, **about 100 MB of resident memory** that stay. Where that is
+//! too much, leave out the default feature `cpu`, and take CPU profiles with perf. A CPU profile also needs a
+//! folder for temporary files that can be written to; none is left there.
+//!
+//! # Heap profiles in production
+//!
+//! With the feature `jemalloc`, make `debug_endpoints::Jemalloc` the allocator and start the service with
+//! `_RJEM_MALLOC_CONF=prof:true` in its environment: jemalloc then samples an allocation each 512 KiB.
 //!
 //! # Elsewhere than on Linux
 //!
 //! CPU profiles need a Unix system. On Windows their endpoints answer 501 with a sentence, and all
 //! others work. Memory and the number of threads are told on Linux only.
 
+#[cfg(all(unix, feature = "cpu"))]
+mod cpu_names;
 mod cpu_profile;
 mod cpu_profiler;
 #[cfg(all(unix, feature = "cpu"))]
@@ -87,11 +102,19 @@ mod error;
 mod guard;
 mod heap_profile;
 mod heartbeat;
+mod jemalloc;
+mod limits;
 mod listener;
 mod metrics;
 mod permit;
+#[cfg(all(unix, feature = "cpu"))]
+mod sigprof;
 mod waits;
 
-pub use await_profile::AwaitProfiler;
-pub use debug_endpoints::{DebugEndpoints, MatchedRoute};
-pub use error::ListenError;
+pub use await_profile::{AwaitProfiler, MatchedRoute};
+pub use debug_endpoints::DebugEndpoints;
+pub use error::{ListenError, TokenError};
+/// The allocator that `/debug/pprof/heap` is about: `#[global_allocator] static ALLOCATOR: Jemalloc = Jemalloc;`
+/// in the service's `main.rs`.
+#[cfg(all(target_os = "linux", feature = "jemalloc"))]
+pub use tikv_jemallocator::Jemalloc;

@@ -1,6 +1,8 @@
 //! What the runtime and the system keep, as text for Prometheus.
 
 use std::fmt::Write;
+#[cfg(target_os = "linux")]
+use std::{fs::File, os::unix::fs::FileExt, sync::OnceLock};
 
 use tokio::runtime::Handle;
 
@@ -87,7 +89,7 @@ fn of_process() -> Vec<Gauge> {
     }];
     #[cfg(target_os = "linux")]
     {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let status = own_status().unwrap_or_default();
         for (field, name, help, factor) in [
             (
                 "Threads:",
@@ -116,6 +118,25 @@ fn of_process() -> Vec<Gauge> {
         }
     }
     gauges
+}
+
+/// The text of `/proc/self/status`, from a file that stays open: a service that is out of file descriptors
+/// is one to ask.
+#[cfg(target_os = "linux")]
+fn own_status() -> Option<String> {
+    static FILE: OnceLock<Option<File>> = OnceLock::new();
+    let file = FILE.get_or_init(|| File::open("/proc/self/status").ok());
+    // The kernel writes it anew for whoever reads at its beginning, some 1,500 bytes.
+    let mut text = vec![0; 8192];
+    let length = file.as_ref()?.read_at(&mut text, 0).ok()?;
+    text.truncate(length);
+    Some(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Opens now what may not be opened any more when somebody asks.
+pub(crate) fn prepare() {
+    #[cfg(target_os = "linux")]
+    own_status();
 }
 
 /// The number after `name` in the text of `/proc/self/status`.
@@ -153,7 +174,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn the_system_tells_threads_and_memory() {
-        let status = std::fs::read_to_string("/proc/self/status").expect("this is Linux");
+        let status = own_status().expect("this is Linux");
         assert!(status_field(&status, "Threads:").is_some_and(|threads| threads >= 1.0));
         assert!(status_field(&status, "VmHWM:").is_some_and(|kib| kib > 100.0));
         assert_eq!(status_field(&status, "NoSuch:"), None);

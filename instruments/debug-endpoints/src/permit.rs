@@ -1,4 +1,4 @@
-//! One profile at a time in the process, of whatever kind: each would see what the others cost.
+//! One profile of a kind at a time in the process, and a heap profile by dhat beside no other.
 
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -7,8 +7,25 @@ use crate::error::EndpointError;
 /// Held while a profile is taken.
 pub(crate) type Permit = MutexGuard<'static, ()>;
 
-/// The right to take a profile, unless another one is being taken.
-pub(crate) fn acquire() -> Result<Permit, EndpointError> {
-    static ONE: Mutex<()> = Mutex::const_new(());
-    ONE.try_lock().map_err(|_| EndpointError::Busy)
+static CPU: Mutex<()> = Mutex::const_new(());
+static AWAIT: Mutex<()> = Mutex::const_new(());
+
+/// The right to take a CPU profile, unless another one is being taken.
+pub(crate) fn cpu() -> Result<Permit, EndpointError> {
+    CPU.try_lock()
+        .map_err(|_| EndpointError::Busy("CPU profile"))
+}
+
+/// The right to take an await profile, unless another one is being taken.
+pub(crate) fn waits() -> Result<Permit, EndpointError> {
+    AWAIT
+        .try_lock()
+        .map_err(|_| EndpointError::Busy("await profile"))
+}
+
+/// The right to have the allocator record its callers, while nobody looks names up: each waits for a lock of the
+/// other's.
+#[cfg(feature = "heap")]
+pub(crate) fn alone() -> Result<[Permit; 2], EndpointError> {
+    Ok([cpu()?, waits()?])
 }

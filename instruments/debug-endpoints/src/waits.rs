@@ -6,6 +6,7 @@ use std::time::Duration;
 use await_profile::{AwaitProfiler, Profile, ProfileError, ProfileOptions};
 
 use crate::error::EndpointError;
+use crate::limits::within;
 use crate::permit;
 
 /// The service's profiler and the last profile that it took.
@@ -37,20 +38,14 @@ impl Waits {
         duration: Duration,
         captures: Option<u32>,
     ) -> Result<Arc<Profile>, EndpointError> {
-        let mut options = ProfileOptions::lasting(duration);
-        if let Some(captures) = captures {
-            if !(1..=100_000).contains(&captures) {
-                return Err(EndpointError::BadRequest(format!(
-                    "captures must be from 1 to 100000 a second, not {captures}"
-                )));
-            }
-            options = options.captures_per_second(captures);
-        }
+        let captures = captures.unwrap_or(ProfileOptions::DEFAULT_RATE);
+        within(1..=100_000, captures, "captures", duration, 1)?;
+        let options = ProfileOptions::lasting(duration).captures_per_second(captures);
         // Held until the names are looked up, also for a client that hangs up before.
-        let permit = permit::acquire()?;
+        let permit = permit::waits()?;
         let profile = self.profiler.profile_holding(options, permit).await;
         let profile = profile.map_err(|e| match e {
-            ProfileError::Busy => EndpointError::Busy,
+            ProfileError::Busy => EndpointError::Busy("await profile"),
             other => EndpointError::failed(other),
         })?;
         let profile = Arc::new(profile);

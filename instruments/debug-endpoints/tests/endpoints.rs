@@ -4,7 +4,7 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::Path;
@@ -23,6 +23,15 @@ static LOCK: Mutex<()> = Mutex::const_new(());
 async fn stuck_here(Path(_): Path<u32>) -> &'static str {
     let _guard = LOCK.lock().await;
     "never"
+}
+
+/// What is answered to a text, until the connection ends.
+fn raw(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
 }
 
 /// A runtime of the service, its endpoints on a listener, and the service's own address.
@@ -75,8 +84,14 @@ fn each_endpoint_answers_on_the_service_and_on_a_listener() {
         let waits = ask(address, "/debug/await?seconds=0.3").text();
         assert!(waits.contains("GET /orders/{id};"), "{waits}");
         assert!(waits.contains("stuck_here"), "{waits}");
+        let pprof = ask(address, "/debug/pprof/await?seconds=0.1");
+        assert!(!unzipped(&pprof.body).is_empty(), "{}", pprof.head);
         let drawn = ask(address, "/debug/await/last?format=svg");
-        assert!(drawn.head.contains("image/svg+xml"), "{}", drawn.head);
+        if cfg!(feature = "flamegraph") {
+            assert!(drawn.head.contains("image/svg+xml"), "{}", drawn.head);
+        } else {
+            assert_eq!(drawn.status, 501, "{}", drawn.text());
+        }
 
         let heartbeat = ask(address, "/debug/heartbeat?seconds=0.2").text();
         for key in ["\"ticks\":", "\"late_p99\":", "\"held_worst\":["] {
@@ -90,6 +105,32 @@ fn each_endpoint_answers_on_the_service_and_on_a_listener() {
                 "over 0 and at most 600",
             ),
             ("/debug/await?seconds=1&captures=0", 400, "from 1 to 100000"),
+            (
+                "/debug/await?seconds=600&captures=100000",
+                400,
+                "at most 10 seconds",
+            ),
+            (
+                "/debug/pprof/await?seconds=600&captures=2000",
+                400,
+                "at most 500 seconds",
+            ),
+            (
+                "/debug/pprof/profile?seconds=600&format=json",
+                400,
+                "pprof, folded and svg",
+            ),
+            (
+                "/debug/pprof/profile?seconds=600&format=xml",
+                400,
+                "unknown variant",
+            ),
+            (
+                "/debug/await?seconds=600&format=xml",
+                400,
+                "unknown variant",
+            ),
+            ("/debug/await?seconds=600&all=perhaps", 400, "all"),
             ("/debug/pprof/last", 404, "no such profile was taken yet"),
             ("/debug/nothing", 404, ""),
         ] {
@@ -123,25 +164,35 @@ fn each_endpoint_answers_on_the_service_and_on_a_listener() {
     drop((stuck, held));
 }
 
+fn unzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut protobuf = Vec::new();
+    let mut unzip = flate2::read::GzDecoder::new(bytes);
+    unzip.read_to_end(&mut protobuf).expect("it is gzipped");
+    protobuf
+}
+
 #[cfg(all(unix, feature = "cpu"))]
 fn cpu_profiles(address: SocketAddr) {
     let profile = ask(address, "/debug/pprof/profile?seconds=0.2");
     assert_eq!(profile.status, 200, "{}", profile.text());
     let too_often = ask(address, "/debug/pprof/profile?seconds=1&frequency=5000");
     assert_eq!(too_often.status, 400, "{}", too_often.text());
-    let mut protobuf = Vec::new();
-    let mut unzip = flate2::read::GzDecoder::new(&*profile.body);
-    unzip.read_to_end(&mut protobuf).expect("it is gzipped");
-    assert!(!protobuf.is_empty());
+    assert!(!unzipped(&profile.body).is_empty());
     let drawn = ask(address, "/debug/pprof/flamegraph?seconds=0.2&idle=true");
-    assert!(drawn.head.contains("image/svg+xml") && drawn.text().contains("<svg"));
+    let is_picture = drawn.head.contains("image/svg+xml") && drawn.text().contains("<svg");
+    assert!(
+        is_picture || !cfg!(feature = "flamegraph"),
+        "{}",
+        drawn.text()
+    );
     let folded = ask(address, "/debug/pprof/last?format=folded&idle=true");
     assert!(folded.text().contains("[idle] "), "{}", folded.text());
 }
 
 #[test]
 fn a_token_opens_and_nothing_else_does() {
-    let (_runtime, own, admin) = service(|| DebugEndpoints::new().token("open sesame"));
+    let (_runtime, own, admin) =
+        service(|| DebugEndpoints::new().token(" open sesame\n").expect("one"));
     for address in [own, admin] {
         // base64 of `me:open sesame`, of `open sesame:` and of `me:open`.
         for (credentials, expected) in [
@@ -169,12 +220,21 @@ fn a_token_opens_and_nothing_else_does() {
 
 #[test]
 fn a_listener_that_others_can_reach_takes_a_token() {
-    let open = DebugEndpoints::new().token("").listen("0.0.0.0:0");
-    let error = open.expect_err("an empty token is none");
+    let open = DebugEndpoints::new().listen("0.0.0.0:0");
+    let error = open.expect_err("there is no token");
     assert!(matches!(error, ListenError::Exposed(_)), "{error}");
     assert!(error.to_string().contains("DebugEndpoints::token"));
-    let open = DebugEndpoints::new().token("t").listen("0.0.0.0:0");
-    open.expect("with a token it may");
+    let open = DebugEndpoints::new().token("t").expect("one");
+    open.listen("0.0.0.0:0").expect("with a token it may");
+    for (token, why) in [
+        ("", "is empty"),
+        (" \n", "is empty"),
+        ("schlüssel", "character 5"),
+        ("a\nb", "character 2"),
+    ] {
+        let error = DebugEndpoints::new().token(token).expect_err(token);
+        assert!(error.to_string().contains(why), "{token}: {error}");
+    }
 }
 
 #[test]
@@ -185,6 +245,19 @@ fn a_name_that_leads_here_and_is_not_ours_is_refused() {
             ("localhost", 200),
             ("127.0.0.1:8080", 200),
             ("[::1]:8080", 200),
+            ("LocalHost:8080", 200),
+            ("localhost.", 200),
+            ("127.0.0.2:6060", 200),
+            ("[0:0::1]", 200),
+            ("[::ffff:127.0.0.1]:80", 200),
+            ("localhost..", 403),
+            ("localhost:http", 403),
+            ("localhost:+80", 403),
+            ("user@localhost", 403),
+            ("[::1", 403),
+            ("[::1]x:80", 403),
+            ("[::2]", 403),
+            ("128.0.0.1", 403),
             ("rebound.example:8080", 403),
             ("localhost.rebound.example", 403),
             ("127.0.0.1.rebound.example", 403),
@@ -209,6 +282,44 @@ fn a_name_that_leads_here_and_is_not_ours_is_refused() {
 }
 
 #[test]
+fn what_a_proxy_passes_on_to_the_service_needs_a_token() {
+    let headers = [
+        ("X-Forwarded-For", "10.0.0.7"),
+        ("x-forwarded-proto", "https"),
+        ("Forwarded", "for=10.0.0.7"),
+        ("Via", "1.1 edge"),
+        ("X-Real-IP", "10.0.0.7"),
+        ("True-Client-IP", "10.0.0.7"),
+        ("CF-Connecting-IP", ""),
+    ];
+    let (_runtime, own, admin) = service(DebugEndpoints::new);
+    for header in headers {
+        let answer = ask_as(own, "/debug", &[("Host", "localhost"), header]);
+        assert_eq!(answer.status, 403, "{header:?}: {}", answer.text());
+        let sentence = answer.text();
+        assert!(
+            sentence.contains("proxy") && sentence.contains("set a token"),
+            "{sentence}"
+        );
+        // Whoever puts a proxy before a port that has nothing else does so on purpose.
+        assert_eq!(
+            ask_as(admin, "/debug", &[("Host", "localhost"), header]).status,
+            200
+        );
+    }
+    // All that nginx says of itself unless it is told to say more.
+    let nginx = raw(own, "GET /debug HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    assert!(nginx.starts_with("HTTP/1.0 403"), "{nginx}");
+    let (_runtime, own, _) = service(|| DebugEndpoints::new().token("t").expect("one"));
+    let through = [
+        ("Host", "shop.example"),
+        headers[0],
+        ("Authorization", "Bearer t"),
+    ];
+    assert_eq!(ask_as(own, "/debug", &through).status, 200);
+}
+
+#[test]
 fn a_router_that_cannot_know_who_asks_says_what_to_do() {
     let runtime = Runtime::new().expect("a runtime");
     let address = runtime.block_on(async {
@@ -226,38 +337,46 @@ fn a_router_that_cannot_know_who_asks_says_what_to_do() {
 }
 
 #[test]
-fn one_profile_at_a_time_of_whatever_kind_and_none_once_nobody_waits() {
+fn one_profile_of_a_kind_at_a_time_and_none_once_nobody_waits() {
     let _alone = ALONE.lock();
     let (_runtime, _, admin) = service(DebugEndpoints::new);
-    let mut first = TcpStream::connect(admin).expect("it listens");
-    first
-        .write_all(b"GET /debug/await?seconds=600 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        .expect("sent");
     let kinds = [
-        "/debug/await?seconds=0.1",
-        "/debug/pprof/profile?seconds=0.1",
+        ("/debug/await", "another await profile"),
+        ("/debug/heartbeat", "another heartbeat"),
+        ("/debug/pprof/profile", "another CPU profile"),
     ];
     let kinds = &kinds[..if cfg!(all(unix, feature = "cpu")) {
-        2
+        3
     } else {
-        1
+        2
     }];
-    for path in kinds {
+    // All at the same time, as a collector asks.
+    let first = kinds.iter().map(|(path, why)| {
+        let mut first = TcpStream::connect(admin).expect("it listens");
+        let request = format!("GET {path}?seconds=600 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        first.write_all(request.as_bytes()).expect("sent");
+        let patience = Instant::now() + Duration::from_secs(30);
         // Until the first one has begun.
-        while ask(admin, path).status != 409 {}
-        let answer = ask(admin, path);
-        assert_eq!(answer.status, 409);
+        let busy = loop {
+            let answer = ask(admin, &format!("{path}?seconds=0.01"));
+            assert!(Instant::now() < patience, "{path}: {}", answer.text());
+            if answer.status == 409 {
+                break answer.text();
+            }
+        };
         assert!(
-            answer.text().contains("wait until it ends"),
-            "{}",
-            answer.text()
+            busy.contains(why) && busy.contains("wait until it ends"),
+            "{busy}"
         );
-    }
-    assert_eq!(ask(admin, "/debug/heartbeat?seconds=0.1").status, 200);
+        first
+    });
+    let first: Vec<_> = first.collect();
     // Who asked hangs up: the next one need not wait for ten minutes.
     drop(first);
-    while ask(admin, "/debug/await?seconds=0.1").status == 409 {
-        std::thread::sleep(Duration::from_millis(20));
+    for (path, _) in kinds {
+        while ask(admin, &format!("{path}?seconds=0.1")).status == 409 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
@@ -277,4 +396,92 @@ fn a_client_that_never_ends_its_headers_is_let_go() {
         "answered"
     );
     assert_eq!(ask(admin, "/debug").status, 200);
+}
+
+/// Sixty-four of each kind that hold a connection and are owed nothing, and more than there are places.
+#[test]
+fn clients_that_are_owed_nothing_keep_nobody_from_an_answer() {
+    let token = || DebugEndpoints::new().token("t").expect("one");
+    for (debug, right) in [
+        (
+            DebugEndpoints::new as fn() -> DebugEndpoints,
+            "Host: localhost",
+        ),
+        (token, "Host: x\r\nAuthorization: Bearer t"),
+    ] {
+        let (_runtime, _, admin) = service(debug);
+        // Of an answer too large for the buffers between, were it sent again and again.
+        let pipelined = format!("GET /debug HTTP/1.1\r\n{right}\r\n\r\n").repeat(5_000);
+        for request in [
+            "",
+            "GET /debug HTTP/1.1\r\nHost: loc",
+            "GET /debug HTTP/1.1\r\nHost: rebound.example\r\n\r\n",
+            &pipelined,
+        ] {
+            let held: Vec<_> = (0..100)
+                .map(|_| {
+                    let mut stream = TcpStream::connect(admin).expect("it listens");
+                    stream.set_nonblocking(true).expect("set");
+                    // As much as the buffers take, and never a read.
+                    let _ = stream.write_all(request.as_bytes());
+                    stream
+                })
+                .collect();
+            let began = Instant::now();
+            let request =
+                format!("GET /debug/metrics HTTP/1.1\r\n{right}\r\nConnection: close\r\n\r\n");
+            let answer = raw(admin, &request);
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            assert!(
+                began.elapsed() < Duration::from_secs(4),
+                "{:?}",
+                began.elapsed()
+            );
+            drop(held);
+        }
+    }
+}
+
+/// Who asked for a profile and was let in keeps its place, whoever else comes.
+#[test]
+fn a_profile_that_is_being_taken_is_not_crowded_out() {
+    let _alone = ALONE.lock();
+    let (_runtime, _, admin) = service(DebugEndpoints::new);
+    let first = std::thread::spawn(move || {
+        loop {
+            let status = ask(admin, "/debug/heartbeat?seconds=1").status;
+            if status != 409 {
+                return status;
+            }
+        }
+    });
+    while ask(admin, "/debug/heartbeat?seconds=0.001").status != 409 {}
+    let crowd: Vec<_> = (0..200)
+        .map(|_| TcpStream::connect(admin).expect("it listens"))
+        .collect();
+    assert_eq!(ask(admin, "/debug").status, 200);
+    assert_eq!(first.join().expect("answered"), 200);
+    drop(crowd);
+}
+
+#[test]
+fn a_connection_answers_once_and_a_refused_one_not_at_all_again() {
+    let (_runtime, _, admin) = service(DebugEndpoints::new);
+    for host in ["localhost", "rebound.example"] {
+        let twice = format!("GET /debug HTTP/1.1\r\nHost: {host}\r\n\r\n").repeat(2);
+        let answer = raw(admin, &twice[..twice.len() / 2]);
+        assert!(
+            answer.to_lowercase().contains("connection: close"),
+            "{answer}"
+        );
+        let mut stream = TcpStream::connect(admin).expect("it listens");
+        stream.write_all(twice.as_bytes()).expect("sent");
+        let mut answers = Vec::new();
+        // What was not read ends a connection with a reset.
+        let _ = stream.read_to_end(&mut answers);
+        let answers = String::from_utf8_lossy(&answers)
+            .matches("HTTP/1.1 ")
+            .count();
+        assert!(answers <= 1, "{answers}");
+    }
 }

@@ -73,6 +73,19 @@ fn profiles_of_all_kinds_under_load_leave_the_service_standing() {
 
     let mut deepest = 0;
     for round in 0..rounds {
+        // Both at once, as a collector asks; every other time whoever asked for the second hangs up.
+        let waits = std::thread::spawn(move || {
+            if round % 2 == 0 {
+                let waits = ask_until_free(admin, "/debug/pprof/await?seconds=0.1&captures=2000");
+                assert_eq!(waits.status, 200, "{}", waits.text());
+            } else {
+                let mut stream = TcpStream::connect(admin).expect("it listens");
+                stream
+                    .write_all(b"GET /debug/await?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    .expect("sent");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
         let cpu = "/debug/pprof/profile?seconds=0.1&frequency=250&format=folded";
         let cpu = ask_until_free(admin, cpu);
         assert_eq!(cpu.status, 200, "{}", cpu.text());
@@ -84,18 +97,7 @@ fn profiles_of_all_kinds_under_load_leave_the_service_standing() {
         });
         let depths = of_handler.map(|stack| stack.split(';').count());
         deepest = depths.max().unwrap_or(0).max(deepest);
-
-        if round % 2 == 0 {
-            let waits = ask_until_free(admin, "/debug/await?seconds=0.05&captures=2000");
-            assert_eq!(waits.status, 200, "{}", waits.text());
-        } else {
-            // Whoever asked for this one hangs up.
-            let mut stream = TcpStream::connect(admin).expect("it listens");
-            stream
-                .write_all(b"GET /debug/await?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                .expect("sent");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        waits.join().expect("both were taken");
         if cfg!(feature = "heap") {
             let heap = ask_until_free(admin, "/debug/heap?seconds=0.05");
             assert_eq!(heap.status, 200, "{}", heap.text());

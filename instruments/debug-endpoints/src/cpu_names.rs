@@ -1,0 +1,467 @@
+//! What was running at the addresses of a CPU profile, and the profile as pprof's protobuf.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::c_void;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use pprof::UnresolvedReport;
+use pprof::protos::{self, Message};
+
+use crate::cpu_profile::CpuProfile;
+use crate::error::EndpointError;
+
+/// One function at an address.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Function {
+    name: String,
+    system_name: String,
+    file: String,
+}
+
+/// The functions at an address with their lines, innermost first: several where one is inlined into another.
+type Functions = Vec<(Function, u32)>;
+
+/// One stack: its thread, its addresses from the innermost outwards, how often it was seen.
+struct Stack {
+    thread: String,
+    addresses: Vec<usize>,
+    samples: u64,
+}
+
+/// A part of a file that is in memory and may be executed.
+struct Mapping {
+    start: usize,
+    end: usize,
+    offset: u64,
+    name: String,
+}
+
+impl Mapping {
+    /// The program's own first, as readers expect it; elsewhere than on Linux none is known.
+    fn all() -> Vec<Self> {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let mut all: Vec<Self> = maps.lines().filter_map(Self::parse).collect();
+        let own = std::env::current_exe().unwrap_or_default();
+        all.sort_by_key(|mapping| Path::new(&mapping.name) != own);
+        for mapping in &mut all {
+            // Where a file is on this machine is nobody's business.
+            let name = Path::new(&mapping.name).file_name().unwrap_or_default();
+            mapping.name = name.to_string_lossy().into_owned();
+        }
+        all
+    }
+
+    /// Of a line such as `5600-5700 r-xp 00001000 fe:00 42  /bin/shop`.
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.splitn(6, ' ').map(str::trim);
+        let (start, end) = words.next()?.split_once('-')?;
+        let is_code = words.next()?.contains('x');
+        let offset = u64::from_str_radix(words.next()?, 16).ok()?;
+        let name = words.nth(2)?;
+        let number = |hex| usize::from_str_radix(hex, 16).ok();
+        (is_code && name.starts_with('/')).then_some(Self {
+            start: number(start)?,
+            end: number(end)?,
+            offset,
+            name: name.to_owned(),
+        })
+    }
+
+    fn holds(&self, address: usize) -> bool {
+        (self.start..self.end).contains(&address)
+    }
+}
+
+/// The profile of what was sampled in `duration`, in which the process used `cpu_time`.
+pub(crate) fn profile(
+    report: UnresolvedReport,
+    duration: Duration,
+    frequency: u32,
+    cpu_time: Duration,
+) -> Result<CpuProfile, EndpointError> {
+    let timing = report.timing;
+    let stacks = report.data.into_iter().map(|(sampled, samples)| {
+        let name = sampled.thread_name.get(..sampled.thread_name_length);
+        let name = String::from_utf8_lossy(name.unwrap_or_default());
+        let thread = if name.is_empty() {
+            sampled.thread_id.to_string()
+        } else {
+            name.into_owned()
+        };
+        // A caller's is where it is to return to; the byte before is of its call. The innermost is of the
+        // instruction itself.
+        let addresses = sampled.frames.iter().enumerate();
+        let addresses =
+            addresses.map(|(depth, frame)| frame.ip.saturating_sub(usize::from(depth > 0)));
+        Stack {
+            thread,
+            addresses: addresses.collect(),
+            samples: u64::try_from(samples).unwrap_or_default(),
+        }
+    });
+    let stacks: Vec<Stack> = stacks.collect();
+    let mappings = Mapping::all();
+    let mut known: HashMap<usize, Functions> = HashMap::new();
+    for &address in stacks.iter().flat_map(|stack| &stack.addresses) {
+        known.entry(address).or_insert_with(|| functions(address));
+    }
+    // What was read for it is as large as the program's debug information.
+    backtrace::clear_symbol_cache();
+    let busy: u64 = stacks.iter().map(|stack| stack.samples).sum();
+    let cpus = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
+    let possible = duration.as_secs_f64() * cpus;
+    // By the clock of the process, not by counting: samples fall on the kernel's ticks, and work
+    // that a timer started on a tick is often done before the next.
+    let used = cpu_time.as_secs_f64().min(possible);
+    let idle = if busy == 0 {
+        possible * f64::from(frequency)
+    } else {
+        busy as f64 * (possible / used.max(1e-6) - 1.0)
+    };
+    let note = note(&known, &mappings);
+    let mut writer = Writer {
+        known: &known,
+        mappings: &mappings,
+        profile: protos::Profile::default(),
+        strings: HashMap::new(),
+        functions: HashMap::new(),
+        locations: HashMap::new(),
+    };
+    writer.write(&stacks, note.as_deref(), i64::from(frequency));
+    let since_1970 = timing
+        .start_time
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    writer.profile.time_nanos = nanos(since_1970);
+    writer.profile.duration_nanos = nanos(timing.duration);
+    Ok(CpuProfile {
+        pprof: gzipped(&writer.profile.encode_to_vec()).map_err(EndpointError::failed)?,
+        // Never negative; less than a whole sample is none.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        idle: idle as u64,
+        stacks: folded(&stacks, &known, &mappings),
+        note,
+    })
+}
+
+fn functions(address: usize) -> Functions {
+    let mut functions = Vec::new();
+    // It looks at the byte before what it is given.
+    backtrace::resolve((address + 1) as *mut c_void, |symbol| {
+        let Some(name) = symbol.name() else { return };
+        let file = symbol.filename().map(portable).unwrap_or_default();
+        let function = Function {
+            name: format!("{name:#}"),
+            system_name: String::from_utf8_lossy(name.as_bytes()).into_owned(),
+            file: file.to_string_lossy().into_owned(),
+        };
+        functions.push((function, symbol.lineno().unwrap_or_default()));
+    });
+    functions
+}
+
+/// Whether the program's own names are missing, and what to do about it.
+fn note(known: &HashMap<usize, Functions>, mappings: &[Mapping]) -> Option<String> {
+    let own = &mappings.first()?.name;
+    let is_own = |address: usize| {
+        mappings
+            .iter()
+            .any(|part| &part.name == own && part.holds(address))
+    };
+    let of_own: Vec<bool> = known
+        .iter()
+        .filter(|(address, _)| is_own(**address))
+        .map(|(_, names)| names.is_empty())
+        .collect();
+    let nameless = of_own.iter().filter(|nameless| **nameless).count();
+    (nameless * 2 > of_own.len()).then(|| {
+        format!(
+            "{own} is stripped: {nameless} of its {} addresses have no names. Build it with debug = \"limited\" and \
+             without strip.",
+            of_own.len()
+        )
+    })
+}
+
+fn folded(
+    stacks: &[Stack],
+    known: &HashMap<usize, Functions>,
+    mappings: &[Mapping],
+) -> Vec<(String, u64)> {
+    let mut folded = BTreeMap::<String, u64>::new();
+    for stack in stacks {
+        let mut line = stack.thread.replace(';', ",");
+        for address in stack.addresses.iter().rev() {
+            let functions = known.get(address).map(Vec::as_slice).unwrap_or_default();
+            if functions.is_empty() {
+                line = format!("{line};{}", nameless(*address, mappings));
+            }
+            for (function, _) in functions.iter().rev() {
+                line = format!("{line};{}", function.name.replace(';', ","));
+            }
+        }
+        *folded.entry(line).or_default() += stack.samples;
+    }
+    folded.into_iter().collect()
+}
+
+/// An address without a name, by its place in its file.
+fn nameless(address: usize, mappings: &[Mapping]) -> String {
+    mappings
+        .iter()
+        .find(|mapping| mapping.holds(address))
+        .map_or_else(
+            || format!("[{address:#x}]"),
+            |mapping| {
+                format!(
+                    "[{}+{:#x}]",
+                    mapping.name,
+                    (address - mapping.start) as u64 + mapping.offset
+                )
+            },
+        )
+}
+
+struct Writer<'a> {
+    known: &'a HashMap<usize, Functions>,
+    mappings: &'a [Mapping],
+    profile: protos::Profile,
+    strings: HashMap<String, i64>,
+    functions: HashMap<&'a Function, u64>,
+    locations: HashMap<usize, u64>,
+}
+
+impl<'a> Writer<'a> {
+    fn write(&mut self, stacks: &[Stack], note: Option<&str>, frequency: i64) {
+        // The format wants the empty string first.
+        self.string("");
+        let samples = self.value("samples", "count");
+        let time = self.value("cpu", "nanoseconds");
+        self.profile.sample_type = vec![samples, time.clone()];
+        self.profile.period_type = Some(time);
+        self.profile.period = 1_000_000_000 / frequency.max(1);
+        self.profile.comment = note.map(|note| self.string(note)).into_iter().collect();
+        for (id, mapping) in (1..).zip(self.mappings) {
+            let filename = self.string(&mapping.name);
+            self.profile.mapping.push(protos::Mapping {
+                id,
+                memory_start: mapping.start as u64,
+                memory_limit: mapping.end as u64,
+                file_offset: mapping.offset,
+                filename,
+                ..protos::Mapping::default()
+            });
+        }
+        let thread = self.string("thread");
+        for stack in stacks {
+            let samples = i64::try_from(stack.samples).unwrap_or(i64::MAX);
+            let label = protos::Label {
+                key: thread,
+                str: self.string(&stack.thread),
+                ..protos::Label::default()
+            };
+            let sample = protos::Sample {
+                location_id: stack
+                    .addresses
+                    .iter()
+                    .map(|at| self.location(*at))
+                    .collect(),
+                value: vec![samples, samples.saturating_mul(self.profile.period)],
+                label: vec![label],
+            };
+            self.profile.sample.push(sample);
+        }
+    }
+
+    fn value(&mut self, kind: &str, unit: &str) -> protos::ValueType {
+        protos::ValueType {
+            ty: self.string(kind),
+            unit: self.string(unit),
+        }
+    }
+
+    fn string(&mut self, text: &str) -> i64 {
+        if let Some(&index) = self.strings.get(text) {
+            return index;
+        }
+        let index = i64::try_from(self.strings.len()).unwrap_or(i64::MAX);
+        self.profile.string_table.push(text.to_owned());
+        self.strings.insert(text.to_owned(), index);
+        index
+    }
+
+    fn location(&mut self, address: usize) -> u64 {
+        if let Some(&id) = self.locations.get(&address) {
+            return id;
+        }
+        let id = self.locations.len() as u64 + 1;
+        self.locations.insert(address, id);
+        let known = self.known;
+        let functions = known.get(&address).map(Vec::as_slice).unwrap_or_default();
+        let line = functions.iter().map(|(function, line)| protos::Line {
+            function_id: self.function(function),
+            line: i64::from(*line),
+        });
+        let line = line.collect();
+        let mapping = self
+            .mappings
+            .iter()
+            .position(|mapping| mapping.holds(address));
+        self.profile.location.push(protos::Location {
+            id,
+            mapping_id: mapping.map_or(0, |index| index as u64 + 1),
+            address: address as u64,
+            line,
+            ..protos::Location::default()
+        });
+        id
+    }
+
+    fn function(&mut self, function: &'a Function) -> u64 {
+        if let Some(&id) = self.functions.get(function) {
+            return id;
+        }
+        let id = self.functions.len() as u64 + 1;
+        self.functions.insert(function, id);
+        let message = protos::Function {
+            id,
+            name: self.string(&function.name),
+            system_name: self.string(&function.system_name),
+            filename: self.string(&function.file),
+            ..protos::Function::default()
+        };
+        self.profile.function.push(message);
+        id
+    }
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// A source file as a reader on another machine can find it: relative to the registry or toolchain
+/// that it comes from, to the workspace of this crate, or to the folder that its own crate is in.
+fn portable(file: &Path) -> PathBuf {
+    let this_crate = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let parts: Vec<_> = file.components().collect();
+    let after = |marker: &str, skip: usize| {
+        let at = parts.iter().position(|part| part.as_os_str() == marker)?;
+        parts.get(at + 1 + skip..).map(|rest| rest.iter().collect())
+    };
+    // …/registry/src/<index>/<crate>/… and /rustc/<commit>/library/…
+    if let Some(known) = after("registry", 2).or_else(|| after("rustc", 1)) {
+        return known;
+    }
+    let workspace = this_crate.ancestors().nth(2);
+    if let Some(Ok(inside)) = workspace.map(|root| file.strip_prefix(root)) {
+        return inside.to_owned();
+    }
+    // …/<crate>/src/…
+    let source = parts.iter().rposition(|part| part.as_os_str() == "src");
+    let within = source.and_then(|at| parts.get(at.checked_sub(1)?..));
+    match within {
+        Some(within) => within.iter().collect(),
+        None => file.file_name().map(PathBuf::from).unwrap_or_default(),
+    }
+}
+
+fn gzipped(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    writer.write_all(bytes)?;
+    writer.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_source_names_the_machine_that_it_was_built_on() {
+        let cases = [
+            (
+                "/home/me/.cargo/registry/src/index-1/tokio-1.0.0/src/lib.rs",
+                "tokio-1.0.0/src/lib.rs",
+            ),
+            (
+                "/rustc/0123abc/library/core/src/ptr.rs",
+                "library/core/src/ptr.rs",
+            ),
+            ("/home/me/shop/src/pay/card.rs", "shop/src/pay/card.rs"),
+            ("/somewhere/else/x.c", "x.c"),
+        ];
+        for (file, expected) in cases {
+            assert_eq!(portable(Path::new(file)), Path::new(expected));
+        }
+        let this = portable(Path::new(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/src/lib.rs"
+        )));
+        assert!(
+            this.is_relative() && this.ends_with("debug-endpoints/src/lib.rs"),
+            "{this:?}"
+        );
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn code_is_in_files_that_are_in_memory() {
+        let line = "55d0-55f0 r-xp 00001000 fe:00 42                       /opt/my shop";
+        let mapping = Mapping::parse(line).expect("code");
+        assert!(mapping.holds(0x55ef) && !mapping.holds(0x55f0));
+        assert_eq!(nameless(0x55d1, &[mapping]), "[/opt/my shop+0x1001]");
+        assert!(Mapping::parse("55d0-55f0 rw-p 00001000 fe:00 42   /bin/shop").is_none());
+        assert!(Mapping::parse("7ffd-7fff r-xp 00000000 00:00 0    [vdso]").is_none());
+        let here = code_is_in_files_that_are_in_memory as *const () as usize;
+        assert!(Mapping::all().first().is_some_and(|own| own.holds(here)));
+    }
+
+    #[test]
+    fn addresses_without_names_are_kept_and_the_program_is_called_stripped() {
+        let part = |name: &str, start| Mapping {
+            start,
+            end: start + 0x100,
+            offset: 0x40,
+            name: name.to_owned(),
+        };
+        let mappings = [part("shop", 0x1000), part("libc.so.6", 0x2000)];
+        let names = |name: &str| {
+            let name = name.to_owned();
+            let function = Function {
+                system_name: name.clone(),
+                file: String::new(),
+                name,
+            };
+            vec![(function, 7)]
+        };
+        let mut known = HashMap::from([(0x1010, Vec::new()), (0x2020, names("start_thread"))]);
+        let stacks = [Stack {
+            thread: "worker".to_owned(),
+            addresses: vec![0x1010, 0x2020],
+            samples: 3,
+        }];
+        let note = note(&known, &mappings).expect("it is stripped");
+        assert!(note.starts_with("shop is stripped: 1 of its 1"), "{note}");
+        let expected = ("worker;start_thread;[shop+0x50]".to_owned(), 3);
+        assert_eq!(folded(&stacks, &known, &mappings), [expected]);
+        let mut writer = Writer {
+            known: &known,
+            mappings: &mappings,
+            profile: protos::Profile::default(),
+            strings: HashMap::new(),
+            functions: HashMap::new(),
+            locations: HashMap::new(),
+        };
+        writer.write(&stacks, Some(&note), 100);
+        let places = writer
+            .profile
+            .location
+            .iter()
+            .map(|at| (at.address, at.mapping_id, at.line.len()));
+        assert_eq!(places.collect::<Vec<_>>(), [(0x1010, 1, 0), (0x2020, 2, 1)]);
+        assert_eq!(writer.profile.sample[0].value, [3, 30_000_000]);
+        known.insert(0x1010, names("shop::search"));
+        assert_eq!(super::note(&known, &mappings), None);
+    }
+}

@@ -1,0 +1,45 @@
+//! Heap profiles of a running service, by jemalloc: who keeps memory, from a sample of all allocations.
+
+use crate::error::EndpointError;
+
+/// Gzipped pprof protobuf of what is in use now. Names are looked up, which takes long.
+#[cfg(all(target_os = "linux", feature = "jemalloc"))]
+pub(crate) fn in_use() -> Result<Vec<u8>, EndpointError> {
+    let unavailable = |reason: &str| Err(EndpointError::Unavailable(reason.to_owned()));
+    if !is_the_allocator().map_err(EndpointError::failed)? {
+        return unavailable(
+            "jemalloc is not the allocator of this service: put `#[global_allocator] static ALLOCATOR: \
+             debug_endpoints::Jemalloc = debug_endpoints::Jemalloc;` into its main.rs",
+        );
+    }
+    let profiler = jemalloc_pprof::PROF_CTL
+        .as_ref()
+        .map(|profiler| profiler.blocking_lock());
+    let Some(mut profiler) = profiler.filter(|profiler| profiler.activated()) else {
+        return unavailable(
+            "jemalloc records no allocations: start the service with _RJEM_MALLOC_CONF=prof:true in its environment \
+             (MALLOC_CONF, if jemalloc was built without the prefix)",
+        );
+    };
+    let profile = profiler.dump_pprof().map_err(EndpointError::failed);
+    backtrace::clear_symbol_cache();
+    profile
+}
+
+/// Whether what this thread allocates is counted by jemalloc.
+#[cfg(all(target_os = "linux", feature = "jemalloc"))]
+fn is_the_allocator() -> Result<bool, tikv_jemalloc_ctl::Error> {
+    let allocated = tikv_jemalloc_ctl::thread::allocatedp::read()?;
+    let before = allocated.get();
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(1 << 16)));
+    Ok(allocated.get() > before)
+}
+
+/// Without the feature there is nothing to ask.
+#[cfg(not(all(target_os = "linux", feature = "jemalloc")))]
+pub(crate) fn in_use() -> Result<Vec<u8>, EndpointError> {
+    Err(EndpointError::Unsupported(
+        "heap profiles in pprof's format need Linux and the feature `jemalloc` of debug-endpoints; /debug/heap has those \
+         of dhat, in a build with the feature `heap`",
+    ))
+}
