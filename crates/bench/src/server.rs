@@ -2,6 +2,7 @@
 
 mod ask;
 pub mod command;
+pub mod program;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -359,9 +359,14 @@ impl CommandServer {
         SocketAddr::new(self.address.ip(), self.admin_port)
     }
 
+    /// The number of the process that its command began as.
+    pub(super) fn id(&self) -> u32 {
+        self.process.running.id()
+    }
+
     /// CPU time and memory of all of its processes; `None` where the system does not tell.
     pub(crate) fn used(&self) -> Option<Used> {
-        let processes = processes::from(self.process.running.id())?;
+        let processes = processes::from(self.id())?;
         Some(Used {
             cpu_s: processes::cpu_seconds(&processes),
             peak_bytes: processes::peak_memory(&processes),

@@ -251,35 +251,81 @@ fn revisions_are_built_in_worktrees_that_go_again() {
         project.git(&["add", "delay"]);
         project.git(&["commit", "--quiet", "-m", delay]);
     }
-    let run = project.serve("--delay-ms $(cat built)");
-    let compare = |base: &str, build: &str| {
+    // A comparison that was killed left it: its temporary folder is gone.
+    let killed = project.path("workshop-0/temporary/source");
+    let killed = killed.display().to_string();
+    project.git(&["worktree", "add", "--quiet", "--detach", &killed]);
+    fs::remove_dir_all(project.path("workshop-0")).unwrap();
+    let compare = |base: &str, build: &str, run: &str| {
+        let run = format!("{run} {}", project.options("--delay-ms $(cat delay)"));
         let words = [
             "--build", build, "--run", &run, "--get", "/", "--format", "json",
         ];
         let said = project.compare(base, "git:HEAD", &words);
-        assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
         assert!(project.left().is_empty());
         said
     };
-    let said = compare("git:HEAD~1", "cp delay built");
+    let make = format!(
+        "mkdir -p $CARGO_TARGET_DIR/release; cp {} $CARGO_TARGET_DIR/release/shop",
+        service().display()
+    );
+    let shop_of_build = "$CARGO_TARGET_DIR/release/shop";
+    let said = compare("git:HEAD~1", &make, shop_of_build);
+    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
     assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
     let value: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(value["base"]["name"], "git:HEAD~1");
-    assert_eq!(
-        value["change"]["commit"],
-        project.git(&["rev-parse", "HEAD"])
-    );
-    let failed = compare("git:HEAD~1", "echo no such crate >&2; exit 101");
-    let words = [
-        "the build of the base ended with an error (exit code 101)",
-        "no such crate",
-    ];
-    told(&failed, 3, &words);
-    told(
-        &compare("git:none", "true"),
-        2,
-        &["the repository has no such revision"],
-    );
+    let head = project.git(&["rev-parse", "HEAD"]);
+    assert_eq!(value["change"]["commit"], head);
+    if cfg!(target_os = "linux") {
+        assert_eq!(value["change"]["program"]["file"], "target/release/shop");
+        assert_eq!(value["change"]["program"], value["base"]["program"]);
+        assert!(said.out.contains("the same program, byte for byte"));
+    }
+    // Nothing in the reader's checkout that git would show.
+    fs::remove_dir_all(project.path("pids")).unwrap();
+    assert_eq!(project.git(&["status", "--short"]), "");
+    fs::create_dir(project.path("pids")).unwrap();
+
+    // What the comparison before left cannot be started, nor what nobody built.
+    let shop = service().display().to_string();
+    for (base, build, run, code, sentences) in [
+        (
+            "git:HEAD~1",
+            "echo no such crate >&2; exit 101",
+            shop_of_build,
+            3,
+            [
+                "the build of the base ended with an error (exit code 101)",
+                "no such crate",
+            ],
+        ),
+        (
+            "git:HEAD",
+            "true",
+            shop_of_build,
+            3,
+            ["(exit code 127)", "its build made no such program"],
+        ),
+        (
+            "git:HEAD",
+            &make,
+            &*shop,
+            3,
+            ["--run of the base starts ", "neither of its checkout nor"],
+        ),
+        (
+            "git:none",
+            "true",
+            shop_of_build,
+            2,
+            ["the repository has no such revision", "git:none"],
+        ),
+    ] {
+        if cfg!(target_os = "linux") || run != shop {
+            told(&compare(base, build, run), code, &sentences);
+        }
+    }
     let outside = Project::new();
     let words = ["--run", "a", "--get", "/"];
     let said = outside.compare("git:HEAD", "git:HEAD", &words);
@@ -479,8 +525,15 @@ fn the_commands_of_the_books_page_run() {
     project.git(&["commit", "--quiet", "--allow-empty", "-m", "a shop"]);
     let running = Running::start("--delay-ms 4");
     let pids = project.path("pids").display().to_string();
-    let shop = format!("{} --delay-ms 20 --pids {pids}", service().display());
+    let program = service().display();
     for line in lines {
+        // A revision's has to be built in its checkout.
+        let path = if line.contains("git:") {
+            "./shop"
+        } else {
+            &*program.to_string()
+        };
+        let shop = format!("{path} --delay-ms 20 --pids {pids}");
         let is_load = line.starts_with("load ");
         let short = if is_load {
             "--seconds 0.2 --warm-up 0"
@@ -489,7 +542,7 @@ fn the_commands_of_the_books_page_run() {
         };
         let line = line
             .replace("./target/release/shop", &shop)
-            .replace("cargo build --release", "true")
+            .replace("cargo build --release", &format!("cp {program} shop"))
             .replace("http://127.0.0.1:8080", &running.1);
         let said = Said::of(
             Command::new("sh")

@@ -48,11 +48,13 @@ impl Project {
 
     /// A command that starts the service.
     pub(super) fn serve(&self, options: &str) -> String {
+        format!("{} {}", service().display(), self.options(options))
+    }
+
+    /// What is told the service then.
+    pub(super) fn options(&self, options: &str) -> String {
         let pids = self.path("pids").display().to_string();
-        format!(
-            "{} --port {{port}} --pids {pids} {options}",
-            service().display()
-        )
+        format!("--port {{port}} --pids {pids} {options}")
     }
 
     pub(super) fn command(&self, words: &[&str]) -> Command {
