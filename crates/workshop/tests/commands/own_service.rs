@@ -173,6 +173,10 @@ fn a_server_that_does_not_come_up_or_dies_is_told_in_a_sentence() {
             ],
         ),
         (
+            format!("{} & sleep 0.1", project.serve("")),
+            ["(exit code 0)", "the command itself has to run"],
+        ),
+        (
             project.serve("--silent"),
             ["the change did not answer at 127.0.0.1:", "PORT"],
         ),
