@@ -3,7 +3,7 @@
 use std::fs::{DirBuilder, File, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
@@ -82,6 +82,17 @@ pub(crate) fn tidied_up_after_a_kill() {
 pub(crate) fn temporary() -> Result<tempfile::TempDir, CliError> {
     tidied_up_after_a_kill();
     tempfile::tempdir().map_err(CliError::because("a temporary folder cannot be made"))
+}
+
+/// A path in `folder` that nothing has: `STEM.EXTENSION`, or `STEM-2.EXTENSION`, and so on.
+pub(crate) fn free(folder: &Path, stem: &str, extension: &str) -> PathBuf {
+    let mut number = 1_u32;
+    let mut path = folder.join(format!("{stem}.{extension}"));
+    while path.symlink_metadata().is_ok() {
+        number += 1;
+        path = folder.join(format!("{stem}-{number}.{extension}"));
+    }
+    path
 }
 
 /// How the name of a file begins that is being written; also of one whose writer was killed. Its writer

@@ -133,7 +133,7 @@ impl Progress {
         match serde_json::from_slice::<Self>(&bytes) {
             Ok(read) => Ok(Self { file, ..read }),
             Err(damage) => {
-                let aside = file.with_extension("json.damaged");
+                let aside = files::free(&workshop.state(), "progress", "json.damaged");
                 let what = format!("{} is damaged ({damage})", file.display());
                 match std::fs::rename(&file, &aside) {
                     Ok(()) => eprintln!(

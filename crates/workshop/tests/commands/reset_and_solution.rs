@@ -60,6 +60,27 @@ fn reset_keeps_bytes_that_are_no_text() {
     assert_eq!(std::fs::read(kept).unwrap(), mine);
 }
 
+/// The link is the reader's, and so is the text that it leads to.
+#[cfg(unix)]
+#[test]
+fn reset_keeps_what_a_link_leads_to() {
+    let workshop = Workshop::new();
+    workshop.write("mine.rs", "mine");
+    std::fs::remove_file(workshop.exercise()).unwrap();
+    std::os::unix::fs::symlink("../../../mine.rs", workshop.exercise()).unwrap();
+    workshop.run("reset 1").good();
+    let kept = names(&workshop.path(".workshop/kept"));
+    assert_eq!(
+        workshop.read(&format!(".workshop/kept/{}", kept[0])),
+        "mine"
+    );
+    assert_eq!(workshop.read("mine.rs"), "mine");
+    assert_eq!(
+        std::fs::read_to_string(workshop.exercise()).unwrap(),
+        SHIPPED
+    );
+}
+
 #[test]
 fn reset_changes_nothing_when_it_cannot_keep_the_file() {
     let workshop = Workshop::new();

@@ -35,7 +35,10 @@ fn a_missing_chapter_is_asked_for() {
         let usage = format!("Usage: cargo workshop {command} <CHAPTER>");
         refused(command, &["<CHAPTER>", &usage]);
     }
-    refused("prove", &["or --all, which takes", "cargo workshop prove 1  "]);
+    refused(
+        "prove",
+        &["or --all, which takes", "cargo workshop prove 1  "],
+    );
     refused("prove 1 --all", &["cannot be used with"]);
 }
 
