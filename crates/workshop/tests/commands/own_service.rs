@@ -428,6 +428,50 @@ fn wrong_usage_is_told_before_anything_runs() {
     assert_eq!(project.ever_ran(), 0);
 }
 
+/// A service that sheds load is right by design, if that is said, and wrong otherwise.
+#[test]
+fn a_status_that_is_allowed_counts_as_right() {
+    let project = Project::new();
+    let shedding = Running::start("--shedding --delay-ms 2");
+    let load = |words: &[&str]| {
+        let url = [
+            "load",
+            "--url",
+            &shedding.1,
+            "--seconds",
+            "0.3",
+            "--users",
+            "2",
+        ];
+        Said::of(&mut project.command(&[&url, words].concat()))
+    };
+    let said = load(&["--get", "/moved", "--allow-status", "503"]);
+    assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+    for words in [
+        "answers with status 503 count as right",
+        "GET /moved: status 302 is a redirect, which counts as right and is not followed",
+        " 0 wrong, 0 failed",
+    ] {
+        assert!(said.out.contains(words), "no {words} in {said:?}");
+    }
+    let said = load(&["--get", "/"]);
+    assert!(matches!(said.code, Some(1 | 2 | 3)), "{said:?}");
+    let said = load(&["--get", "/a x1e308", "--get", "/b"]);
+    told(&said, 2, &["GET /b would be sent less than once"]);
+    let (base, change) = (
+        project.serve("--delay-ms 4"),
+        project.serve("--shedding --delay-ms 4"),
+    );
+    let words = ["--get", "/", "--allow-status", "503"];
+    let said = project.compare(&base, &change, &words);
+    assert!(
+        !said.out.contains("fail") && !said.out.contains("differ"),
+        "{said:?}"
+    );
+    let said = project.compare(&base, &change, &words[..2]);
+    assert_eq!(said.code, Some(3), "{said:?}");
+}
+
 #[test]
 fn a_load_on_a_url_is_told_and_written_down() {
     let project = Project::new();
