@@ -15,18 +15,11 @@ fn hints_come_one_at_a_time_and_then_the_solution() {
     assert!(second.contains("cargo workshop solution 1"), "{second}");
     let none = workshop.run("hint 1").good();
     assert!(none.contains("--upto 2"), "{none}");
-    let again = workshop.run("hint 1 --upto 2").good();
-    assert!(again.contains("One?") && again.contains("Two?"), "{again}");
-}
-
-#[test]
-fn hints_as_json_have_stable_keys() {
-    let workshop = Workshop::new();
-    let said = workshop.run("hint 1 --format json").json();
+    let again = workshop.run("hint 1 --upto 1 --format json").json();
     assert_eq!(
-        said,
+        again,
         serde_json::json!({
-            "chapter": 1, "seen": 1, "total": 2,
+            "chapter": 1, "seen": 2, "total": 2,
             "hints": [{"number": 1, "title": "One?", "text": "Look."}],
         })
     );
