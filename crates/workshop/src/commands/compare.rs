@@ -330,27 +330,40 @@ fn compare(
     }
     .run()
     .map(|mut compared| {
-        compared.notes.extend(about_programs(&started));
+        compared
+            .notes
+            .extend(about_programs(&started, worktrees.len()));
         compared
     })
     .map_err(|error| explained(error, interrupt))
 }
 
-/// What the programs of two revisions say about a difference.
-fn about_programs(started: &[Started]) -> Option<String> {
+/// What is to be known of the programs of `revisions` revisions.
+fn about_programs(started: &[Started], revisions: usize) -> Option<String> {
+    if started.len() < revisions {
+        return Some(
+            "this system does not tell which program runs, so it may be none that was built."
+                .to_owned(),
+        );
+    }
     let [base, change] = started else {
         return None;
     };
-    match (&base.run_by, &change.run_by) {
-        _ if base.program.sha256 != change.program.sha256 => None,
-        (None, None) => Some(
+    let is_same = base.program.sha256 == change.program.sha256;
+    match &change.run_by {
+        None if is_same => Some(
             "base and change are the same program, byte for byte: their builds do not differ."
                 .to_owned(),
         ),
-        (Some(by), _) | (_, Some(by)) => Some(format!(
-            "both started the same {}, byte for byte, by {by}: they can differ in what it loads from the checkout \
-             alone.",
-            base.program.file
+        None => None,
+        Some(by) => Some(format!(
+            "{by}, which no build made, ran {} of each revision{}: they differ by what is in the checkouts.",
+            change.program.file,
+            if is_same {
+                ", the same byte for byte"
+            } else {
+                ""
+            }
         )),
     }
 }

@@ -2,6 +2,7 @@
 
 mod kept;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -44,7 +45,7 @@ pub(super) struct Revision<'a> {
 struct Worktree {
     git: Git,
     path: PathBuf,
-    _temporary: TempDir,
+    temporary: TempDir,
 }
 
 impl Worktree {
@@ -55,13 +56,11 @@ impl Worktree {
         let worktree = Self {
             git,
             path,
-            _temporary: temporary,
+            temporary,
         };
-        let words = ["worktree", "add", "--detach", "--quiet"].map(Path::new);
-        let words = words
-            .into_iter()
-            .chain([&*worktree.path, Path::new(commit)]);
-        let added = worktree.git.say(words);
+        let words = ["worktree", "add", "--detach", "--quiet"].map(OsStr::new);
+        let what = [worktree.path.as_os_str(), commit.as_ref()];
+        let added = worktree.git.say(words.into_iter().chain(what));
         added.map_err(|error| CliError::new(Exit::Invalid, error))?;
         Ok(worktree)
     }
@@ -86,8 +85,8 @@ impl Drop for Worktree {
 
 /// What cannot be removed goes with the temporary folder, and from git's list with the next comparison.
 fn remove(git: &Git, worktree: &Path) {
-    let words = ["worktree", "remove", "--force", "--force"].map(Path::new);
-    let _ = git.say(words.into_iter().chain([worktree]));
+    let words = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
+    let _ = git.say(words.into_iter().chain([worktree.as_os_str()]));
 }
 
 /// Removes from git's list the worktrees of comparisons that were killed. Their temporary folders are gone.
@@ -138,7 +137,7 @@ impl<'a> Revision<'a> {
                 folder.display()
             )));
         }
-        let kept = Kept::of(&root, name, folder.join("target"));
+        let kept = Kept::of(&root, name, worktree.temporary.path());
         kept.link_into(worktree.of_cargo(&within));
         let ready = Self {
             name,
@@ -196,17 +195,15 @@ impl<'a> Revision<'a> {
         let Some(last) = programs.last() else {
             return Ok(None);
         };
-        let is_own = |program: &&Running| self.within(&program.file).is_some();
-        let built = programs.iter().find(is_own).map(|program| {
-            let (file, image) = (program.file.clone(), program.image.clone());
-            (file, image, None)
+        let built = programs.iter().find_map(|program| {
+            self.within(&program.file)?;
+            Some((program.file.clone(), program.image.clone(), None))
         });
         let script = || {
-            let mut scripts = programs.iter().filter_map(|program| {
+            programs.iter().find_map(|program| {
                 let file = self.script(program)?;
                 Some((file.clone(), file, Some(program.file.display().to_string())))
-            });
-            scripts.next()
+            })
         };
         let (file, image, run_by) = built.or_else(script).ok_or_else(|| {
             self.refused(&format!(

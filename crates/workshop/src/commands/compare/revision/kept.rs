@@ -17,9 +17,9 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// The folder of the side `name` in the repository at `root`; or `new`, while another comparison has
-    /// that one, and where nothing can be written to it.
-    pub(super) fn of(root: &Path, name: &str, new: PathBuf) -> Self {
+    /// The folder of the side `name` in the repository at `root`; or a new one in `temporary`, while another
+    /// comparison has that one, and where nothing can be written to it.
+    pub(super) fn of(root: &Path, name: &str, temporary: &Path) -> Self {
         let kept = || {
             let folder = root.join("target/workshop");
             files::ignored(&folder)?;
@@ -31,10 +31,18 @@ impl Kept {
             // A step of the clock of files takes some milliseconds.
             std::thread::sleep(Duration::from_millis(20));
             begun.set_modified(SystemTime::now())?;
-            Ok::<_, io::Error>((fs::canonicalize(folder)?, Some(begun)))
+            Ok::<_, io::Error>((folder, Some(begun)))
         };
-        let (folder, begun) = kept().ok().filter(|_| cfg!(unix)).unwrap_or((new, None));
-        Self { folder, begun }
+        let (folder, begun) = kept().unwrap_or_else(|_| {
+            let new = temporary.join("target");
+            // Cargo says why where it cannot be made.
+            let _ = fs::create_dir(&new);
+            (new, None)
+        });
+        Self {
+            folder: fs::canonicalize(&folder).unwrap_or(folder),
+            begun,
+        }
     }
 
     /// The folder, as the system calls it.
@@ -42,14 +50,15 @@ impl Kept {
         &self.folder
     }
 
-    /// `command` with the variable by which cargo builds there, whatever its configuration says.
+    /// `command` with the variable by which cargo builds there, whatever its configuration says. Where no
+    /// link can lead there, cargo builds in the checkout.
     pub(super) fn with(&self, command: &str) -> String {
         let folder = self.folder.display().to_string();
         if cfg!(unix) {
             let folder = folder.replace('\'', r"'\''");
             format!("export CARGO_TARGET_DIR='{folder}'; {command}")
         } else {
-            format!("set \"CARGO_TARGET_DIR={folder}\"& {command}")
+            format!("set \"CARGO_TARGET_DIR=\"& {command}")
         }
     }
 
