@@ -19,7 +19,7 @@ use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Format, Prove, UpstreamOf};
 use crate::exit::{CliError, Exit};
 use crate::measured::{Measured, Order, measure};
-use crate::progress_file::OwnProof;
+use crate::progress_file::{OwnProof, Proof};
 use crate::{ctrl_c, files, json, progress_file};
 
 /// What `--format json` prints for a chapter.
@@ -80,7 +80,10 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         let report = write(&folder, &measured)?;
         let analysis = measured.capture.analysis();
         if options.variant == SOLUTION {
-            progress_file::remember_proof(&workshop, chapter, analysis.verdict.kind);
+            let proof = Proof {
+                kind: analysis.verdict.kind,
+            };
+            progress_file::remember(&workshop, chapter.number, |done| done.proof = Some(proof));
         }
         if options.variant == EXERCISE && progress_file::exercise_now(chapter) != exercise {
             eprintln!(
@@ -93,7 +96,9 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
                 gain: analysis.effect().and_then(|effect| effect.ratio),
                 exercise,
             };
-            progress_file::remember_own_proof(&workshop, chapter, proof);
+            progress_file::remember(&workshop, chapter.number, |done| {
+                done.own_proof = Some(proof);
+            });
         }
         let record = &measured.capture.record;
         let proved = Proved {
