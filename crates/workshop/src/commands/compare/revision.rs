@@ -34,6 +34,8 @@ pub(super) struct Revision<'a> {
     name: &'a str,
     root: PathBuf,
     commit: String,
+    /// The commit and the command that built it.
+    made_by: String,
     /// The folder within the worktree that the command was called in.
     folder: PathBuf,
     /// Where cargo builds for it.
@@ -65,15 +67,30 @@ impl Worktree {
         Ok(worktree)
     }
 
+    /// Its files that git knows by these patterns.
+    fn files(&self, patterns: &[&str]) -> Vec<String> {
+        let git = Git::at(&self.path).ok();
+        let list = git.and_then(|git| git.ask([&["ls-files"], patterns].concat()));
+        list.iter()
+            .flat_map(|list| list.lines())
+            .map(str::to_owned)
+            .collect()
+    }
+
     /// The root, the folder `within`, and wherever else cargo would make a `target`.
     fn of_cargo(&self, within: &Path) -> Vec<PathBuf> {
-        let locks = Git::at(&self.path)
-            .ok()
-            .and_then(|git| git.ask(["ls-files", "Cargo.lock", "*/Cargo.lock"]));
-        let locks = locks.unwrap_or_default();
-        let folders = locks.lines().filter_map(|lock| Path::new(lock).parent());
+        let locks = self.files(&["Cargo.lock", "*/Cargo.lock"]);
+        let folders = locks.iter().filter_map(|lock| Path::new(lock).parent());
         let folders = folders.chain([Path::new(""), within]);
         folders.map(|folder| self.path.join(folder)).collect()
+    }
+
+    /// A source that is older than the checkout.
+    fn set_back(&self) -> Option<String> {
+        let time = |file: &str| fs::metadata(self.path.join(file)).and_then(|file| file.modified());
+        let checkout = time(".git").ok()?;
+        let mut sources = self.files(&["*.rs"]).into_iter();
+        sources.find(|source| time(source).is_ok_and(|time| time < checkout))
     }
 }
 
@@ -142,6 +159,7 @@ impl<'a> Revision<'a> {
         let ready = Self {
             name,
             root,
+            made_by: format!("{commit} {build}"),
             commit,
             folder,
             kept,
@@ -155,7 +173,16 @@ impl<'a> Revision<'a> {
             interrupt,
         )
         .map_err(failed)?;
-        Ok(ready)
+        match ready.worktree.set_back() {
+            Some(file) => Err(CliError::new(
+                Exit::Invalid,
+                format!(
+                    "the build of the {name} set back the time of {file}, by which cargo tells what to build \
+                     again after another revision; leave that out of --build"
+                ),
+            )),
+            None => Ok(ready),
+        }
     }
 
     /// The commit's full name.
@@ -213,13 +240,15 @@ impl<'a> Revision<'a> {
             ))
         })?;
         let shown = self.within(&file).unwrap_or_default();
-        if self.kept.had(&file, &image) {
+        let bytes = fs::read(&image);
+        let sha256 = bytes.map(digest).map_err(CliError::because(&shown))?;
+        if !self.kept.had(&file, &image) {
+            self.kept.note(&self.made_by, &sha256);
+        } else if !self.kept.noted(&self.made_by, &sha256) {
             return Err(self.refused(&format!(
                 "starts {shown}, which an earlier build left there; let --build make it"
             )));
         }
-        let bytes = fs::read(&image);
-        let sha256 = bytes.map(digest).map_err(CliError::because(&shown))?;
         let program = Program {
             file: shown,
             sha256,

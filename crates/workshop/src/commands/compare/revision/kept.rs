@@ -1,19 +1,24 @@
 //! Where cargo builds a side's revisions. It is kept, so that a revision that differs in one file takes
-//! seconds; but nothing in it can be started that an earlier revision left.
+//! seconds; so a program in it may be another revision's.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use bench::provenance::digest;
+
 use crate::files;
+
+/// The folder of notes on what was built here.
+const NOTES: &str = ".built";
 
 /// A target folder.
 pub(super) struct Kept {
     folder: PathBuf,
-    /// Written when the build began. While it is locked, nobody else builds there. `None` where the folder
-    /// is new.
-    begun: Option<File>,
+    /// While it is locked, nobody else builds there; and when the build began, by the clock of files. `None`
+    /// where the folder is new.
+    begun: Option<(File, SystemTime)>,
 }
 
 impl Kept {
@@ -25,13 +30,15 @@ impl Kept {
             files::ignored(&folder)?;
             let folder = folder.join(name);
             fs::create_dir_all(&folder)?;
-            let begun = File::create(folder.join(".lock"))?;
-            begun.try_lock()?;
-            remove_products(&folder)?;
+            let mut opening = File::options();
+            opening.create(true).write(true).truncate(false);
+            let mut lock = opening.open(folder.join(".lock"))?;
+            lock.try_lock()?;
             // A step of the clock of files takes some milliseconds.
             std::thread::sleep(Duration::from_millis(20));
-            begun.set_modified(SystemTime::now())?;
-            Ok::<_, io::Error>((folder, Some(begun)))
+            lock.write_all(b"when the last build began\n")?;
+            let begun = lock.metadata()?.modified()?;
+            Ok::<_, io::Error>((folder, Some((lock, begun))))
         };
         let (folder, begun) = kept().unwrap_or_else(|_| {
             let new = temporary.join("target");
@@ -76,48 +83,30 @@ impl Kept {
     #[cfg(not(unix))]
     pub(super) fn link_into(&self, _: impl IntoIterator<Item = PathBuf>) {}
 
-    /// Whether `file`, which can be looked at under the name `image`, lay there before the build began. When
-    /// its inode changed tells: cargo's new link to what is up to date counts.
-    #[cfg(unix)]
+    /// Whether `file`, which can be looked at under the name `image`, was here before this build began. A
+    /// link to it may be newer.
     pub(super) fn had(&self, file: &Path, image: &Path) -> bool {
-        use std::os::unix::fs::MetadataExt;
-
-        let at = |file: fs::Metadata| (file.ctime(), file.ctime_nsec());
-        let begun = self.begun.as_ref().and_then(|begun| begun.metadata().ok());
-        let changed = fs::metadata(image).ok();
-        file.starts_with(&self.folder)
-            && begun
-                .zip(changed)
-                .is_some_and(|(begun, changed)| at(changed) < at(begun))
+        let Some((_, begun)) = &self.begun else {
+            return false;
+        };
+        let is_new = fs::metadata(image).is_ok_and(|image| {
+            let times = [image.modified(), image.created()];
+            times.iter().flatten().any(|time| time >= begun)
+        });
+        file.starts_with(&self.folder) && !is_new
     }
 
-    #[cfg(not(unix))]
-    pub(super) fn had(&self, _: &Path, _: &Path) -> bool {
-        false
+    /// Remembers what the build `of` made, a commit and a command.
+    pub(super) fn note(&self, of: &str, sha256: &str) {
+        let notes = self.folder.join(NOTES);
+        // Without it, the same build is refused that has nothing to do the next time.
+        let _ = fs::create_dir_all(&notes);
+        let _ = fs::write(notes.join(digest(of)), sha256);
     }
-}
 
-/// Removes all but what cargo itself goes on from: it links what is up to date from there anew.
-fn remove_products(folder: &Path) -> io::Result<()> {
-    const CARGOS: [&str; 5] = [
-        "deps",
-        "build",
-        "incremental",
-        ".fingerprint",
-        "CACHEDIR.TAG",
-    ];
-
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if CARGOS.iter().any(|cargos| name == *cargos) {
-            continue;
-        }
-        if entry.file_type()?.is_dir() {
-            remove_products(&entry.path())?;
-        } else if !name.as_encoded_bytes().starts_with(b".") {
-            fs::remove_file(entry.path())?;
-        }
+    /// Whether it made this the last time.
+    pub(super) fn noted(&self, of: &str, sha256: &str) -> bool {
+        let made = fs::read(self.folder.join(NOTES).join(digest(of)));
+        made.is_ok_and(|made| made == sha256.as_bytes())
     }
-    Ok(())
 }
