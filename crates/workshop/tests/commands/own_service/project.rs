@@ -173,9 +173,12 @@ pub(super) fn told(said: &Said, code: i32, words: &[&str]) {
     }
 }
 
-/// A comparison may come out as it likes on a busy machine, and is no wrong usage.
+/// A comparison may come out as it likes on a busy machine, and is no wrong usage. One whose servers get no
+/// CPU for a whole slice says that alone.
 #[track_caller]
 pub(super) fn compared(said: &Said, words: &[&str]) {
     assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
-    told(said, said.code.unwrap(), words);
+    if !said.out.contains("gave no answer") && !said.out.contains("answered nothing") {
+        told(said, said.code.unwrap(), words);
+    }
 }
