@@ -10,7 +10,7 @@
 //! chance in 300 of missing the truth. There are six looks at most, so that all of them together
 //! miss it at most twice in a hundred comparisons (Bonferroni); the tests simulate how often they do.
 
-use measurement::comparison::{Figures, Metric, Round};
+use measurement::comparison::{Figures, Metric, Round, are_bounds};
 use measurement::figures;
 use serde::Serialize;
 
@@ -21,6 +21,9 @@ const TAIL: f64 = 1.0 / 600.0;
 
 /// After how many rounds is looked.
 pub const LOOKS: [usize; 6] = [3, 5, 8, 12, 18, 28];
+
+/// An interval that reaches further than so many times its ratio says nothing, and is none.
+pub const WIDEST: f64 = 100.0;
 
 /// What is asked of a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,9 +76,15 @@ pub struct Estimate {
     pub change: f64,
     /// Change against base.
     pub ratio: f64,
-    /// Where the true ratio lies, 98 times in a hundred, however often was looked; `None` with
-    /// fewer than two rounds.
+    /// Where the true ratio lies, 98 times in a hundred, however often was looked. It is open above (infinite)
+    /// where latencies of the base are only known to be longer than a slice, and reaches down to 0
+    /// where those of the change are; `None` where both are, with fewer than three rounds, or when it
+    /// would span more than [`WIDEST`] either way.
     pub interval: Option<(f64, f64)>,
+    /// Whether `base` is a lower bound.
+    pub is_base_bound: bool,
+    /// Whether `change` is.
+    pub is_change_bound: bool,
     /// How far from 1 the same estimate of two equal servers came out: 0.02 is 2 %.
     pub noise_floor: f64,
     /// The interval of that estimate.
@@ -89,7 +98,7 @@ impl Estimate {
         let logs = |of: fn(&Round) -> &Figures| -> Option<Vec<f64>> {
             let figures = rounds.iter().map(|round| of(round).get(&metric.key));
             figures
-                .map(|figure| Some(figure.filter(|f| f.is_finite() && **f > 0.0)?.ln()))
+                .map(|figure| Some(figure.filter(|f| f.is_finite() && *f > 0.0)?.ln()))
                 .collect()
         };
         let base = logs(|round| &round.base)?;
@@ -113,11 +122,19 @@ impl Estimate {
         let equals = again.iter().zip(&base).map(|(a, b)| sign * (a - b));
         let equals: Vec<f64> = equals.collect();
         let exp = |(low, high): (f64, f64)| (low.exp(), high.exp());
+        let (is_base_bound, is_change_bound) = are_bounds(rounds, &metric.key);
         Some(Self {
             base: centre(&bases).exp(),
             change: centre(&change).exp(),
             ratio: centre(&gains).exp(),
-            interval: interval(&gains).map(exp),
+            interval: match (interval(&gains).map(exp), is_base_bound, is_change_bound) {
+                (Some((low, _)), true, false) => Some((low, f64::INFINITY)),
+                (Some((_, high)), false, true) => Some((0.0, high)),
+                (_, true, true) => None,
+                (exact, ..) => exact,
+            },
+            is_base_bound,
+            is_change_bound,
             noise_floor: centre(&equals).abs().exp() - 1.0,
             equal_interval: interval(&equals).map(exp),
         })
@@ -147,7 +164,7 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
         is_good,
         reason,
     };
-    if rounds.len() < 2 {
+    if rounds.len() < LOOKS[0] {
         let reason = "too few rounds: give it more time, with --at-most.".to_owned();
         return verdict(Word::Inconclusive, false, reason);
     }
@@ -159,8 +176,19 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
         );
         return verdict(Word::Invalid, false, reason);
     };
+    if estimate.is_base_bound && estimate.is_change_bound {
+        let reason = format!(
+            "{} of both is longer than a slice: take longer slices, with --seconds.",
+            metric.label
+        );
+        return verdict(Word::Invalid, false, reason);
+    }
     let Some((low, high)) = estimate.interval else {
-        return verdict(Word::Inconclusive, false, "too few rounds.".to_owned());
+        let reason = format!(
+            "too little is known: from one round to the next {} differs too much for an interval.",
+            metric.label
+        );
+        return verdict(Word::Inconclusive, false, reason);
     };
     let margin = match goal {
         Goal::Difference { margin } => margin,
@@ -237,16 +265,50 @@ fn worse_by(share: f64) -> f64 {
     (1.0 + share).recip()
 }
 
-fn in_words(metric: &Metric, estimate: &Estimate) -> String {
-    let Some((low, high)) = estimate.interval else {
-        return String::new();
+/// What is worse about a change beyond doubt, and by more than the default margin, apart from the metric
+/// that decides.
+pub fn drawbacks(deciding: &Metric, metrics: &[Metric], rounds: &[Round]) -> Vec<String> {
+    let others = metrics.iter().filter(|metric| metric.key != deciding.key);
+    let others = others.filter(|metric| metric.larger_is_better.is_some());
+    let is_worse = |estimate: &Estimate| {
+        let is_below = |(_, high): (f64, f64)| high < worse_by(DEFAULT_MARGIN);
+        estimate.interval.is_some_and(is_below) && estimate.is_beyond_noise()
     };
+    others
+        .filter_map(|metric| Some((metric, Estimate::of(metric, rounds).filter(is_worse)?)))
+        .map(|(metric, estimate)| format!("{} {}", metric.label, estimate.times()))
+        .collect()
+}
+
+impl Estimate {
+    /// The ratio and its interval for people: `1.30 (1.21 to 1.40)`, and where the latencies of a side are
+    /// only known to be longer than a slice `at most 0.36`.
+    pub fn text(&self) -> String {
+        let ratio = figures::ratio;
+        match (self.is_base_bound, self.is_change_bound, self.interval) {
+            (true, true, _) => "unknown".to_owned(),
+            (true, false, Some((low, _))) => format!("at least {}", ratio(low)),
+            (false, true, Some((_, high))) => format!("at most {}", ratio(high)),
+            (_, _, Some((low, high))) => {
+                format!("{} ({} to {})", ratio(self.ratio), ratio(low), ratio(high))
+            }
+            (.., None) => ratio(self.ratio),
+        }
+    }
+
+    /// As [`Estimate::text`], in a sentence.
+    fn times(&self) -> String {
+        let text = self.text();
+        let (ratio, interval) = text.split_at(text.find(" (").unwrap_or(text.len()));
+        format!("of the change {ratio} times as good{interval}")
+    }
+}
+
+fn in_words(metric: &Metric, estimate: &Estimate) -> String {
     format!(
-        "{} of the change {} times as good ({} to {}), the base against itself {} apart",
+        "{} {}, the base against itself {} apart",
         metric.label,
-        figures::ratio(estimate.ratio),
-        figures::ratio(low),
-        figures::ratio(high),
+        estimate.times(),
         figures::percent(estimate.noise_floor)
     )
 }
@@ -289,6 +351,9 @@ fn interval(values: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = drawn_in.iter().map(|value| (value - middle).powi(2)).sum();
     let error = (squares / (kept as f64 * freedom as f64)).sqrt();
     let half = student(freedom as f64, TAIL)? * error;
+    if values.len() < LOOKS[0] || half > WIDEST.ln() {
+        return None;
+    }
     let centre = centre(values);
     Some((centre - half, centre + half))
 }

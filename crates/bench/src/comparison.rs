@@ -7,8 +7,8 @@ mod round;
 use std::time::{Duration, Instant};
 
 use analysis::comparison::{LOOKS, Verdict, Word, judge};
-use loadgen::TrafficOutcome;
 use loadgen::interrupt::Interrupt;
+use loadgen::{Latencies, TrafficOutcome};
 use measurement::comparison::{
     BYSTANDER_P99, CPU_MS, Figures, PERCENTILES, REQUESTS_PER_SECOND, Round, SeenByBoth,
     answers_for, route_key,
@@ -20,7 +20,8 @@ use measurement::traffic::Traffic;
 
 pub use self::asked::{Compared, Comparison, ComparisonError, Event, Generator, Side};
 use self::round::{
-    BASE, CHANGE, Instance, NAMES, SETTLE_AT_MOST, SLICES, Spoilt, counted, most, names, settle,
+    BASE, CHANGE, Instance, NAMES, SETTLE_AT_MOST, SETTLE_LOOK, SLICES, Spoilt, WARM_AGAIN,
+    counted, most, names, settle,
 };
 use crate::answers::{Asked, Learnt, learn};
 use crate::server::command::CommandError;
@@ -29,6 +30,10 @@ use crate::service_profiles;
 
 /// A longer slice than this is not worked out for a percentile.
 const LONGEST_SLICE: Duration = Duration::from_secs(20);
+/// Rounds without which no verdict is possible.
+const ROUNDS_AT_LEAST: f64 = LOOKS[0] as f64;
+/// Slices of a round: each of three servers, there and back again.
+const SLICES_OF_A_ROUND: f64 = (3 * SLICES) as f64;
 /// What programs that do not belong here may use of the server's CPUs in a slice.
 const DISTURBED: f64 = 0.1;
 
@@ -40,7 +45,7 @@ impl Comparison<'_> {
     /// When servers, answers or generator fail, or on Ctrl-C.
     pub fn run(&self) -> Result<Compared, ComparisonError> {
         let began = Instant::now();
-        let (mut traffic, mut notes) = self.prepare()?;
+        let (mut traffic, mut notes) = self.prepare(began)?;
         let mut rounds: Vec<Round> = Vec::new();
         let mut spoilt: Vec<Spoilt> = Vec::new();
         let (mut looks, mut shed, mut bound, mut silent) = (0, 0, 0, 0);
@@ -55,7 +60,9 @@ impl Comparison<'_> {
             let (round, fault) = self.round(number, &mut servers, &traffic)?;
             drop(servers);
             let is_late = began.elapsed() > self.at_most;
-            let what = if fault.is_silent {
+            // A latency is then known to be longer than the slice, and that decides.
+            let is_latency = self.deciding.quantile().is_some();
+            let what = if fault.is_silent && !is_latency {
                 silent += 1;
                 "not counted: a slice had no answer"
             } else if fault.is_generator_bound {
@@ -159,15 +166,20 @@ impl Comparison<'_> {
 
     /// The load with what is expected of its requests, and how long its slices last. The servers
     /// that were asked for it are not used further: those of a round are equally fresh.
-    fn prepare(&self) -> Result<(Traffic, Vec<String>), ComparisonError> {
+    fn prepare(&self, began: Instant) -> Result<(Traffic, Vec<String>), ComparisonError> {
         let mut traffic = self.traffic.clone();
         (self.observer)(Event::Begins("the servers start"));
         let mut servers = self.start(0)?;
+        let start = began.elapsed();
         let learnt = self.learn(&servers, &traffic)?;
         learnt.complete(&mut traffic);
         self.counters(&servers)?;
         let mut notes = learnt.notes;
         self.fit(&mut servers, &mut traffic, &mut notes)?;
+        if let Some(sentence) = self.tell_time(began.elapsed(), start, &traffic) {
+            (self.observer)(Event::Said(&sentence));
+            notes.push(sentence);
+        }
         Ok((traffic, notes))
     }
 
@@ -188,7 +200,8 @@ impl Comparison<'_> {
         Ok(learnt)
     }
 
-    /// Finds out how long a slice must be for the percentiles that are told.
+    /// Finds out how long a slice must be for the percentiles that are told: it has to hold answers
+    /// enough, and to be longer than they take.
     fn fit(
         &self,
         servers: &mut [Instance; 3],
@@ -202,7 +215,17 @@ impl Comparison<'_> {
             needed = needed.max(Duration::from_secs_f64(seconds));
         }
         let is_of_users = !self.deciding.key.starts_with("bystander");
-        let quantile = self.deciding.quantile().filter(|_| is_of_users);
+        let deciding = self.deciding.quantile().filter(|_| is_of_users);
+        // Without a percentile to decide, the median is what a slice must hold.
+        let wanted = answers_for(deciding.unwrap_or(0.5));
+        // For the sake of a long latency slices become no longer than three rounds have time for.
+        let in_time = self
+            .at_most
+            .div_f64(ROUNDS_AT_LEAST * SLICES_OF_A_ROUND * 2.0);
+        let longest = match deciding {
+            Some(_) => in_time.clamp(traffic.duration.min(LONGEST_SLICE), LONGEST_SLICE),
+            None => LONGEST_SLICE,
+        };
         (self.observer)(Event::Begins("how long a slice must be"));
         for index in [BASE, CHANGE] {
             let mut probe = Traffic {
@@ -212,23 +235,30 @@ impl Comparison<'_> {
             loop {
                 let outcome = self.load(servers, index, &probe)?;
                 settle(&servers[index]);
-                let answers = self.answers(&outcome, traffic) as f64;
-                if answers > 0.0 {
-                    // Without a percentile to decide, the median is what a slice must hold.
-                    let wanted = answers_for(quantile.unwrap_or(0.5));
-                    let seconds = wanted / (answers / outcome.seconds * slices);
+                let seen = self.latencies(&outcome, traffic);
+                let answers = seen.as_ref().map_or(0, Latencies::count) as f64;
+                let latency = deciding.and_then(|quantile| seen?.at(quantile));
+                let is_bound = latency.is_some_and(|latency| latency.is_lower_bound);
+                if answers > 0.0 && !is_bound {
+                    let seconds = wanted / (answers / probe.duration.as_secs_f64() * slices);
                     let seconds = Duration::try_from_secs_f64(seconds);
                     needed = needed.max(seconds.unwrap_or(Duration::MAX));
+                }
+                if let Some(latency) = latency {
+                    let long = Duration::from_secs_f64(latency.ms / 1e3 * 1.5);
+                    needed = needed.max(long.min(longest));
+                }
+                if answers > 0.0 && !is_bound || is_bound && probe.duration >= longest {
                     break;
                 }
-                if probe.duration >= LONGEST_SLICE {
+                if probe.duration >= longest {
                     return Err(ComparisonError::Invalid(format!(
                         "under load the {} answered nothing in {} s.",
                         NAMES[index],
-                        figures::count(outcome.seconds)
+                        figures::count(probe.duration.as_secs_f64())
                     )));
                 }
-                probe.duration = (probe.duration * 4).min(LONGEST_SLICE);
+                probe.duration = (probe.duration * 4).min(longest);
             }
         }
         if needed > LONGEST_SLICE {
@@ -241,7 +271,7 @@ impl Comparison<'_> {
             needed = LONGEST_SLICE;
         } else if needed > traffic.duration {
             notes.push(format!(
-                "slices last {} s, for a latency takes so many answers.",
+                "slices last {} s, for a latency takes so many answers, and time for them.",
                 figures::ratio(needed.as_secs_f64())
             ));
         }
@@ -249,18 +279,35 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// How many answers of a load the deciding metric is about.
-    fn answers(&self, outcome: &TrafficOutcome, traffic: &Traffic) -> u64 {
+    /// The latencies that the deciding metric is about.
+    fn latencies(&self, outcome: &TrafficOutcome, traffic: &Traffic) -> Option<Latencies> {
         let is_its_own = |route: usize| {
             let name = &traffic.routes[route].name;
             PERCENTILES
                 .iter()
                 .any(|(_, key)| route_key(key, name) == self.deciding.key)
         };
-        let mut routes = outcome.users.routes.iter().enumerate();
-        routes
-            .find(|(route, _)| is_its_own(*route))
-            .map_or(outcome.users.completed, |(_, seen)| seen.latency.count())
+        match (0..outcome.users.routes.len()).find(|route| is_its_own(*route)) {
+            Some(route) => Some(outcome.users.routes[route].latency.clone()),
+            None => outcome.users.all(),
+        }
+    }
+
+    /// Says before the rounds begin that there is no time for as many as a verdict takes.
+    fn tell_time(&self, elapsed: Duration, start: Duration, traffic: &Traffic) -> Option<String> {
+        let slice = traffic.duration + traffic.warm_up.min(WARM_AGAIN) + SETTLE_LOOK;
+        let round = start + traffic.warm_up * 3 + slice.mul_f64(SLICES_OF_A_ROUND);
+        // None begins once the time is over.
+        let needed = elapsed + round.mul_f64(ROUNDS_AT_LEAST - 1.0);
+        (needed > self.at_most).then(|| {
+            format!(
+                "--at-most {} is too short for the three rounds that a verdict takes: with slices of {} s they take \
+                 some {} s.",
+                figures::ratio(self.at_most.as_secs_f64()),
+                figures::ratio(traffic.duration.as_secs_f64()),
+                figures::count((elapsed + round.mul_f64(ROUNDS_AT_LEAST)).as_secs_f64().ceil())
+            )
+        })
     }
 
     /// Looks whether both have the counters that are asked for.
@@ -295,7 +342,7 @@ impl Comparison<'_> {
         let value = |figures: &Figures| {
             figures
                 .get(key)
-                .map_or_else(|| "-".to_owned(), |value| figures::count(*value))
+                .map_or_else(|| "-".to_owned(), figures::count)
         };
         let text = format!(
             "round {:>2}: {} {} (base), {} (change), {} (base again); {what}",
@@ -363,7 +410,7 @@ impl Comparison<'_> {
         if self.traffic.bystander.is_some()
             && !rounds
                 .iter()
-                .all(|round| round.base.contains_key(BYSTANDER_P99))
+                .all(|round| round.base.get(BYSTANDER_P99).is_some())
         {
             notes.push(format!(
                 "the bystander got fewer than {} answers in a round, too few for its 99th percentile.",

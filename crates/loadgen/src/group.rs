@@ -11,7 +11,7 @@ use super::record::Record;
 use super::request;
 use super::schedule::Schedule;
 use super::shared::Shared;
-use super::user::{self, PlannedRequest, PlannedRoute, Script};
+use super::user::{self, Mix, PlannedRequest, PlannedRoute, Script};
 use measurement::load::Arrivals;
 use measurement::traffic::{Paced, Request, Route};
 
@@ -85,34 +85,18 @@ impl Group {
     }
 
     /// The figures of the users, once their runtime is gone.
-    pub(super) fn into_record(self) -> Result<GroupRecord, GeneratorError> {
+    pub(super) fn into_record(self) -> Result<Record, GeneratorError> {
         let script = Rc::into_inner(self.script)
             .ok_or_else(|| GeneratorError::Thread("a user outlived its runtime".to_owned()))?;
-        Ok(GroupRecord {
-            record: script.record.into_inner(),
-            unsent: self.schedule.map_or(0, |schedule| schedule.waiting()),
-        })
-    }
-}
-
-/// The figures of a group.
-#[derive(Debug)]
-pub(super) struct GroupRecord {
-    pub(super) record: Record,
-    /// Requests of the schedule that no user was free to send.
-    unsent: u64,
-}
-
-impl GroupRecord {
-    /// Adds those of the same group of another thread.
-    pub(super) fn merge(&mut self, other: Self) {
-        self.record.merge(other.record);
-        self.unsent += other.unsent;
-    }
-
-    /// Requests wanted and neither answered nor failed.
-    pub(super) fn unfinished(&self) -> u64 {
-        self.record.in_flight + self.unsent
+        let mut record = script.record.into_inner();
+        if let Some(schedule) = self.schedule {
+            // No user was free to send them, so which routes they were for nobody has decided.
+            let mut routes = Mix::new(&script.routes, 0);
+            for due in schedule.overdue() {
+                record.unanswered(routes.next(&script.routes), due, None);
+            }
+        }
+        Ok(record)
     }
 }
 

@@ -34,6 +34,7 @@ mod error;
 mod failure;
 mod group;
 pub mod interrupt;
+mod latencies;
 mod outcome;
 mod rate;
 mod record;
@@ -53,11 +54,13 @@ use crate::cpus::allow_open_files;
 use crate::interrupt::Interrupt;
 pub use ask::ask;
 pub use error::GeneratorError;
-use group::GroupRecord;
+pub use latencies::Latencies;
 use measurement::load::{Arrivals, Load};
 use measurement::outcome::{GeneratorFacts, GeneratorKind, Outcome};
 use measurement::traffic::Traffic;
-pub use outcome::{GroupOutcome, Latencies, RouteLatencies, TrafficOutcome};
+pub use outcome::{GroupOutcome, TrafficOutcome};
+use record::Record;
+pub use record::RouteLatencies;
 pub use shared::Progress;
 use shared::{Shared, Timeline};
 pub use target::{Target, Tls, TlsError};
@@ -258,7 +261,7 @@ fn outcome(load: &Traffic, reports: Vec<Report>) -> Result<TrafficOutcome, Gener
     };
     let cpu_share = busiest(|report| report.cost.used);
     let waited_share = busiest(|report| report.cost.waited);
-    let (users, bystanders): (Vec<GroupRecord>, Vec<Option<GroupRecord>>) = reports
+    let (users, bystanders): (Vec<Record>, Vec<Option<Record>>) = reports
         .into_iter()
         .map(|report| (report.users, report.bystander))
         .unzip();
@@ -280,7 +283,7 @@ fn outcome(load: &Traffic, reports: Vec<Report>) -> Result<TrafficOutcome, Gener
     })
 }
 
-fn merged(parts: impl IntoIterator<Item = GroupRecord>) -> Option<GroupRecord> {
+fn merged(parts: impl IntoIterator<Item = Record>) -> Option<Record> {
     parts.into_iter().reduce(|mut all, part| {
         all.merge(part);
         all

@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-
-use super::error::GeneratorError;
-use super::group::GroupRecord;
-use super::record::{self, RouteTimes};
-use measurement::outcome::{BystanderOutcome, GeneratorFacts, InAll, Latency, Outcome};
+use super::latencies::Latencies;
+use super::record::{Record, RouteLatencies, all};
+use measurement::outcome::{BystanderOutcome, GeneratorFacts, InAll, Outcome, Unanswered};
 
 /// What came of one load.
 #[derive(Debug)]
@@ -46,77 +43,10 @@ pub struct GroupOutcome {
     pub routes: Vec<RouteLatencies>,
 }
 
-/// Latencies of the right answers of one route.
-#[derive(Debug)]
-pub struct RouteLatencies {
-    /// Right answers in all, warm-up included.
-    pub right_in_all: u64,
-    /// In an open loop from the scheduled moment.
-    pub latency: Latencies,
-    /// Open loop only: from the moment each request was really sent.
-    pub service: Option<Latencies>,
-}
-
-/// Latencies as they were counted, to three significant digits; several can be put together.
-#[derive(Debug, Clone)]
-pub struct Latencies(Histogram<u64>);
-
-impl Latencies {
-    /// Of answers that another generator counted: milliseconds, and how many took so long.
-    ///
-    /// # Errors
-    ///
-    /// When there is no memory for them.
-    pub fn of(counted: impl IntoIterator<Item = (f64, u64)>) -> Result<Self, GeneratorError> {
-        let mut latencies = record::latencies(Duration::from_secs(3600))
-            .map_err(|error| GeneratorError::Thread(error.to_string()))?;
-        for (ms, count) in counted {
-            let time = Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default();
-            latencies.saturating_record_n(record::nanoseconds(time), count);
-        }
-        Ok(Self(latencies))
-    }
-
-    /// How many answers.
-    pub fn count(&self) -> u64 {
-        self.0.len()
-    }
-
-    /// The latency that the share `quantile` (0 to 1) of answers does not exceed, in milliseconds;
-    /// `None` without answers.
-    pub fn at(&self, quantile: f64) -> Option<f64> {
-        (!self.0.is_empty()).then(|| self.0.value_at_quantile(quantile) as f64 / 1e6)
-    }
-
-    /// Adds the answers of `other`.
-    pub fn add(&mut self, other: &Self) {
-        // Longer than this histogram's longest becomes its longest.
-        for bar in other.0.iter_recorded() {
-            self.0
-                .saturating_record_n(bar.value_iterated_to(), bar.count_at_value());
-        }
-    }
-
-    /// The points that reports show.
-    pub fn summary(&self) -> Latency {
-        record::summary(&self.0)
-    }
-}
-
-impl From<RouteTimes> for RouteLatencies {
-    fn from(times: RouteTimes) -> Self {
-        Self {
-            right_in_all: times.right_in_all,
-            latency: Latencies(times.latency),
-            service: times.service.map(Latencies),
-        }
-    }
-}
-
 impl GroupOutcome {
-    pub(super) fn of(group: GroupRecord, seconds: f64) -> Self {
-        let unfinished = group.unfinished();
-        let mut record = group.record;
+    pub(super) fn of(mut record: Record, seconds: f64) -> Self {
+        let unfinished = record.routes.iter().map(|route| route.latency.unanswered());
+        let unfinished = unfinished.sum();
         let right_in_all = record.right_in_all();
         Self {
             completed: record.completions.count,
@@ -127,7 +57,7 @@ impl GroupOutcome {
             first_wrong_answer: record.first_wrong_answer.take(),
             unfinished,
             per_second: std::mem::take(&mut record.per_second),
-            routes: record.into_routes().into_iter().map(Into::into).collect(),
+            routes: record.routes,
         }
     }
 
@@ -138,12 +68,29 @@ impl GroupOutcome {
 
     /// The latencies of all routes together; `None` without a route.
     pub fn all(&self) -> Option<Latencies> {
-        let (first, others) = self.routes.split_first()?;
-        let mut all = first.latency.clone();
-        for other in others {
-            all.add(&other.latency);
-        }
-        Some(all)
+        all(&self.routes)
+    }
+
+    /// What was left without an answer of the route of which it says most, in a span of so many
+    /// seconds by so many users; `None` where requests under way are such as any load leaves behind.
+    pub fn unanswered(&self, seconds: f64, users: Option<u32>) -> Option<Unanswered> {
+        let of_route = |route: &RouteLatencies| {
+            let latency = &route.latency;
+            let usual = Duration::from_secs_f64((seconds / 10.0).max(1.0));
+            let long = usual.max(2 * latency.longest());
+            let (requests, longest) = latency.waiting_longer_than(long);
+            let silent = seconds - route.last_answer_s.unwrap_or(0.0);
+            let is_silent = silent > long.as_secs_f64() && longest.as_secs_f64() > silent * 0.9;
+            let all = users.map_or(latency.count() + latency.unanswered(), u64::from);
+            (requests > 0 && (is_silent || requests * 100 > all)).then(|| Unanswered {
+                requests,
+                long_s: long.as_secs_f64(),
+                longest_s: longest.as_secs_f64(),
+                silent_from_s: is_silent.then_some(seconds - silent),
+            })
+        };
+        let all = self.routes.iter().filter_map(of_route);
+        all.max_by_key(|one| (one.silent_from_s.is_some(), one.requests))
     }
 }
 
@@ -151,6 +98,12 @@ impl GroupOutcome {
 impl From<TrafficOutcome> for Outcome {
     fn from(outcome: TrafficOutcome) -> Self {
         let users = outcome.users;
+        let is_closed = !outcome.generator.open_loop;
+        let in_all = is_closed.then_some(outcome.generator.users);
+        let beside = outcome.bystander.as_ref();
+        let unanswered = users
+            .unanswered(outcome.seconds, in_all)
+            .or_else(|| beside?.unanswered(outcome.seconds, None));
         let mut routes = users.routes.iter();
         let read = routes.next();
         let reads = read.map_or(0, |read| read.right_in_all);
@@ -168,6 +121,7 @@ impl From<TrafficOutcome> for Outcome {
             errors: users.errors,
             wrong_answers: users.wrong_answers,
             unfinished: users.unfinished,
+            unanswered,
             in_all: Some(in_all),
             latency: read.map(|read| read.latency.summary()).unwrap_or_default(),
             service_latency: read

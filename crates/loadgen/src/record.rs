@@ -3,40 +3,41 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use hdrhistogram::{CreationError, Histogram};
+use hdrhistogram::CreationError;
 
 use super::failure::Failure;
+use super::latencies::Latencies;
 use super::rate::Completions;
-use measurement::outcome::Latency;
 
 /// One thread's (after [`Record::merge`] all threads') figures.
 #[derive(Debug)]
 pub(super) struct Record {
     start: Instant,
     end: Instant,
-    routes: Vec<RouteTimes>,
+    pub(super) routes: Vec<RouteLatencies>,
     pub(super) completions: Completions,
     pub(super) per_second: Vec<u64>,
     failures: HashMap<Failure, u64>,
     pub(super) wrong_answers: u64,
     pub(super) first_wrong_answer: Option<String>,
-    /// Sent, and neither answered nor failed.
-    pub(super) in_flight: u64,
 }
 
-/// Latencies of the right answers of one route.
+/// Latencies of one route.
 #[derive(Debug)]
-pub(super) struct RouteTimes {
-    /// Right answers, those before and after the span included.
-    pub(super) right_in_all: u64,
-    pub(super) latency: Histogram<u64>,
-    /// Open loop only.
-    pub(super) service: Option<Histogram<u64>>,
+pub struct RouteLatencies {
+    /// Right answers in all, warm-up included.
+    pub right_in_all: u64,
+    /// In an open loop from the scheduled moment.
+    pub latency: Latencies,
+    /// Open loop only: from the moment each request was really sent.
+    pub service: Option<Latencies>,
+    /// When the last right answer came, in seconds since the span began; `None` where none has come in it,
+    /// or where it is not known.
+    pub last_answer_s: Option<f64>,
 }
 
 impl Record {
-    /// For the span from `start` to `end`, of so many routes. Latencies have three significant
-    /// digits from 1 us up.
+    /// For the span from `start` to `end`, of so many routes.
     pub(super) fn new(
         start: Instant,
         end: Instant,
@@ -46,18 +47,19 @@ impl Record {
     ) -> Result<Self, CreationError> {
         // In an open loop a request can be overdue for as long as the whole load.
         let longest = (time_out + (end - start)).max(Duration::from_secs(120)) * 2;
-        let histogram = || latencies(longest);
         let span = end - start;
+        let latencies = || Latencies::new(span, longest);
         let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
         Ok(Self {
             start,
             end,
             routes: (0..routes)
                 .map(|_| {
-                    Ok(RouteTimes {
+                    Ok(RouteLatencies {
                         right_in_all: 0,
-                        latency: histogram()?,
-                        service: open_loop.then(histogram).transpose()?,
+                        latency: latencies()?,
+                        service: open_loop.then(latencies).transpose()?,
+                        last_answer_s: None,
                     })
                 })
                 .collect::<Result<_, CreationError>>()?,
@@ -66,7 +68,6 @@ impl Record {
             failures: HashMap::new(),
             wrong_answers: 0,
             first_wrong_answer: None,
-            in_flight: 0,
         })
     }
 
@@ -74,10 +75,24 @@ impl Record {
     pub(super) fn right(&mut self, route: usize, due: Instant, sent: Instant) {
         self.routes[route].right_in_all += 1;
         let Some(now) = self.completed() else { return };
-        let times = &mut self.routes[route];
-        times.latency.saturating_record(nanoseconds(now - due));
-        if let Some(service) = &mut times.service {
-            service.saturating_record(nanoseconds(now - sent));
+        let start = self.start;
+        let route = &mut self.routes[route];
+        route.last_answer_s = Some((now - start).as_secs_f64());
+        let before = |since: Instant| start.saturating_duration_since(since);
+        route.latency.answer(now - due, before(due));
+        if let Some(service) = &mut route.service {
+            service.answer(now - sent, before(sent));
+        }
+    }
+
+    /// A request of `route` that was wanted at `due`, and without an answer when the span ended; `sent`
+    /// says when it was asked for, if it was.
+    pub(super) fn unanswered(&mut self, route: usize, due: Instant, sent: Option<Instant>) {
+        let end = self.end;
+        let route = &mut self.routes[route];
+        route.latency.wait(end.saturating_duration_since(due));
+        if let Some((service, sent)) = route.service.as_mut().zip(sent) {
+            service.wait(end.saturating_duration_since(sent));
         }
     }
 
@@ -122,11 +137,12 @@ impl Record {
     pub(super) fn merge(&mut self, other: Self) {
         for (mine, others) in self.routes.iter_mut().zip(&other.routes) {
             mine.right_in_all += others.right_in_all;
-            // Both histograms have the same bounds, so that adding them cannot fail.
-            let _ = mine.latency.add(&others.latency);
+            mine.latency.add(&others.latency);
             if let (Some(mine), Some(others)) = (&mut mine.service, &others.service) {
-                let _ = mine.add(others);
+                mine.add(others);
             }
+            let last = [mine.last_answer_s, others.last_answer_s];
+            mine.last_answer_s = last.into_iter().flatten().reduce(f64::max);
         }
         self.completions.merge(&other.completions);
         for (mine, others) in self.per_second.iter_mut().zip(other.per_second) {
@@ -137,7 +153,6 @@ impl Record {
         }
         self.wrong_answers += other.wrong_answers;
         self.first_wrong_answer = self.first_wrong_answer.take().or(other.first_wrong_answer);
-        self.in_flight += other.in_flight;
     }
 
     /// Right answers of all routes, those before and after the span included.
@@ -152,49 +167,21 @@ impl Record {
             .collect()
     }
 
-    /// Median and 99th percentile of all routes together so far, in nanoseconds.
+    /// Median and 99th percentile of all answers so far, in nanoseconds.
     pub(super) fn so_far(&self) -> Option<(u64, u64)> {
-        let mut all = self.routes.first()?.latency.clone();
-        for other in &self.routes[1..] {
-            let _ = all.add(&other.latency);
-        }
-        (!all.is_empty()).then(|| (all.value_at_quantile(0.5), all.value_at_quantile(0.99)))
-    }
-
-    pub(super) fn into_routes(self) -> Vec<RouteTimes> {
-        self.routes
+        let all = all(&self.routes).filter(|all| all.count() > 0)?;
+        Some((all.so_far(0.5), all.so_far(0.99)))
     }
 }
 
-/// A histogram up to `longest`, with three significant digits from 1 us up.
-pub(super) fn latencies(longest: Duration) -> Result<Histogram<u64>, CreationError> {
-    Histogram::new_with_bounds(1_000, nanoseconds(longest), 3)
-}
-
-/// The points of a percentile plot, dense where people look and at the tail.
-const QUANTILES: [f64; 21] = [
-    0.0, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99,
-    0.995, 0.999, 0.9999, 1.0,
-];
-
-pub(super) fn summary(histogram: &Histogram<u64>) -> Latency {
-    if histogram.is_empty() {
-        return Latency::default();
+/// The latencies of all routes together; `None` without a route.
+pub(super) fn all(routes: &[RouteLatencies]) -> Option<Latencies> {
+    let (first, others) = routes.split_first()?;
+    let mut all = first.latency.clone();
+    for other in others {
+        all.add(&other.latency);
     }
-    let ms = |nanoseconds: u64| nanoseconds as f64 / 1e6;
-    Latency {
-        mean_ms: histogram.mean() / 1e6,
-        min_ms: ms(histogram.min()),
-        max_ms: ms(histogram.max()),
-        quantiles: QUANTILES
-            .iter()
-            .map(|&quantile| (quantile, ms(histogram.value_at_quantile(quantile))))
-            .collect(),
-    }
-}
-
-pub(super) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    Some(all)
 }
 
 fn shortened(body: &[u8]) -> String {

@@ -42,9 +42,11 @@ impl Schedule {
         self.moment(index)
     }
 
-    /// Requests that were due by now and that no user was free to send.
-    pub(super) fn waiting(&self) -> u64 {
-        self.due.available_permits() as u64
+    /// When those were due that no user was free to send by now.
+    pub(super) fn overdue(&self) -> impl Iterator<Item = Instant> {
+        let first = self.taken.get();
+        let count = self.due.available_permits() as u64;
+        (first..first + count).map(|index| self.moment(index))
     }
 
     /// Declares requests due as their moments come, for ever.

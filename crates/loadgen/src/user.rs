@@ -59,11 +59,51 @@ const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
 struct User<'s> {
     script: &'s Script,
     connection: Connection,
-    /// Which route is next is decided by error diffusion: the accumulator of each route but the first
-    /// grows by the route's share with every request, and whichever reaches 1 pays 1 and is sent. So
-    /// even a short run has the shares that the load asks for.
-    accumulators: Vec<f64>,
+    mix: Mix,
     random: Pcg32,
+}
+
+/// Which route is next, by error diffusion: the accumulator of each route but the first grows by the
+/// route's share with every request, and whichever reaches 1 pays 1 and is sent. So even a short
+/// run has the shares that the load asks for.
+pub(super) struct Mix(Vec<f64>);
+
+impl Mix {
+    /// Of the user `number`. The fractions of multiples of the golden ratio lie evenly between 0 and 1:
+    /// users with neighbouring numbers do not write together, and every round has the same writes.
+    pub(super) fn new(routes: &[PlannedRoute], number: u32) -> Self {
+        let others = (0_u32..).zip(&routes[1..]);
+        let start = |(index, _)| (f64::from(number + index * APART) * GOLDEN).fract();
+        Self(others.map(start).collect())
+    }
+
+    /// The route to send next. Where several accumulators have reached 1, the later ones wait for the
+    /// next request.
+    pub(super) fn next(&mut self, routes: &[PlannedRoute]) -> usize {
+        for (accumulator, route) in self.0.iter_mut().zip(&routes[1..]) {
+            *accumulator += route.share;
+        }
+        let Some(index) = self.0.iter().position(|sum| *sum >= 1.0) else {
+            return 0;
+        };
+        self.0[index] -= 1.0;
+        index + 1
+    }
+}
+
+/// A request under way. Whoever drops it before its end, at the end of the load, leaves it unanswered.
+struct UnderWay<'s> {
+    record: &'s RefCell<Record>,
+    route: usize,
+    due: Instant,
+    sent: Instant,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let mut record = self.record.borrow_mut();
+        record.unanswered(self.route, self.due, Some(self.sent));
+    }
 }
 
 /// A user of the closed loop: think, ask, wait for the answer, and again.
@@ -102,12 +142,7 @@ impl<'s> User<'s> {
                 script.keep_alive,
                 script.largest_answer,
             ),
-            // The fractions of multiples of the golden ratio lie evenly between 0 and 1: users with
-            // neighbouring numbers do not write together, and every round has the same writes.
-            accumulators: (0_u32..)
-                .zip(&script.routes[1..])
-                .map(|(index, _)| (f64::from(number + index * APART) * GOLDEN).fract())
-                .collect(),
+            mix: Mix::new(&script.routes, number),
             random: Pcg32::new(script.seed, u64::from(number)),
         };
         if script.keep_alive {
@@ -123,12 +158,17 @@ impl<'s> User<'s> {
     /// One request and its answer, recorded.
     async fn ask(&mut self, due: Instant, sent: Instant) -> Result<(), Failure> {
         let script = self.script;
-        let route = self.next_route();
+        let route = self.mix.next(&script.routes);
         let planned = match &script.routes[route].requests[..] {
             [one] => one,
             many => &many[below(many.len(), self.random.next_u32())],
         };
-        script.record.borrow_mut().in_flight += 1;
+        let under_way = UnderWay {
+            record: &script.record,
+            route,
+            due,
+            sent,
+        };
         let exchange = self.connection.exchange(&planned.request);
         let answered = within(script.time_out, sent, exchange).await;
         let answered = answered.and_then(|status| {
@@ -138,8 +178,8 @@ impl<'s> User<'s> {
                 Err(Failure::Status(status))
             }
         });
+        std::mem::forget(under_way);
         let mut record = script.record.borrow_mut();
-        record.in_flight -= 1;
         match answered {
             Ok(is_allowed) => {
                 let body = self.connection.body();
@@ -154,20 +194,6 @@ impl<'s> User<'s> {
                 Err(failure)
             }
         }
-    }
-
-    /// The route to send next. Where several accumulators have reached 1, the later ones wait for the
-    /// next request.
-    fn next_route(&mut self) -> usize {
-        let others = &self.script.routes[1..];
-        for (accumulator, route) in self.accumulators.iter_mut().zip(others) {
-            *accumulator += route.share;
-        }
-        let Some(index) = self.accumulators.iter().position(|sum| *sum >= 1.0) else {
-            return 0;
-        };
-        self.accumulators[index] -= 1.0;
-        index + 1
     }
 }
 

@@ -8,7 +8,8 @@ use cpu_time::ThreadTime;
 use tokio::runtime::{Builder, LocalOptions};
 
 use super::error::GeneratorError;
-use super::group::{Group, GroupRecord};
+use super::group::Group;
+use super::record::Record;
 use super::shared::{Shared, Timeline};
 use super::user::Script;
 use crate::cpus;
@@ -16,9 +17,9 @@ use crate::cpus;
 /// The outcome of one thread.
 #[derive(Debug)]
 pub(super) struct Report {
-    pub(super) users: GroupRecord,
+    pub(super) users: Record,
     /// Where the load has a bystander.
-    pub(super) bystander: Option<GroupRecord>,
+    pub(super) bystander: Option<Record>,
     pub(super) cost: Cost,
 }
 

@@ -4,13 +4,37 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::outcome::Quantile;
 use crate::profile::ProfileKind;
 
 /// What one server did in a round, by [`Metric::key`]. What could not be measured is missing.
-pub type Figures = BTreeMap<String, f64>;
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Figures(BTreeMap<String, (f64, bool)>);
+
+impl Figures {
+    /// The figure of a metric, or what it is at least.
+    pub fn get(&self, key: &str) -> Option<f64> {
+        self.0.get(key).map(|(value, _)| *value)
+    }
+
+    /// Whether of that metric only a lower bound is known.
+    pub fn is_lower_bound(&self, key: &str) -> bool {
+        self.0.get(key).is_some_and(|(_, is_bound)| *is_bound)
+    }
+
+    /// Adds the figure of a metric.
+    pub fn insert(&mut self, key: String, value: f64) {
+        self.0.insert(key, (value, false));
+    }
+
+    /// Adds a quantile of latencies.
+    pub fn insert_quantile(&mut self, key: String, quantile: Quantile) {
+        self.0.insert(key, (quantile.ms, quantile.is_lower_bound));
+    }
+}
 
 /// One round: three fresh servers alive together, loaded in turn.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Round {
     /// The base.
     pub base: Figures,
@@ -18,6 +42,16 @@ pub struct Round {
     pub change: Figures,
     /// The base once more, as a server of its own: how far equal servers differ.
     pub again: Figures,
+}
+
+/// Whether only lower bounds of a metric are known of the base, and of the change, in some of `rounds`.
+pub fn are_bounds(rounds: &[Round], key: &str) -> (bool, bool) {
+    let mut all = rounds.iter();
+    let of_base = |round: &Round| [&round.base, &round.again].map(|of| of.is_lower_bound(key));
+    (
+        all.clone().any(|round| of_base(round).contains(&true)),
+        all.any(|round| round.change.is_lower_bound(key)),
+    )
 }
 
 /// What a figure counts.

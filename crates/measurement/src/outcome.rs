@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::figures;
+
 /// What k6, and Locust with the workshop's scripts, end with when a threshold is missed.
 pub const MISSED: i32 = 99;
 
@@ -74,15 +76,35 @@ pub struct Latency {
     /// Points `(quantile between 0 and 1, latency in ms)` in rising order, enough to
     /// draw the percentile plot; external generators give the few that they report.
     pub quantiles: Vec<(f64, f64)>,
+    /// From this quantile on the latencies above are lower bounds: so many requests had no answer when the
+    /// load ended, after at most that time. The mean is too small then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower_bound_from: Option<f64>,
+}
+
+/// A quantile of latencies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantile {
+    /// In milliseconds.
+    pub ms: f64,
+    /// Whether it is known only that it is at least that.
+    pub is_lower_bound: bool,
 }
 
 impl Latency {
     /// The latency at `quantile` (0 to 1) in ms: the recorded point nearest above it.
     pub fn at(&self, quantile: f64) -> Option<f64> {
-        self.quantiles
-            .iter()
-            .find(|(q, _)| *q + 1e-9 >= quantile)
-            .map(|(_, ms)| *ms)
+        self.point(quantile).map(|point| point.ms)
+    }
+
+    /// As [`Latency::at`], and whether it is a lower bound.
+    pub fn point(&self, quantile: f64) -> Option<Quantile> {
+        let points = &mut self.quantiles.iter();
+        let (found, ms) = points.find(|(point, _)| *point + 1e-9 >= quantile)?;
+        Some(Quantile {
+            ms: *ms,
+            is_lower_bound: self.lower_bound_from.is_some_and(|from| *found >= from),
+        })
     }
 }
 
@@ -108,10 +130,14 @@ pub struct Outcome {
     pub wrong_answers: u64,
     /// The first wrong body, shortened, for the message.
     pub first_wrong_answer: Option<String>,
-    /// Requests that had no answer yet when the load ended (neither right nor failed). Their
-    /// latencies are unknown and missing below: many of them mean that `latency` is too kind.
+    /// Requests that had no answer yet when the load ended (neither right nor failed). In the latencies below
+    /// they count with the time that they had waited; in records without `lower_bound_from` of older
+    /// versions, and for other generators, they are missing there.
     #[serde(default)]
     pub unfinished: u64,
+    /// Those of them that waited longer than any answer took, where they are too many to be overlooked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswered: Option<Unanswered>,
     /// Right answers with those before and after the recorded span; `None` of other generators, and
     /// in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,6 +156,44 @@ pub struct Outcome {
     /// What the load's bystander saw, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bystander: Option<BystanderOutcome>,
+}
+
+/// Requests that were still without an answer when the load ended, and for longer than any answer took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unanswered {
+    /// How many had waited longer than `long_s`.
+    pub requests: u64,
+    /// A tenth of the recorded span, a second, or twice the longest latency of an answer, whichever is most.
+    pub long_s: f64,
+    /// How long the oldest of them had waited, in seconds.
+    pub longest_s: f64,
+    /// When the last answer came, in seconds of the recorded span, where none came after it.
+    pub silent_from_s: Option<f64>,
+}
+
+impl std::fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            requests,
+            long_s,
+            longest_s,
+            silent_from_s,
+        } = self;
+        let waited = figures::things(*requests, "request");
+        match silent_from_s {
+            Some(from) => write!(
+                f,
+                "answers stopped {from:.1} s after the recorded span began: {waited} waited for more than \
+                 {long_s:.1} s when the load ended, the longest for {longest_s:.1} s"
+            ),
+            None => write!(
+                f,
+                "{waited} waited for more than {long_s:.1} s when the load ended, the longest for \
+                 {longest_s:.1} s, and no answer took half as long; load longer to see whether they are answered"
+            ),
+        }
+    }
 }
 
 /// Right answers of a whole run, warm-up included.

@@ -3,9 +3,9 @@
 use analysis::folded::without_idle;
 use std::fmt::Write as _;
 
-use analysis::comparison::{Estimate, Verdict, Word};
+use analysis::comparison::{Estimate, Verdict, Word, drawbacks};
 use maud::html;
-use measurement::comparison::{Metric, Round, SeenByBoth, Unit};
+use measurement::comparison::{Metric, Round, SeenByBoth, Unit, are_bounds};
 use measurement::environment::Environment;
 use measurement::figures;
 use measurement::profile::ProfileKind;
@@ -95,6 +95,13 @@ pub struct Told {
     pub interval: Option<(f64, f64)>,
     /// How far from 1 two equal servers came out.
     pub noise_floor: Option<f64>,
+    /// Whether `base` is a lower bound, since latencies were longer than a slice.
+    pub is_base_bound: bool,
+    /// Whether `change` is.
+    pub is_change_bound: bool,
+    /// Ratio and interval for people.
+    #[serde(skip)]
+    times: String,
 }
 
 /// What the report's page has beside the comparison.
@@ -127,7 +134,12 @@ impl Comparison {
         rounds: &[Round],
         (base, change): (Side, Side),
     ) -> Self {
-        let sentence = sentence_case(&verdict.reason);
+        let mut sentence = sentence_case(&verdict.reason);
+        let drawbacks = drawbacks(deciding, metrics, rounds);
+        if matches!(verdict.word, Word::Faster | Word::NoDifference) && !drawbacks.is_empty() {
+            sentence.truncate(sentence.trim_end_matches('.').len());
+            let _ = write!(sentence, "; but {}.", drawbacks.join(", "));
+        }
         let notes: Vec<String> = notes.iter().map(|note| sentence_case(note)).collect();
         let effect = Estimate::of(deciding, rounds).map(|estimate| Effect {
             metric: deciding.key.clone(),
@@ -154,24 +166,20 @@ impl Comparison {
 
     fn rows(&self) -> Vec<Vec<String>> {
         let row = |told: &Told| {
-            let value = |value: Option<f64>| {
-                value.map_or_else(|| "-".to_owned(), |value| written(told.unit, value))
+            let value = |value: Option<f64>, is_bound: bool| {
+                let over = if is_bound { "over " } else { "" };
+                let text = |value| format!("{over}{}", written(told.unit, value));
+                value.map_or_else(|| "-".to_owned(), text)
             };
-            let ratio = told.ratio.map_or_else(String::new, |ratio| {
-                let interval = told.interval.map_or_else(String::new, |(low, high)| {
-                    format!(" ({} to {})", figures::ratio(low), figures::ratio(high))
-                });
-                format!("{}{interval}", figures::ratio(ratio))
-            });
             let noise = told.noise_floor.map_or_else(String::new, figures::percent);
             vec![
                 match told.unit {
                     Unit::Count => told.label.clone(),
                     _ => sentence_case(&told.label),
                 },
-                value(told.base),
-                value(told.change),
-                ratio,
+                value(told.base, told.is_base_bound),
+                value(told.change, told.is_change_bound),
+                told.times.clone(),
                 noise,
             ]
         };
@@ -226,12 +234,9 @@ impl Comparison {
     /// When a plot cannot be drawn.
     pub fn page(&self, page: &Page<'_>) -> Result<String, PlotError> {
         let has_figures = |metric: &&Metric| {
-            page.rounds.iter().any(|round| {
-                round
-                    .base
-                    .get(&metric.key)
-                    .is_some_and(|value| *value > 0.0)
-            })
+            page.rounds
+                .iter()
+                .any(|round| round.base.get(&metric.key).is_some_and(|value| value > 0.0))
         };
         let deciding = page.metrics.iter().filter(|one| one.key == page.deciding);
         let others = page.metrics.iter().filter(|one| one.key != page.deciding);
@@ -256,7 +261,8 @@ impl Comparison {
             p {
                 "Means of " (page.rounds.len()) " rounds. Times as good: larger is better for the "
                 "change, with the interval that holds the truth 98 times in a hundred. Noise: how far "
-                "apart the base and a second server of the base came out."
+                "apart the base and a second server of the base came out. Over: the latency is longer than a "
+                "slice could show."
             }
             (scrolled(&self.table(), "Measured", "raw"))
             @if !self.notes.is_empty() {
@@ -346,9 +352,10 @@ fn told(metric: &Metric, rounds: &[Round]) -> Told {
     let estimate = Estimate::of(metric, rounds).filter(|_| metric.larger_is_better.is_some());
     let mean = |of: fn(&Round) -> &measurement::comparison::Figures| {
         let values = rounds.iter().filter_map(|round| of(round).get(&metric.key));
-        let values: Vec<f64> = values.copied().collect();
+        let values: Vec<f64> = values.collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
+    let (is_base_bound, is_change_bound) = are_bounds(rounds, &metric.key);
     Told {
         metric: metric.key.clone(),
         label: metric.label.clone(),
@@ -362,6 +369,9 @@ fn told(metric: &Metric, rounds: &[Round]) -> Told {
         ratio: estimate.map(|one| one.ratio),
         interval: estimate.and_then(|one| one.interval),
         noise_floor: estimate.map(|one| one.noise_floor),
+        is_base_bound,
+        is_change_bound,
+        times: estimate.map_or_else(String::new, |one| one.text()),
     }
 }
 

@@ -306,7 +306,7 @@ pub fn metric_of_rounds(
         ("base again", |round| &round.again, 0, true),
     ];
     let drawn = servers.map(|(name, figures, look, hollow)| {
-        let value = |(number, round)| Some((f64::from(number), *figures(round).get(&metric.key)?));
+        let value = |(number, round)| Some((f64::from(number), figures(round).get(&metric.key)?));
         Drawn {
             marks: (1_u32..).zip(rounds).filter_map(value).collect(),
             hollow,

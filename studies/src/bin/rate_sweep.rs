@@ -51,8 +51,8 @@ fn main() -> Result<(), Failed> {
             print!(
                 " {} | {} | {} |",
                 figures::count(outcome.requests_per_second.round()),
-                p99(&outcome.latency, outcome.completed, outcome.unfinished),
-                p99(&pings.latency, pings.completed, pings.unfinished),
+                p99(&outcome.latency),
+                p99(&pings.latency),
             );
         }
         println!();
@@ -64,9 +64,9 @@ fn main() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The 99th percentile; a lower limit where more than one in a hundred had no answer at the end.
-fn p99(latency: &Latency, completed: u64, unfinished: u64) -> String {
-    let is_least = unfinished * 100 > completed + unfinished;
-    let over = if is_least { "over " } else { "" };
+/// The 99th percentile, or what it is above where too many requests had no answer at the end.
+fn p99(latency: &Latency) -> String {
+    let is_bound = |latency: &Latency| latency.point(0.99).is_some_and(|p99| p99.is_lower_bound);
+    let over = if is_bound(latency) { "over " } else { "" };
     format!("{over}{}", studies::milliseconds(latency.at(0.99)))
 }

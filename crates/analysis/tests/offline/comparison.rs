@@ -1,7 +1,8 @@
 //! Verdicts on two builds, and how often they are wrong: simulated, with a fixed seed.
 
-use analysis::comparison::{Estimate, Goal, LOOKS, Verdict, Word, judge};
-use measurement::comparison::{Metric, P50, REQUESTS_PER_SECOND, Round};
+use analysis::comparison::{Estimate, Goal, LOOKS, Verdict, Word, drawbacks, judge};
+use measurement::comparison::{Figures, Metric, P50, REQUESTS_PER_SECOND, Round};
+use measurement::outcome::Quantile;
 use rand::Rng as _;
 use rand_pcg::Pcg64;
 
@@ -11,7 +12,11 @@ fn metric(key: &str) -> Metric {
 }
 
 fn round(key: &str, base: f64, change: f64, again: f64) -> Round {
-    let figures = |value| [(key.to_owned(), value)].into();
+    let figures = |value| {
+        let mut figures = Figures::default();
+        figures.insert(key.to_owned(), value);
+        figures
+    };
     Round {
         base: figures(base),
         change: figures(change),
@@ -92,6 +97,90 @@ fn what_was_not_measured_or_is_all_noise_is_invalid() {
         verdict.reason.contains("differs from itself"),
         "{verdict:?}"
     );
+}
+
+/// Rounds whose latencies are `base` and `change` ms, a side only at least that if it is so marked.
+fn latencies(base: (f64, bool), change: (f64, bool)) -> Vec<Round> {
+    let figures = |(ms, is_lower_bound), noise: f64| {
+        let mut figures = Figures::default();
+        let quantile = Quantile {
+            ms: ms * noise,
+            is_lower_bound,
+        };
+        figures.insert_quantile(P50.to_owned(), quantile);
+        figures
+    };
+    let round = |noise: &f64| Round {
+        base: figures(base, 1.0),
+        change: figures(change, *noise),
+        again: figures(base, noise.recip()),
+    };
+    [0.99, 1.0, 1.01].iter().map(round).collect()
+}
+
+#[test]
+fn a_lower_bound_decides_only_in_its_direction() {
+    let seen = |base, change| {
+        let rounds = latencies(base, change);
+        let verdict = judge(&metric(P50), MARGIN, &rounds);
+        (
+            verdict.word,
+            verdict.reason,
+            Estimate::of(&metric(P50), &rounds).unwrap(),
+        )
+    };
+    let (word, reason, estimate) = seen((4.0, false), (1000.0, true));
+    assert_eq!(word, Word::Slower, "{reason}");
+    assert!(reason.contains("of the change at most 0.00"), "{reason}");
+    assert!(estimate.interval.unwrap().0 <= 0.0);
+    let (word, reason, estimate) = seen((1000.0, true), (4.0, false));
+    assert_eq!(word, Word::Faster, "{reason}");
+    assert!(reason.contains("of the change at least 2"), "{reason}");
+    assert!(estimate.interval.unwrap().1.is_infinite());
+    // It may be as slow as the base, or slower; it may be faster than the base, or not.
+    assert_eq!(seen((4.0, false), (3.0, true)).0, Word::Inconclusive);
+    assert_eq!(seen((4.0, true), (5.0, false)).0, Word::Inconclusive);
+    assert_eq!(seen((4.0, false), (4.0, true)).0, Word::Inconclusive);
+    let (word, reason, _) = seen((1000.0, true), (1000.0, true));
+    assert_eq!(word, Word::Invalid);
+    assert!(reason.contains("longer than a slice"), "{reason}");
+}
+
+#[test]
+fn an_interval_that_says_nothing_is_none() {
+    let wild = [1.0, 0.001, 500.0].map(|noise| round(P50, 100.0, 100.0 * noise, 100.0));
+    for rounds in [&wild[..], &rounds(P50, 1.3)[..2]] {
+        let estimate = Estimate::of(&metric(P50), rounds).unwrap();
+        assert_eq!(estimate.interval, None);
+        assert_eq!(judge(&metric(P50), MARGIN, rounds).word, Word::Inconclusive);
+    }
+}
+
+#[test]
+fn what_became_worse_meanwhile_is_said() {
+    let all = Metric::all(&["GET /"], false, &[]);
+    let both = |p99: f64| -> Vec<Round> {
+        let join = |mut one: Figures, other: &Figures| {
+            one.insert("p99_ms".to_owned(), other.get("p99_ms").unwrap());
+            one
+        };
+        let faster = rounds(REQUESTS_PER_SECOND, 1.17).into_iter();
+        let with_p99 = faster.zip(rounds("p99_ms", p99)).map(|(one, other)| Round {
+            base: join(one.base, &other.base),
+            change: join(one.change, &other.change),
+            again: join(one.again, &other.again),
+        });
+        with_p99.collect()
+    };
+    let deciding = metric(REQUESTS_PER_SECOND);
+    let said = drawbacks(&deciding, &all, &both(2.0));
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].starts_with("latency, 99 % of the change 0.50 times as good (0.4"),
+        "{said:?}"
+    );
+    assert!(drawbacks(&deciding, &all, &both(1.02)).is_empty());
+    assert!(drawbacks(&deciding, &all, &both(0.5)).is_empty());
 }
 
 #[test]

@@ -46,6 +46,7 @@ pub(crate) fn outcome(users: u32, completed: u64, seconds: f64, ms: f64) -> Outc
         wrong_answers: 0,
         first_wrong_answer: None,
         unfinished: u64::from(users) - 1,
+        unanswered: None,
         writes: 0,
         in_all: None,
         bystander: None,
@@ -55,6 +56,7 @@ pub(crate) fn outcome(users: u32, completed: u64, seconds: f64, ms: f64) -> Outc
             min_ms: ms,
             max_ms: ms * 1.2,
             quantiles,
+            lower_bound_from: None,
         },
         per_second: vec![completed],
     }

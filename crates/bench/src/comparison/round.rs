@@ -17,11 +17,11 @@ use crate::server::command::{CommandServer, Launch};
 use crate::server::fetch;
 
 /// Warm-up before a slice on a server that has been under load before.
-const WARM_AGAIN: Duration = Duration::from_millis(300);
+pub(super) const WARM_AGAIN: Duration = Duration::from_millis(300);
 /// After a slice the server may go on with what nobody waits for any more; the next one begins
 /// when that is done, or after so long.
 pub(super) const SETTLE_AT_MOST: Duration = Duration::from_secs(5);
-const SETTLE_LOOK: Duration = Duration::from_millis(100);
+pub(super) const SETTLE_LOOK: Duration = Duration::from_millis(100);
 /// How long the end of a server is waited for that has failed requests: its process may end a moment
 /// after its connections.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
@@ -248,7 +248,7 @@ impl Comparison<'_> {
     }
 
     fn figures(&self, seen: &Seen, server: &Instance, traffic: &Traffic) -> Figures {
-        let mut figures = Figures::new();
+        let mut figures = Figures::default();
         let mean = seen.per_second.iter().sum::<f64>() / seen.per_second.len().max(1) as f64;
         figures.insert(REQUESTS_PER_SECOND.to_owned(), mean);
         let mut routes = seen.routes.iter();
@@ -258,10 +258,11 @@ impl Comparison<'_> {
         });
         let mut told = |latencies: &Latencies, name: &dyn Fn(&str) -> String| {
             for (quantile, key) in PERCENTILES {
-                if latencies.count() as f64 * 1.05 >= answers_for(quantile)
-                    && let Some(ms) = latencies.at(quantile)
+                let asked = latencies.count() + latencies.unanswered();
+                if asked as f64 * 1.05 >= answers_for(quantile)
+                    && let Some(latency) = latencies.at(quantile)
                 {
-                    figures.insert(name(key), ms);
+                    figures.insert_quantile(name(key), latency);
                 }
             }
         };

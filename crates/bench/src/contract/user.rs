@@ -15,8 +15,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// How long an answer may take: twice the longest time-out that a chapter's service has.
-pub(super) const TIME_OUT: Duration = Duration::from_secs(10);
+/// How long an answer may take: three times the longest time-out that a chapter's service has, for a machine
+/// that is busy with something else.
+pub(super) const TIME_OUT: Duration = Duration::from_secs(15);
 /// How long all answers on one connection may take.
 const TIME_OUT_OF_ALL: Duration = Duration::from_secs(60);
 /// Bytes that an answer may have.

@@ -92,6 +92,7 @@ impl Ended {
             wrong_answers: 0,
             first_wrong_answer: None,
             unfinished: 0,
+            unanswered: None,
             in_all: None,
             writes: 0,
             bystander: None,

@@ -144,6 +144,7 @@ fn read(ended: &Ended, version: String, load: &Load) -> Result<Outcome, DriverEr
                 .iter()
                 .map(|&(quantile, name)| Ok((quantile, of(name)?)))
                 .collect::<Result<_, DriverError>>()?,
+            lower_bound_from: None,
         }
     };
     let (k6, seconds) = ((GeneratorKind::K6, version), load.duration.as_secs_f64());

@@ -100,6 +100,7 @@ fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
             min_ms: summary.min_ms,
             max_ms: summary.max_ms,
             quantiles: summary.quantiles,
+            lower_bound_from: None,
         },
         per_second: summary.per_second,
         ..ended.outcome(locust, users, summary.completed, summary.seconds)

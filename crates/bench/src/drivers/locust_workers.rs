@@ -227,6 +227,7 @@ fn outcome(traffic: &Traffic, summary: Summary) -> Result<TrafficOutcome, Driver
                 right_in_all: latency.count(),
                 latency,
                 service: None,
+                last_answer_s: None,
             })
         })
         .collect::<Result<_, DriverError>>()?;
@@ -307,7 +308,7 @@ mod tests {
         assert_eq!(users.errors["status 500"], 3);
         assert!((users.requests_per_second - 4.0).abs() < 1e-9);
         assert_eq!(users.routes[1].latency.count(), 4);
-        let median = users.routes[0].latency.at(0.5).expect("answers");
+        let median = users.routes[0].latency.at(0.5).expect("answers").ms;
         assert!((median - 1.25).abs() < 0.01, "{median}");
         // One of them does not know how long it waited.
         assert_eq!(outcome.generator.cpu_share, Some(0.7));

@@ -232,7 +232,7 @@ fn workers_here_and_elsewhere_are_put_together() {
     let users = &outcome.users;
     assert!(users.completed > 0 && users.completed <= users.right_in_all);
     assert_eq!(users.routes[0].latency.count(), users.completed);
-    assert!(users.routes[0].latency.at(0.0).unwrap() >= 49.0);
+    assert!(users.routes[0].latency.at(0.0).unwrap().ms >= 49.0);
     // Ten users who wait 50 ms each time ask 200 times a second at most.
     assert!(users.requests_per_second <= 200.0 * 1.1, "{users:?}");
     assert!(users.errors.is_empty(), "{users:?}");

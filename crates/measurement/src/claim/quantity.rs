@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{figures, outcome::Outcome};
+use crate::figures;
+use crate::outcome::{Latency, Outcome};
 
 /// A figure of one round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,10 +164,22 @@ impl Metric {
         }
     }
 
-    /// Whether its value in this run is a lower limit: a latency of which only
-    /// the requests that were answered speak, while more were still waiting.
+    /// Whether its value in this run is a lower bound, since too many requests were still without an answer.
+    pub fn is_lower_bound(self, outcome: &Outcome) -> bool {
+        let of = |latency: &Latency, quantile| latency.point(quantile).map(|it| it.is_lower_bound);
+        let bystander = outcome.bystander.as_ref();
+        let found = match self {
+            Self::RequestsPerSecond => None,
+            Self::P50Ms => of(&outcome.latency, 0.5),
+            Self::P99Ms => of(&outcome.latency, 0.99),
+            Self::BystanderP99Ms => bystander.and_then(|it| of(&it.latency, 0.99)),
+        };
+        found == Some(true)
+    }
+
+    /// As [`Metric::is_lower_bound`]; of older records, which do not say it, by their counts.
     pub fn is_at_least(self, outcome: &Outcome) -> bool {
-        match self {
+        let by_count = match self {
             Self::RequestsPerSecond => false,
             Self::P50Ms | Self::P99Ms => outcome.unfinished > outcome.completed,
             // Those without an answer are the slowest: one in a hundred of them decides.
@@ -174,7 +187,8 @@ impl Metric {
                 .bystander
                 .as_ref()
                 .is_some_and(|bystander| 100 * bystander.unfinished > bystander.completed),
-        }
+        };
+        by_count || self.is_lower_bound(outcome)
     }
 
     /// Its value in one run for people; a lower limit says so.

@@ -80,14 +80,19 @@ pub(crate) fn run(number: u32, options: &Load) -> Result<Exit, CliError> {
         Format::Json => json::print(&outcome)?,
         Format::Human => print!("{}", table(&outcome)),
     }
-    let clean = outcome.error_count() == 0 && outcome.wrong_answers == 0;
-    Ok(if outcome.generator.is_bound() {
+    Ok(exit(&outcome))
+}
+
+/// What the command ends with: good only if everybody was answered rightly, and nobody left waiting.
+pub(super) fn exit(outcome: &Outcome) -> Exit {
+    let faults = outcome.error_count() + outcome.wrong_answers;
+    if outcome.generator.is_bound() {
         Exit::Invalid
-    } else if clean && outcome.completed > 0 {
+    } else if faults == 0 && outcome.completed > 0 && outcome.unanswered.is_none() {
         Exit::Good
     } else {
         Exit::Bad
-    })
+    }
 }
 
 fn start(
@@ -160,8 +165,11 @@ fn address(host: &str) -> Result<SocketAddr, CliError> {
 /// The figures for people.
 pub(super) fn table(outcome: &Outcome) -> String {
     let at = |latency: &Latency, quantile| {
-        let found = latency.at(quantile);
-        found.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"))
+        let found = latency.point(quantile);
+        found.map_or("-".to_owned(), |found| {
+            let over = if found.is_lower_bound { "over " } else { "" };
+            format!("{over}{:.1} ms", found.ms)
+        })
     };
     let latency = |quantile| at(&outcome.latency, quantile);
     let time = Duration::from_secs_f64(outcome.seconds);
@@ -201,6 +209,9 @@ pub(super) fn table(outcome: &Outcome) -> String {
     }
     for (cause, count) in &outcome.errors {
         lines.push(format!("failed: {count} x {cause}"));
+    }
+    if let Some(unanswered) = &outcome.unanswered {
+        lines.push(unanswered.to_string());
     }
     if let Some(wrong) = &outcome.first_wrong_answer {
         lines.push(format!("first wrong answer: {wrong}"));

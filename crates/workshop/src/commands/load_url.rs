@@ -86,7 +86,7 @@ pub(crate) fn run(url: &str, options: &Load) -> Result<Exit, CliError> {
         Format::Json => json::print(&loaded)?,
         Format::Human => print!("{}", table(&loaded)),
     }
-    Ok(loaded.exit())
+    Ok(load::exit(&loaded.outcome))
 }
 
 fn embedded(
@@ -207,17 +207,6 @@ impl Loaded {
             notes,
         }
     }
-
-    fn exit(&self) -> Exit {
-        let outcome = &self.outcome;
-        if outcome.generator.is_bound() {
-            Exit::Invalid
-        } else if outcome.error_count() + outcome.wrong_answers == 0 && outcome.completed > 0 {
-            Exit::Good
-        } else {
-            Exit::Bad
-        }
-    }
 }
 
 /// The figures for people.
@@ -226,8 +215,11 @@ fn table(loaded: &Loaded) -> String {
     let mut text = load::table(&loaded.outcome);
     for route in loaded.routes.iter().filter(|_| loaded.routes.len() > 1) {
         let at = |quantile| {
-            let found = route.latency.at(quantile);
-            found.map_or("-".to_owned(), figures::milliseconds)
+            let found = route.latency.point(quantile);
+            found.map_or("-".to_owned(), |found| {
+                let over = if found.is_lower_bound { "over " } else { "" };
+                format!("{over}{}", figures::milliseconds(found.ms))
+            })
         };
         let _ = writeln!(
             text,

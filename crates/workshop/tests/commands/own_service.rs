@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 mod project;
+mod slow_answers;
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -9,6 +9,9 @@ use std::time::Duration;
 struct Service {
     answer: String,
     delay: Duration,
+    /// Every so many requests one takes so long instead; of 0 none does.
+    late: (u64, Duration),
+    stops_after: u64,
     /// Steps of work for each request, counted and not timed.
     work: u64,
     is_changing: bool,
@@ -23,6 +26,8 @@ fn main() {
     let mut service = Service {
         answer: "right".to_owned(),
         delay: Duration::ZERO,
+        late: (0, Duration::ZERO),
+        stops_after: u64::MAX,
         work: 0,
         is_changing: false,
         dies_after: u64::MAX,
@@ -36,6 +41,9 @@ fn main() {
             "--port" => port = value(),
             "--answer" => service.answer = value(),
             "--delay-ms" => service.delay = Duration::from_millis(value().parse().expect("ms")),
+            "--late-every" => service.late.0 = value().parse().expect("a number"),
+            "--late-ms" => service.late.1 = Duration::from_millis(value().parse().expect("ms")),
+            "--stops-after" => service.stops_after = value().parse().expect("a number"),
             "--work" => service.work = value().parse().expect("a number"),
             "--shedding" => service.is_shedding = true,
             "--changing" => service.is_changing = true,
@@ -74,7 +82,11 @@ fn serve(mut stream: TcpStream, service: &Service) {
             eprintln!("out of paper");
             std::process::exit(9);
         }
-        std::thread::sleep(service.delay);
+        let is_late = number.checked_rem(service.late.0) == Some(1);
+        std::thread::sleep(if is_late { service.late.1 } else { service.delay });
+        if number >= service.stops_after {
+            std::thread::sleep(Duration::from_secs(600));
+        }
         work(service.work);
         let path = first.split(' ').nth(1).unwrap_or_default();
         let (status, body) = match path {
