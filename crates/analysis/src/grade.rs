@@ -65,14 +65,22 @@ pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
             let reason = "the exercise does not compile; the compiler says why.";
             return Grade::unstarted(Contract::COMPILES, reason, Some(compiler.clone()));
         }
-        Attempt::DoesNotStart { stderr } if stderr.trim().is_empty() => {
+        Attempt::DoesNotListen { said } => {
             let reason =
                 "the exercise did not begin to listen; something may wait for ever before it does.";
-            return Grade::unstarted(Contract::LISTENS, reason, None);
+            let said = Some(said.clone()).filter(|said| !said.trim().is_empty());
+            return Grade::unstarted(Contract::LISTENS, reason, said);
         }
-        Attempt::DoesNotStart { stderr } => {
-            let reason = "the exercise ended before it listened; the end of its stderr says why.";
-            return Grade::unstarted(Contract::LISTENS, reason, Some(stderr.clone()));
+        Attempt::EndsAtOnce { status, stderr } => {
+            let is_silent = stderr.trim().is_empty();
+            let why = if is_silent {
+                "it printed nothing, so it may return or exit before it serves"
+            } else {
+                "the end of its stderr says why"
+            };
+            let reason = format!("the exercise ended before it listened ({status}); {why}.");
+            let said = (!is_silent).then(|| stderr.clone());
+            return Grade::unstarted(Contract::LISTENS, &reason, said);
         }
         Attempt::BreaksContract { tests } => {
             let (contract, broken) = Contract::tested(tests);

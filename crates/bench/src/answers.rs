@@ -13,6 +13,10 @@ const LEARNT: usize = 64;
 const LONGEST: Duration = Duration::from_secs(10);
 /// Between the two times that an answer is asked for: a clock in it shows whole seconds.
 const APART: Duration = Duration::from_millis(1100);
+/// How often an answer is asked for again that has a status which is allowed beside the right one, and
+/// the pause before.
+const ASKED_AGAIN: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(50);
 /// Longer bodies are not kept for comparison.
 const LONGEST_BODY: usize = 1 << 20;
 /// How much of a body a message shows.
@@ -113,6 +117,20 @@ impl Asked<'_> {
         }
     }
 
+    /// An answer to learn from: what is allowed beside it, because the service has too much to do, says
+    /// nothing. Such an answer is returned where it gives no other.
+    fn ask_in_earnest(&self, request: &Request) -> Result<Expected, AnswerError> {
+        let mut answer = self.ask(request)?;
+        for _ in 0..ASKED_AGAIN {
+            if !request.expected.allows(answer.status) {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            answer = self.ask(request)?;
+        }
+        Ok(answer)
+    }
+
     fn silent(&self, request: &Request, reason: &str) -> AnswerError {
         AnswerError::Silent {
             who: self.who.to_owned(),
@@ -140,18 +158,23 @@ pub fn learn(
         notes: Vec::new(),
         known: Vec::new(),
     };
+    let allowed = &traffic.routes[0].requests[0].expected.allowed;
+    if !allowed.is_empty() {
+        let allowed: Vec<String> = allowed.iter().map(u16::to_string).collect();
+        learnt.notes.push(format!(
+            "answers with status {} count as right, whatever their body.",
+            allowed.join(" or ")
+        ));
+    }
     if let Some(expected) = status {
         for route in routes {
             let mut route = Route::clone(route);
             for request in &mut route.requests {
-                request.expected = Expected {
-                    status: expected,
-                    body: None,
-                };
+                expect(request, expected, None);
             }
             let first = &route.requests[0];
             let answer = server.ask(first)?;
-            if answer.status != expected {
+            if !first.expected.has(answer.status) {
                 return Err(AnswerError::Unexpected {
                     who: server.who.to_owned(),
                     request: name(first),
@@ -187,9 +210,10 @@ fn first_time(server: &Asked<'_>, route: &Route) -> Result<Answers, AnswerError>
     for sample in 0..count.min(LEARNT) {
         let index = sample * count / count.min(LEARNT);
         let request = &route.requests[index];
-        let answer = server.ask(request)?;
+        let answer = server.ask_in_earnest(request)?;
         // One value that is missing is a part of the load; a route without any other is none.
-        if answer.status >= 400 && answers.is_empty() {
+        let is_allowed = request.expected.allows(answer.status);
+        if (answer.status >= 400 || is_allowed) && answers.is_empty() {
             return Err(AnswerError::Status {
                 who: server.who.to_owned(),
                 request: name(request),
@@ -197,7 +221,9 @@ fn first_time(server: &Asked<'_>, route: &Route) -> Result<Answers, AnswerError>
                 body: body(&answer),
             });
         }
-        answers.push((index, answer));
+        if !is_allowed {
+            answers.push((index, answer));
+        }
         if began.elapsed() > LONGEST / 2 {
             break;
         }
@@ -214,7 +240,7 @@ fn second_time(
     let mut route = route.clone();
     let mut is_same = true;
     for (index, answer) in first {
-        let again = server.ask(&route.requests[*index])?;
+        let again = server.ask_in_earnest(&route.requests[*index])?;
         is_same &= again == *answer;
         if !is_same {
             break;
@@ -229,10 +255,7 @@ fn second_time(
             .body
             .clone()
             .filter(|body| body.len() <= LONGEST_BODY);
-        request.expected = Expected {
-            status: answer.status,
-            body: body.filter(|_| is_same),
-        };
+        expect(request, answer.status, body.filter(|_| is_same));
         known.push(request.clone());
     }
     let (all, some) = (route.requests.len(), known.len());
@@ -240,10 +263,7 @@ fn second_time(
         let is_known = |index: usize| first.iter().any(|(known, _)| *known == index);
         for (index, request) in route.requests.iter_mut().enumerate() {
             if !is_known(index) {
-                request.expected = Expected {
-                    status: usual,
-                    body: None,
-                };
+                expect(request, usual, None);
             }
         }
     } else {
@@ -270,6 +290,15 @@ fn second_time(
     } else {
         format!("{}: status and body are compared.", route.name)
     });
+    if let Some((_, answer)) = first
+        .iter()
+        .find(|(_, one)| (300..400).contains(&one.status))
+    {
+        learnt.notes.push(format!(
+            "{}: status {} is a redirect, which counts as right and is not followed.",
+            route.name, answer.status
+        ));
+    }
     learnt.known.extend(known);
     learnt.routes.push(route);
     Ok(())
@@ -292,8 +321,11 @@ impl Learnt {
     /// When it does not answer, or with something else.
     pub fn compare(&self, change: &Asked<'_>) -> Result<(), AnswerError> {
         for request in &self.known {
-            let answer = change.ask(request)?;
+            let answer = change.ask_in_earnest(request)?;
             let expected = &request.expected;
+            if expected.allows(answer.status) {
+                continue;
+            }
             let differs = |base: String, change: String| AnswerError::Differs {
                 request: name(request),
                 base,
@@ -314,6 +346,12 @@ impl Learnt {
         }
         Ok(())
     }
+}
+
+/// What is allowed beside it stays allowed.
+fn expect(request: &mut Request, status: u16, body: Option<Vec<u8>>) {
+    request.expected.status = status;
+    request.expected.body = body;
 }
 
 fn name(request: &Request) -> String {

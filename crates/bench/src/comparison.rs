@@ -361,11 +361,12 @@ impl Comparison<'_> {
         if foreign > DISTURBED {
             notes.push(format!(
                 "the machine was busy: other programs used up to {} of the servers' CPU time in a \
-                 slice; {} not counted for it.",
+                 slice; {}.",
                 figures::percent(foreign),
                 match shed {
-                    1 => "1 round was".to_owned(),
-                    shed => format!("{shed} rounds were"),
+                    0 => "such rounds are counted, since there were hardly any others".to_owned(),
+                    1 => "1 such round was left out".to_owned(),
+                    shed => format!("{shed} such rounds were left out"),
                 }
             ));
         }

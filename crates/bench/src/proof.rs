@@ -60,6 +60,9 @@ pub fn run(
         proof.measure(bench, &triplet, total)?;
         if disturbed < most / 2 && proof.sets_aside_the_last_triplet() {
             disturbed += 1;
+            let again = "other programs used the machine in one of these three rounds more than in \
+                         another: they are measured again";
+            (bench.observer)(Event::Said(again));
             continue;
         }
         kept += 1;
@@ -129,7 +132,7 @@ impl Proof {
         Ok(())
     }
 
-    /// One round after the other, of at most `total` in all.
+    /// One round after the other, of `total` at most that are not set aside.
     fn measure(
         &mut self,
         bench: &Bench<'_>,
@@ -138,7 +141,9 @@ impl Proof {
     ) -> Result<(), RunError> {
         for step in steps {
             let label = label(step);
-            (bench.observer)(Event::Begins(self.rounds.len() + 1, total, &label));
+            let is_kept = |round: &&Round| round.purpose != Purpose::Disturbed;
+            let before = self.rounds.iter().filter(is_kept).count();
+            (bench.observer)(Event::Begins(before + 1, total, &label));
             let (round, optimised) = bench.round(step.purpose, step.variant, step.scenario)?;
             let per_second = round.outcome.requests_per_second;
             (bench.observer)(Event::Measured(&label, per_second));

@@ -2,6 +2,7 @@
 
 mod ask;
 pub mod command;
+pub mod program;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -83,13 +84,13 @@ pub enum ServerError {
     /// It runs, but never said that it listens.
     #[error(
         "the {variant} server did not say within {} s that it listens; look for an endless loop \
-         or a lock before `serve` in its code{}", START_TIME_OUT.as_secs(), and_said(.stderr)
+         or a lock before `serve` in its code{}", START_TIME_OUT.as_secs(), and_said(.said)
     )]
     Hangs {
         /// Which variant.
         variant: String,
-        /// The end of its standard error.
-        stderr: String,
+        /// The end of its standard error, or else the last line of its output.
+        said: String,
     },
     /// The admin listener gave no answer, or a refusal.
     #[error("the {variant} server gave no {path}: {reason}")]
@@ -106,11 +107,11 @@ pub enum ServerError {
     Interrupted,
 }
 
-fn and_said(stderr: &str) -> String {
-    if stderr.is_empty() {
+fn and_said(said: &str) -> String {
+    if said.is_empty() {
         String::new()
     } else {
-        format!("; it said: {stderr}")
+        format!("; it said: {said}")
     }
 }
 
@@ -159,7 +160,8 @@ impl Server {
         lines: &Receiver<String>,
         interrupt: &Interrupt,
     ) -> Result<(), ServerError> {
-        loop {
+        let mut last = String::new();
+        while self.started.elapsed() < START_TIME_OUT {
             if interrupt.is_set() {
                 return Err(ServerError::Interrupted);
             }
@@ -172,17 +174,17 @@ impl Server {
                         (self.service, self.admin) = (service, admin);
                         return Ok(());
                     }
+                    last = line;
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
-                Err(RecvTimeoutError::Timeout) if self.started.elapsed() > START_TIME_OUT => {
-                    return Err(ServerError::Hangs {
-                        variant: self.variant.clone(),
-                        stderr: self.errors.text(),
-                    });
-                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
+        let stderr = self.errors.text();
+        Err(ServerError::Hangs {
+            variant: self.variant.clone(),
+            said: if stderr.is_empty() { last } else { stderr },
+        })
     }
 
     fn ended(&mut self) -> ServerError {

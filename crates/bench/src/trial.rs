@@ -36,9 +36,10 @@ pub fn run(
     let chapter = bench.chapter;
     let scenario = bench.scenario(&chapter.check.scenario)?;
     let start = || match bench.start(variant, scenario, data_seed) {
-        Err(ServerError::Ended { stderr, .. } | ServerError::Hangs { stderr, .. }) => {
-            Ok(Err(Attempt::DoesNotStart { stderr }))
+        Err(ServerError::Ended { status, stderr, .. }) => {
+            Ok(Err(Attempt::EndsAtOnce { status, stderr }))
         }
+        Err(ServerError::Hangs { said, .. }) => Ok(Err(Attempt::DoesNotListen { said })),
         other => other.map(Ok),
     };
     let test = |of_a_fix| {

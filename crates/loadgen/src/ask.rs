@@ -34,10 +34,7 @@ pub fn ask<'r>(
             let status = within(time_out, Instant::now(), exchange)
                 .await
                 .map_err(|failure| failure.to_string())?;
-            answers.push(Expected {
-                status,
-                body: Some(connection.body().to_vec()),
-            });
+            answers.push(Expected::of(status, Some(connection.body().to_vec())));
         }
         Ok(answers)
     })

@@ -10,10 +10,17 @@ pub enum Attempt {
         /// What it said.
         compiler: String,
     },
-    /// The server ended, or stayed silent, before it listened.
-    DoesNotStart {
-        /// The end of its stderr, empty when it hung.
+    /// The server ended before it listened.
+    EndsAtOnce {
+        /// Its exit status, as the system tells it.
+        status: String,
+        /// The end of its stderr.
         stderr: String,
+    },
+    /// The server ran, and did not come to listen.
+    DoesNotListen {
+        /// The end of what it printed.
+        said: String,
     },
     /// A contract test failed, so that it was not put under load.
     BreaksContract {

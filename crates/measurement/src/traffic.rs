@@ -72,6 +72,29 @@ pub struct Expected {
     pub status: u16,
     /// Its exact body; `None` where any will do.
     pub body: Option<Vec<u8>>,
+    /// Other statuses that are right by design, with whatever body: that of a service that sheds load.
+    pub allowed: Arc<[u16]>,
+}
+
+impl Expected {
+    /// This status, and no other.
+    pub fn of(status: u16, body: Option<Vec<u8>>) -> Self {
+        Self {
+            status,
+            body,
+            allowed: Arc::default(),
+        }
+    }
+
+    /// Whether an answer with this status is right, as far as its status says.
+    pub fn has(&self, status: u16) -> bool {
+        status == self.status || self.allows(status)
+    }
+
+    /// Whether this is one of the other statuses that are right.
+    pub fn allows(&self, status: u16) -> bool {
+        self.allowed.contains(&status)
+    }
 }
 
 impl From<&Exchange> for Request {
@@ -85,10 +108,7 @@ impl From<&Exchange> for Request {
                 .into_iter()
                 .collect(),
             body: exchange.body.clone(),
-            expected: Expected {
-                status: 200,
-                body: Some(exchange.answer.clone().into_bytes()),
-            },
+            expected: Expected::of(200, Some(exchange.answer.clone().into_bytes())),
         }
     }
 }

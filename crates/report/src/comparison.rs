@@ -49,6 +49,18 @@ pub struct Side {
     /// The commit of a revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// What ran for it, of a revision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
+}
+
+/// The program of a revision, or the script where another program runs it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Program {
+    /// Its file, from the checkout's root on.
+    pub file: String,
+    /// SHA-256 of the file, in hexadecimal.
+    pub sha256: String,
 }
 
 /// The metric that decides.
@@ -279,6 +291,9 @@ impl Comparison {
             pre tabindex="0" { code { (page.command) } }
             @for (name, side) in [("Base", &self.base), ("Change", &self.change)] {
                 @if let Some(commit) = &side.commit { p { (name) " is commit " code { (commit) } "." } }
+                @if let Some(Program { file, sha256 }) = &side.program {
+                    p { (name) " ran " code { (file) } ", SHA-256 " code { (sha256) } "." }
+                }
             }
         };
         let sections = html! {

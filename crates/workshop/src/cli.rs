@@ -111,9 +111,12 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Prove {
-    /// Chapters; all of them if none is named
+    /// Chapters
     #[arg(value_name = "CHAPTER", value_parser = chapter)]
     pub(crate) chapters: Vec<u32>,
+    /// All chapters, one after the other
+    #[arg(long, conflicts_with_all = ["chapters", "regions"])]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) output: Output,
     /// What is compared with the problem: solution, exercise (your own), or another variant

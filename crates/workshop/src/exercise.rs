@@ -162,15 +162,14 @@ fn lines_end_in_newline(text: &str) -> String {
 /// Moves `file` to a name in `folder` that no other has. The caller holds the folder's lock.
 fn keep(file: &Path, folder: &Path, number: u32) -> std::io::Result<PathBuf> {
     let stem = format!("chapter{number}-exercise-{}", time_stamp());
-    let names = (1_u32..).map(|attempt| match attempt {
-        1 => format!("{stem}.rs"),
-        _ => format!("{stem}-{attempt}.rs"),
-    });
-    let mut free = names
-        .map(|name| folder.join(name))
-        .filter(|kept| !kept.exists());
-    let kept = free.next().ok_or(std::io::ErrorKind::AlreadyExists)?;
-    std::fs::rename(file, &kept)?;
+    let kept = files::free(folder, &stem, "rs");
+    if file.is_symlink() {
+        // The link alone would be moved, and lead nowhere from there.
+        std::fs::copy(file, &kept)?;
+        std::fs::remove_file(file)?;
+    } else {
+        std::fs::rename(file, &kept)?;
+    }
     // Its bytes may never have come to the disk; what an editor does is its own affair.
     let _ = File::open(&kept).and_then(|kept| kept.sync_all());
     Ok(kept)

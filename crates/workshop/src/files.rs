@@ -3,7 +3,7 @@
 use std::fs::{DirBuilder, File, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,25 @@ pub(crate) fn writable(folder: &Path) -> Result<(), CliError> {
         .map_err(refused)
 }
 
+/// How the name of a folder begins that holds all temporary files of a process.
+const TEMPORARY: &str = "workshop-";
+
+/// Whether a path is called as such a folder is, of this process or another.
+pub(crate) fn is_temporary(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().starts_with(TEMPORARY)
+}
+
+/// Makes a folder that git leaves alone, whatever the project's own `.gitignore` says.
+pub(crate) fn ignored(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let list = folder.join(".gitignore");
+    if list.exists() {
+        return Ok(());
+    }
+    std::fs::write(list, "*\n")
+}
+
 /// Puts all temporary files of this process, and of servers that it starts, into one folder, which
 /// goes when the process ends, however it ends.
 pub(crate) fn tidied_up_after_a_kill() {
@@ -37,7 +56,7 @@ pub(crate) fn tidied_up_after_a_kill() {
 
     ONCE.call_once(|| {
         let name = format!(
-            "workshop-{:016x}",
+            "{TEMPORARY}{:016x}",
             RandomState::new().build_hasher().finish()
         );
         let folder = tempfile::env::temp_dir().join(name);
@@ -63,6 +82,17 @@ pub(crate) fn tidied_up_after_a_kill() {
 pub(crate) fn temporary() -> Result<tempfile::TempDir, CliError> {
     tidied_up_after_a_kill();
     tempfile::tempdir().map_err(CliError::because("a temporary folder cannot be made"))
+}
+
+/// A path in `folder` that nothing has: `STEM.EXTENSION`, or `STEM-2.EXTENSION`, and so on.
+pub(crate) fn free(folder: &Path, stem: &str, extension: &str) -> PathBuf {
+    let mut number = 1_u32;
+    let mut path = folder.join(format!("{stem}.{extension}"));
+    while path.symlink_metadata().is_ok() {
+        number += 1;
+        path = folder.join(format!("{stem}-{number}.{extension}"));
+    }
+    path
 }
 
 /// How the name of a file begins that is being written; also of one whose writer was killed. Its writer

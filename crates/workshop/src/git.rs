@@ -105,7 +105,10 @@ impl Git {
                 .map_err(|_| CliError::bad("git printed something that is no text"));
         }
         let stderr = String::from_utf8_lossy(&output.stderr);
-        let stderr = stderr.trim();
+        let stderr = match stderr.trim() {
+            "" => "it says nothing, so a hook of the repository may have refused",
+            said => said,
+        };
         Err(if stderr.contains("not a git repository") {
             CliError::usage(format!(
                 "{} is no git repository: clone the workshop with git instead of downloading it",

@@ -3,6 +3,9 @@
 //! The one crate that knows what a chapter's folder is called. It reads arguments, calls the crates
 //! below it, prints, and turns what happened into an exit code ([`exit`]).
 
+#[macro_use]
+mod out;
+
 mod arguments;
 mod by_locust;
 mod chapters;
@@ -25,9 +28,16 @@ mod terminal;
 mod tools;
 
 fn main() -> std::process::ExitCode {
-    let exit = commands::run(cli::Cli::read()).unwrap_or_else(|error| {
+    let mut exit = commands::run(cli::Cli::read()).unwrap_or_else(|error| {
         eprintln!("error: {error}");
         error.exit
     });
+    if let Some(error) = out::lost() {
+        eprintln!(
+            "error: standard output cannot be written to ({error}), and some of it is lost: free some \
+             space, or send it elsewhere"
+        );
+        exit = exit.max(exit::Exit::Usage);
+    }
     exit.code().into()
 }

@@ -59,34 +59,8 @@ pub(crate) fn exercise_now(chapter: &Chapter) -> String {
     bench::provenance::digest(text.unwrap_or_default())
 }
 
-/// Remembers how a check of the exercise with this digest ended. Never fails: a result that
-/// cannot be remembered is a result all the same.
-pub(crate) fn remember_check(
-    workshop: &Workshop,
-    chapter: &Chapter,
-    kind: GradeKind,
-    exercise: String,
-) {
-    remember(workshop, chapter.number, |progress| {
-        progress.check = Some(Check { kind, exercise });
-    });
-}
-
-/// Remembers how a proof of the learner's own fix ended. Never fails, as [`remember_check`].
-pub(crate) fn remember_own_proof(workshop: &Workshop, chapter: &Chapter, proof: OwnProof) {
-    remember(workshop, chapter.number, |progress| {
-        progress.own_proof = Some(proof);
-    });
-}
-
-/// Remembers how a proof ended. Never fails, as [`remember_check`].
-pub(crate) fn remember_proof(workshop: &Workshop, chapter: &Chapter, kind: VerdictKind) {
-    remember(workshop, chapter.number, |progress| {
-        progress.proof = Some(Proof { kind });
-    });
-}
-
-/// Changes what is remembered of a chapter, or says why it cannot.
+/// Changes what is remembered of a chapter, or says why it cannot: a result that cannot be remembered is a
+/// result all the same.
 pub(crate) fn remember(
     workshop: &Workshop,
     number: u32,
@@ -133,7 +107,7 @@ impl Progress {
         match serde_json::from_slice::<Self>(&bytes) {
             Ok(read) => Ok(Self { file, ..read }),
             Err(damage) => {
-                let aside = file.with_extension("json.damaged");
+                let aside = files::free(&workshop.state(), "progress", "json.damaged");
                 let what = format!("{} is damaged ({damage})", file.display());
                 match std::fs::rename(&file, &aside) {
                     Ok(()) => eprintln!(

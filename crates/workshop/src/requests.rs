@@ -1,8 +1,9 @@
 //! Requests of a reader's own service, as the command line has them: `/checkout/{1..5000} x3`.
 
 use std::fs;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
@@ -18,6 +19,11 @@ const MOST_VALUES: usize = 100_000;
 /// Nor more bytes of requests.
 const MOST_BYTES: usize = 256 << 20;
 
+/// How long each address of a name is tried, where it has several.
+const TO_CONNECT: Duration = Duration::from_secs(1);
+/// A request that is a smaller share of all is refused.
+const SELDOM: f64 = 1e-5;
+
 /// One `--get` or `--request`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spec {
@@ -29,6 +35,8 @@ pub(crate) struct Spec {
     pub(crate) weight: f64,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Option<String>,
+    /// Statuses that are right beside the usual one.
+    pub(crate) allowed: Arc<[u16]>,
 }
 
 /// What stands in a path in turn.
@@ -72,8 +80,8 @@ impl Spec {
             headers: self.headers.clone(),
             body: self.body.clone(),
             expected: Expected {
-                status: 200,
-                body: None,
+                allowed: self.allowed.clone(),
+                ..Expected::of(200, None)
             },
         };
         Route {
@@ -129,7 +137,17 @@ pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<Vec<Spec>, CliErr
         })?;
         specs.push(spec("--url", "GET", path)?);
     }
+    let weights: f64 = specs.iter().map(|spec| spec.weight).sum();
+    let seldom = specs.iter().find(|spec| spec.weight / weights < SELDOM);
+    if let Some(spec) = seldom {
+        return Err(CliError::usage(format!(
+            "{} would be sent less than once in 100,000 requests, so perhaps never: give it more weight",
+            spec.name()
+        )));
+    }
+    let allowed: Arc<[u16]> = sent.allow_status.clone().into();
     for spec in &mut specs {
+        spec.allowed.clone_from(&allowed);
         spec.headers.clone_from(&headers);
         let is_json = |body: &String| {
             let start = body.trim_start();
@@ -176,6 +194,7 @@ pub(crate) fn traffic(
     let bystander = sent.bystander.as_ref().map(|path| {
         let spec = Spec {
             headers: headers(&sent.header)?,
+            allowed: sent.allow_status.clone().into(),
             ..spec("--bystander", "GET", path)?
         };
         Ok::<_, CliError>(Paced {
@@ -256,6 +275,7 @@ fn spec(option: &str, method: &str, text: &str) -> Result<Spec, CliError> {
         weight,
         headers: Vec::new(),
         body: None,
+        allowed: Arc::default(),
     };
     if let Some((before, rest)) = path.split_once('{') {
         let (value, after) = rest.split_once('}').ok_or_else(|| wrong("a { has no }"))?;
@@ -349,10 +369,12 @@ impl Target {
         let name = authority.host().trim_matches(['[', ']']);
         let port = authority.port_u16().unwrap_or(port);
         let found = (name, port).to_socket_addrs().map_err(|_| no_address())?;
+        let mut found: Vec<SocketAddr> = found.collect();
         // A service on this machine listens on the IPv4 loopback more often than not.
-        let address = found
-            .min_by_key(SocketAddr::is_ipv6)
-            .ok_or_else(no_address)?;
+        found.sort_by_key(SocketAddr::is_ipv6);
+        let listens = |one: &&SocketAddr| TcpStream::connect_timeout(one, TO_CONNECT).is_ok();
+        let listening = found.iter().filter(|_| found.len() > 1).find(listens);
+        let address = *listening.or(found.first()).ok_or_else(no_address)?;
         let tls = cacert
             .map(|cacert| tls(cacert, authority.as_str()))
             .transpose()?;

@@ -20,10 +20,11 @@ pub(crate) struct About<'a> {
     pub(crate) seconds: f64,
 }
 
-/// Of each route, the status that its answers must have.
-pub(crate) fn statuses(traffic: &Traffic) -> Vec<u16> {
-    let routes = traffic.routes.iter();
-    routes.map(|one| one.requests[0].expected.status).collect()
+/// Of each route, the statuses that its answers may have, as a list in both languages.
+pub(crate) fn statuses(traffic: &Traffic) -> Vec<String> {
+    let expected = traffic.routes.iter().map(|one| &one.requests[0].expected);
+    let all = expected.map(|one| [&[one.status], &*one.allowed].concat());
+    all.map(|statuses| format!("{statuses:?}")).collect()
 }
 
 /// A text as a literal of JavaScript, Python and JSON alike.
@@ -32,7 +33,7 @@ fn literal(text: &str) -> String {
 }
 
 /// A script for `k6 run`.
-pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> String {
+pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> String {
     let mut text = format!(
         "// Written by `cargo workshop load --url`. Ends with exit code 99 if an answer is wrong.\n\
          //\n//   k6 run -e HOST={host} -e USERS={users} THIS_FILE\n{trusted}\n\
@@ -79,7 +80,7 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> String 
         let _ = writeln!(
             text,
             "  {{\n    weight: {},\n    name: {},\n    method: {},\n    path: () => {} + ({value}) + \
-             {},\n    body: {},\n    headers: {{ {} }},\n    status: {status},\n  }},",
+             {},\n    body: {},\n    headers: {{ {} }},\n    statuses: {status},\n  }},",
             spec.weight,
             literal(&spec.name()),
             literal(&spec.method),
@@ -96,7 +97,7 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> String 
          requests.find((one) => (left -= one.weight) < 0) || requests[0];\n  const answer = \
          http.request(request.method, HOST + request.path(), request.body, {{\n    headers: \
          request.headers,\n    redirects: 0,\n    tags: {{ name: request.name }},\n  }});\n  \
-         check(answer, {{ status: (answer) => answer.status === request.status }});\n"
+         check(answer, {{ status: (answer) => request.statuses.includes(answer.status) }});\n"
     );
     if about.rate.is_none() && about.think > 0.0 {
         let _ = writeln!(text, "  sleep({});", about.think);
@@ -124,7 +125,7 @@ fn headers(spec: &Spec) -> String {
 }
 
 /// A file for `locust -f`.
-pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> String {
+pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> String {
     let mut text = format!(
         "\"\"\"Written by `cargo workshop load --url`. Ends with exit code 1 if an answer is wrong.\n\n    \
          locust -f THIS_FILE --host {host} -u {users} -r {users} -t {seconds}s --headless\n\"\"\"\n\n\
@@ -171,7 +172,7 @@ pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[u16]) -> Str
              {after}\n        with self.client.request(\n            {method},\n            path,\n            \
              data={body},\n            headers={{{headers}}},\n            name={name},\n            \
              allow_redirects=False,\n            catch_response=True,\n        ) as answer:\n            \
-             if answer.status_code == {status}:\n                answer.success()\n            else:\n                \
+             if answer.status_code in {status}:\n                answer.success()\n            else:\n                \
              answer.failure(f\"status {{answer.status_code}}\" if answer.status_code else f\"connection: \
              {{type(answer.error).__name__}}\")\n",
             weight = (spec.weight / lightest).round().max(1.0),

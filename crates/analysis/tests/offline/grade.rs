@@ -138,24 +138,29 @@ fn the_solution_passes_and_the_exercise_as_shipped_fails_by_its_root_cause() {
 
 #[test]
 fn what_does_not_compile_or_start_shows_who_said_why() {
-    let hung = |stderr: &str| Attempt::DoesNotStart {
+    let ended = |stderr: &str| Attempt::EndsAtOnce {
+        status: "exit status: 0".to_owned(),
         stderr: stderr.to_owned(),
     };
-    let compiler = "error[E0382]: borrow of moved value".to_owned();
-    let refused = Attempt::DoesNotCompile {
-        compiler: compiler.clone(),
+    let hung = |said: &str| Attempt::DoesNotListen {
+        said: said.to_owned(),
+    };
+    let refused = |compiler: &str| Attempt::DoesNotCompile {
+        compiler: compiler.to_owned(),
     };
     for (attempt, words, detail) in [
-        (refused, "compile", Some(compiler)),
+        (refused("E0382"), "compile", Some("E0382")),
         (
-            hung("in use"),
-            "ended before it listened",
-            Some("in use".to_owned()),
+            ended("in use"),
+            "before it listened (exit status: 0); the end of",
+            Some("in use"),
         ),
-        (hung("\n"), "did not begin to listen", None),
+        (ended("\n"), "it may return or exit before it serves", None),
+        (hung("retry"), "did not begin to listen", Some("retry")),
+        (hung(""), "did not begin to listen", None),
     ] {
         let grade = check(&chapter(), &attempt, Failed, &[words]);
-        assert_eq!(grade.detail, detail);
+        assert_eq!(grade.detail.as_deref(), detail);
     }
     let contract = grade(&chapter(), &hung("")).contract;
     assert_eq!(contract.held, ["it compiles"]);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -56,10 +56,10 @@ impl Tail {
     }
 }
 
-/// The lines of a child's output as they come, each cut after `longest` bytes. The output is read
-/// until it closes, whether or not anybody takes the lines.
+/// The lines of a child's output as they come, each cut after `longest` bytes. Some wait for who takes
+/// them, and the child waits with them; once nobody can take any, the output is read until it closes.
 pub fn lines_of(output: Option<impl Read + Send + 'static>, longest: usize) -> Receiver<String> {
-    let (sender, receiver) = channel();
+    let (sender, receiver) = sync_channel(LINES_KEPT);
     each_line(output, longest, move |line| drop(sender.send(line)));
     receiver
 }

@@ -12,6 +12,8 @@ use measurement::load::Exchange;
 
 /// Lines of a command's output that a message shows.
 const LINES_TOLD: usize = 6;
+/// How a command ends that did what it was to do.
+const DONE: &str = "exit code 0";
 /// How often a server that starts is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -48,7 +50,7 @@ pub enum CommandError {
         reason: String,
     },
     /// It ended.
-    #[error("the {name} ended {when} ({status}){}", it_said(.said))]
+    #[error("the {name} ended {when} ({status}){}{}", it_said(.said), is_daemon(.status))]
     Ended {
         /// Which command.
         name: String,
@@ -80,6 +82,16 @@ pub enum CommandError {
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// What is started in the background can be neither measured nor ended.
+fn is_daemon(status: &str) -> &'static str {
+    if status == DONE {
+        "; the command itself has to run as long as the service does: start it in the foreground, without \
+         `&` or a daemon's option"
+    } else {
+        ""
+    }
 }
 
 fn it_said(said: &str) -> String {
@@ -197,7 +209,7 @@ pub fn run_to_end(
             return Err(CommandError::Interrupted);
         }
         match running.ended() {
-            Some(status) if status == "exit code 0" => return Ok(()),
+            Some(status) if status == DONE => return Ok(()),
             Some(status) => {
                 return Err(CommandError::Ended {
                     name: name.to_owned(),
@@ -273,8 +285,9 @@ impl CommandServer {
             }
             self.is_alive("before it was ready")?;
             if self.is_ready(launch) {
-                // A server that could not have the port may end only now, and another answer.
-                return self.is_alive("before it was ready");
+                // A server that could not have the port may end only now, and another answer; a daemon's
+                // first process ends once it listens.
+                return self.is_alive_after(2 * LOOK, "before it was ready");
             }
             if started.elapsed() > launch.ready_within {
                 return Err(CommandError::Silent {
@@ -359,9 +372,14 @@ impl CommandServer {
         SocketAddr::new(self.address.ip(), self.admin_port)
     }
 
+    /// The number of the process that its command began as.
+    pub(super) fn id(&self) -> u32 {
+        self.process.running.id()
+    }
+
     /// CPU time and memory of all of its processes; `None` where the system does not tell.
     pub(crate) fn used(&self) -> Option<Used> {
-        let processes = processes::from(self.process.running.id())?;
+        let processes = processes::from(self.id())?;
         Some(Used {
             cpu_s: processes::cpu_seconds(&processes),
             peak_bytes: processes::peak_memory(&processes),

@@ -13,10 +13,7 @@ use crate::server::{Reaction, Server, answer, ok};
 
 fn get(path: &str, status: u16, body: Option<&str>) -> Request {
     Request {
-        expected: Expected {
-            status,
-            body: body.map(|body| body.as_bytes().to_vec()),
-        },
+        expected: Expected::of(status, body.map(|body| body.as_bytes().to_vec())),
         ..Request::from(&Exchange::get(path, ""))
     }
 }

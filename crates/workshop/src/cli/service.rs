@@ -46,6 +46,9 @@ pub(crate) struct Sent {
     /// body as learnt before the load]
     #[arg(long, value_name = "STATUS", value_parser = number(200_u16..=599, "200"))]
     pub(crate) expect_status: Option<u16>,
+    /// A status that is right as well, by design, such as 503 of a service that sheds load; may be repeated
+    #[arg(long, value_name = "STATUS", value_parser = number(200_u16..=599, "503"))]
+    pub(crate) allow_status: Vec<u16>,
     /// Seconds of load before anything is recorded
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     #[arg(value_parser = number(0.0..=600.0, "1"))]

@@ -17,6 +17,7 @@ use crate::compile::{self, CompileError};
 use crate::exercise::Exercise;
 use crate::exit::{CliError, Exit};
 use crate::git::Git;
+use crate::progress_file::Check;
 use crate::terminal::Terminal;
 use crate::{ctrl_c, json, progress_file};
 
@@ -82,7 +83,11 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
             grade.reason = format!("exercise.rs is as it was shipped: {}", grade.reason);
         }
         if progress_file::exercise_now(&chapter) == exercise {
-            progress_file::remember_check(&workshop, &chapter, grade.kind, exercise.clone());
+            let check = Check {
+                kind: grade.kind,
+                exercise: exercise.clone(),
+            };
+            progress_file::remember(&workshop, number, |progress| progress.check = Some(check));
         } else {
             // It may have changed before it was compiled or after.
             eprintln!(

@@ -11,6 +11,7 @@ use bench::answers::AnswerError;
 use bench::comparison::{self, Compared, ComparisonError, Event};
 use bench::environment;
 use bench::placement::Placement;
+use bench::server::command::Launch;
 use loadgen::interrupt::Interrupt;
 use loadgen::{GeneratorError, Tls};
 use measurement::comparison::{Metric, P50, REQUESTS_PER_SECOND};
@@ -19,7 +20,7 @@ use measurement::load::Arrivals;
 use measurement::traffic::Traffic;
 use report::comparison::{Comparison, Page, Side};
 
-use self::revision::{GIT, Revision};
+use self::revision::{GIT, Revision, Started};
 use crate::by_locust::{self, ByLocust};
 use crate::cli::{Compare, Format};
 use crate::exit::{CliError, Exit};
@@ -37,6 +38,10 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
         .clone()
         .unwrap_or_else(|| PathBuf::from("target/workshop"));
     check(options)?;
+    if options.report.is_none() {
+        // Where it cannot be made is told next.
+        let _ = files::ignored(&folder);
+    }
     files::writable(&folder)?;
     let environment = environment::observe(true, "", BTreeMap::new());
     let interrupt = ctrl_c::watch();
@@ -218,6 +223,7 @@ fn sides(options: &Compare) -> (Side, Side) {
     let named = |name: Option<&String>| Side {
         name: name.cloned().unwrap_or_default(),
         commit: None,
+        program: None,
     };
     match &options.running[..] {
         [base, change] => (named(Some(base)), named(Some(change))),
@@ -253,8 +259,14 @@ fn compare(
 ) -> Result<Compared, CliError> {
     let is_running = !options.running.is_empty();
     let say = |text: &str| terminal.say(text);
+    let tls = match &options.sent.cacert {
+        Some(cacert) if !is_running => Some(tls(cacert, traffic)?),
+        _ => None,
+    };
+    let ready_within = Duration::from_secs_f64(options.ready_within);
     // The worktrees are removed when these go, after the servers.
     let mut worktrees = Vec::new();
+    let mut started = Vec::new();
     let mut prepared = Vec::new();
     for (name, side) in [("base", &mut *base), ("change", &mut *change)] {
         prepared.push(if is_running {
@@ -267,8 +279,20 @@ fn compare(
         } else if let Some(revision) = side.name.strip_prefix(GIT) {
             let built = Revision::build(name, revision, &options.build, interrupt, &say)?;
             side.commit = Some(built.commit().to_owned());
-            let run = options.run.clone().unwrap_or_default();
-            let prepared = comparison::Side::Command(run, built.folder().to_owned());
+            let command = built.command(options.run.as_deref().unwrap_or_default());
+            let launch = Launch {
+                name,
+                command: &command,
+                folder: built.folder(),
+                ready: options.ready.as_deref(),
+                ready_within,
+                tls: tls.as_ref(),
+                cpus: &[],
+            };
+            let ran = built.started(&launch, interrupt)?;
+            side.program = ran.as_ref().map(|ran| ran.program.clone());
+            started.extend(ran);
+            let prepared = comparison::Side::Command(command, built.folder().to_owned());
             worktrees.push(built);
             prepared
         } else {
@@ -277,10 +301,6 @@ fn compare(
     }
     let [base, change] = &prepared[..] else {
         unreachable!("there are two sides");
-    };
-    let tls = match &options.sent.cacert {
-        Some(cacert) if !is_running => Some(tls(cacert, traffic)?),
-        _ => None,
     };
     let has_admin_port = |side: &comparison::Side| matches!(side, comparison::Side::Command(command, _) if command.contains("{admin_port}"));
     let observer = |event: Event<'_>| match event {
@@ -292,7 +312,7 @@ fn compare(
         base: base.clone(),
         change: change.clone(),
         ready: options.ready.as_deref(),
-        ready_within: Duration::from_secs_f64(options.ready_within),
+        ready_within,
         tls: tls.as_ref(),
         traffic: traffic.clone(),
         expect_status: options.sent.expect_status,
@@ -309,7 +329,43 @@ fn compare(
         observer: &observer,
     }
     .run()
+    .map(|mut compared| {
+        compared
+            .notes
+            .extend(about_programs(&started, worktrees.len()));
+        compared
+    })
     .map_err(|error| explained(error, interrupt))
+}
+
+/// What is to be known of the programs of `revisions` revisions.
+fn about_programs(started: &[Started], revisions: usize) -> Option<String> {
+    if started.len() < revisions {
+        return Some(
+            "this system does not tell which program runs, so it may be none that was built."
+                .to_owned(),
+        );
+    }
+    let [base, change] = started else {
+        return None;
+    };
+    let is_same = base.program.sha256 == change.program.sha256;
+    match &change.run_by {
+        None if is_same => Some(
+            "base and change are the same program, byte for byte: their builds do not differ."
+                .to_owned(),
+        ),
+        None => None,
+        Some(by) => Some(format!(
+            "{by}, which no build made, ran {} of each revision{}: they differ by what is in the checkouts.",
+            change.program.file,
+            if is_same {
+                ", the same byte for byte"
+            } else {
+                ""
+            }
+        )),
+    }
 }
 
 /// A service that is started here has its certificate for the `host` of the requests, or for `localhost`.

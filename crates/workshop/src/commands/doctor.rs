@@ -1,7 +1,6 @@
 //! `cargo workshop doctor`: what this machine has, and what is missing for what.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -111,7 +110,6 @@ pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
 fn print(findings: &[Finding]) {
     use anstyle::{AnsiColor, Style};
 
-    let mut out = anstream::stdout().lock();
     for finding in findings {
         let (word, colour) = match finding.state {
             State::Ok => ("ok", AnsiColor::Green),
@@ -120,14 +118,12 @@ fn print(findings: &[Finding]) {
             State::Required => ("WRONG", AnsiColor::Red),
         };
         let style = Style::new().fg_color(Some(colour.into()));
-        // A reader that has seen enough (`| head`) is no failure.
-        let _ = writeln!(
-            out,
+        println!(
             "{style}{word:<8}{style:#}{:<20} {}",
             finding.name, finding.found
         );
         if !finding.remedy.is_empty() {
-            let _ = writeln!(out, "{:29}{}", "", finding.remedy);
+            println!("{:29}{}", "", finding.remedy);
         }
     }
     let end = if findings.iter().all(|f| f.state == State::Ok) {
@@ -135,7 +131,7 @@ fn print(findings: &[Finding]) {
     } else {
         "`cargo workshop prove 1` needs Rust only; everything else is for what its line says"
     };
-    let _ = writeln!(out, "\n{end}");
+    println!("\n{end}");
 }
 
 /// What nothing works without, as it answers in the workshop's folder: a toolchain file may choose

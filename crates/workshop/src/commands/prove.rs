@@ -1,9 +1,11 @@
 //! `cargo workshop prove [N…]`.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use analysis::baseline::{Baseline, baselines};
 use analysis::verdict::VerdictKind;
+use bench::proof::planned_s;
 use measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
 use measurement::figures;
 use measurement::law::Law;
@@ -13,11 +15,11 @@ use report::summary::Summary;
 use serde::Serialize;
 
 use super::numa;
-use crate::chapters::Workshop;
+use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Format, Prove, UpstreamOf};
 use crate::exit::{CliError, Exit};
 use crate::measured::{Measured, Order, measure};
-use crate::progress_file::OwnProof;
+use crate::progress_file::{OwnProof, Proof};
 use crate::{ctrl_c, files, json, progress_file};
 
 /// What `--format json` prints for a chapter.
@@ -51,6 +53,9 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
     }
     let workshop = Workshop::find()?;
     let chapters = workshop.chosen(&options.chapters)?;
+    if options.chapters.is_empty() && !options.all {
+        return Err(CliError::usage(how_long(&chapters)?));
+    }
     let folder = options
         .report
         .clone()
@@ -75,7 +80,10 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         let report = write(&folder, &measured)?;
         let analysis = measured.capture.analysis();
         if options.variant == SOLUTION {
-            progress_file::remember_proof(&workshop, chapter, analysis.verdict.kind);
+            let proof = Proof {
+                kind: analysis.verdict.kind,
+            };
+            progress_file::remember(&workshop, chapter.number, |done| done.proof = Some(proof));
         }
         if options.variant == EXERCISE && progress_file::exercise_now(chapter) != exercise {
             eprintln!(
@@ -88,7 +96,9 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
                 gain: analysis.effect().and_then(|effect| effect.ratio),
                 exercise,
             };
-            progress_file::remember_own_proof(&workshop, chapter, proof);
+            progress_file::remember(&workshop, chapter.number, |done| {
+                done.own_proof = Some(proof);
+            });
         }
         let record = &measured.capture.record;
         let proved = Proved {
@@ -115,6 +125,28 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         }
     }
     Ok(all.iter().map(Proved::exit).max().unwrap_or(Exit::Good))
+}
+
+/// What each proof takes, for somebody who named none.
+fn how_long(chapters: &[Chapter]) -> Result<String, CliError> {
+    let (mut list, mut in_all) = (String::new(), (0.0, 0.0));
+    for chapter in chapters {
+        let file = chapter.file()?;
+        let (least, most) = planned_s(&file);
+        let profiles = 2.0 * (file.rounds.cpu_profile_s + file.rounds.await_profile_s);
+        in_all = (in_all.0 + least + profiles, in_all.1 + most + profiles);
+        let _ = writeln!(
+            list,
+            "  cargo workshop prove {}   {least:>3.0} to {most:>3.0} s, and {profiles:>3.0} s for profiles: {}",
+            chapter.number, file.title
+        );
+    }
+    Ok(format!(
+        "name the chapters to prove, or --all, which takes {:.0} to {:.0} minutes after compiling:\n{}",
+        in_all.0 / 60.0,
+        in_all.1 / 60.0,
+        list.trim_end()
+    ))
 }
 
 fn command(options: &Prove, number: u32) -> String {

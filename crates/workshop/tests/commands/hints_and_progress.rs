@@ -15,37 +15,57 @@ fn hints_come_one_at_a_time_and_then_the_solution() {
     assert!(second.contains("cargo workshop solution 1"), "{second}");
     let none = workshop.run("hint 1").good();
     assert!(none.contains("--upto 2"), "{none}");
-    let again = workshop.run("hint 1 --upto 2").good();
-    assert!(again.contains("One?") && again.contains("Two?"), "{again}");
-}
-
-#[test]
-fn hints_as_json_have_stable_keys() {
-    let workshop = Workshop::new();
-    let said = workshop.run("hint 1 --format json").json();
+    let again = workshop.run("hint 1 --upto 1 --format json").json();
     assert_eq!(
-        said,
+        again,
         serde_json::json!({
-            "chapter": 1, "seen": 1, "total": 2,
+            "chapter": 1, "seen": 2, "total": 2,
             "hints": [{"number": 1, "title": "One?", "text": "Look."}],
         })
     );
 }
 
 #[test]
-fn a_damaged_progress_file_is_set_aside() {
+fn a_damaged_progress_file_is_set_aside_and_so_is_the_next() {
     let workshop = Workshop::new();
-    workshop.write(".workshop/progress.json", "{\"chapters\": {\"1\": ");
-    let said = workshop.run("hint 1");
-    assert!(said.err.contains("is damaged"), "{said:?}");
-    assert_eq!(said.err.lines().count(), 1, "{said:?}");
-    assert!(said.good().starts_with("Hint 1 of 2"));
-    assert_eq!(
-        workshop.read(".workshop/progress.json.damaged"),
-        "{\"chapters\": {\"1\": "
-    );
+    let damaged = ["{\"chapters\": {\"1\": ", "no JSON"];
+    for text in damaged {
+        workshop.write(".workshop/progress.json", text);
+        let said = workshop.run("hint 1");
+        assert!(said.err.contains("is damaged"), "{said:?}");
+        assert_eq!(said.err.lines().count(), 1, "{said:?}");
+        assert!(said.good().starts_with("Hint 1 of 2"));
+    }
+    for (name, text) in ["progress", "progress-2"].into_iter().zip(damaged) {
+        let aside = format!(".workshop/{name}.json.damaged");
+        assert_eq!(workshop.read(&aside), text);
+    }
     let second = workshop.run("hint 1").good();
     assert!(second.starts_with("Hint 2 of 2"), "{second}");
+}
+
+/// The disk is full: nothing but the words is lost. `/dev/full` is Linux's.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_that_cannot_be_written_is_told_in_a_sentence() {
+    let workshop = Workshop::new();
+    let full = || {
+        std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap()
+    };
+    let mut hint = workshop.command("hint 1");
+    let said = hint.stdout(full()).output().unwrap();
+    let words = String::from_utf8(said.stderr).unwrap();
+    assert_eq!(said.status.code(), Some(2), "{words}");
+    assert!(
+        words.starts_with("error: standard output cannot"),
+        "{words}"
+    );
+    assert!(workshop.run("hint 1").good().starts_with("Hint 2 of 2"));
+    hint.stderr(full());
+    assert_eq!(hint.status().unwrap().code(), Some(2));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! `load --url` and `compare` over HTTPS, with a certificate authority of the tests' own.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -44,10 +43,8 @@ impl Servers {
         }
     }
 
-    fn file(&self, name: &str, text: &str) -> PathBuf {
-        let file = self.folder.path().join(name);
-        fs::write(&file, text).unwrap();
-        file
+    fn file(&self, name: &str, text: &str) {
+        fs::write(self.folder.path().join(name), text).unwrap();
     }
 
     /// The port of a service with this certificate.
@@ -90,9 +87,10 @@ impl Servers {
         port
     }
 
-    fn run(&self, words: &[&str]) -> Said {
+    fn run(&self, line: &str) -> Said {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-workshop"));
-        Said::of(command.args(words).current_dir(self.folder.path()))
+        command.args(line.split_whitespace());
+        Said::of(command.current_dir(self.folder.path()))
     }
 }
 
@@ -102,19 +100,11 @@ fn a_service_is_loaded_and_compared_over_https() {
     servers.file("ca.pem", AUTHORITY);
     let [base, change] =
         [(); 2].map(|()| format!("https://localhost:{}", servers.serve(LOCALHOST)));
-    let short = ["--cacert", "ca.pem", "--warm-up", "0", "--users", "3"];
-    for keep_alive in [&["--get", "/"][..], &["--get", "/", "--no-keep-alive"]] {
-        let load = [
-            "load",
-            "--url",
-            &base,
-            "--seconds",
-            "0.3",
-            "--format",
-            "json",
-        ];
-        let scripts = ["--k6", "load.js", "--locust", "load.py"];
-        let said = servers.run(&[&load[..], &short, keep_alive, &scripts].concat());
+    let short = "--cacert ca.pem --warm-up 0 --users 3 --get /";
+    for keep_alive in ["", "--no-keep-alive"] {
+        let said = servers.run(&format!(
+            "load --url {base} --seconds 0.3 {short} {keep_alive} --k6 load.js --locust load.py --format json"
+        ));
         // A generator that gets no CPU beside something else says so.
         assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
         let value: Value = serde_json::from_str(&said.out).unwrap();
@@ -123,20 +113,16 @@ fn a_service_is_loaded_and_compared_over_https() {
         assert_eq!(value["errors"], Value::Object(serde_json::Map::new()));
     }
     // What one has to set is in the scripts.
-    let written = |file: &str| fs::read_to_string(servers.folder.path().join(file)).unwrap();
-    let script = written("load.js");
-    assert!(
-        script.contains("SSL_CERT_FILE=ca.pem") && script.contains(&base),
-        "{script}"
-    );
-    let script = written("load.py");
-    assert!(
-        script.contains("cafile=CACERT") && script.contains(&base),
-        "{script}"
-    );
-    let compare = ["compare", "--running", &base, &change, "--get", "/"];
-    let words = ["--rate", "50", "--seconds", "0.1", "--at-most", "1"];
-    let said = servers.run(&[&compare[..], &words, &short].concat());
+    for (script, word) in [
+        ("load.js", "SSL_CERT_FILE=ca.pem"),
+        ("load.py", "cafile=CACERT"),
+    ] {
+        let script = fs::read_to_string(servers.folder.path().join(script)).unwrap();
+        assert!(script.contains(word) && script.contains(&base), "{script}");
+    }
+    let said = servers.run(&format!(
+        "compare --running {base} {change} --rate 50 --seconds 0.1 --at-most 1 {short}"
+    ));
     assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
     assert!(
         said.out.contains("neither restarted nor pinned"),
@@ -152,34 +138,21 @@ fn whom_nobody_trusts_is_told_before_the_load() {
     let localhost = servers.serve(LOCALHOST);
     let other_name = servers.serve(OTHER_NAME);
     let of_a_stranger = servers.serve(OF_A_STRANGER);
-    for (url, cacert, sentence) in [
+    for (scheme, port, cacert, sentence) in [
+        ("https", other_name, "ca.pem", "for another name"),
+        ("https", of_a_stranger, "ca.pem", "of another authority"),
+        ("https", localhost, "none.pem", "no certificates in PEM"),
         (
-            format!("https://localhost:{other_name}/"),
-            "ca.pem",
-            "for another name",
-        ),
-        (
-            format!("https://localhost:{of_a_stranger}/"),
-            "ca.pem",
-            "of another authority",
-        ),
-        (
-            format!("https://localhost:{localhost}/"),
-            "none.pem",
-            "no certificates in PEM",
-        ),
-        (
-            format!("https://localhost:{localhost}/"),
+            "https",
+            localhost,
             "no.pem",
             "--cacert no.pem: No such file",
         ),
-        (
-            format!("http://localhost:{localhost}/"),
-            "ca.pem",
-            "a URL with https://",
-        ),
+        ("http", localhost, "ca.pem", "a URL with https://"),
     ] {
-        let said = servers.run(&["load", "--url", &url, "--cacert", cacert]);
+        let said = servers.run(&format!(
+            "load --url {scheme}://localhost:{port}/ --cacert {cacert}"
+        ));
         assert_eq!(said.code, Some(2), "{said:?}");
         assert!(said.err.contains(sentence), "no `{sentence}` in {said:?}");
     }

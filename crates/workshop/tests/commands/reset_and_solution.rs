@@ -4,73 +4,59 @@
 use crate::workshop::Said;
 use crate::workshop::{CHAPTER, SHIPPED, SOLUTION, Workshop, names};
 
+fn exercise(workshop: &Workshop) -> String {
+    std::fs::read_to_string(workshop.exercise()).unwrap()
+}
+
 #[test]
 fn reset_keeps_the_learners_file_and_says_where() {
     let workshop = Workshop::new();
-    for attempt in 1..=3 {
-        let mine = format!("//! Mine.\n\nfn attempt_{attempt}() {{}}\n");
-        std::fs::write(workshop.exercise(), &mine).unwrap();
+    // The last is no text.
+    let attempts: [&[u8]; 3] = [b"//! Mine.\n", b"fn two() {}", b"fn \xff\xfe() {}\r\n"];
+    for (before, mine) in attempts.into_iter().enumerate() {
+        std::fs::write(workshop.exercise(), mine).unwrap();
         let said = workshop.run("reset 1").good();
-        let kept = said
-            .split_whitespace()
-            .last()
-            .filter(|path| path.starts_with(".workshop/kept/chapter1-exercise-20"))
-            .unwrap_or_else(|| panic!("{said}"));
-        assert_eq!(workshop.read(kept), mine);
-        assert_eq!(
-            std::fs::read_to_string(workshop.exercise()).unwrap(),
-            SHIPPED
+        let kept = said.split_whitespace().last().unwrap();
+        assert!(
+            kept.starts_with(".workshop/kept/chapter1-exercise-20"),
+            "{said}"
         );
-        assert_eq!(names(&workshop.path(".workshop/kept")).len(), attempt);
+        assert_eq!(std::fs::read(workshop.path(kept)).unwrap(), mine);
+        assert_eq!(exercise(&workshop), SHIPPED);
+        assert_eq!(names(&workshop.path(".workshop/kept")).len(), before + 1);
     }
 }
 
 #[test]
-fn reset_does_nothing_to_a_shipped_exercise() {
-    let workshop = Workshop::new();
-    let said = workshop.run("reset 1").good();
-    assert!(said.contains("nothing to do"), "{said}");
-    // As git checks it out on Windows.
-    std::fs::write(workshop.exercise(), SHIPPED.replace('\n', "\r\n")).unwrap();
-    let said = workshop.run("reset 1").good();
-    assert!(said.contains("nothing to do"), "{said}");
-    assert!(names(&workshop.path(".workshop")).is_empty());
-}
-
-#[test]
-fn reset_brings_a_deleted_exercise_back() {
+fn reset_brings_a_deleted_exercise_back_and_leaves_a_shipped_one() {
     let workshop = Workshop::new();
     std::fs::remove_file(workshop.exercise()).unwrap();
     let said = workshop.run("reset 1").good();
     assert!(said.contains("is back as it was shipped"), "{said}");
-    assert_eq!(
-        std::fs::read_to_string(workshop.exercise()).unwrap(),
-        SHIPPED
-    );
+    assert_eq!(exercise(&workshop), SHIPPED);
+    // As git checks it out on Windows.
+    std::fs::write(workshop.exercise(), SHIPPED.replace('\n', "\r\n")).unwrap();
+    let said = workshop.run("reset 1").good();
+    assert!(said.contains("nothing to do"), "{said}");
+    assert!(names(&workshop.path(".workshop/kept")).is_empty());
 }
 
+/// The link is the reader's, and so is the text that it leads to.
+#[cfg(unix)]
 #[test]
-fn reset_keeps_bytes_that_are_no_text() {
+fn reset_keeps_what_a_link_leads_to() {
     let workshop = Workshop::new();
-    let mine = b"fn \xff\xfe() {}\r\n".to_vec();
-    std::fs::write(workshop.exercise(), &mine).unwrap();
+    workshop.write("mine.rs", "mine");
+    std::fs::remove_file(workshop.exercise()).unwrap();
+    std::os::unix::fs::symlink("../../../mine.rs", workshop.exercise()).unwrap();
     workshop.run("reset 1").good();
     let kept = names(&workshop.path(".workshop/kept"));
-    let kept = workshop.path(".workshop/kept").join(&kept[0]);
-    assert_eq!(std::fs::read(kept).unwrap(), mine);
-}
-
-#[test]
-fn reset_changes_nothing_when_it_cannot_keep_the_file() {
-    let workshop = Workshop::new();
-    std::fs::write(workshop.exercise(), "mine").unwrap();
-    workshop.write(".workshop/kept", "a file where the folder should be");
-    let said = workshop.run("reset 1").refused(1);
-    assert!(said.contains("so nothing was changed"), "{said}");
     assert_eq!(
-        std::fs::read_to_string(workshop.exercise()).unwrap(),
+        workshop.read(&format!(".workshop/kept/{}", kept[0])),
         "mine"
     );
+    assert_eq!(workshop.read("mine.rs"), "mine");
+    assert_eq!(exercise(&workshop), SHIPPED);
 }
 
 /// An editor that writes into the file it has opened saves a moment too late: nothing of it is lost.
@@ -88,10 +74,7 @@ fn reset_keeps_a_save_that_is_on_its_way() {
     let kept = names(&workshop.path(".workshop/kept"));
     let kept = workshop.read(&format!(".workshop/kept/{}", kept[0]));
     assert_eq!(kept, "before\nsaved\n");
-    assert_eq!(
-        std::fs::read_to_string(workshop.exercise()).unwrap(),
-        SHIPPED
-    );
+    assert_eq!(exercise(&workshop), SHIPPED);
 }
 
 /// Each of them keeps what it found, under a name of its own.
@@ -110,10 +93,7 @@ fn resets_at_the_same_time_lose_nothing() {
         .iter()
         .map(|name| workshop.read(&format!(".workshop/kept/{name}")));
     assert_eq!(kept.collect::<Vec<_>>(), ["mine"]);
-    assert_eq!(
-        std::fs::read_to_string(workshop.exercise()).unwrap(),
-        SHIPPED
-    );
+    assert_eq!(exercise(&workshop), SHIPPED);
     assert_eq!(names(&workshop.path(CHAPTER).join("src")).len(), 3);
 }
 
@@ -135,7 +115,7 @@ fn reset_changes_nothing_on_a_full_disk() {
         .arg(env!("CARGO_BIN_EXE_cargo-workshop"));
     let said = Said::of(limited.current_dir(workshop.path(""))).refused(1);
     assert!(said.contains("so nothing was changed"), "{said}");
-    assert_eq!(std::fs::read_to_string(workshop.exercise()).unwrap(), mine);
+    assert_eq!(exercise(&workshop), mine);
     assert!(names(&workshop.path(".workshop/kept")).is_empty());
 }
 
@@ -161,7 +141,7 @@ fn the_solution_is_a_diff_that_git_can_apply() {
         .output()
         .unwrap();
     assert!(applied.status.success(), "{applied:?}");
-    let exercise = std::fs::read_to_string(workshop.exercise()).unwrap();
+    let exercise = exercise(&workshop);
     assert_eq!(exercise.lines().last(), SOLUTION.lines().last());
     let said = workshop.run("solution 1").good();
     assert!(said.contains("is the solution's already"), "{said}");

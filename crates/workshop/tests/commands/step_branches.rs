@@ -52,6 +52,12 @@ fn commit_something(workshop: &Workshop) {
     git(&workshop.path(""), "commit --quiet --message More");
 }
 
+fn amend(workshop: &Workshop, identity: [&str; 2]) {
+    std::fs::write(workshop.exercise(), "//! Mine.\n").unwrap();
+    let words = "commit --quiet --all --amend --no-edit";
+    git_as(identity, &workshop.path(""), words);
+}
+
 /// The refusal that names the branch, and the branch as it was.
 #[track_caller]
 fn is_left_alone(workshop: &Workshop) -> String {
@@ -132,77 +138,58 @@ fn uncommitted_work_and_the_index_stay_as_they_are() {
 #[test]
 fn the_branch_follows_head() {
     let workshop = committed();
+    let root = workshop.path("");
     workshop.run("steps").good();
     let before = tip(&workshop);
+    // A reader who looks at a step gets the same ones.
+    git(&root, "checkout --quiet steps/chapter1~1");
+    workshop.run("steps").good();
+    assert_eq!(tip(&workshop), before);
+    git(&root, "checkout --quiet main");
     commit_something(&workshop);
     let said = workshop.run("steps").good();
     assert!(said.contains("(updated)"), "{said}");
     assert_ne!(tip(&workshop), before);
-    let root = workshop.path("");
-    assert_eq!(
-        git(&root, &format!("merge-base main {BRANCH}")),
-        git(&root, "rev-parse main")
-    );
+    let base = git(&root, &format!("merge-base main {BRANCH}"));
+    assert_eq!(base, git(&root, "rev-parse main"));
 }
 
 #[test]
-fn a_reader_who_looks_at_a_step_gets_the_same_steps() {
-    let workshop = committed();
-    workshop.run("steps").good();
-    let before = tip(&workshop);
-    git(&workshop.path(""), "checkout --quiet steps/chapter1~1");
-    workshop.run("steps").good();
-    assert_eq!(tip(&workshop), before);
-}
-
-#[test]
-fn a_commit_of_the_readers_on_top_is_left_alone() {
-    let workshop = committed();
-    let root = workshop.path("");
-    workshop.run("steps").good();
-    git(&root, &format!("switch --quiet {BRANCH}"));
-    commit_something(&workshop);
-    git(&root, "switch --quiet main");
-    let said = is_left_alone(&workshop);
-    assert!(
-        said.contains("git branch -m steps/chapter1 my-steps-chapter1"),
-        "{said}"
-    );
-}
-
-#[test]
-fn a_branch_of_the_readers_with_this_name_is_left_alone() {
-    let workshop = committed();
-    git(&workshop.path(""), &format!("branch {BRANCH}"));
-    is_left_alone(&workshop);
-}
-
-#[test]
-fn a_step_that_the_reader_amended_is_left_alone() {
-    for identity in [
-        ["Ann", "ann@example.org"],
-        // Even by somebody who carries the generator's name.
-        ["Profiling workshop", "steps@workshop.invalid"],
+fn what_is_the_readers_is_left_alone() {
+    type Does = fn(&Workshop);
+    let on_the_branch = |workshop: &Workshop, does: Does| {
+        workshop.run("steps").good();
+        git(&workshop.path(""), &format!("switch --quiet {BRANCH}"));
+        does(workshop);
+        git(&workshop.path(""), "switch --quiet main");
+    };
+    for readers in [
+        // A commit on top.
+        &(|workshop: &Workshop| on_the_branch(workshop, commit_something)) as &dyn Fn(&Workshop),
+        // A branch with this name.
+        &|workshop| {
+            git(&workshop.path(""), &format!("branch {BRANCH}"));
+        },
+        // A step amended, and even by somebody who carries the generator's name.
+        &|workshop| on_the_branch(workshop, |w| amend(w, ["Ann", "ann@example.org"])),
+        &|workshop| {
+            on_the_branch(workshop, |w| {
+                amend(w, ["Profiling workshop", "steps@workshop.invalid"]);
+            });
+        },
+        // A commit that only the steps hold.
+        &|workshop| {
+            commit_something(workshop);
+            workshop.run("steps").good();
+            git(&workshop.path(""), "reset --quiet --hard HEAD~1");
+        },
     ] {
         let workshop = committed();
-        let root = workshop.path("");
-        workshop.run("steps").good();
-        git(&root, &format!("switch --quiet {BRANCH}"));
-        std::fs::write(workshop.exercise(), "//! Mine.\n").unwrap();
-        git_as(identity, &root, "commit --quiet --all --amend --no-edit");
-        git(&root, "switch --quiet main");
-        is_left_alone(&workshop);
+        readers(&workshop);
+        let said = is_left_alone(&workshop);
+        let rename = "git branch -m steps/chapter1 my-steps-chapter1";
+        assert!(said.contains(rename), "{said}");
     }
-}
-
-#[test]
-fn steps_on_commits_that_only_they_hold_are_left_alone() {
-    let workshop = committed();
-    let root = workshop.path("");
-    commit_something(&workshop);
-    workshop.run("steps").good();
-    git(&root, "reset --quiet --hard HEAD~1");
-    is_left_alone(&workshop);
 }
 
 #[test]

@@ -1,13 +1,20 @@
-//! A git revision, built in a worktree of its own.
+//! A git revision, built in a worktree of its own, and started as what was built there.
 
-use std::fs::{self, File};
+mod kept;
+
+use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bench::server::command::{CommandError, run_to_end};
+use bench::provenance::digest;
+use bench::server::command::{CommandError, CommandServer, Launch, run_to_end};
+use bench::server::program::Program as Running;
 use loadgen::interrupt::Interrupt;
+use report::comparison::Program;
 use tempfile::TempDir;
 
+use self::kept::Kept;
 use crate::exit::{CliError, Exit};
 use crate::files;
 use crate::git::Git;
@@ -15,21 +22,110 @@ use crate::git::Git;
 /// What a revision begins with on the command line.
 pub(super) const GIT: &str = "git:";
 
+/// How a shell says that there is no such program.
+const NOT_FOUND: &str = "exit code 127";
+
+/// The checkout's name within a temporary folder.
+const SOURCE: &str = "source";
+
 /// A built revision. Dropping it removes the worktree.
-pub(super) struct Revision {
-    git: Git,
+pub(super) struct Revision<'a> {
+    /// `base` or `change`.
+    name: &'a str,
+    root: PathBuf,
     commit: String,
+    /// The commit and the command that built it.
+    made_by: String,
     /// The folder within the worktree that the command was called in.
     folder: PathBuf,
-    worktree: TempDir,
-    /// Nobody else builds into the kept target folder meanwhile.
-    _lock: Option<File>,
+    /// Where cargo builds for it.
+    kept: Kept,
+    worktree: Worktree,
 }
 
-impl Revision {
+/// A checkout that goes with the value.
+struct Worktree {
+    git: Git,
+    path: PathBuf,
+    temporary: TempDir,
+}
+
+impl Worktree {
+    fn add(git: Git, commit: &str) -> Result<Self, CliError> {
+        let temporary = files::temporary()?;
+        let path = temporary.path().join(SOURCE);
+        // From here on a failure leaves nothing: a hook of the repository may refuse.
+        let worktree = Self {
+            git,
+            path,
+            temporary,
+        };
+        let words = ["worktree", "add", "--detach", "--quiet"].map(OsStr::new);
+        let what = [worktree.path.as_os_str(), commit.as_ref()];
+        let added = worktree.git.say(words.into_iter().chain(what));
+        added.map_err(|error| CliError::new(Exit::Invalid, error))?;
+        Ok(worktree)
+    }
+
+    /// Its files that git knows by these patterns.
+    fn files(&self, patterns: &[&str]) -> Vec<String> {
+        let git = Git::at(&self.path).ok();
+        let list = git.and_then(|git| git.ask([&["ls-files"], patterns].concat()));
+        list.iter()
+            .flat_map(|list| list.lines())
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// The root, the folder `within`, and wherever else cargo would make a `target`.
+    fn of_cargo(&self, within: &Path) -> Vec<PathBuf> {
+        let locks = self.files(&["Cargo.lock", "*/Cargo.lock"]);
+        let folders = locks.iter().filter_map(|lock| Path::new(lock).parent());
+        let folders = folders.chain([Path::new(""), within]);
+        folders.map(|folder| self.path.join(folder)).collect()
+    }
+
+    /// A source that is older than the checkout.
+    fn set_back(&self) -> Option<String> {
+        let time = |file: &str| fs::metadata(self.path.join(file)).and_then(|file| file.modified());
+        let checkout = time(".git").ok()?;
+        let mut sources = self.files(&["*.rs"]).into_iter();
+        sources.find(|source| time(source).is_ok_and(|time| time < checkout))
+    }
+}
+
+impl Drop for Worktree {
+    fn drop(&mut self) {
+        remove(&self.git, &self.path);
+    }
+}
+
+/// What cannot be removed goes with the temporary folder, and from git's list with the next comparison.
+fn remove(git: &Git, worktree: &Path) {
+    let words = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
+    let _ = git.say(words.into_iter().chain([worktree.as_os_str()]));
+}
+
+/// Removes from git's list the worktrees of comparisons that were killed. Their temporary folders are gone.
+fn prune(git: &Git) {
+    let list = git.ask(["worktree", "list", "--porcelain"]);
+    let list = list.unwrap_or_default();
+    let paths = list
+        .lines()
+        .filter_map(|line| line.strip_prefix("worktree "));
+    for path in paths.map(Path::new).filter(|path| path.ends_with(SOURCE)) {
+        let mut above = path.ancestors().skip(1);
+        let is_gone = above.next().is_some_and(|folder| !folder.exists());
+        if is_gone && above.next().is_some_and(files::is_temporary) {
+            remove(git, path);
+        }
+    }
+}
+
+impl<'a> Revision<'a> {
     /// Builds `revision` for the side `name` with the command `build`.
     pub(super) fn build(
-        name: &str,
+        name: &'a str,
         revision: &str,
         build: &str,
         interrupt: &Interrupt,
@@ -49,36 +145,44 @@ impl Revision {
                     "--{name} {GIT}{revision}: the repository has no such revision"
                 ))
             })?;
-        let worktree = files::temporary()?;
-        let at = worktree.path().join("source");
-        let path = at.display().to_string();
-        git.say(["worktree", "add", "--detach", "--quiet", &path, &commit])?;
-        let lock = kept_target(&root, name, &at);
-        let ready = Self {
-            folder: at.join(within),
-            git,
-            commit,
-            worktree,
-            _lock: lock,
-        };
-        if !ready.folder.is_dir() {
+        prune(&git);
+        let worktree = Worktree::add(git, &commit)?;
+        let folder = worktree.path.join(&within);
+        if !folder.is_dir() {
             return Err(CliError::usage(format!(
                 "--{name} {GIT}{revision}: that revision has no folder {}",
-                ready.folder.display()
+                folder.display()
             )));
         }
+        let kept = Kept::of(&root, name, worktree.temporary.path());
+        kept.link_into(worktree.of_cargo(&within));
+        let ready = Self {
+            name,
+            root,
+            made_by: format!("{commit} {build}"),
+            commit,
+            folder,
+            kept,
+            worktree,
+        };
         say(&format!("{name}: {build} at {GIT}{revision}"));
         run_to_end(
             &format!("build of the {name}"),
-            build,
+            &ready.kept.with(build),
             &ready.folder,
             interrupt,
         )
-        .map_err(|error| match error {
-            CommandError::Interrupted => CliError::interrupted(),
-            other => CliError::new(Exit::Invalid, other),
-        })?;
-        Ok(ready)
+        .map_err(failed)?;
+        match ready.worktree.set_back() {
+            Some(file) => Err(CliError::new(
+                Exit::Invalid,
+                format!(
+                    "the build of the {name} set back the time of {file}, by which cargo tells what to build \
+                     again after another revision; leave that out of --build"
+                ),
+            )),
+            None => Ok(ready),
+        }
     }
 
     /// The commit's full name.
@@ -86,17 +190,114 @@ impl Revision {
         &self.commit
     }
 
+    /// The command `run`, which is to find what was built here.
+    pub(super) fn command(&self, run: &str) -> String {
+        self.kept.with(run)
+    }
+
     /// Where its build is started.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
+
+    /// Starts the build once, as `launch` says, and looks which program runs; `None` where the system
+    /// does not tell.
+    ///
+    /// # Errors
+    ///
+    /// When it does not start, or starts what is not of this revision.
+    pub(super) fn started(
+        &self,
+        launch: &Launch<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Started>, CliError> {
+        let server = CommandServer::start(launch, interrupt).map_err(|error| match error {
+            CommandError::Ended { ref status, .. } if status == NOT_FOUND => {
+                let why = "its build made no such program; what cargo makes is below ./target";
+                CliError::new(Exit::Invalid, format!("{error}; {why}"))
+            }
+            error => failed(error),
+        })?;
+        let programs = server.programs();
+        let Some(last) = programs.last() else {
+            return Ok(None);
+        };
+        let built = programs.iter().find_map(|program| {
+            self.within(&program.file)?;
+            Some((program.file.clone(), program.image.clone(), None))
+        });
+        let script = || {
+            programs.iter().find_map(|program| {
+                let file = self.script(program)?;
+                Some((file.clone(), file, Some(program.file.display().to_string())))
+            })
+        };
+        let (file, image, run_by) = built.or_else(script).ok_or_else(|| {
+            self.refused(&format!(
+                "starts {}, which is neither of its checkout nor of its build; name what the build makes, \
+                 by a path within the checkout",
+                last.file.display()
+            ))
+        })?;
+        let shown = self.within(&file).unwrap_or_default();
+        let bytes = fs::read(&image);
+        let sha256 = bytes.map(digest).map_err(CliError::because(&shown))?;
+        if !self.kept.had(&file, &image) {
+            self.kept.note(&self.made_by, &sha256);
+        } else if !self.kept.noted(&self.made_by, &sha256) {
+            return Err(self.refused(&format!(
+                "starts {shown}, which an earlier build left there; let --build make it"
+            )));
+        }
+        let program = Program {
+            file: shown,
+            sha256,
+        };
+        Ok(Some(Started { program, run_by }))
+    }
+
+    fn refused(&self, what: &str) -> CliError {
+        let name = self.name;
+        CliError::new(Exit::Invalid, format!("--run of the {name} {what}"))
+    }
+
+    /// How a file is called that lies in the checkout, or in cargo's folder for it.
+    fn within(&self, file: &Path) -> Option<String> {
+        let source = fs::canonicalize(&self.worktree.path).ok()?;
+        let shown = match file.strip_prefix(&source) {
+            Ok(within) => within.to_owned(),
+            Err(_) => Path::new("target").join(file.strip_prefix(self.kept.folder()).ok()?),
+        };
+        Some(shown.display().to_string())
+    }
+
+    /// The file of the checkout that a program from elsewhere was told to run: `server.js` of
+    /// `node server.js`, `app.py` of `python -m uvicorn app:service`.
+    fn script(&self, program: &Running) -> Option<PathBuf> {
+        // What the reader has built is no interpreter.
+        if program.file.starts_with(&self.root) {
+            return None;
+        }
+        program.words.iter().find_map(|word| {
+            let module = word.split(':').next()?.replace('.', "/") + ".py";
+            let files = [word, &module].map(|name| fs::canonicalize(program.folder.join(name)));
+            let mut files = files.into_iter().flatten();
+            files.find(|file| file.is_file() && self.within(file).is_some())
+        })
+    }
 }
 
-impl Drop for Revision {
-    fn drop(&mut self) {
-        let path = self.worktree.path().join("source").display().to_string();
-        // What stays behind of it goes with the temporary folder, and with git's next clean-up.
-        let _ = self.git.ask(["worktree", "remove", "--force", &path]);
+/// What a revision's command started.
+pub(super) struct Started {
+    pub(super) program: Program,
+    /// The program from elsewhere that runs the file, if one does.
+    pub(super) run_by: Option<String>,
+}
+
+fn failed(error: CommandError) -> CliError {
+    match error {
+        CommandError::Interrupted => CliError::interrupted(),
+        other => CliError::new(Exit::Invalid, other),
     }
 }
 
@@ -119,29 +320,4 @@ fn repository() -> Result<(PathBuf, PathBuf), CliError> {
                  name commands"
             ))
         })
-}
-
-/// Lets cargo find what it built for this side the last time: a revision that differs in one file
-/// then takes seconds. Without it, or while another comparison has it, everything is built.
-fn kept_target(root: &Path, name: &str, worktree: &Path) -> Option<File> {
-    let kept = root.join("target/workshop").join(name);
-    let inside = worktree.join("target");
-    if !worktree.join("Cargo.toml").is_file() || inside.exists() {
-        return None;
-    }
-    fs::create_dir_all(&kept).ok()?;
-    let lock = File::create(kept.join(".lock")).ok()?;
-    lock.try_lock().ok()?;
-    link(&kept, &inside).ok()?;
-    Some(lock)
-}
-
-#[cfg(unix)]
-fn link(kept: &Path, inside: &Path) -> std::io::Result<()> {
-    std::os::unix::fs::symlink(kept, inside)
-}
-
-#[cfg(not(unix))]
-fn link(_: &Path, _: &Path) -> std::io::Result<()> {
-    Err(std::io::ErrorKind::Unsupported.into())
 }

@@ -48,35 +48,45 @@ impl Project {
 
     /// A command that starts the service.
     pub(super) fn serve(&self, options: &str) -> String {
-        let pids = self.path("pids").display().to_string();
-        format!(
-            "{} --port {{port}} --pids {pids} {options}",
-            service().display()
-        )
+        format!("{} {}", service().display(), self.options(options))
     }
 
-    pub(super) fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-workshop"));
+    /// What is told the service then.
+    pub(super) fn options(&self, options: &str) -> String {
+        let pids = self.path("pids").display().to_string();
+        format!("--port {{port}} --pids {pids} {options}")
+    }
+
+    /// `cargo workshop LINE`, as it is typed into a shell.
+    pub(super) fn command(&self, line: &str) -> Command {
+        let mut command = Command::new("sh");
         // As cargo calls it, when it is installed.
         command
-            .arg("workshop")
-            .args(words)
+            .args(["-c", &format!("exec \"$0\" workshop {line}")])
+            .arg(env!("CARGO_BIN_EXE_cargo-workshop"))
             .current_dir(self.folder.path());
         command
     }
 
-    /// A comparison of two commands, as short as one can be.
-    pub(super) fn compare(&self, base: &str, change: &str, words: &[&str]) -> Said {
-        Said::of(&mut self.comparing(base, change, words))
+    pub(super) fn run(&self, line: &str) -> Said {
+        Said::of(&mut self.command(line))
     }
 
-    pub(super) fn comparing(&self, base: &str, change: &str, words: &[&str]) -> Command {
-        let mut command = self.command(&["compare", "--base", base, "--change", change]);
-        let short = "--seconds 0.1 --warm-up 0 --users 2";
-        command.args(short.split(' ')).args(words);
-        if !words.contains(&"--at-most") {
-            command.args(["--at-most", "1"]);
-        }
+    /// A comparison of two commands, as short as one can be.
+    pub(super) fn compare(&self, base: &str, change: &str, line: &str) -> Said {
+        Said::of(&mut self.comparing(base, change, line))
+    }
+
+    pub(super) fn comparing(&self, base: &str, change: &str, line: &str) -> Command {
+        let most = if line.contains("--at-most") {
+            ""
+        } else {
+            "--at-most 1"
+        };
+        let mut command = self.command(&format!(
+            "compare --base \"$1\" --change \"$2\" --seconds 0.1 --warm-up 0 --users 2 {most} {line}"
+        ));
+        command.args([base, change]);
         command
     }
 
@@ -150,6 +160,7 @@ impl Drop for Running {
     }
 }
 
+/// That it ended so, and what it said, in whatever case.
 #[track_caller]
 pub(super) fn told(said: &Said, code: i32, words: &[&str]) {
     assert_eq!(said.code, Some(code), "{said:?}");
@@ -159,5 +170,15 @@ pub(super) fn told(said: &Said, code: i32, words: &[&str]) {
             all.contains(&word.to_lowercase()),
             "no `{word}` in {said:?}"
         );
+    }
+}
+
+/// A comparison may come out as it likes on a busy machine, and is no wrong usage. One whose servers get no
+/// CPU for a whole slice says that alone.
+#[track_caller]
+pub(super) fn compared(said: &Said, words: &[&str]) {
+    assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
+    if !said.out.contains("gave no answer") && !said.out.contains("answered nothing") {
+        told(said, said.code.unwrap(), words);
     }
 }

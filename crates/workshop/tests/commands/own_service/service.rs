@@ -16,6 +16,8 @@ struct Service {
     work: u64,
     is_changing: bool,
     dies_after: u64,
+    /// Every third request is refused.
+    is_shedding: bool,
     requests: AtomicU64,
 }
 
@@ -29,6 +31,7 @@ fn main() {
         work: 0,
         is_changing: false,
         dies_after: u64::MAX,
+        is_shedding: false,
         requests: AtomicU64::new(0),
     };
     let mut words = std::env::args().skip(1);
@@ -42,6 +45,7 @@ fn main() {
             "--late-ms" => service.late.1 = Duration::from_millis(value().parse().expect("ms")),
             "--stops-after" => service.stops_after = value().parse().expect("a number"),
             "--work" => service.work = value().parse().expect("a number"),
+            "--shedding" => service.is_shedding = true,
             "--changing" => service.is_changing = true,
             "--fixed" => {}
             "--dies-after" => service.dies_after = value().parse().expect("a number"),
@@ -86,6 +90,10 @@ fn serve(mut stream: TcpStream, service: &Service) {
         work(service.work);
         let path = first.split(' ').nth(1).unwrap_or_default();
         let (status, body) = match path {
+            _ if service.is_shedding && number % 3 == 1 => {
+                ("503 Service Unavailable", "come back later".to_owned())
+            }
+            "/moved" => ("302 Found", String::new()),
             "/none" => ("404 Not Found", "no such page".to_owned()),
             "/metrics" => (
                 "200 OK",

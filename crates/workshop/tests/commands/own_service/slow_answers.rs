@@ -3,15 +3,13 @@
 use serde_json::Value;
 
 use super::project::{Project, Running, told};
-use crate::workshop::Said;
 
 #[test]
 fn a_service_that_stops_answering_fails_its_load_and_is_told_when() {
     let project = Project::new();
-    for how in [&["--rate", "200"][..], &["--users", "20", "--think", "0.1"]] {
+    for how in ["--rate 200", "--users 20 --think 0.1"] {
         let service = Running::start("--stops-after 150");
-        let words = ["load", "--url", &service.1, "--seconds", "3"];
-        let said = Said::of(project.command(&words).args(how));
+        let said = project.run(&format!("load --url {} --seconds 3 {how}", service.1));
         told(
             &said,
             1,
@@ -24,16 +22,7 @@ fn a_service_that_stops_answering_fails_its_load_and_is_told_when() {
     }
     // Requests under way are no failure, however many.
     let service = Running::start("--delay-ms 900");
-    let words = [
-        "load",
-        "--url",
-        &service.1,
-        "--seconds",
-        "2",
-        "--users",
-        "50",
-    ];
-    let said = Said::of(&mut project.command(&words));
+    let said = project.run(&format!("load --url {} --seconds 2 --users 50", service.1));
     told(&said, 0, &["50 unfinished", "median 90"]);
 }
 
@@ -41,10 +30,9 @@ fn a_service_that_stops_answering_fails_its_load_and_is_told_when() {
 fn a_fifth_of_the_answers_that_comes_seconds_late_is_never_taken_for_equal() {
     let project = Project::new();
     let words = "--get / --rate 300 --metric p90_ms --at-most 8 --format json";
-    let words: Vec<&str> = words.split(' ').collect();
     let base = project.serve("--delay-ms 3");
     let late = project.serve("--delay-ms 3 --late-every 5 --late-ms 3000");
-    let said = project.compare(&base, &late, &words);
+    let said = project.compare(&base, &late, words);
     let value: Value = serde_json::from_str(&said.out).unwrap();
     // A busy machine may leave too few rounds for more than that.
     assert!(matches!(said.code, Some(1 | 3)), "{said:?}");
@@ -65,7 +53,7 @@ fn a_fifth_of_the_answers_that_comes_seconds_late_is_never_taken_for_equal() {
 fn too_little_time_for_a_verdict_is_said_before_the_rounds() {
     let project = Project::new();
     let service = project.serve("--delay-ms 3");
-    let said = project.compare(&service, &service, &["--get", "/"]);
+    let said = project.compare(&service, &service, "--get /");
     let sentence = "--at-most 1.00 is too short for the three rounds that a verdict takes";
     let (said_at, begun_at) = (said.err.find(sentence), said.err.find("round  1"));
     assert!(said_at.is_some() && said_at < begun_at, "{said:?}");
