@@ -259,15 +259,11 @@ impl Finding {
     }
 }
 
-/// The ratio of each pair; `None` where a side has no figure, or the fix's latency is only known to be
-/// longer than what was seen of it.
+/// The ratio of each pair; `None` where a side has no figure.
 pub fn ratios(claim: &Claim, pairs: &[Option<(&Round, &Round)>]) -> Vec<Option<f64>> {
     let ratio = |pair: &Option<(&Round, &Round)>| {
         let (problem, fix) = (*pair)?;
         let quantity = claim.quantity.as_ref()?;
-        if matches!(quantity, Quantity::Metric(metric) if metric.is_lower_bound(&fix.outcome)) {
-            return None;
-        }
         Some(quantity.gain(problem.value(quantity)?, fix.value(quantity)?))
     };
     pairs.iter().map(ratio).collect()

@@ -164,31 +164,24 @@ impl Metric {
         }
     }
 
-    /// Whether its value in this run is a lower bound, since too many requests were still without an answer.
-    pub fn is_lower_bound(self, outcome: &Outcome) -> bool {
-        let of = |latency: &Latency, quantile| latency.point(quantile).map(|it| it.is_lower_bound);
-        let bystander = outcome.bystander.as_ref();
-        let found = match self {
-            Self::RequestsPerSecond => None,
-            Self::P50Ms => of(&outcome.latency, 0.5),
-            Self::P99Ms => of(&outcome.latency, 0.99),
-            Self::BystanderP99Ms => bystander.and_then(|it| of(&it.latency, 0.99)),
-        };
-        found == Some(true)
-    }
-
-    /// As [`Metric::is_lower_bound`]; of older records, which do not say it, by their counts.
+    /// Whether its value in this run is a lower bound, since too many requests were still without an
+    /// answer; of older records, which do not say it, by their counts.
     pub fn is_at_least(self, outcome: &Outcome) -> bool {
-        let by_count = match self {
-            Self::RequestsPerSecond => false,
-            Self::P50Ms | Self::P99Ms => outcome.unfinished > outcome.completed,
-            // Those without an answer are the slowest: one in a hundred of them decides.
-            Self::BystanderP99Ms => outcome
-                .bystander
-                .as_ref()
-                .is_some_and(|bystander| 100 * bystander.unfinished > bystander.completed),
+        let is_bound = |latency: &Latency, quantile| {
+            let point = latency.point(quantile);
+            point.is_some_and(|point| point.is_lower_bound)
         };
-        by_count || self.is_lower_bound(outcome)
+        match self {
+            Self::RequestsPerSecond => false,
+            Self::P50Ms | Self::P99Ms if outcome.unfinished > outcome.completed => true,
+            Self::P50Ms => is_bound(&outcome.latency, 0.5),
+            Self::P99Ms => is_bound(&outcome.latency, 0.99),
+            // Those without an answer are the slowest: one in a hundred of them decides.
+            Self::BystanderP99Ms => outcome.bystander.as_ref().is_some_and(|bystander| {
+                100 * bystander.unfinished > bystander.completed
+                    || is_bound(&bystander.latency, 0.99)
+            }),
+        }
     }
 
     /// Its value in one run for people; a lower limit says so.
