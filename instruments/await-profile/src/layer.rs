@@ -238,9 +238,10 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         self.queueing = None;
         // While the profiler is off no name is made.
-        let route = match self.profiler.shared.state().is_off() {
-            true => "(began before the profile)".into(),
-            false => self.route.route_name(&request),
+        let route = if self.profiler.shared.state().is_off() {
+            "(began before the profile)".into()
+        } else {
+            self.route.route_name(&request)
         };
         let future = self.profiler.wrap(route, self.service.call(request));
         ResponseFuture::new(future)

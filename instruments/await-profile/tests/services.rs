@@ -198,9 +198,10 @@ async fn a_streamed_body_is_seen_unless_bodies_are_left_alone() {
     for (without, bodies) in [(false, 1), (true, 0)] {
         let profiler = AwaitProfiler::new().armed();
         let layer = profiler.layer();
-        let app = match without {
-            true => app.clone().layer(layer.without_bodies()),
-            false => app.clone().layer(layer),
+        let app = if without {
+            app.clone().layer(layer.without_bodies())
+        } else {
+            app.clone().layer(layer)
         };
         let request = http::Request::get("/events").body(Body::empty()).unwrap();
         let response = app.oneshot(request).await.unwrap();
