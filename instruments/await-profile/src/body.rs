@@ -1,128 +1,139 @@
 //! Response bodies, which go on after the request's future has ended.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use http::{Request, Response};
+use http::Response;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
-use tower_layer::Layer;
-use tower_service::Service;
 
-use crate::label::Label;
-use crate::layer::{MethodAndPath, RouteName, route_of};
 use crate::probe::{Polled, Probe};
-use crate::profiler::AwaitProfiler;
-use crate::shared::Shared;
+use crate::tracked::Tracked;
 
-impl AwaitProfiler {
-    /// A layer that wraps the bodies of responses.
-    ///
-    /// A request's future ends when it has the head of the response. A body that is
-    /// streamed may wait for long after that. With this layer a body is in flight as
-    /// itself, under the route's name with `(response body)` added. A profile tells apart
-    /// whether it waits for what it sends, or for the client to take it.
-    ///
-    /// Add it along with [`layer`](Self::layer) where bodies are streams.
-    pub fn body_layer(&self) -> BodyLayer<MethodAndPath> {
-        self.body_layer_named(MethodAndPath)
+/// What becomes of bodies of the type `D`. Implemented by the second parameters of
+/// [`AwaitLayer`](crate::AwaitLayer), and by nothing else.
+pub trait Bodies<D> {
+    /// The type that the service returns them as.
+    type Body;
+
+    #[doc(hidden)]
+    fn track(response: Response<D>, request: Ended<'_>) -> Response<Self::Body>;
+}
+
+/// The request whose response has been made.
+#[doc(hidden)]
+pub struct Ended<'a>(&'a mut Probe);
+
+impl Ended<'_> {
+    fn track<D>(self, body: D) -> TrackedBody<D> {
+        let probe = self.0.take_for_body();
+        TrackedBody { probe, body }
+    }
+}
+
+/// Leaves all bodies alone.
+#[derive(Clone, Copy, Debug)]
+pub struct NoBodies;
+
+impl<D> Bodies<D> for NoBodies {
+    type Body = D;
+
+    #[inline]
+    fn track(response: Response<D>, _: Ended<'_>) -> Response<D> {
+        response
+    }
+}
+
+/// Puts all bodies into [`TrackedBody`].
+#[derive(Clone, Copy, Debug)]
+pub struct AllBodies;
+
+impl<D> Bodies<D> for AllBodies {
+    type Body = TrackedBody<D>;
+
+    fn track(response: Response<D>, request: Ended<'_>) -> Response<TrackedBody<D>> {
+        response.map(|body| request.track(body))
+    }
+}
+
+/// Tracks those of axum that are streams, with the feature `axum`. Their type stays the same.
+///
+/// Frameworks put a body of another type into a box of its own, which each response would pay for.
+#[derive(Clone, Copy, Debug)]
+pub struct AxumStreams;
+
+impl<D: 'static> Bodies<D> for AxumStreams {
+    type Body = D;
+
+    #[cfg(not(feature = "axum"))]
+    #[inline]
+    fn track(response: Response<D>, _: Ended<'_>) -> Response<D> {
+        response
     }
 
-    /// As [`body_layer`](Self::body_layer), with names for routes.
-    pub fn body_layer_named<R>(&self, route: R) -> BodyLayer<R> {
-        BodyLayer {
-            profiler: self.clone(),
-            route,
+    #[cfg(feature = "axum")]
+    #[inline]
+    fn track(mut response: Response<D>, request: Ended<'_>) -> Response<D> {
+        /// Shorter bodies whose length is known are in memory, or as good as: they wait for nothing.
+        const MIN_BYTES: u64 = 64 * 1024;
+        let known: &mut dyn std::any::Any = response.body_mut();
+        if let Some(body) = known.downcast_mut::<axum::body::Body>() {
+            if body
+                .size_hint()
+                .exact()
+                .is_none_or(|bytes| bytes > MIN_BYTES)
+            {
+                let stream = request.track(std::mem::take(body));
+                *body = axum::body::Body::new(stream);
+            }
         }
-    }
-}
-
-/// Made by [`AwaitProfiler::body_layer`].
-#[derive(Clone, Debug)]
-pub struct BodyLayer<R = MethodAndPath> {
-    profiler: AwaitProfiler,
-    route: R,
-}
-
-impl<S, R: Clone> Layer<S> for BodyLayer<R> {
-    type Service = BodyService<S, R>;
-
-    fn layer(&self, service: S) -> Self::Service {
-        BodyService {
-            service,
-            profiler: self.profiler.clone(),
-            route: self.route.clone(),
-        }
-    }
-}
-
-/// A service whose response bodies a profiler can see. Made by [`BodyLayer`].
-#[derive(Clone, Debug)]
-pub struct BodyService<S, R = MethodAndPath> {
-    service: S,
-    profiler: AwaitProfiler,
-    route: R,
-}
-
-impl<S, R, B, D> Service<Request<B>> for BodyService<S, R>
-where
-    S: Service<Request<B>, Response = Response<D>>,
-    R: RouteName<B>,
-{
-    type Response = Response<TrackedBody<D>>;
-    type Error = S::Error;
-    type Future = BodyFuture<S::Future>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.service.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let route = route_of(&self.profiler, &self.route, &request);
-        BodyFuture {
-            route,
-            shared: self.profiler.shared.clone(),
-            future: self.service.call(request),
-        }
+        response
     }
 }
 
 pin_project! {
-    /// Puts the response's body into a [`TrackedBody`].
+    /// The future of a request and of what becomes of its response's body. Made by
+    /// [`AwaitService`](crate::AwaitService).
     #[must_use = "futures do nothing unless polled"]
-    pub struct BodyFuture<F> {
-        route: Label,
-        shared: Arc<Shared>,
+    pub struct ResponseFuture<F, M> {
         #[pin]
-        future: F,
+        request: Tracked<F>,
+        bodies: PhantomData<M>,
     }
 }
 
-impl<F, D, E> Future for BodyFuture<F>
+impl<F, M> ResponseFuture<F, M> {
+    pub(crate) fn new(request: Tracked<F>) -> Self {
+        let bodies = PhantomData;
+        ResponseFuture { request, bodies }
+    }
+}
+
+impl<F, D, E, M> Future for ResponseFuture<F, M>
 where
     F: Future<Output = Result<Response<D>, E>>,
+    M: Bodies<D>,
 {
-    type Output = Result<Response<TrackedBody<D>>, E>;
+    type Output = Result<Response<M::Body>, E>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let response = ready!(this.future.poll(cx))?;
-        let route = std::mem::replace(this.route, Label::from(""));
-        let probe = Probe::of_part(this.shared.clone(), route, " (response body)");
-        Poll::Ready(Ok(response.map(|body| TrackedBody { probe, body })))
+        let mut request = self.project().request;
+        let response = ready!(request.as_mut().poll(cx))?;
+        Poll::Ready(Ok(M::track(response, Ended(request.probe()))))
     }
 }
 
-impl<F> fmt::Debug for BodyFuture<F> {
+impl<F, M> fmt::Debug for ResponseFuture<F, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BodyFuture").finish_non_exhaustive()
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
     }
 }
 
 pin_project! {
-    /// A response body whose waits a profiler can see. Made by [`BodyLayer`].
+    /// A response body whose waits a profiler can see. Made by
+    /// [`AwaitLayer`](crate::AwaitLayer).
     pub struct TrackedBody<D> {
         probe: Probe,
         #[pin]
@@ -139,7 +150,7 @@ impl<D: Body> Body for TrackedBody<D> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<D::Data>, D::Error>>> {
         let this = self.project();
-        // A body that has ended, as most have from the start, waits for nothing.
+        // A body that has ended, as that of an empty response from the start, waits for nothing.
         if this.probe.is_off() || this.body.is_end_stream() {
             return this.body.poll_frame(cx);
         }

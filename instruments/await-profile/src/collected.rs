@@ -11,6 +11,9 @@ use crate::session::RawStack;
 /// Index of a stack among the distinct ones.
 pub(crate) type StackId = u32;
 
+/// Distinct stacks that a profile keeps, of waits and of wakes. A stack has at most two kilobytes.
+pub(crate) const MAX_STACKS: usize = 10_000;
+
 /// One moment, and what was learned of the request that was chosen.
 #[derive(Debug)]
 pub(crate) struct Sample {
@@ -91,14 +94,29 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// The id of this stack, a new one if it was not seen before.
-    pub(crate) fn intern(&mut self, stack: RawStack) -> StackId {
+    /// The id of this stack, a new one if it was not seen before. None for one more than are kept.
+    pub(crate) fn intern(&mut self, stack: RawStack) -> Option<StackId> {
         if let Some(&id) = self.ids.get(&stack) {
-            return id;
+            return Some(id);
         }
-        let id = u32::try_from(self.distinct.len()).unwrap_or(u32::MAX);
+        let id = self.distinct.len();
+        let id = u32::try_from(id).ok().filter(|_| id < MAX_STACKS)?;
         self.distinct.push(stack.clone());
         self.ids.insert(stack, id);
-        id
+        Some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn however_many_stacks_there_are_so_many_are_kept() {
+        let mut stacks = Stacks::default();
+        let ids = (0..2 * MAX_STACKS).map(|address| stacks.intern(Box::new([address])));
+        assert_eq!(ids.flatten().count(), MAX_STACKS);
+        assert_eq!(stacks.distinct.len(), MAX_STACKS);
+        assert_eq!(stacks.intern(Box::new([7])), Some(7), "one that is known");
     }
 }

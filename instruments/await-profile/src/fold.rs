@@ -247,6 +247,9 @@ fn join(stacks: &[Vec<Frame>], of_member: bool) -> Option<&[Frame]> {
 fn side_by_side(mut stacks: Vec<Vec<Frame>>, uncaptured: u32) -> Vec<(Vec<Frame>, f64)> {
     let all = stacks.len() + uncaptured as usize;
     let part = 1.0 / all as f64;
+    if stacks.is_empty() && uncaptured > 0 {
+        return vec![(vec![remark("(not captured)")], 1.0)];
+    }
     let Some((first, others)) = stacks.split_first().filter(|_| all > 1) else {
         return stacks.into_iter().map(|stack| (stack, part)).collect();
     };

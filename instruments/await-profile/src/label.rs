@@ -50,11 +50,6 @@ impl Label {
         Label(Text::Long(cut(&parts.concat()).into()))
     }
 
-    /// The name of something that belongs to this route.
-    pub(crate) fn with(&self, suffix: &'static str) -> Self {
-        Label(Text::Long([self.as_str(), suffix].concat().into()))
-    }
-
     /// The name.
     pub fn as_str(&self) -> &str {
         match &self.0 {

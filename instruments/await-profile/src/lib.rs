@@ -67,13 +67,8 @@
 //!
 //! The inside of spawned tasks and of members of a `FuturesUnordered` or `JoinSet`,
 //! unless they are wrapped by [`inherit`]; blocking calls, and code that does not
-//! yield; the inside of wrappers that poll with a waker of their own; which of several
-//! joined or selected futures matters; and response bodies,
-#![cfg_attr(
-    feature = "tower",
-    doc = "unless [`AwaitProfiler::body_layer`] is added."
-)]
-#![cfg_attr(not(feature = "tower"), doc = "which need the feature `tower`.")]
+//! yield; the inside of wrappers that poll with a waker of their own; and which of several
+//! joined or selected futures matters.
 //! The README says more of each.
 //!
 //! # Features
@@ -130,7 +125,7 @@ mod pprof;
 mod tests;
 
 #[cfg(feature = "tower")]
-pub use body::{BodyLayer, BodyService, TrackedBody};
+pub use body::{AllBodies, AxumStreams, Bodies, NoBodies, ResponseFuture, TrackedBody};
 #[cfg(feature = "flamegraph")]
 pub use differential::differential;
 #[cfg(feature = "flamegraph")]

@@ -6,8 +6,8 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProfileOptions {
-    /// How long to sample. Ten seconds unless set. A sample takes about a hundred bytes until
-    /// the profile is dropped.
+    /// How long to sample. Ten seconds unless set. A sample takes some hundred bytes until
+    /// the profile is dropped, and one of 500,000 samples ends: see the README, "What it costs".
     pub duration: Duration,
     /// The budget: samples per second, on average.
     /// [`DEFAULT_RATE`](Self::DEFAULT_RATE) unless set.

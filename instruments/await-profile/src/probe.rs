@@ -43,13 +43,13 @@ pub(crate) struct Probe {
 
 enum Kind {
     Request,
-    /// What belongs to requests and is none: a response body, a wait for a service. Its
-    /// name is that of the route and this.
+    /// What belongs to requests and is none: a response body, a wait for a service. It is in flight,
+    /// but not counted as a request that finishes.
     #[cfg_attr(
         not(feature = "tower"),
-        expect(dead_code, reason = "only made by the layers")
+        expect(dead_code, reason = "only made by the layer")
     )]
-    Part(&'static str),
+    Part,
     /// Of the request that has this slot, and which may end first.
     Child(Weak<Slot>),
 }
@@ -59,11 +59,18 @@ impl Probe {
         Probe::of(Kind::Request, Some(shared), route)
     }
 
-    /// Of a response body, or a wait for a service: it is in flight, but not counted as a
-    /// request that finishes.
+    /// Of a wait for a service.
     #[cfg(feature = "tower")]
-    pub(crate) fn of_part(shared: Arc<Shared>, route: Label, name: &'static str) -> Self {
-        Probe::of(Kind::Part(name), Some(shared), route)
+    pub(crate) fn of_part(shared: Arc<Shared>, name: Label) -> Self {
+        Probe::of(Kind::Part, Some(shared), name)
+    }
+
+    /// Of the body of a response, by the probe of its request, which has ended and hands on what it
+    /// refers to.
+    #[cfg(feature = "tower")]
+    pub(crate) fn take_for_body(&mut self) -> Self {
+        let name = Label::concat(&["body of ", self.route.as_str()]);
+        Probe::of(Kind::Part, self.home.shared.take(), name)
     }
 
     /// Of a part of the request that this thread is polling, if any.
@@ -125,7 +132,7 @@ impl Probe {
         let generation = tracking.map_or(0, |_| state.generation());
         let parent = match &self.kind {
             Kind::Child(parent) => parent.upgrade(),
-            Kind::Request | Kind::Part(_) => None,
+            Kind::Request | Kind::Part => None,
         };
         let Some(mut guard) = PollGuard::begin(&mut self.home, parent, generation) else {
             return poll(cx).into_result();
@@ -173,7 +180,7 @@ impl Probe {
         let timed = state.is_profiling() && !self.late;
         self.home.slot = Some(match &self.kind {
             Kind::Request => registry.insert(route, waker.clone(), false, timed),
-            Kind::Part(name) => registry.insert(&route.with(name), waker.clone(), true, false),
+            Kind::Part => registry.insert(route, waker.clone(), true, false),
             Kind::Child(parent) => {
                 let child = Arc::new(Slot::child(waker.clone()));
                 if let Some(parent) = parent.upgrade() {

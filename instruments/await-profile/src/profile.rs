@@ -55,7 +55,8 @@ impl Profile {
     /// Requests in flight, averaged over time.
     pub fn mean_in_flight(&self) -> f64 {
         let samples = self.collected.samples.iter();
-        let sum: f64 = samples.map(|sample| f64::from(sample.in_flight)).sum();
+        // The empty sum of floats is -0.0.
+        let sum = samples.fold(0.0, |sum, sample| sum + f64::from(sample.in_flight));
         sum / self.collected.moments().max(1) as f64
     }
 

@@ -227,7 +227,7 @@ impl Profile {
         let mut routes: Vec<_> = in_flight
             .into_iter()
             .filter_map(|(name, (samples, sums))| {
-                let sum: f64 = sums.iter().sum();
+                let sum = sums.iter().fold(0.0, |sum, here| sum + here);
                 let count = collected.routes.get(name);
                 let finished = count.map_or(0, |count| count.finished);
                 let dropped = count.map_or(0, |count| count.dropped);

@@ -25,6 +25,11 @@ impl<F> Tracked<F> {
     pub(crate) fn new(probe: Probe, future: F) -> Self {
         Tracked { probe, future }
     }
+
+    #[cfg(feature = "tower")]
+    pub(crate) fn probe(self: Pin<&mut Self>) -> &mut Probe {
+        self.project().probe
+    }
 }
 
 /// Lets a future that is polled elsewhere be seen as part of the request that

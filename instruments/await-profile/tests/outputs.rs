@@ -59,6 +59,8 @@ async fn there_is_no_picture_of_nothing() {
     ));
     assert_eq!(profile.folded(Frames::Own), "");
     let summary = profile.summary();
+    let json = serde_json::to_string(&summary).unwrap();
+    assert!(json.contains("\"mean_in_flight\":0.0"), "{json}");
     assert_eq!(summary.samples.of_requests(), 0);
     assert!(
         summary.samples.idle > 10 && summary.mean_latency_ms.is_none(),

@@ -119,7 +119,7 @@ async fn callers_that_wait_for_the_service_are_seen_and_counted() {
         .concurrency_limit(1)
         .service_fn(async |_: http::Request<()>| {
             sleep(Duration::from_secs(3600)).await;
-            Ok::<_, std::convert::Infallible>(())
+            Ok::<_, std::convert::Infallible>(http::Response::new(()))
         });
     for caller in 0..10 {
         let path = if caller == 0 {
@@ -179,4 +179,41 @@ async fn routes_are_named_as_axum_matched_them() {
         .collect();
     routes.sort();
     assert_eq!(routes, ["GET (no route)", "GET /users/{id}"]);
+}
+
+/// Of a stream that hangs, and of what is in memory, whose client asks for the whole body.
+#[cfg(feature = "axum")]
+#[tokio::test]
+async fn a_streamed_body_is_seen_unless_bodies_are_left_alone() {
+    use axum::body::{Body, Bytes, to_bytes};
+    use axum::routing::get;
+    let hangs = async || {
+        let never = futures_util::stream::once(async {
+            sleep(Duration::from_secs(3600)).await;
+            Ok::<_, std::convert::Infallible>(Bytes::new())
+        });
+        Body::from_stream(never)
+    };
+    let app = axum::Router::new().route("/events", get(hangs));
+    for (without, bodies) in [(false, 1), (true, 0)] {
+        let profiler = AwaitProfiler::new().armed();
+        let layer = profiler.layer();
+        let app = if without {
+            app.clone().layer(layer.without_bodies())
+        } else {
+            app.clone().layer(layer)
+        };
+        let request = http::Request::get("/events").body(Body::empty()).unwrap();
+        let response = app.oneshot(request).await.unwrap();
+        tokio::spawn(to_bytes(response.into_body(), usize::MAX));
+        sleep(Duration::from_millis(20)).await;
+        assert_eq!(profiler.in_flight(), bodies);
+        if bodies == 1 {
+            let options = ProfileOptions::lasting(Duration::from_millis(100));
+            let profile = profiler.profile(options).await.unwrap();
+            let frames = &profile.shares(Frames::Own)[0].frames;
+            assert_eq!(frames[0], "body of GET /events", "{frames:?}");
+            assert_eq!(frames.last().unwrap(), "tokio::time::Sleep", "{frames:?}");
+        }
+    }
 }

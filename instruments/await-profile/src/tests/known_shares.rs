@@ -305,7 +305,8 @@ fn a_body_waits_for_what_it_sends_or_for_the_client() {
     use http_body::Body;
     use tower::ServiceExt;
     let profile = profile(1, |profiler, requests| {
-        let layer = profiler.body_layer_named(|_: &http::Request<()>| "GET /drips");
+        let layer = profiler.layer_named(|_: &http::Request<()>| "GET /drips");
+        let layer = layer.with_bodies();
         let service = tower::ServiceBuilder::new()
             .layer(layer)
             .service_fn(async |_| Ok::<_, ()>(http::Response::new(Drips::default())));
@@ -322,7 +323,7 @@ fn a_body_waits_for_what_it_sends_or_for_the_client() {
             });
         }
     });
-    let route = "GET /drips (response body)";
+    let route = "body of GET /drips";
     for (text, known) in [("(response body: the client", 0.6), ("oneshot", 0.4)] {
         let share = share_of(&profile, route, text);
         let folded = profile.folded(Frames::Own);
