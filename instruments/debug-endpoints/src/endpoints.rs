@@ -253,18 +253,47 @@ async fn last_await_profile(
 fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Response, EndpointError> {
     let frames = if all { Frames::All } else { Frames::Own };
     Ok(match format {
-        Format::Folded => profile.folded(frames).into_response(),
+        Format::Folded => {
+            let folded = profile.folded(frames);
+            if folded.is_empty() {
+                return Err(EndpointError::NoRequests(why_empty(profile)));
+            }
+            folded.into_response()
+        }
         Format::Json => Json(profile.summary()).into_response(),
         Format::Pprof => (attachment("await.pb.gz"), profile.pprof(frames)).into_response(),
         Format::Svg => svg(drawn_waits(profile, frames)?).into_response(),
     })
 }
 
+/// Why a profile has no stack: nobody asked, or all were answered between the moments that were looked at.
+fn why_empty(profile: &Profile) -> String {
+    let summary = profile.summary();
+    let routes = summary.routes.iter();
+    let timed = routes.filter_map(|route| Some((route.finished, route.measured_latency_ms?)));
+    let (count, sum) = timed.fold((0, 0.0), |(count, sum), (finished, ms)| {
+        (count + finished, sum + finished as f64 * ms)
+    });
+    match summary.finished {
+        0 => "no request was in flight meanwhile; put load on the server and ask again".to_owned(),
+        finished => {
+            let took = match count {
+                0 => String::new(),
+                count => format!(" in {:.3} ms on average", sum / count as f64),
+            };
+            format!(
+                "no request was in flight whenever this looked, but {finished} finished meanwhile{took}: if clients wait \
+                 longer, they wait outside of the handlers, for a body, a socket or a proxy"
+            )
+        }
+    }
+}
+
 #[cfg(feature = "flamegraph")]
 fn drawn_waits(profile: &Profile, frames: Frames) -> Result<String, EndpointError> {
     let options = FlamegraphOptions::default().frames(frames);
     profile.flamegraph(&options).map_err(|error| match error {
-        FlamegraphError::Empty => EndpointError::NoRequests,
+        FlamegraphError::Empty => EndpointError::NoRequests(why_empty(profile)),
         other => EndpointError::failed(other),
     })
 }

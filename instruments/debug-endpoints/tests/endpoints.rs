@@ -45,6 +45,7 @@ fn service(debug: impl FnOnce() -> DebugEndpoints) -> (Runtime, SocketAddr, Sock
         let debug = debug();
         let app = Router::new()
             .route("/orders/{id}", get(stuck_here))
+            .route("/at-once", get(|| async { "done" }))
             .layer(debug.layer())
             .merge(debug.router());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
@@ -334,6 +335,29 @@ fn a_router_that_cannot_know_who_asks_says_what_to_do() {
     assert_eq!(answer.status, 403);
     let way_out = "into_make_service_with_connect_info";
     assert!(answer.text().contains(way_out), "{}", answer.text());
+}
+
+#[test]
+fn a_profile_without_a_wait_says_how_many_requests_were_answered_meanwhile() {
+    let _alone = ALONE.lock();
+    let (_runtime, own, admin) = service(DebugEndpoints::new);
+    let quiet = ask(admin, "/debug/await?seconds=0.2");
+    assert!(
+        quiet.text().contains("put load on the server"),
+        "{}",
+        quiet.text()
+    );
+    let answer = std::thread::scope(|scope| {
+        let profile = scope.spawn(|| ask(admin, "/debug/await?seconds=1"));
+        for _ in 0..3 {
+            std::thread::sleep(Duration::from_millis(150));
+            assert_eq!(ask(own, "/at-once").text(), "done");
+        }
+        profile.join().expect("an answer")
+    });
+    // One that was caught in its microseconds makes a profile.
+    let is_said = answer.text().contains("but 3 finished meanwhile");
+    assert!(answer.status == 200 || is_said, "{}", answer.text());
 }
 
 #[test]
