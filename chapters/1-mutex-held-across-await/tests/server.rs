@@ -2,40 +2,27 @@
 
 use std::io::Read;
 use std::net::TcpListener;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bench::testing::TIME_OUT;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter1");
 
-fn run(arguments: &[&str]) -> Output {
-    Command::new(PROGRAM)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("the server can be run")
-}
-
 #[test]
 fn a_taken_port_is_one_sentence_with_the_way_out() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = taken.local_addr().expect("bound").port().to_string();
     for (option, other) in [("--port", "--admin-port"), ("--admin-port", "--port")] {
-        let output = run(&[option, &port, other, "0"]);
+        let output = Command::new(PROGRAM)
+            .args([option, &port, other, "0"])
+            .output()
+            .expect("the server can be run");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1));
         assert_eq!(said.lines().count(), 1, "{said}");
         assert!(said.contains(&port) && said.contains(option), "{said}");
     }
-}
-
-#[test]
-fn an_unknown_variant_is_a_usage_error() {
-    let output = run(&["fast"]);
-    assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("problem, exercise, solution"), "{said}");
 }
 
 #[test]

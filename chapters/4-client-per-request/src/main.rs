@@ -8,6 +8,8 @@ mod hyper_client;
 mod problem;
 mod solution;
 
+use std::time::Duration;
+
 use clap::ValueEnum;
 use lab::{Lab, Uses};
 
@@ -30,14 +32,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let _ = rustls::crypto::ring::default_provider().install_default();
 
     let (variant, lab) = Lab::start("chapter4", &[Uses::Upstream, Uses::UpstreamTls])?;
-    let upstream = lab.upstream()?;
-    let own = upstream.certificate().map(<[u8]>::to_vec);
+    let upstream = lab.upstream(Duration::ZERO)?;
+    let own = upstream.certificate();
 
     let routes = match (variant, own) {
         (Variant::Problem, None) => problem::routes(upstream),
-        (Variant::Problem, Some(own)) => ablation::tls_problem(upstream, &own)?,
+        (Variant::Problem, Some(own)) => ablation::tls_problem(upstream, own)?,
         (Variant::Solution, None) => solution::routes(upstream),
-        (Variant::Solution, Some(own)) => ablation::tls_solution(upstream, &own)?,
+        (Variant::Solution, Some(own)) => ablation::tls_solution(upstream, own)?,
         (Variant::Exercise, _) => exercise::routes(upstream),
         (Variant::NoRoots, _) => ablation::no_roots(upstream),
         (Variant::OneTlsConfig, _) => ablation::one_tls_config(upstream),

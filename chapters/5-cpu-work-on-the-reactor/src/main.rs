@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use axum::Router;
 use clap::ValueEnum;
-use lab::{Lab, Options, Uses, Work};
+use lab::{Lab, Options, Work};
 use tokio::runtime::Runtime;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -29,7 +29,7 @@ enum Variant {
 
 fn main() -> Result<(), lab::Error> {
     // Read before there is a runtime: the variants differ in theirs.
-    let (variant, options) = Options::read("chapter5", &[Uses::Heartbeat]);
+    let (variant, options) = Options::read("chapter5", &[]);
     match variant {
         Variant::Problem => serve(options, &problem::runtime()?, problem::routes),
         Variant::Exercise => serve(options, &exercise::runtime()?, exercise::routes),

@@ -14,7 +14,7 @@ impl Texts {
     /// Builds as many as the command line says, or as fit the machine.
     pub(crate) fn build(options: &Options) -> Result<Self, lab::Error> {
         let first = options.data_seed();
-        let last = first + options.texts(BYTES)? as u64;
+        let last = first + options.texts(BYTES, 1)? as u64;
         Ok(Self(options.data_set((first..last).map(text).collect())))
     }
 
@@ -36,17 +36,5 @@ impl Texts {
     /// No texts, for tests of what has to do with workers only.
     pub(crate) fn none() -> Self {
         Self(DataSet::default())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_differ_and_have_their_length() {
-        assert_eq!(text(0).len(), BYTES);
-        assert_ne!(text(1), text(2));
-        assert!(text(42).starts_with("00000000000000000042"));
     }
 }

@@ -19,10 +19,7 @@ static WHICH: OnceLock<(usize, u64)> = OnceLock::new();
 /// standard output is closed.
 pub fn prepare(options: &Options) -> Result<(), lab::Error> {
     let regions = SystemHardware::current().max_memory_region_count();
-    prepare_for(
-        options.texts_in_copies(BYTES, regions + 1)?,
-        options.data_seed(),
-    );
+    prepare_for(options.texts(BYTES, regions + 1)?, options.data_seed());
     Ok(())
 }
 
@@ -60,23 +57,4 @@ impl Texts {
 /// The text with this number.
 fn text(number: u64) -> String {
     format!("{number:020}").repeat(BYTES / 20)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_lie_one_after_the_other_and_differ() {
-        prepare_for(3, 40);
-        let texts = Texts::build();
-        let bytes = texts.0.read(<[u8]>::to_vec);
-        assert_eq!(bytes.len(), 3 * BYTES);
-        assert!(bytes[2 * BYTES..].starts_with(b"00000000000000000042"));
-        assert!(texts.any_begins(&(text(41) + " and more")));
-        assert!(!texts.any_begins(&text(41)[1..]) && !texts.any_begins(""));
-        let clone = texts.clone();
-        assert_eq!(clone.0.read(<[u8]>::to_vec), bytes);
-        assert_ne!(clone.0.read(<[u8]>::as_ptr), texts.0.read(<[u8]>::as_ptr));
-    }
 }

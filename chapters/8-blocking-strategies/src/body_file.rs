@@ -112,17 +112,3 @@ impl IntoResponse for Summary {
         (position, self.to_string()).into_response()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_summary_tells_the_highest_byte_and_where_it_first_was() {
-        let summary = [&[3_u8, 7][..], &[7, 9, 1], &[], &[9]]
-            .into_iter()
-            .fold(Summary::default(), Summary::with);
-        assert_eq!(summary.to_string(), "9 is the highest of 6 bytes");
-        assert_eq!(summary.position, 3);
-    }
-}

@@ -30,10 +30,8 @@ enum Variant {
 const DATABASE_CALL: Duration = Duration::from_millis(50);
 
 fn main() -> Result<(), lab::Error> {
-    let (variant, options) = Options::read(
-        "chapter8",
-        &[Uses::Upstream, Uses::Database, Uses::Files, Uses::Heartbeat],
-    );
+    let (variant, options) =
+        Options::read("chapter8", &[Uses::Upstream, Uses::Database, Uses::Files]);
     // ANCHOR: runtime
     let runtime = Builder::new_multi_thread()
         // What blocks it blocks every request. Several can all be blocked as easily.
@@ -47,7 +45,7 @@ fn main() -> Result<(), lab::Error> {
         let lab = Lab::open(options)?;
         lab.heartbeat();
         let service = Service {
-            bodies: Bodies::of(&lab.upstream()?),
+            bodies: Bodies::of(&lab.upstream(Duration::ZERO)?),
             database: lab.database(DATABASE_CALL),
             files: lab.files(),
         };

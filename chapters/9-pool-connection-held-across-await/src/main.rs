@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let (variant, lab) = Lab::start("chapter9", &[Uses::Upstream, Uses::SqlDatabase])?;
     let store = Store::open(&lab).await?;
-    let upstream = lab.upstream_after(Duration::from_millis(50))?;
+    let upstream = lab.upstream(Duration::from_millis(50))?;
     let connections = match variant {
         Variant::BiggerPool => 20,
         _ => 5,

@@ -1,6 +1,5 @@
 //! The database: where it is, its tables, and the pool of connections to it.
 
-use std::fmt;
 use std::future::ready;
 use std::time::Duration;
 
@@ -23,36 +22,12 @@ pub(crate) enum Kind {
     Postgres,
 }
 
-/// What is wrong with the database, as one sentence.
-pub(crate) struct Unusable(String);
-
-impl Unusable {
-    pub(crate) fn new(sentence: &str) -> Self {
-        Self(sentence.to_owned())
-    }
-
-    // The address is not repeated: there may be a password in it.
-    fn because(error: impl fmt::Display) -> Self {
-        Self(format!(
-            "the database cannot be opened: {error}; start it, or leave out --database"
-        ))
-    }
+// The address is not repeated: there may be a password in it.
+fn unusable(error: impl std::fmt::Display) -> lab::Error {
+    lab::Error::Unusable(format!(
+        "the database cannot be opened: {error}; start it, or leave out --database"
+    ))
 }
-
-impl fmt::Display for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-// `main` prints the `Debug` form: let it be the sentence.
-impl fmt::Debug for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl std::error::Error for Unusable {}
 
 const SQLITE: &str = "
     CREATE TABLE IF NOT EXISTS products (
@@ -89,14 +64,14 @@ const POSTGRES: &str = "
 
 impl Store {
     /// Opens the database and creates its tables where they are missing.
-    pub(crate) async fn open(lab: &Lab) -> Result<Self, Unusable> {
+    pub(crate) async fn open(lab: &Lab) -> Result<Self, lab::Error> {
         sqlx::any::install_default_drivers();
         let url = if let Some(url) = lab.database_url() {
             // SQLite would not create a file unless it is told to.
             let creates = url.starts_with("sqlite:") && !url.contains('?');
             format!("{url}{}", if creates { "?mode=rwc" } else { "" })
         } else {
-            let folder = tempfile::tempdir_in(lab.folder()).map_err(Unusable::because)?;
+            let folder = tempfile::tempdir_in(lab.folder()).map_err(unusable)?;
             let file = folder.path().join("orders.db");
             lab.keep(folder);
             format!("sqlite:{}?mode=rwc", file.display())
@@ -120,11 +95,11 @@ impl Store {
             ),
         };
         let store = Self {
-            options: url.parse().map_err(Unusable::because)?,
+            options: url.parse().map_err(unusable)?,
             greeting,
             kind,
         };
-        store.create(tables).await.map_err(Unusable::because)?;
+        store.create(tables).await.map_err(unusable)?;
         Ok(store)
     }
 

@@ -1,14 +1,12 @@
 //! What a service owes its customers when there are too many of them, and when it dies.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use bench::contract::{Chapter, crowd};
 use bench::testing::{get, launch, post, start};
 use loadgen::Settings;
 use loadgen::interrupt::Interrupt;
-use measurement::load::{Arrivals, Exchange, Load};
-use measurement::outcome::Outcome;
+use measurement::load::{Exchange, Load};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter9");
 const BODY: &str = r#"{"product":1,"quantity":2}"#;
@@ -17,54 +15,29 @@ fn order() -> Exchange {
     post("/order", BODY, r#"{"product":1,"quantity":2,"cents":2194}"#)
 }
 
-/// A load that may go wrong.
-fn run(service: SocketAddr, load: &Load) -> Outcome {
-    let interrupt = Interrupt::new();
-    loadgen::run(service, load, &Settings::of(&interrupt)).expect("the load can be sent")
-}
-
-/// Status and headers of the answer to one order.
-fn head(service: SocketAddr) -> String {
-    let mut stream = TcpStream::connect(service).expect("it listens");
-    let length = BODY.len();
-    write!(
-        stream,
-        "POST /order HTTP/1.1\r\nhost: shop\r\nconnection: close\r\n\
-         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{BODY}"
-    )
-    .expect("it reads");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
-    answer.to_lowercase()
-}
-
-/// Four times as many orders as five connections can hold for 50 ms each.
-#[test]
-fn who_gets_no_connection_in_time_is_told_when_to_come_back() {
-    let server = start(PROGRAM, "problem", 0, &[]);
-    let service = server.service();
-    let load = Load {
-        arrivals: Arrivals::Open { per_second: 400.0 },
-        duration: Duration::from_secs(9),
-        ..Load::closed(order(), 3_000)
+/// More customers at once than five connections can serve, for 50 ms each, while anybody waits for one.
+#[tokio::test]
+async fn who_gets_no_connection_in_time_is_told_when_to_come_back() {
+    const CUSTOMERS: u32 = 800;
+    let problem = Chapter {
+        program: PROGRAM,
+        variants: &["problem"],
+        fixes: &[],
     };
-    let loaded = std::thread::spawn(move || run(service, &load));
-    // By now the queue is about as long as anybody waits for a connection. Of fifty at once it holds no
-    // more than a few.
-    std::thread::sleep(Duration::from_millis(2_500));
-    let asked: Vec<_> = (0..50)
-        .map(|_| std::thread::spawn(move || head(service)))
-        .collect();
-    let refusal = asked
-        .into_iter()
-        .map(|one| one.join().expect("an answer"))
-        .find(|answer| answer.starts_with("http/1.1 503 "));
-    let outcome = loaded.join().expect("it ends");
-    let refusal = refusal.unwrap_or_else(|| panic!("no refusal: {outcome:?}"));
-    assert!(refusal.contains("\r\nretry-after: 1\r\n"), "{refusal}");
-    assert!(outcome.completed > 0, "{outcome:?}");
-    let books = get(&server, "/books").expect("it has recovered");
-    assert!(books.ends_with(r#""missing":0}"#), "{books}");
+    problem
+        .every_variant(async |service| {
+            let answers = crowd(CUSTOMERS, async |_| service.post("/order", BODY).await).await;
+            let (sold, refused): (Vec<_>, Vec<_>) =
+                answers.iter().partition(|answer| answer.body().is_some());
+            assert!(!sold.is_empty() && !refused.is_empty(), "{answers:?}");
+            for answer in refused {
+                assert_eq!(*answer, "503");
+                assert_eq!(answer.header("retry-after"), "1");
+            }
+            let books = service.get("/books").await;
+            assert!(books.to_string().ends_with(r#""missing":0}"#), "{books}");
+        })
+        .await;
 }
 
 #[test]
@@ -105,10 +78,18 @@ fn a_server_that_is_killed_under_load_has_lost_and_invented_nothing() {
         let arguments = ["--database", database.as_str()];
         let mut server = start(PROGRAM, variant, 0, &arguments);
         let service = server.service();
-        let loaded = std::thread::spawn(move || run(service, &Load::closed(order(), USERS)));
+        let loaded = std::thread::spawn(move || {
+            let interrupt = Interrupt::new();
+            loadgen::run(
+                service,
+                &Load::closed(order(), USERS),
+                &Settings::of(&interrupt),
+            )
+        });
         std::thread::sleep(Duration::from_millis(after_ms));
         server.kill();
-        let confirmed = loaded.join().expect("it ends").completed;
+        let outcome = loaded.join().expect("it ends");
+        let confirmed = outcome.expect("the load can be sent").completed;
 
         let server = start(PROGRAM, variant, 0, &arguments);
         let books = get(&server, "/books").expect("it is back");

@@ -3,7 +3,9 @@
 use std::any::Any;
 use std::fmt;
 use std::io::Read;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use crate::locked;
 
 /// Values, such as temporary folders, that are dropped last.
 #[derive(Clone, Default)]
@@ -11,14 +13,12 @@ pub(crate) struct Cleanup(Arc<Mutex<Vec<Box<dyn Any + Send>>>>);
 
 impl Cleanup {
     pub(crate) fn add(&self, value: impl Send + 'static) {
-        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        values.push(Box::new(value));
+        locked(&self.0).push(Box::new(value));
     }
 
     /// Drops all of them.
     pub(crate) fn run(&self) {
-        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        values.clear();
+        locked(&self.0).clear();
     }
 
     /// From now on the process ends when its standard input closes, whatever else it does.

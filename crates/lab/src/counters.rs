@@ -2,7 +2,6 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
 use crate::database::Records;
 use crate::metric::Metric;
@@ -13,17 +12,16 @@ use crate::pool_use::PoolUse;
 pub(crate) struct Counters {
     pub(crate) requests: Activity,
     pub(crate) connections: Activity,
-    pub(crate) panics: AtomicU64,
     pub(crate) database_calls: Activity,
     pub(crate) records: Records,
-    database_calls_at_record_peak: AtomicU64,
+    pub(crate) database_calls_at_record_peak: AtomicU64,
     pub(crate) upstream_connections: AtomicU64,
     pub(crate) upstream_requests: Activity,
     pub(crate) upstream_body_bytes: AtomicU64,
-    file_bytes_written: AtomicU64,
-    file_bytes_read: AtomicU64,
+    pub(crate) file_bytes_written: AtomicU64,
+    pub(crate) file_bytes_read: AtomicU64,
     pub(crate) work: Activity,
-    work_nanoseconds: AtomicU64,
+    pub(crate) work_nanoseconds: AtomicU64,
     /// Of a chapter that has a pool.
     pub(crate) pool: OnceLock<PoolUse>,
 }
@@ -74,28 +72,6 @@ impl Drop for Running<'_> {
 }
 
 impl Counters {
-    /// A change was queued for the database.
-    pub(crate) fn note_record(&self) {
-        let now = self.database_calls.running();
-        self.database_calls_at_record_peak.fetch_max(now, Relaxed);
-    }
-
-    /// A piece of work took so much CPU time.
-    pub(crate) fn note_work(&self, cpu_time: Duration) {
-        let nanoseconds = u64::try_from(cpu_time.as_nanos()).unwrap_or(u64::MAX);
-        self.work_nanoseconds.fetch_add(nanoseconds, Relaxed);
-    }
-
-    /// So many bytes were written to a file.
-    pub(crate) fn note_written(&self, bytes: u64) {
-        self.file_bytes_written.fetch_add(bytes, Relaxed);
-    }
-
-    /// So many bytes were read from a file.
-    pub(crate) fn note_read(&self, bytes: u64) {
-        self.file_bytes_read.fetch_add(bytes, Relaxed);
-    }
-
     /// Bytes that were written to files and read from them so far.
     pub(crate) fn file_bytes(&self) -> u64 {
         self.file_bytes_written.load(Relaxed) + self.file_bytes_read.load(Relaxed)
@@ -126,11 +102,6 @@ impl Counters {
         } = self;
         vec![
             Metric::counter("http_requests_total", "Requests received", requests.begun()),
-            Metric::count(
-                "http_requests_in_flight",
-                "Requests received and not yet answered",
-                requests.running(),
-            ),
             Metric::counter(
                 "connections_total",
                 "Connections accepted",
@@ -140,16 +111,6 @@ impl Counters {
                 "connections_finished_total",
                 "Connections that have ended",
                 connections.ended(),
-            ),
-            Metric::count(
-                "connections_open",
-                "Connections accepted and not yet closed",
-                connections.running(),
-            ),
-            Metric::counter(
-                "panics_total",
-                "Panics in any thread of the server",
-                self.panics.load(Relaxed),
             ),
             Metric::counter(
                 "database_calls_total",
@@ -180,11 +141,6 @@ impl Counters {
                 "work_runs_total",
                 "Pieces of CPU work that were done",
                 work.ended(),
-            ),
-            Metric::count(
-                "work_running",
-                "Pieces of work begun and not ended",
-                work.running(),
             ),
             Metric::count(
                 "work_running_peak",

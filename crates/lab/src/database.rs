@@ -2,12 +2,14 @@
 //! recorded.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::counters::Counters;
+use crate::locked;
 
 /// Changes that the log holds. Older ones go.
 const LOG_LENGTH: usize = 10_000;
@@ -45,7 +47,9 @@ impl Database {
     /// tells how many calls were under way when a change was queued: where changes and calls exclude
     /// each other, none.
     pub fn record(&self, row: u64, value: impl Into<String>) {
-        self.counters.note_record();
+        let now = self.counters.database_calls.running();
+        let peak = &self.counters.database_calls_at_record_peak;
+        peak.fetch_max(now, Relaxed);
         self.counters.records.push(Record {
             row,
             value: value.into(),
@@ -73,7 +77,7 @@ struct Log {
 
 impl Records {
     fn push(&self, record: Record) {
-        let mut log = self.log();
+        let mut log = locked(&self.0);
         log.count += 1;
         if log.latest.len() == LOG_LENGTH {
             log.latest.pop_front();
@@ -82,15 +86,11 @@ impl Records {
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.log().count
+        locked(&self.0).count
     }
 
     pub(crate) fn latest(&self) -> Vec<Record> {
-        self.log().latest.iter().cloned().collect()
-    }
-
-    fn log(&self) -> MutexGuard<'_, Log> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0).latest.iter().cloned().collect()
     }
 }
 

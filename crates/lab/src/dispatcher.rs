@@ -61,27 +61,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn connections_go_to_one_worker_after_the_other() {
+    async fn connections_go_to_one_worker_after_the_other_and_a_full_queue_is_passed_over() {
         let (mut dispatcher, [mut left, mut right]) = two_queues();
-        for number in 0..6 {
+        for number in [0, 2, 4] {
             dispatcher.pass(number).await;
-            let queue = if number % 2 == 0 {
-                &mut left
-            } else {
-                &mut right
-            };
-            assert_eq!(queue.recv().await, Some(number));
+            assert_eq!(left.recv().await, Some(number));
+            dispatcher.pass(number + 1).await;
+            assert_eq!(right.recv().await, Some(number + 1));
         }
-    }
-
-    #[tokio::test]
-    async fn a_full_queue_is_passed_over() {
-        let (mut dispatcher, [_full, mut right]) = two_queues();
-        for number in 0..4 {
+        dispatcher.pass(6).await;
+        for number in 7..10 {
             dispatcher.pass(number).await;
-            if number > 0 {
-                assert_eq!(right.recv().await, Some(number));
-            }
+            assert_eq!(right.recv().await, Some(number));
         }
     }
 

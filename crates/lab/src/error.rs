@@ -8,18 +8,11 @@ use debug_endpoints::ListenError;
 /// A failure to start or to serve, as one sentence with what to do.
 #[derive(thiserror::Error)]
 pub enum Error {
-    /// Another program listens there.
+    /// Another program listens there, most likely.
     #[error(
-        "{address} is taken by another program: stop it, or choose another port with {option} (0 picks a free one)"
+        "cannot listen on {address} ({source}): stop the program that has it, or choose another port with \
+         {option} (0 picks a free one)"
     )]
-    PortTaken {
-        /// The address asked for.
-        address: SocketAddr,
-        /// The option that moves this listener.
-        option: &'static str,
-    },
-    /// The listener could not be opened for another reason.
-    #[error("cannot listen on {address}: {source}; choose another port with {option}")]
     Listen {
         /// The address asked for.
         address: SocketAddr,
@@ -42,6 +35,9 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// What the chapter stands on cannot be used; why, in a sentence.
+    #[error("{0}")]
+    Unusable(String),
     /// The data set is larger than what is free.
     #[error(
         "{texts} texts take {needed_mib} MiB, and {free_mib} MiB are free: ask for fewer with --texts"

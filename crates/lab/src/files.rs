@@ -4,10 +4,12 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::counters::Counters;
+use crate::locked;
 
 thread_local! {
     /// Bytes that this thread has written to files and read from them so far.
@@ -91,7 +93,7 @@ impl Disk {
         let Some(speed) = self.bytes_per_second else {
             return Duration::ZERO;
         };
-        let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free_at = locked(&self.free_at);
         let now = Instant::now();
         *free_at = (*free_at).max(now) + Duration::from_secs_f64(bytes as f64 / speed);
         let wait = (*free_at - now).checked_sub(QUEUED);
@@ -129,13 +131,19 @@ pub struct Pace(Arc<Disk>);
 impl Pace {
     /// To be awaited after so many bytes were written.
     pub async fn written(&self, bytes: usize) {
-        self.0.counters.note_written(bytes as u64);
+        self.0
+            .counters
+            .file_bytes_written
+            .fetch_add(bytes as u64, Relaxed);
         tokio::time::sleep(self.0.take(bytes)).await;
     }
 
     /// To be awaited after so many bytes were read.
     pub async fn read(&self, bytes: usize) {
-        self.0.counters.note_read(bytes as u64);
+        self.0
+            .counters
+            .file_bytes_read
+            .fetch_add(bytes as u64, Relaxed);
         tokio::time::sleep(self.0.take(bytes)).await;
     }
 }
@@ -143,7 +151,10 @@ impl Pace {
 impl Read for CountedFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.file.read(buffer)?;
-        self.disk.counters.note_read(bytes as u64);
+        self.disk
+            .counters
+            .file_bytes_read
+            .fetch_add(bytes as u64, Relaxed);
         self.wait(bytes);
         Ok(bytes)
     }
@@ -152,7 +163,10 @@ impl Read for CountedFile {
 impl Write for CountedFile {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let bytes = self.file.write(buffer)?;
-        self.disk.counters.note_written(bytes as u64);
+        self.disk
+            .counters
+            .file_bytes_written
+            .fetch_add(bytes as u64, Relaxed);
         self.wait(bytes);
         Ok(bytes)
     }

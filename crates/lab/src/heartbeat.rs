@@ -7,7 +7,7 @@
 //! what makes the counts here possible.
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
@@ -15,6 +15,7 @@ use hdrhistogram::{CreationError, Histogram};
 use tokio::time::{Instant, sleep_until};
 
 use crate::files::bytes_on_this_thread;
+use crate::locked;
 use crate::metric::Metric;
 use crate::work;
 
@@ -182,7 +183,7 @@ impl Heartbeat {
         let (Ok(lateness), Ok(cpu_time)) = (histogram(), histogram()) else {
             return;
         };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Ticks {
+        *locked(&self.0) = Some(Ticks {
             lateness,
             cpu_time,
             sum: Interval {
@@ -207,7 +208,7 @@ impl Heartbeat {
     }
 
     fn record(&self, late: Duration, interval: &Interval) {
-        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = locked(&self.0);
         if let Some(ticks) = slot.as_mut() {
             add(&mut ticks.lateness, late);
             add(&mut ticks.cpu_time, interval.cpu_time);
@@ -222,7 +223,7 @@ impl Heartbeat {
 
     /// `file_bytes` are those that all threads wrote and read. Nothing if it was never started.
     pub(crate) fn metrics(&self, file_bytes: u64) -> Vec<Metric> {
-        let slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = locked(&self.0);
         let ticks = slot.as_ref();
         ticks.map_or_else(Vec::new, |ticks| ticks.metrics(file_bytes))
     }
@@ -246,14 +247,13 @@ fn add(histogram: &mut Histogram<u64>, time: Duration) {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Seek, Write};
     use std::thread::sleep;
 
     use tokio::task::spawn_blocking;
 
     use super::*;
 
-    use crate::{Files, Work};
+    use crate::Work;
 
     const STALL: Duration = Duration::from_millis(50);
     const MOST_OF_IT: f64 = 0.04;
@@ -271,18 +271,6 @@ mod tests {
 
     fn work(duration: Duration) -> Work {
         Work::calibrated(duration, 0, Arc::default())
-    }
-
-    #[tokio::test]
-    async fn a_blocked_runtime_is_late() {
-        let heartbeat = Heartbeat::default();
-        assert!(heartbeat.metrics(0).is_empty());
-        heartbeat.start();
-        tick().await;
-        sleep(STALL);
-        tick().await;
-        let worst = value(&heartbeat, "reactor_stall_worst_seconds");
-        assert!(worst > 0.045, "{worst}");
     }
 
     #[test]
@@ -318,28 +306,6 @@ mod tests {
         });
         tick().await;
         assert!((pieces() - 3.0).abs() < 1e-9);
-    }
-
-    #[tokio::test]
-    async fn bytes_of_files_count_where_the_ticking_thread_wrote_them() {
-        let heartbeat = Heartbeat::default();
-        heartbeat.start();
-        let share = || value(&heartbeat, "reactor_file_bytes_share");
-        tick().await;
-        let files = Files::new(std::env::temp_dir(), 0, Arc::default());
-        let file = || files.create().expect("a file");
-        let mut elsewhere = file();
-        let written = spawn_blocking(move || elsewhere.write_all(&[0; 4096])).await;
-        written.expect("it ends").expect("room on the disk");
-        tick().await;
-        assert!(share() < 1e-9);
-        let mut here = file();
-        here.write_all(&[0; 4096]).expect("room on the disk");
-        here.rewind().expect("a place to read from");
-        here.read_exact(&mut [0; 100]).expect("it was written");
-        tick().await;
-        // Of the 10,000 bytes that `value` says there are.
-        assert!((share() - 0.4196).abs() < 1e-9);
     }
 
     #[tokio::test]

@@ -32,21 +32,9 @@
 //! [`Database`], an [`Upstream`], [`Work`], [`Files`], a [`DataSet`] or a [`Replica`] of it. One with
 //! a real database tells [`PoolUse`] what its pool lends. Those that answer on threads of their own get
 //! their [`Connection`]s from [`Lab::dispatch`]. Meanwhile the admin listener of [`debug_endpoints`], on
-//! a thread of its own so that a stalled reactor cannot silence it, serves profiles and counters:
-//!
-//! | path | answer |
-//! | --- | --- |
-//! | `/debug/pprof/profile?seconds=N` | CPU profile, gzipped pprof protobuf (`&format=folded`, `svg`) |
-//! | `/debug/pprof/flamegraph?seconds=N` | the same as a flamegraph |
-//! | `/debug/pprof/last?format=…` | the last CPU profile again, in another format |
-//! | `/debug/await?seconds=N` | what requests wait for, folded stacks (`&format=svg`, `pprof`, `json`) |
-//! | `/debug/pprof/await?seconds=N` | the same as gzipped pprof protobuf |
-//! | `/debug/await/last?format=…` | the last await profile again, in another format |
-//! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with `--features heap`) |
-//! | `/debug/heartbeat?seconds=N` | how late the runtime's ticks are, JSON |
-//! | `/debug/placement` | which copy of the data is read from where, JSON (chapters with a [`Replica`]) |
-//! | `/debug/records` | what was recorded in the stand-in [`Database`], in order, JSON |
-//! | `/metrics` | counters, Prometheus text |
+//! a thread of its own so that a stalled reactor cannot silence it, serves profiles and counters, and beside
+//! what that crate lists `/debug/placement`, which copy of the data is read from where (chapters with a
+//! [`Replica`]), and `/debug/records`, what was recorded in the stand-in [`Database`], in order; both JSON.
 //!
 //! Read in this order: `options`, `database`, `upstream`, `pool_use`, `work`, `scans`, `counters`,
 //! `metrics`, `listener`, `connection`, `dispatcher`, `files`.
@@ -85,3 +73,10 @@ pub use scans::DataSet;
 pub use upstream::{Upstream, highest_at};
 pub use web_service::WebService;
 pub use work::Work;
+
+/// What the mutex holds. A thread that panicked left it whole: no lock here is held over anything that can.
+fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -4,7 +4,6 @@ use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use axum::routing::get;
@@ -22,7 +21,7 @@ use crate::connection::{Connection, accept, answer};
 use crate::counters::Counters;
 use crate::dispatcher::Dispatcher;
 use crate::locality;
-use crate::metrics::{BuildFacts, Metrics, Sources};
+use crate::metrics::{Metrics, Sources, is_optimised};
 use crate::options::{Options, Uses};
 use crate::upstream::Upstream;
 use crate::web_service::WebService;
@@ -41,7 +40,6 @@ const INDEX: &str = "\
 #[derive(Debug)]
 pub struct Lab {
     options: Options,
-    facts: BuildFacts,
     listener: TcpListener,
     admin: SocketAddr,
     profiler: AwaitProfiler,
@@ -76,16 +74,10 @@ impl Lab {
     pub fn open(options: Options) -> Result<Self, Error> {
         raise_open_file_limit();
         let counters = Arc::new(Counters::default());
-        count_panics(Arc::clone(&counters));
         let listener = bind(options.common.port, "--port")?;
         let admin = bind(options.common.admin_port, "--admin-port")?;
-        let facts = BuildFacts {
-            chapter: options.chapter,
-            variant: options.variant.clone(),
-            optimised: is_optimised(),
-        };
         let sources = Sources::new(options.scans.clone());
-        let metrics = Metrics::new(&counters, &facts, sources.clone());
+        let metrics = Metrics::new(&counters, &options, sources.clone());
         let placement = get(async || Json(locality::placement()));
         let recorded = Arc::clone(&counters);
         let records = get(async move || Json(recorded.records.latest()));
@@ -103,7 +95,6 @@ impl Lab {
         Ok(Self {
             profiler: debug.profiler(),
             options,
-            facts,
             listener,
             admin,
             counters,
@@ -127,22 +118,13 @@ impl Lab {
         Database::new(round_trip, Arc::clone(&self.counters))
     }
 
-    /// The service that this one calls, counted on `/metrics`.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be started, or the one that the reader names cannot be reached.
-    pub fn upstream(&self) -> Result<Upstream, Error> {
-        self.upstream_after(Duration::ZERO)
-    }
-
-    /// As [`Lab::upstream`], where the embedded one answers after `latency` unless
+    /// The service that this one calls, counted on `/metrics`. The embedded one answers after `latency` unless
     /// `--upstream-latency-ms` says otherwise.
     ///
     /// # Errors
     ///
-    /// As [`Lab::upstream`].
-    pub fn upstream_after(&self, latency: Duration) -> Result<Upstream, Error> {
+    /// When it cannot be started, or the one that the reader names cannot be reached.
+    pub fn upstream(&self, latency: Duration) -> Result<Upstream, Error> {
         let (upstream, counted) = Upstream::start(&self.options, latency, &self.counters)?;
         // A chapter asks once; asking again would start another.
         let _ = self.sources.upstream.set(counted);
@@ -186,7 +168,7 @@ impl Lab {
     /// Ticks every millisecond on the current runtime, unless `--no-heartbeat` was given; `/metrics`
     /// tells how late it was, and how much [`Work`] its thread did meanwhile.
     pub fn heartbeat(&self) {
-        if !self.options.heartbeat.no_heartbeat {
+        if !self.options.common.no_heartbeat {
             self.sources.heartbeat.start();
         }
     }
@@ -247,12 +229,7 @@ impl Lab {
 
     fn announce(&self) -> std::io::Result<()> {
         let mut out = std::io::stdout().lock();
-        let BuildFacts {
-            chapter,
-            variant,
-            optimised,
-        } = &self.facts;
-        if !optimised {
+        if !is_optimised() {
             writeln!(
                 out,
                 "WARNING: this is an UNOPTIMISED build and its figures mean nothing; \
@@ -261,7 +238,9 @@ impl Lab {
         }
         writeln!(
             out,
-            "{chapter} {variant} listens on http://{}, admin on http://{}",
+            "{} {} listens on http://{}, admin on http://{}",
+            self.options.chapter,
+            self.options.variant,
             self.listener.local_addr()?,
             self.admin
         )?;
@@ -284,13 +263,10 @@ async fn asked_to_stop() {
 
 fn bind(port: u16, option: &'static str) -> Result<TcpListener, Error> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    listen(address).map_err(|source| match source.kind() {
-        std::io::ErrorKind::AddrInUse => Error::PortTaken { address, option },
-        _ => Error::Listen {
-            address,
-            option,
-            source,
-        },
+    listen(address).map_err(|source| Error::Listen {
+        address,
+        option,
+        source,
     })
 }
 
@@ -304,21 +280,8 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// `true` unless the lab, and with it the chapter, was compiled without optimisation.
-fn is_optimised() -> bool {
-    env!("LAB_OPT_LEVEL") != "0"
-}
-
 /// Thousands of users are thousands of sockets; many systems start at 256 or 1,024.
 fn raise_open_file_limit() {
     #[cfg(unix)]
     let _ = rlimit::increase_nofile_limit(u64::MAX);
-}
-
-fn count_panics(counters: Arc<Counters>) {
-    let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        counters.panics.fetch_add(1, Relaxed);
-        report(panic);
-    }));
 }

@@ -9,11 +9,12 @@ mod here;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
 pub(crate) use self::here::Here;
+use crate::locked;
 use crate::metric::Metric;
 
 /// The copies and readers of the whole process.
@@ -123,20 +124,26 @@ struct Reader {
 
 /// What `/metrics` tells; all zero while no chapter has noted any copy.
 pub(crate) fn metrics() -> Vec<Metric> {
-    let Counts {
-        reads,
-        at_home,
-        copies,
-        readers,
-        copies_a_node,
-    } = counts();
+    let nodes = here::cpu_nodes();
+    let (mut reads, mut at_home, mut readers) = (0, 0, 0);
+    let mut pinned_to = BTreeSet::new();
+    let mut read: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
+    for reader in locked(&READERS).iter() {
+        let reader = locked(reader);
+        reads += reader.reads;
+        at_home += reader.at_home;
+        readers += match reader.pinned_to {
+            _ if reader.reads == 0 => 0,
+            Some(cpu) => u64::from(pinned_to.insert(cpu)),
+            None => 1,
+        };
+        for &(cpu, copy) in reader.from.keys() {
+            let node = nodes.get(cpu).copied().unwrap_or(0);
+            read.entry(node).or_default().insert(copy);
+        }
+    }
+    let copies_a_node = read.values().map(BTreeSet::len).max().unwrap_or(0);
     vec![
-        Metric::count(
-            "data_copies",
-            "Copies of the data set in memory",
-            copies as u64,
-        ),
-        Metric::counter("data_reads_total", "Reads of a copy", reads),
         Metric::gauge(
             "data_reads_at_home_share",
             "Reads by a thread pinned to one CPU, of a copy that a pinned thread of the same NUMA node wrote",
@@ -145,7 +152,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
         Metric::count(
             "data_readers",
             "Threads that read a copy, of which those pinned to the same CPU count as one",
-            readers as u64,
+            readers,
         ),
         Metric::count(
             "data_copies_read_in_a_node_peak",
@@ -153,46 +160,6 @@ pub(crate) fn metrics() -> Vec<Metric> {
             copies_a_node as u64,
         ),
     ]
-}
-
-struct Counts {
-    reads: u64,
-    at_home: u64,
-    copies: usize,
-    /// Threads that read, of which those pinned to the same CPU count as one.
-    readers: usize,
-    /// Most copies that were read in one node.
-    copies_a_node: usize,
-}
-
-fn counts() -> Counts {
-    let copies = locked(&COPIES);
-    let mut counts = Counts {
-        reads: 0,
-        at_home: 0,
-        copies: copies.iter().filter(|copy| copy.is_there()).count(),
-        readers: 0,
-        copies_a_node: 0,
-    };
-    let nodes = here::cpu_nodes();
-    let mut pinned_to = BTreeSet::new();
-    let mut read: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
-    for reader in locked(&READERS).iter() {
-        let reader = locked(reader);
-        counts.reads += reader.reads;
-        counts.at_home += reader.at_home;
-        counts.readers += match reader.pinned_to {
-            _ if reader.reads == 0 => 0,
-            Some(cpu) => usize::from(pinned_to.insert(cpu)),
-            None => 1,
-        };
-        for &(cpu, copy) in reader.from.keys() {
-            let node = nodes.get(cpu).copied().unwrap_or(0);
-            read.entry(node).or_default().insert(copy);
-        }
-    }
-    counts.copies_a_node = read.values().map(BTreeSet::len).max().unwrap_or(0);
-    counts
 }
 
 /// What `/debug/placement` tells: everything that was noted.
@@ -233,41 +200,31 @@ pub(crate) fn placement() -> Value {
     json!({ "regions": here::cpu_nodes(), "copies": copies, "readers": readers })
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// One test, because the notes are the process's.
+    #[cfg(target_os = "linux")]
     #[test]
     fn only_a_bound_reader_of_a_copy_by_a_bound_builder_is_at_home() {
-        let bytes = || vec![1_u8; 1 << 16];
-        let unbound = Replica::from(bytes());
-        assert_eq!(unbound.read(|bytes| bytes[0]), 1);
-        if !Here::now().pinned {
-            let seen = counts();
-            assert_eq!((seen.reads, seen.at_home), (1, 0));
-        }
-        let bound = std::thread::spawn(move || {
-            let is_bound = here::pin_to_this_cpu();
-            let copy = Replica::from(bytes());
-            let before = locked(&READERS).len();
-            copy.read(|_| ());
-            let readers = locked(&READERS);
-            let at_home = locked(&readers[before]).at_home;
-            (is_bound, at_home)
-        });
-        if let Ok((true, at_home)) = bound.join() {
-            assert_eq!(at_home, 1);
-        }
-        // The thread's copy is gone by now.
-        let seen = counts();
-        assert_eq!((seen.reads, seen.copies), (2, 1));
-        assert!((1..=2).contains(&seen.readers), "{}", seen.readers);
-        assert!((1..=2).contains(&seen.copies_a_node));
-        assert_eq!(placement()["copies"][0]["number"], 0);
+        let read = |binds: bool| {
+            let reader = std::thread::spawn(move || {
+                if binds {
+                    let mut only = rustix::thread::CpuSet::new();
+                    only.set(Here::now().cpu);
+                    rustix::thread::sched_setaffinity(None, &only).expect("its own CPU");
+                }
+                let is_bound = Here::now().pinned;
+                let copy = Replica::from(vec![1_u8; 1 << 16]);
+                assert_eq!(copy.read(|bytes| bytes[0]), 1);
+                let at_home = READER.with(|reader| locked(reader).at_home);
+                assert_eq!(at_home, u64::from(is_bound));
+                placement()["copies"].as_array().map(Vec::len)
+            });
+            reader.join().expect("it reads")
+        };
+        // The thread's copy goes with it.
+        assert_eq!([read(false), read(true)], [Some(1); 2]);
     }
 }

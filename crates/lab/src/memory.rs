@@ -27,24 +27,15 @@ struct Memory {
 impl Options {
     /// How many texts of `bytes` bytes the data set has: as many as `--texts` says, or 150,000 for
     /// each CPU, as far as they fit into a 64th of the machine's memory, and at most
-    /// 4,000,000. Prints the number and what it takes.
-    ///
-    /// # Errors
-    ///
-    /// When they take more memory than is free, or standard output is closed.
-    pub fn texts(&self, bytes: usize) -> Result<usize, Error> {
-        self.texts_in_copies(bytes, 1)
-    }
-
-    /// As [`Options::texts`], for a chapter that may keep so many copies of the data set.
+    /// 4,000,000. Prints the number and what it takes. There may be so many `copies` of it.
     ///
     /// # Errors
     ///
     /// When all copies together take more memory than is free, or standard output is closed.
-    pub fn texts_in_copies(&self, bytes: usize, copies: usize) -> Result<usize, Error> {
+    pub fn texts(&self, bytes: usize, copies: usize) -> Result<usize, Error> {
         let memory = Memory::here();
         let each = bytes as u64 + HEADER;
-        let cpus = self.scans.counts().usable;
+        let cpus = self.scans.usable();
         let texts = self
             .data_set
             .texts
@@ -136,11 +127,5 @@ mod tests {
         assert_eq!(holds(8, 8), 202_000);
         assert_eq!(holds(1024, 176), MOST);
         assert_eq!(holds(0, 2), 1000);
-    }
-
-    #[test]
-    fn this_machine_has_memory() {
-        let here = Memory::here();
-        assert!(here.total >= here.free && here.free > 0, "{here:?}");
     }
 }

@@ -1,28 +1,22 @@
 //! The Prometheus text of a server.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 
 use crate::counters::Counters;
 use crate::heartbeat::Heartbeat;
 use crate::locality;
+use crate::options::Options;
 use crate::pool_use::PoolUse;
 use crate::scans::Scans;
 use crate::upstream::Counted;
 
-/// What does not change while a server runs.
-#[derive(Debug, Clone)]
-pub(crate) struct BuildFacts {
-    pub(crate) chapter: &'static str,
-    pub(crate) variant: String,
-    pub(crate) optimised: bool,
-}
-
 /// What `/metrics` tells before the runtime and the process.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    facts: BuildFacts,
+    /// What does not change while a server runs.
+    info: String,
     counters: Arc<Counters>,
     /// Looked at once: the process may be moved to other CPUs before `/metrics` is asked for.
     cpus: usize,
@@ -48,9 +42,15 @@ impl Sources {
 }
 
 impl Metrics {
-    pub(crate) fn new(counters: &Arc<Counters>, facts: &BuildFacts, sources: Sources) -> Self {
+    pub(crate) fn new(counters: &Arc<Counters>, options: &Options, sources: Sources) -> Self {
         Self {
-            facts: facts.clone(),
+            info: format!(
+                "# HELP lab_info What runs.\n# TYPE lab_info gauge\nlab_info{{chapter=\"{}\",variant=\"{}\",\
+                 optimised=\"{}\"}} 1\n",
+                options.chapter,
+                options.variant,
+                is_optimised()
+            ),
             counters: Arc::clone(counters),
             cpus: available_parallelism().map_or(1, usize::from),
             sources,
@@ -59,17 +59,7 @@ impl Metrics {
 
     /// The Prometheus text of this moment.
     pub(crate) fn text(&self) -> Result<String, fmt::Error> {
-        let BuildFacts {
-            chapter,
-            variant,
-            optimised,
-        } = &self.facts;
-        let mut text = String::new();
-        writeln!(
-            text,
-            "# HELP lab_info What runs.\n# TYPE lab_info gauge\nlab_info{{chapter=\"{chapter}\",\
-             variant=\"{variant}\",optimised=\"{optimised}\"}} 1"
-        )?;
+        let mut text = self.info.clone();
         let Sources {
             heartbeat,
             upstream,
@@ -86,7 +76,7 @@ impl Metrics {
                 .unwrap_or_default(),
             heartbeat.metrics(self.counters.file_bytes()),
             upstream.get().map(Counted::metrics).unwrap_or_default(),
-            scans.counts().metrics(),
+            scans.metrics(),
             locality::metrics(),
         ] {
             for metric in metrics {
@@ -95,4 +85,9 @@ impl Metrics {
         }
         Ok(text)
     }
+}
+
+/// `true` unless the lab, and with it the chapter, was compiled without optimisation.
+pub(crate) fn is_optimised() -> bool {
+    env!("LAB_OPT_LEVEL") != "0"
 }

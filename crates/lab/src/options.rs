@@ -16,7 +16,7 @@ pub enum Uses {
     SqlDatabase,
     /// An [`Upstream`](crate::Upstream).
     Upstream,
-    /// An upstream that can speak TLS. Goes with [`Uses::Upstream`].
+    /// An upstream that can speak TLS. Goes with [`Uses::Upstream`] and the feature `tls`.
     UpstreamTls,
     /// A data set whose size fits the machine: [`Options::texts`].
     DataSet,
@@ -24,8 +24,6 @@ pub enum Uses {
     Workers,
     /// Temporary [`Files`](crate::Files).
     Files,
-    /// A task that ticks: [`Lab::heartbeat`](crate::Lab::heartbeat).
-    Heartbeat,
 }
 
 /// The service of one chapter of the profiling workshop, on 127.0.0.1
@@ -55,7 +53,6 @@ pub struct Options {
     pub(crate) data_set: DataSetOptions,
     pub(crate) workers: WorkerOptions,
     pub(crate) files: FileOptions,
-    pub(crate) heartbeat: HeartbeatOptions,
     /// Counts scans. Made with the options, because it reads how many CPUs the process may use, and
     /// a chapter may pin its main thread to one of them later.
     pub(crate) scans: Scans,
@@ -82,6 +79,12 @@ pub(crate) struct CommonOptions {
     /// Stop when standard input closes
     #[arg(long, hide = true)]
     pub(crate) stop_with_stdin: bool,
+
+    // A thousand ticks a second take about a hundredth of a CPU. Rounds that compare CPU time leave
+    // them out.
+    /// Leave out the task that ticks every millisecond, where there is one
+    #[arg(long, hide = true)]
+    pub(crate) no_heartbeat: bool,
 }
 
 #[derive(Debug, Clone, Default, Args)]
@@ -160,15 +163,6 @@ pub(crate) struct FileOptions {
     pub(crate) disk_mib_per_second: u32,
 }
 
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct HeartbeatOptions {
-    // A thousand ticks a second take about a hundredth of a CPU. Rounds that compare CPU time leave
-    // them out.
-    /// Leave out the task that ticks every millisecond
-    #[arg(long, hide = true)]
-    pub(crate) no_heartbeat: bool,
-}
-
 /// How the embedded upstream fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum UpstreamFault {
@@ -230,7 +224,6 @@ fn command<V: ValueEnum + Send + Sync + 'static>(
         Uses::DataSet => DataSetOptions::augment_args(command),
         Uses::Workers => WorkerOptions::augment_args(command),
         Uses::Files => FileOptions::augment_args(command),
-        Uses::Heartbeat => HeartbeatOptions::augment_args(command),
     })
 }
 
@@ -256,7 +249,6 @@ fn parse<V: ValueEnum + Send + Sync + 'static>(
             Uses::DataSet => options.data_set.update_from_arg_matches(matches)?,
             Uses::Workers => options.workers.update_from_arg_matches(matches)?,
             Uses::Files => options.files.update_from_arg_matches(matches)?,
-            Uses::Heartbeat => options.heartbeat.update_from_arg_matches(matches)?,
         }
     }
     if let Some(cpus) = options.workers.cpus {
@@ -297,30 +289,22 @@ mod tests {
     }
 
     #[test]
-    fn another_upstream_has_a_latency_of_its_own() {
-        let (_, options) =
-            run(&["--upstream-latency-ms", "20"]).expect("the embedded one can wait");
+    fn what_makes_no_sense_is_a_usage_error_and_says_why() {
+        let elsewhere = ["--upstream", "http://127.0.0.1:18081/"];
+        let waiting = ["--upstream-latency-ms", "20"];
+        for (arguments, words) in [
+            (&["slow"] as &[_], "problem, exercise, few-at-once"),
+            // There is no data set.
+            (&["--texts", "3"], "'--texts'"),
+            (&[elsewhere, waiting].concat(), "cannot be used with"),
+        ] {
+            let refusal = run(arguments).expect_err(words);
+            assert_eq!(refusal.exit_code(), 2);
+            assert!(refusal.to_string().contains(words), "{refusal}");
+        }
+        run(&elsewhere).expect("without the latency it is right");
+        let (_, options) = run(&waiting).expect("the embedded one can wait");
         assert_eq!(options.upstream.upstream_latency_ms, Some(20));
-        let url = "http://127.0.0.1:18081/";
-        let both = run(&["--upstream", url, "--upstream-latency-ms", "20"]);
-        let refusal = both.expect_err("one or the other").to_string();
-        assert!(refusal.contains("cannot be used with"), "{refusal}");
-        run(&["--upstream", url]).expect("without the latency it is right");
-    }
-
-    #[test]
-    fn an_unknown_variant_is_refused_with_the_ones_there_are() {
-        let refusal = run(&["slow"]).expect_err("no such variant").to_string();
-        assert!(
-            refusal.contains("problem, exercise, few-at-once"),
-            "{refusal}"
-        );
-    }
-
-    #[test]
-    fn another_chapters_option_is_a_usage_error() {
-        let refusal = run(&["--texts", "3"]).expect_err("there is no data set");
-        assert_eq!(refusal.exit_code(), 2);
     }
 
     #[test]

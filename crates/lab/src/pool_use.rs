@@ -1,8 +1,8 @@
 //! What a service does with the connections of its pool: how many are lent, for how long, and how
 //! many are lent while the upstream is waited for.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use crate::metric::Metric;
@@ -13,13 +13,11 @@ use crate::metric::Metric;
 #[derive(Debug, Clone, Default)]
 pub struct PoolUse(Arc<Counts>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Counts {
-    began: Instant,
     lent: AtomicU64,
     in_use: AtomicI64,
-    in_use_peak: AtomicI64,
-    /// Nanoseconds from `began`: those of every return, less those of every loan. What is lent now
+    /// Nanoseconds from the first call on: those of every return, less those of every loan. What is lent now
     /// is missing a return.
     held: AtomicI64,
     /// Answers of the upstream, and the sum of the connections that were in use when each was sent.
@@ -27,25 +25,10 @@ struct Counts {
     in_use_at_answers: AtomicU64,
 }
 
-impl Default for Counts {
-    fn default() -> Self {
-        Self {
-            began: Instant::now(),
-            lent: AtomicU64::default(),
-            in_use: AtomicI64::default(),
-            in_use_peak: AtomicI64::default(),
-            held: AtomicI64::default(),
-            answers: AtomicU64::default(),
-            in_use_at_answers: AtomicU64::default(),
-        }
-    }
-}
-
-impl Counts {
-    /// Nanoseconds since the start: enough for three centuries.
-    fn now(&self) -> i64 {
-        i64::try_from(self.began.elapsed().as_nanos()).unwrap_or(i64::MAX)
-    }
+/// Nanoseconds since the first call: enough for three centuries.
+fn now() -> i64 {
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    i64::try_from(BEGAN.elapsed().as_nanos()).unwrap_or(i64::MAX)
 }
 
 impl PoolUse {
@@ -53,15 +36,14 @@ impl PoolUse {
     pub fn lend(&self) {
         let counts = &self.0;
         counts.lent.fetch_add(1, Relaxed);
-        counts.held.fetch_sub(counts.now(), Relaxed);
-        let before = counts.in_use.fetch_add(1, Relaxed);
-        counts.in_use_peak.fetch_max(before + 1, Relaxed);
+        counts.held.fetch_sub(now(), Relaxed);
+        counts.in_use.fetch_add(1, Relaxed);
     }
 
     /// A connection that was lent has come back.
     pub fn take_back(&self) {
         let counts = &self.0;
-        counts.held.fetch_add(counts.now(), Relaxed);
+        counts.held.fetch_add(now(), Relaxed);
         counts.in_use.fetch_sub(1, Relaxed);
     }
 
@@ -79,29 +61,14 @@ impl PoolUse {
         let lent = counts.lent.load(Relaxed);
         let answers = counts.answers.load(Relaxed);
         let in_use = counts.in_use.load(Relaxed);
-        let held = counts.held.load(Relaxed) + in_use * counts.now();
+        let held = counts.held.load(Relaxed) + in_use * now();
         let whole = |count: i64| u64::try_from(count).unwrap_or_default();
         let mean = |sum: u64, of: u64| sum as f64 / of.max(1) as f64;
         vec![
-            Metric::counter(
-                "pool_connections_lent_total",
-                "Times that the pool lent a connection",
-                lent,
-            ),
-            Metric::gauge(
-                "pool_connections_lent_per_answer",
-                "Times that the pool lent a connection, for each answer of the upstream",
-                mean(lent, answers),
-            ),
             Metric::count(
                 "pool_connections_in_use",
                 "Connections that are lent now",
                 whole(in_use),
-            ),
-            Metric::count(
-                "pool_connections_in_use_peak",
-                "Most connections that were lent at once since the start",
-                whole(counts.in_use_peak.load(Relaxed)),
             ),
             Metric::gauge(
                 "pool_connection_held_seconds",
@@ -134,7 +101,6 @@ mod tests {
         let counts = &pool.0;
         assert_eq!(counts.lent.load(Relaxed), 2);
         assert_eq!(counts.in_use.load(Relaxed), 0);
-        assert_eq!(counts.in_use_peak.load(Relaxed), 2);
         assert_eq!(counts.answers.load(Relaxed), 3);
         assert_eq!(counts.in_use_at_answers.load(Relaxed), 3);
     }
@@ -145,7 +111,7 @@ mod tests {
         pool.lend();
         std::thread::sleep(std::time::Duration::from_millis(20));
         let counts = &pool.0;
-        let so_far = counts.held.load(Relaxed) + counts.now();
+        let so_far = counts.held.load(Relaxed) + now();
         assert!(so_far >= 20_000_000, "{so_far} ns");
         pool.take_back();
         assert!(counts.held.load(Relaxed) >= so_far);

@@ -1,10 +1,11 @@
 //! Scans of a data set: how many, on how many threads, and on which CPUs.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
 use crate::counters::Activity;
+use crate::locked;
 use crate::metric::Metric;
 use crate::options::Options;
 
@@ -53,25 +54,6 @@ struct Counted {
     cpus: Mutex<HashSet<usize>>,
 }
 
-/// The counts of one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Counts {
-    /// CPUs that the process might use when it started.
-    pub(crate) usable: usize,
-    /// Scans that have ended.
-    scans: u64,
-    /// Most scans at once.
-    running_peak: u64,
-    /// Threads that scanned.
-    threads: usize,
-    /// CPUs on which a scan ended.
-    cpus: usize,
-    /// CPUs on which threads that scanned may run.
-    allowed: usize,
-    /// CPUs but the first on which the thread that accepts may run.
-    acceptor_elsewhere: Option<usize>,
-}
-
 impl Default for Scans {
     /// Call it before any thread is pinned: a pinned thread sees its own CPUs only.
     fn default() -> Self {
@@ -111,7 +93,7 @@ impl Scans {
         };
         let allowed = allowed_cpus(first).into_iter();
         let elsewhere = allowed.filter(|cpu| *cpu != first).count();
-        let mut most = lock(&self.0.acceptor_elsewhere);
+        let mut most = locked(&self.0.acceptor_elsewhere);
         *most = (*most).max(Some(elsewhere));
     }
 
@@ -126,11 +108,11 @@ impl Scans {
     /// The calling thread has scanned.
     fn note_thread(&self) {
         let here = thread::current().id();
-        let mut threads = lock(&self.0.threads);
+        let mut threads = locked(&self.0.threads);
         let is_new = !threads.contains_key(&here);
         // A system that does not tell where a thread runs lets it run anywhere.
         let cpu = current_cpu().unwrap_or_else(|| threads.len() + usize::from(is_new));
-        lock(&self.0.cpus).insert(cpu);
+        locked(&self.0.cpus).insert(cpu);
         // It may have been pinned since its last scan; where nobody tells, it was not.
         if is_new || cfg!(target_os = "linux") {
             let mut allowed = allowed_cpus(cpu);
@@ -140,73 +122,60 @@ impl Scans {
         }
     }
 
-    pub(crate) fn counts(&self) -> Counts {
-        let threads = lock(&self.0.threads);
-        let allowed: HashSet<&usize> = threads.values().flatten().collect();
-        Counts {
-            usable: self.0.usable,
-            scans: self.0.scans.ended(),
-            running_peak: self.0.scans.peak(),
-            threads: threads.len(),
-            cpus: lock(&self.0.cpus).len(),
-            allowed: allowed.len(),
-            acceptor_elsewhere: *lock(&self.0.acceptor_elsewhere),
-        }
-    }
-}
-
-impl Counts {
-    /// How well workers and CPUs match, from 0 to 1. It is 1 when the threads that scanned may run on
-    /// every usable CPU, and are exactly as many. Too few workers lower it, and so do too many.
-    fn match_of_workers(self) -> f64 {
-        let working = self.threads.min(self.allowed);
-        working as f64 / self.threads.max(self.usable).max(1) as f64
+    /// CPUs that the process might use when it started.
+    pub(crate) fn usable(&self) -> usize {
+        self.0.usable
     }
 
-    pub(crate) fn metrics(self) -> Vec<Metric> {
-        let acceptor = self.acceptor_elsewhere.map(|cpus| {
+    /// How many CPUs the threads that scanned may run on.
+    fn allowed(&self) -> usize {
+        let threads = locked(&self.0.threads);
+        threads.values().flatten().collect::<HashSet<_>>().len()
+    }
+
+    pub(crate) fn metrics(&self) -> Vec<Metric> {
+        let (usable, allowed) = (self.0.usable, self.allowed());
+        let workers = locked(&self.0.threads).len();
+        let acceptor = locked(&self.0.acceptor_elsewhere).map(|cpus| {
             let help = "CPUs but the process's first on which the thread that accepts may run";
             Metric::count("acceptor_cpus_elsewhere", help, cpus as u64)
         });
         let counted = vec![
-            Metric::counter("scans_total", "Scans of the data set", self.scans),
             Metric::count(
                 "scans_running_peak",
                 "Most scans at once since the start",
-                self.running_peak,
+                self.0.scans.peak(),
             ),
-            Metric::count(
-                "scan_workers",
-                "Threads that have scanned",
-                self.threads as u64,
-            ),
+            Metric::count("scan_workers", "Threads that have scanned", workers as u64),
             Metric::count(
                 "scan_cpus",
                 "CPUs on which a scan has ended",
-                self.cpus as u64,
+                locked(&self.0.cpus).len() as u64,
             ),
             Metric::count(
                 "scan_cpus_allowed",
                 "CPUs on which threads that have scanned may run",
-                self.allowed as u64,
+                allowed as u64,
             ),
             Metric::count(
                 "cpus_usable",
                 "CPUs that the process might use when it started",
-                self.usable as u64,
+                usable as u64,
             ),
             Metric::gauge(
                 "workers_match_cpus",
                 "min(scan_workers, scan_cpus_allowed) / max(scan_workers, cpus_usable)",
-                self.match_of_workers(),
+                match_of_workers(workers, allowed, usable),
             ),
         ];
         counted.into_iter().chain(acceptor).collect()
     }
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+/// How well workers and CPUs match, from 0 to 1. It is 1 when the threads that scanned may run on
+/// every usable CPU, and are exactly as many. Too few workers lower it, and so do too many.
+fn match_of_workers(workers: usize, allowed: usize, usable: usize) -> f64 {
+    workers.min(allowed) as f64 / workers.max(usable).max(1) as f64
 }
 
 // Not by many_cpus: it keeps its first answer for the life of the process, and a chapter asks it too.
@@ -258,29 +227,13 @@ fn current_cpu() -> Option<usize> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn scans_are_counted_with_their_threads_and_cpus() {
-        let scans = Scans::default();
-        let scan = || scans.count(|| ());
-        scans.count(scan);
-        scan();
-        let counts = scans.counts();
-        assert_eq!((counts.scans, counts.threads), (3, 1));
-        assert_eq!(counts.running_peak, 2);
-        assert!(counts.cpus >= 1 && counts.usable >= 1, "{counts:?}");
-        thread::scope(|scope| {
-            scope.spawn(scan);
-        });
-        assert_eq!(scans.counts().threads, 2);
-    }
-
     #[cfg(target_os = "linux")]
     #[test]
     fn a_worker_that_pins_itself_later_is_noticed() {
         let scans = Scans::default();
         let scan = || {
             scans.count(|| ());
-            scans.counts().allowed
+            scans.allowed()
         };
         let (free, pinned) = thread::scope(|scope| {
             let worker = scope.spawn(|| {
@@ -297,18 +250,7 @@ mod tests {
 
     #[test]
     fn too_few_workers_and_too_many_do_not_match_the_cpus() {
-        let share = |threads, allowed| {
-            let counts = Counts {
-                usable: 4,
-                scans: 100,
-                running_peak: 1,
-                threads,
-                cpus: 1,
-                allowed,
-                acceptor_elsewhere: None,
-            };
-            counts.match_of_workers()
-        };
+        let share = |workers, allowed| match_of_workers(workers, allowed, 4);
         assert!((share(4, 4) - 1.0).abs() < 1e-9);
         assert!((share(1, 1) - 0.25).abs() < 1e-9);
         // One worker that wanders, four workers on one CPU, and sixteen on four.

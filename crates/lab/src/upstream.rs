@@ -28,7 +28,7 @@ use crate::options::Options;
 #[derive(Debug, Clone)]
 pub struct Upstream {
     url: String,
-    certificate: Option<Arc<[u8]>>,
+    certificate: Option<&'static [u8]>,
 }
 
 impl Upstream {
@@ -47,19 +47,14 @@ impl Upstream {
             return Ok((upstream, Counted::Outside(counted)));
         }
         let started = embedded::start(options, latency, counters).map_err(Error::Upstream)?;
-        let scheme = if options.upstream_tls.tls {
-            "https"
-        } else {
-            "http"
-        };
         let upstream = Self {
             // A certificate is made out to a name.
             url: if options.upstream_tls.tls {
-                format!("{scheme}://localhost:{}/", started.address.port())
+                format!("https://localhost:{}/", started.address.port())
             } else {
-                format!("{scheme}://{}/", started.address)
+                format!("http://{}/", started.address)
             },
-            certificate: started.certificate.map(Into::into),
+            certificate: started.certificate,
         };
         let counted = Counted::Embedded {
             address: started.address,
@@ -74,8 +69,8 @@ impl Upstream {
     }
 
     /// The self-signed certificate of an embedded upstream that speaks TLS, in DER.
-    pub fn certificate(&self) -> Option<&[u8]> {
-        self.certificate.as_deref()
+    pub fn certificate(&self) -> Option<&'static [u8]> {
+        self.certificate
     }
 }
 

@@ -55,11 +55,6 @@ impl Workshop {
         self.root.join(".workshop")
     }
 
-    /// Pinned tools that `setup` installs, ignored by git.
-    pub(crate) fn tools(&self) -> PathBuf {
-        self.root.join(".tools")
-    }
-
     /// The recorded evidence of a chapter.
     pub(crate) fn captures(&self, number: u32) -> PathBuf {
         self.root.join(CAPTURES).join(format!("chapter{number}"))
@@ -122,12 +117,6 @@ impl Chapter {
             loadgen::cpus::count(),
         )
         .map_err(CliError::usage)
-    }
-
-    pub(crate) fn file_text(&self) -> Result<String, CliError> {
-        let file = self.folder.join("chapter.toml");
-        std::fs::read_to_string(&file)
-            .map_err(|e| CliError::usage(format!("{} cannot be read: {e}", file.display())))
     }
 
     pub(crate) fn source(&self, variant: &str) -> PathBuf {

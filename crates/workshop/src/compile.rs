@@ -76,130 +76,96 @@ pub(crate) struct Programs {
     pub(crate) counted: Option<PathBuf>,
 }
 
-/// Builds all servers that a proof or a check of the chapter needs.
-pub(crate) fn programs(
-    workshop: &Workshop,
-    chapter: &Chapter,
-    features: &[String],
-    interrupt: &Interrupt,
-) -> Result<Programs, CompileError> {
-    let counted = if features.is_empty() {
-        None
-    } else {
-        let built = self::chapter(workshop, chapter, &features.join(","), interrupt)?;
-        // The next build puts another program in this one's place.
-        let kept = built.with_file_name(format!(
-            "{}-{}{}",
-            chapter.package(),
-            features.join("-"),
-            std::env::consts::EXE_SUFFIX
-        ));
-        std::fs::copy(&built, &kept).map_err(|e| {
-            CompileError::Cargo(CliError::bad(format!(
-                "{} cannot be written ({e}); free some space",
-                kept.display()
-            )))
-        })?;
-        Some(kept)
-    };
-    Ok(Programs {
-        served: self::chapter(workshop, chapter, "", interrupt)?,
-        counted,
-    })
-}
-
-/// Builds the chapter's server; `features` as on cargo's command line.
-pub(crate) fn chapter(
-    workshop: &Workshop,
-    chapter: &Chapter,
-    features: &str,
-    interrupt: &Interrupt,
-) -> Result<PathBuf, CompileError> {
-    let arguments = ["--features", features];
-    build(workshop, chapter, &arguments, &chapter.package(), interrupt)
-}
-
-/// Builds the chapter's contract tests, and the server that they start.
-pub(crate) fn contract(
-    workshop: &Workshop,
-    chapter: &Chapter,
-    interrupt: &Interrupt,
-) -> Result<PathBuf, CompileError> {
-    build(
-        workshop,
-        chapter,
-        &["--test", "contract"],
-        "contract",
-        interrupt,
-    )
-}
-
-/// Builds an example of the chapter's package.
-pub(crate) fn example(
-    workshop: &Workshop,
-    chapter: &Chapter,
-    name: &str,
-    interrupt: &Interrupt,
-) -> Result<PathBuf, CompileError> {
-    build(workshop, chapter, &["--example", name], name, interrupt)
-}
-
 /// What the small machine's programs are built for. With the target named, its flags do not reach
 /// build scripts and procedural macros, which run here.
 const MACHINE: &str = "x86_64-unknown-linux-gnu";
 
-/// Builds the chapter's server and the machine's first program, with everything linked in, to
-/// addresses that are fixed: the machine has no library, and no room for debug information.
-pub(crate) fn for_a_machine(
-    workshop: &Workshop,
-    chapter: &Chapter,
-    interrupt: &Interrupt,
-) -> Result<(PathBuf, PathBuf), CompileError> {
-    let build = |package: &str| {
-        let mut cargo = cargo(workshop, package);
+/// Builds what a chapter's package has.
+pub(crate) struct Build<'a> {
+    pub(crate) workshop: &'a Workshop,
+    pub(crate) chapter: &'a Chapter,
+    pub(crate) interrupt: &'a Interrupt,
+}
+
+impl Build<'_> {
+    /// All servers that a proof or a check of the chapter needs.
+    pub(crate) fn programs(&self, features: &[String]) -> Result<Programs, CompileError> {
+        let package = self.chapter.package();
+        let counted = if features.is_empty() {
+            None
+        } else {
+            let built = self.server(&features.join(","))?;
+            // The next build puts another program in this one's place.
+            let suffix = std::env::consts::EXE_SUFFIX;
+            let kept = format!("{package}-{}{suffix}", features.join("-"));
+            let kept = built.with_file_name(kept);
+            std::fs::copy(&built, &kept).map_err(|e| {
+                CompileError::Cargo(CliError::bad(format!(
+                    "{} cannot be written ({e}); free some space",
+                    kept.display()
+                )))
+            })?;
+            Some(kept)
+        };
+        Ok(Programs {
+            served: self.server("")?,
+            counted,
+        })
+    }
+
+    /// The server; `features` as on cargo's command line.
+    pub(crate) fn server(&self, features: &str) -> Result<PathBuf, CompileError> {
+        self.built(&["--features", features], &self.chapter.package())
+    }
+
+    /// The contract tests, and the server that they start.
+    pub(crate) fn contract(&self) -> Result<PathBuf, CompileError> {
+        self.built(&["--test", "contract"], "contract")
+    }
+
+    pub(crate) fn example(&self, name: &str) -> Result<PathBuf, CompileError> {
+        self.built(&["--example", name], name)
+    }
+
+    /// The server and the machine's first program, with everything linked in, to addresses that are
+    /// fixed: the machine has no library, and no room for debug information.
+    pub(crate) fn for_a_machine(&self) -> Result<(PathBuf, PathBuf), CompileError> {
+        let build = |package: &str| {
+            let mut cargo = self.cargo(package);
+            cargo
+                .args(["--target", MACHINE])
+                .env_remove("RUSTFLAGS")
+                .env_remove("CARGO_ENCODED_RUSTFLAGS")
+                .env(
+                    "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS",
+                    "-Ctarget-feature=+crt-static -Crelocation-model=static",
+                )
+                .env("CARGO_PROFILE_DEV_DEBUG", "none")
+                .env("CARGO_PROFILE_DEV_STRIP", "symbols");
+            built(cargo, package, package, self.interrupt)
+        };
+        Ok((build(&self.chapter.package())?, build("numa-guest")?))
+    }
+
+    fn cargo(&self, package: &str) -> Command {
+        let mut cargo = Command::new(program());
+        cargo.current_dir(self.workshop.root());
+        cargo.args(["build", "--message-format=json", "--package", package]);
         cargo
-            .args(["--target", MACHINE])
-            .env_remove("RUSTFLAGS")
-            .env_remove("CARGO_ENCODED_RUSTFLAGS")
-            .env(
-                "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS",
-                "-Ctarget-feature=+crt-static -Crelocation-model=static",
-            )
-            .env("CARGO_PROFILE_DEV_DEBUG", "none")
-            .env("CARGO_PROFILE_DEV_STRIP", "symbols");
-        built(cargo, package, package, interrupt)
-    };
-    Ok((build(&chapter.package())?, build("numa-guest")?))
+    }
+
+    /// The executable that `cargo build` with these arguments makes of the target of this name.
+    fn built(&self, arguments: &[&str], target: &str) -> Result<PathBuf, CompileError> {
+        let package = self.chapter.package();
+        let mut cargo = self.cargo(&package);
+        cargo.args(arguments);
+        built(cargo, &package, target, self.interrupt)
+    }
 }
 
 /// The cargo that runs this program, or the one on the PATH.
 pub(crate) fn program() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
-fn cargo(workshop: &Workshop, package: &str) -> Command {
-    let mut cargo = Command::new(program());
-    cargo.current_dir(workshop.root()).args([
-        "build",
-        "--message-format=json",
-        "--package",
-        package,
-    ]);
-    cargo
-}
-
-/// The executable that `cargo build` with these arguments makes of the target of this name.
-fn build(
-    workshop: &Workshop,
-    chapter: &Chapter,
-    arguments: &[&str],
-    target: &str,
-    interrupt: &Interrupt,
-) -> Result<PathBuf, CompileError> {
-    let package = chapter.package();
-    let mut cargo = cargo(workshop, &package);
-    cargo.args(arguments);
-    built(cargo, &package, target, interrupt)
 }
 
 fn built(

@@ -161,7 +161,9 @@ fn lines_end_in_newline(text: &str) -> String {
 
 /// Moves `file` to a name in `folder` that no other has. The caller holds the folder's lock.
 fn keep(file: &Path, folder: &Path, number: u32) -> std::io::Result<PathBuf> {
-    let stem = format!("chapter{number}-exercise-{}", time_stamp());
+    // UTC, in characters that every file system takes: `20261120T203000Z`.
+    let now = bench::provenance::now().replace(['-', ':'], "");
+    let stem = format!("chapter{number}-exercise-{now}");
     let kept = files::free(folder, &stem, "rs");
     if file.is_symlink() {
         // The link alone would be moved, and lead nowhere from there.
@@ -173,11 +175,6 @@ fn keep(file: &Path, folder: &Path, number: u32) -> std::io::Result<PathBuf> {
     // Its bytes may never have come to the disk; what an editor does is its own affair.
     let _ = File::open(&kept).and_then(|kept| kept.sync_all());
     Ok(kept)
-}
-
-/// Now, UTC, in characters that every file system takes: `20261120T203000Z`.
-fn time_stamp() -> String {
-    bench::provenance::now().replace(['-', ':'], "")
 }
 
 #[cfg(test)]
@@ -211,16 +208,6 @@ mod tests {
                 chapter.number
             );
         }
-    }
-
-    #[test]
-    fn the_shipped_exercise_is_the_problem_under_another_comment() {
-        let problem = "//! The problem.\n//!\n//! Slow.\n\nfn main() {}\n";
-        let intro = "Exercise: fix it.\n\n    cargo workshop check 1   \n\n";
-        assert_eq!(
-            shipped(problem, intro),
-            "//! Exercise: fix it.\n//!\n//!     cargo workshop check 1\n\nfn main() {}\n"
-        );
     }
 
     #[test]

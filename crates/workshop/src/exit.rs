@@ -130,27 +130,3 @@ fn no_variant(refusal: &str) -> String {
         .join("; ")
         .replace(NO_VARIANT, "--variant")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_that_refuses_a_variant_is_told_from_one_that_crashed() {
-        for (words, exit) in [
-            (
-                "error: invalid value 'probelm' for '[VARIANT]'",
-                Exit::Usage,
-            ),
-            ("panicked", Exit::Invalid),
-        ] {
-            let ended = ServerError::Ended {
-                variant: "probelm".to_owned(),
-                status: "exit status: 2".to_owned(),
-                stderr: words.to_owned(),
-            };
-            let error = CliError::of_run(&ended.into(), &Interrupt::new());
-            assert_eq!(error.exit, exit);
-        }
-    }
-}

@@ -27,10 +27,7 @@ pub(crate) struct Git {
 impl Git {
     /// The repository whose root `folder` is.
     pub(crate) fn at(folder: &Path) -> Result<Self, CliError> {
-        let git = Self {
-            folder: folder.to_owned(),
-            variables: Vec::new(),
-        };
+        let git = Self::within(folder);
         match git.run(["rev-parse", "--show-prefix"], "") {
             Ok(prefix) if prefix.trim().is_empty() => Ok(git),
             Ok(_) => Err(CliError::usage(format!(
@@ -38,6 +35,14 @@ impl Git {
                 folder.display()
             ))),
             Err(error) => Err(error),
+        }
+    }
+
+    /// The repository that `folder` lies in, if it does.
+    pub(crate) fn within(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            variables: Vec::new(),
         }
     }
 

@@ -1,7 +1,6 @@
 //! A chapter compiled, measured by `bench::recording` and shown meanwhile on the terminal.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use bench::placement::Placement;
 use bench::profiling::ProfileData;
@@ -15,7 +14,8 @@ use report::capture::Capture;
 
 use crate::chapters::{CAPTURES, Chapter, Workshop};
 use crate::cli::UpstreamOf;
-use crate::compile;
+use crate::compile::Build;
+use crate::exercise;
 use crate::exit::CliError;
 use crate::terminal::Terminal;
 
@@ -75,9 +75,21 @@ pub(crate) fn measure(
 ) -> Result<Measured, CliError> {
     let file = claims(chapter, order)?;
     let references = published(workshop, &file)?;
-    let (heap, example) = counting(workshop, chapter, &file, order, interrupt)?;
-    let features = &file.claims.root_cause().features;
-    let programs = compile::programs(workshop, chapter, features, interrupt)?;
+    let build = Build {
+        workshop,
+        chapter,
+        interrupt,
+    };
+    let (mut heap, mut example) = (None, None);
+    if order.counts && file.rounds.heap_profile_s.is_some() {
+        heap = build.programs(&["heap".to_owned()])?.counted;
+    }
+    if order.counts
+        && let Some(counting) = &file.instructions
+    {
+        example = Some(build.example(&counting.example)?);
+    }
+    let programs = build.programs(&file.claims.root_cause().features)?;
     let database = order.database.iter();
     let arguments: Vec<String> = database
         .flat_map(|url| ["--database".to_owned(), url.clone()])
@@ -99,7 +111,7 @@ pub(crate) fn measure(
         command: &order.command,
         commit: provenance::checked_out(workshop.root(), CAPTURES),
         tools: BTreeMap::from_iter(rustc.map(|version| ("rustc".to_owned(), version))),
-        digest: provenance::digest(&chapter.file_text()?),
+        digest: provenance::digest(exercise::read(&chapter.folder.join("chapter.toml"))?),
         references,
         before_nginx: order.upstream == UpstreamOf::Nginx,
         profiles: order.profiles,
@@ -159,29 +171,6 @@ fn claims(chapter: &Chapter, order: &Order) -> Result<ChapterFile, CliError> {
         file.rounds.pairs = pairs;
     }
     Ok(file)
-}
-
-/// The server that counts allocations and the example whose instructions are counted, where they are
-/// asked for.
-fn counting(
-    workshop: &Workshop,
-    chapter: &Chapter,
-    file: &ChapterFile,
-    order: &Order,
-    interrupt: &Interrupt,
-) -> Result<(Option<PathBuf>, Option<PathBuf>), CliError> {
-    let (mut heap, mut example) = (None, None);
-    if order.counts && file.rounds.heap_profile_s.is_some() {
-        let features = ["heap".to_owned()];
-        heap = compile::programs(workshop, chapter, &features, interrupt)?.counted;
-    }
-    if order.counts
-        && let Some(counting) = &file.instructions
-    {
-        let name = &counting.example;
-        example = Some(compile::example(workshop, chapter, name, interrupt)?);
-    }
-    Ok((heap, example))
 }
 
 fn viewer_file(data: &ProfileData) -> Option<(String, Vec<u8>)> {

@@ -172,12 +172,13 @@ pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<Vec<Spec>, CliErr
     Ok(specs)
 }
 
-/// The load that `sent` and the users make. Durations in seconds.
+/// The load that `sent` and the users make: so many a second at a `rate`, or each after having thought.
+/// Durations in seconds.
 pub(crate) fn traffic(
     sent: &Sent,
     specs: &[Spec],
     users: u32,
-    arrivals: Arrivals,
+    (rate, think): (Option<f64>, f64),
     seconds: f64,
 ) -> Result<Traffic, CliError> {
     let routes: Vec<Route> = specs.iter().map(Spec::route).collect();
@@ -206,7 +207,12 @@ pub(crate) fn traffic(
         routes: routes.into(),
         bystander: bystander.transpose()?,
         users,
-        arrivals,
+        arrivals: rate.map_or(
+            Arrivals::Closed {
+                think: Duration::from_secs_f64(think),
+            },
+            |per_second| Arrivals::Open { per_second },
+        ),
         keep_alive: !sent.no_keep_alive,
         warm_up: Duration::from_secs_f64(sent.warm_up),
         duration: Duration::from_secs_f64(seconds),
@@ -397,10 +403,6 @@ impl Target {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> String {
-        spec("--get", "GET", text).unwrap_err().to_string()
-    }
-
     #[test]
     fn a_path_has_a_weight_and_a_value() {
         let spec = spec("--get", "GET", "/checkout/{1..3}/lines?full=1 x2.5").unwrap();
@@ -435,7 +437,7 @@ mod tests {
             ("/a/{1..5000000}", "100,000"),
             ("/a/{file:none-such.txt}", "none-such.txt"),
         ] {
-            let said = told(text);
+            let said = spec("--get", "GET", text).unwrap_err().to_string();
             assert!(said.contains(word), "{said}");
         }
     }

@@ -29,7 +29,7 @@ pub(crate) struct Program {
 type Version = fn(&Tools) -> Option<String>;
 
 /// All of them. `setup` installs those that are pinned, `doctor` looks for each.
-pub(crate) const PROGRAMS: [Program; 11] = [
+pub(crate) const PROGRAMS: [Program; 10] = [
     Program {
         name: "git",
         pinned: None,
@@ -39,13 +39,13 @@ pub(crate) const PROGRAMS: [Program; 11] = [
     Program {
         name: "k6",
         pinned: Some((Tool::K6, |_| Some(K6.to_owned()))),
-        found: Tools::k6_version,
+        found: |tools| version(tools.k6(), ["version"]),
         needed: "load --with k6: cargo workshop setup k6",
     },
     Program {
         name: "mdbook",
         pinned: Some((Tool::Mdbook, |_| Some(MDBOOK.to_owned()))),
-        found: Tools::mdbook_version,
+        found: |tools| version(tools.mdbook(), ["--version"]),
         needed: "reading the book in a browser: cargo workshop setup mdbook",
     },
     Program {
@@ -80,13 +80,6 @@ pub(crate) const PROGRAMS: [Program; 11] = [
         needed: "Locust: https://www.python.org",
     },
     Program {
-        name: "browser",
-        pinned: None,
-        found: |_| Some(browser()?.display().to_string()),
-        needed: "the browser test: install Chromium (on Debian: apt-get install chromium), or set CHROMIUM \
-                 to its path",
-    },
-    Program {
         name: "perf",
         pinned: None,
         found: |_| version("perf", ["--version"]),
@@ -110,19 +103,11 @@ const REQUIREMENTS: [&str; 2] = ["locust/requirements.txt", "tests/browser/requi
 /// A copy of the requirements in a virtual environment, written when all of them are installed.
 pub(crate) const VENV_STAMP: &str = "workshop-requirements.txt";
 
-/// Where browsers are that are on no PATH.
-const BROWSERS: [&str; 5] = [
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
-    r"C:\Program Files (x86)\Google\Chrome\Application\chrome.exe",
-    r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
-];
-
 /// The tools of one workshop: `.tools/`.
 #[derive(Debug, Clone)]
 pub(crate) struct Tools {
     root: PathBuf,
+    /// What `setup` installs, ignored by git.
     pub(crate) folder: PathBuf,
 }
 
@@ -130,7 +115,7 @@ impl Tools {
     pub(crate) fn of(workshop: &Workshop) -> Self {
         Self {
             root: workshop.root().to_owned(),
-            folder: workshop.tools(),
+            folder: workshop.root().join(".tools"),
         }
     }
 
@@ -157,22 +142,11 @@ impl Tools {
         self.folder.join("venv")
     }
 
-    /// Where the next one is made; its name is as long.
-    pub(crate) fn next_venv(&self) -> PathBuf {
-        self.folder.join("next")
-    }
-
     /// A program of the virtual environment: `python`, `locust`.
     pub(crate) fn in_venv(&self, name: &str) -> PathBuf {
-        in_venv(&self.venv(), name)
-    }
-
-    pub(crate) fn k6_version(&self) -> Option<String> {
-        version(self.k6(), ["version"])
-    }
-
-    pub(crate) fn mdbook_version(&self) -> Option<String> {
-        version(self.mdbook(), ["--version"])
+        let folder = if cfg!(windows) { "Scripts" } else { "bin" };
+        let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+        self.venv().join(folder).join(file)
     }
 
     /// The requirement files that there are, and what they say together.
@@ -213,35 +187,6 @@ impl Tools {
         // The interpreter is a link to one that an update may have removed.
         stamp.is_ok_and(|stamp| stamp == self.requirements().1) && self.in_venv("python").is_file()
     }
-}
-
-/// A program of a virtual environment.
-pub(crate) fn in_venv(venv: &Path, name: &str) -> PathBuf {
-    let folder = if cfg!(windows) { "Scripts" } else { "bin" };
-    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    venv.join(folder).join(file)
-}
-
-/// A Chromium or Chrome on this machine; `CHROMIUM` names another.
-pub(crate) fn browser() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("CHROMIUM") {
-        return Some(PathBuf::from(named)).filter(|file| file.is_file());
-    }
-    [
-        "chromium",
-        "chromium-browser",
-        "google-chrome",
-        "google-chrome-stable",
-        "chrome",
-    ]
-    .iter()
-    .find_map(child::find)
-    .or_else(|| {
-        BROWSERS
-            .iter()
-            .map(PathBuf::from)
-            .find(|file| file.is_file())
-    })
 }
 
 pub(crate) fn python() -> Option<(PathBuf, String)> {

@@ -122,17 +122,3 @@ mod system {
 }
 
 pub(crate) use self::system::cpu_nodes;
-
-#[cfg(test)]
-pub(crate) fn pin_to_this_cpu() -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        let mut only = rustix::thread::CpuSet::new();
-        only.set(rustix::thread::sched_getcpu());
-        rustix::thread::sched_setaffinity(None, &only).is_ok()
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        false
-    }
-}

@@ -129,34 +129,3 @@ impl Body for Chunks {
         Poll::Ready(self.next().map(|chunk| Ok(Frame::data(chunk))))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_highest_byte_is_there_once_and_every_time_elsewhere() {
-        let mut positions = Vec::new();
-        for (seed, highest, length) in [(0, 255, 200_000), (3, 252, 200_003)] {
-            for number in 1..=4 {
-                let mut chunks = Maker::new(seed).make(number, 200_000);
-                let chunks: Vec<Bytes> = std::iter::from_fn(|| chunks.next()).collect();
-                let body = chunks.concat();
-                assert_eq!(body.len(), length);
-                let found: Vec<usize> = (0..length).filter(|at| body[*at] >= 128).collect();
-                assert_eq!(found.len(), 1);
-                assert_eq!(body[found[0]], highest);
-                positions.push(found[0]);
-            }
-        }
-        positions.dedup();
-        assert_eq!(positions.len(), 8);
-    }
-
-    #[test]
-    fn the_shortest_body_is_one_byte() {
-        let mut chunks = Maker::new(0).make(1, 0);
-        assert_eq!(chunks.next().as_deref(), Some(&[255][..]));
-        assert_eq!(chunks.next(), None);
-    }
-}

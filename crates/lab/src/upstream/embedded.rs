@@ -26,7 +26,7 @@ use crate::options::{Options, UpstreamFault};
 pub(super) struct Started {
     pub(super) address: SocketAddr,
     /// In DER, where it speaks TLS.
-    pub(super) certificate: Option<Vec<u8>>,
+    pub(super) certificate: Option<&'static [u8]>,
 }
 
 pub(super) fn start(
@@ -41,12 +41,6 @@ pub(super) fn start(
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
-    let tls = options
-        .upstream_tls
-        .tls
-        .then(tls::Acceptor::new)
-        .transpose()?;
-    let certificate = tls.as_ref().map(tls::Acceptor::certificate);
     let answers = Answers {
         message: message(options.data_seed()),
         bodies: Maker::new(options.data_seed()),
@@ -56,6 +50,8 @@ pub(super) fn start(
         fault_after: options.upstream.upstream_fault_after,
         faults: options.upstream.upstream_faults,
         counters: Arc::clone(counters),
+        #[cfg(feature = "tls")]
+        tls: options.upstream_tls.tls.then(tls::acceptor).transpose()?,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -65,17 +61,20 @@ pub(super) fn start(
         .spawn(move || {
             runtime.block_on(async {
                 let listener = TcpListener::from_std(listener)?;
-                accept(listener, tls, answers).await
+                accept(listener, answers).await
             })
         })?;
     Ok(Started {
         address,
-        certificate,
+        #[cfg(feature = "tls")]
+        certificate: options.upstream_tls.tls.then_some(tls::CERTIFICATE),
+        #[cfg(not(feature = "tls"))]
+        certificate: None,
     })
 }
 
 /// What every connection answers with.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Answers {
     /// For all other requests.
     message: Bytes,
@@ -92,6 +91,8 @@ struct Answers {
     /// And after so many that failed it answers again, if it ever does.
     faults: Option<u64>,
     counters: Arc<Counters>,
+    #[cfg(feature = "tls")]
+    tls: Option<tokio_rustls::TlsAcceptor>,
 }
 
 type Answer = Response<Either<Full<Bytes>, Chunks>>;
@@ -164,26 +165,22 @@ fn price(product: u64, seed: u64) -> Bytes {
     format!("{{\"product\": {product}, \"cents\": {cents}}}").into()
 }
 
-async fn accept(
-    listener: TcpListener,
-    tls: Option<tls::Acceptor>,
-    answers: Answers,
-) -> io::Result<()> {
+async fn accept(listener: TcpListener, answers: Answers) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         answers.counters.upstream_connections.fetch_add(1, Relaxed);
         let _ = stream.set_nodelay(true);
-        let (tls, answers) = (tls.clone(), answers.clone());
+        let answers = answers.clone();
         tokio::spawn(async move {
-            match tls {
-                None => serve(stream, answers).await,
-                Some(tls) => {
-                    // A handshake that fails is the caller's trouble, and it will say so.
-                    if let Ok(stream) = tls.handshake(stream).await {
-                        serve(stream, answers).await;
-                    }
+            #[cfg(feature = "tls")]
+            if let Some(tls) = answers.tls.clone() {
+                // A handshake that fails is the caller's trouble, and it will say so.
+                if let Ok(stream) = tls.accept(stream).await {
+                    serve(stream, answers).await;
                 }
+                return;
             }
+            serve(stream, answers).await;
         });
     }
 }
@@ -204,74 +201,25 @@ mod tls {
     use std::io;
     use std::sync::Arc;
 
-    use tokio::net::TcpStream;
     use tokio_rustls::TlsAcceptor;
     use tokio_rustls::rustls::ServerConfig;
     use tokio_rustls::rustls::crypto::ring;
     use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-    use tokio_rustls::server::TlsStream;
 
     /// For `localhost`, from 1975 to 4096, by `rcgen::generate_simple_self_signed`. No program trusts it but
     /// the chapter that asks this upstream, so its key may be known to everybody.
-    const CERTIFICATE: &[u8] = include_bytes!("tls/certificate.der");
+    pub(super) const CERTIFICATE: &[u8] = include_bytes!("tls/certificate.der");
     const KEY: &[u8] = include_bytes!("tls/key.der");
 
     /// TLS with [`CERTIFICATE`].
-    #[derive(Clone)]
-    pub(super) struct Acceptor {
-        acceptor: TlsAcceptor,
-    }
-
-    impl Acceptor {
-        pub(super) fn new() -> io::Result<Self> {
-            let key = PrivateKeyDer::try_from(KEY).map_err(io::Error::other)?;
-            let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-                .with_safe_default_protocol_versions()
-                .map_err(io::Error::other)?
-                .with_no_client_auth()
-                .with_single_cert(vec![CertificateDer::from(CERTIFICATE)], key)
-                .map_err(io::Error::other)?;
-            Ok(Self {
-                acceptor: TlsAcceptor::from(Arc::new(config)),
-            })
-        }
-
-        pub(super) fn certificate(&self) -> Vec<u8> {
-            let _ = self;
-            CERTIFICATE.to_vec()
-        }
-
-        pub(super) async fn handshake(
-            &self,
-            stream: TcpStream,
-        ) -> io::Result<TlsStream<TcpStream>> {
-            self.acceptor.accept(stream).await
-        }
-    }
-}
-
-/// Without the `tls` feature there is none.
-#[cfg(not(feature = "tls"))]
-mod tls {
-    use std::io;
-
-    use tokio::net::TcpStream;
-
-    #[derive(Clone)]
-    pub(super) enum Acceptor {}
-
-    impl Acceptor {
-        pub(super) fn new() -> io::Result<Self> {
-            Err(io::Error::other("this chapter's upstream speaks no TLS"))
-        }
-
-        pub(super) fn certificate(&self) -> Vec<u8> {
-            match *self {}
-        }
-
-        #[allow(clippy::unused_async)] // one signature for both
-        pub(super) async fn handshake(&self, _: TcpStream) -> io::Result<TcpStream> {
-            match *self {}
-        }
+    pub(super) fn acceptor() -> io::Result<TlsAcceptor> {
+        let key = PrivateKeyDer::try_from(KEY).map_err(io::Error::other)?;
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(io::Error::other)?
+            .with_no_client_auth()
+            .with_single_cert(vec![CertificateDer::from(CERTIFICATE)], key)
+            .map_err(io::Error::other)?;
+        Ok(Arc::new(config).into())
     }
 }

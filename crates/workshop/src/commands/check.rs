@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::Format;
-use crate::compile::{self, CompileError};
+use crate::compile::{Build, CompileError};
 use crate::exercise::Exercise;
 use crate::exit::{CliError, Exit};
 use crate::git::Git;
@@ -52,11 +52,15 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
     let exercise = progress_file::exercise_now(&chapter);
     let also_changed = also_changed(&workshop, &chapter);
     let features = &file.claims.root_cause().features;
-    let built = compile::programs(&workshop, &chapter, features, &interrupt).and_then(|programs| {
-        let contract = compile::contract(&workshop, &chapter, &interrupt)?;
-        Ok((programs, contract))
-    });
-    let mut grade = match built {
+    let build = Build {
+        workshop: &workshop,
+        chapter: &chapter,
+        interrupt: &interrupt,
+    };
+    let ready = build
+        .programs(features)
+        .and_then(|programs| Ok((programs, build.contract()?)));
+    let mut grade = match ready {
         Ok((programs, contract)) => {
             began = Instant::now();
             let terminal = Terminal::new();

@@ -16,7 +16,6 @@ use loadgen::interrupt::Interrupt;
 use loadgen::{GeneratorError, Tls};
 use measurement::comparison::{Metric, P50, REQUESTS_PER_SECOND};
 use measurement::figures;
-use measurement::load::Arrivals;
 use measurement::traffic::Traffic;
 use report::comparison::{Comparison, Page, Side};
 
@@ -24,14 +23,21 @@ use self::revision::{GIT, Revision, Started};
 use crate::by_locust::{self, ByLocust};
 use crate::cli::{Compare, Format};
 use crate::exit::{CliError, Exit};
-use crate::requests::{self, Spec, Target};
+use crate::requests::{self, Target};
 use crate::terminal::Terminal;
 use crate::{ctrl_c, files, json};
 
 pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
     let specs = requests::specs(&options.sent, None)?;
-    let traffic = traffic(options, &specs)?;
-    let metrics = metrics(options, &traffic);
+    let traffic = requests::traffic(
+        &options.sent,
+        &specs,
+        options.users,
+        (options.rate, options.think),
+        options.seconds,
+    )?;
+    let routes: Vec<&str> = traffic.routes.iter().map(|route| &*route.name).collect();
+    let metrics = Metric::all(&routes, traffic.bystander.is_some(), &options.root_cause);
     let deciding = deciding(options, &metrics)?;
     let folder = options
         .report
@@ -163,28 +169,6 @@ fn check(options: &Compare) -> Result<(), CliError> {
     path("--metrics", &options.metrics)
 }
 
-fn traffic(options: &Compare, specs: &[Spec]) -> Result<Traffic, CliError> {
-    let arrivals = match options.rate {
-        Some(per_second) => Arrivals::Open { per_second },
-        None => Arrivals::Closed {
-            think: Duration::from_secs_f64(options.think),
-        },
-    };
-    requests::traffic(
-        &options.sent,
-        specs,
-        options.users,
-        arrivals,
-        options.seconds,
-    )
-}
-
-fn metrics(options: &Compare, traffic: &Traffic) -> Vec<Metric> {
-    let routes: Vec<&str> = traffic.routes.iter().map(|route| &*route.name).collect();
-    let has_bystander = traffic.bystander.is_some();
-    Metric::all(&routes, has_bystander, &options.root_cause)
-}
-
 fn deciding<'m>(options: &Compare, metrics: &'m [Metric]) -> Result<&'m Metric, CliError> {
     let by_default = if options.rate.is_some() {
         P50
@@ -296,7 +280,9 @@ fn compare(
             worktrees.push(built);
             prepared
         } else {
-            comparison::Side::Command(side.name.clone(), here()?)
+            let here = std::env::current_dir();
+            let here = here.map_err(CliError::because("the current folder cannot be read"))?;
+            comparison::Side::Command(side.name.clone(), here)
         });
     }
     let [base, change] = &prepared[..] else {
@@ -406,11 +392,6 @@ fn invalid(error: &CliError, took: Duration) -> Compared {
         slice_s: 0.0,
         generator_cpu: None,
     }
-}
-
-fn here() -> Result<PathBuf, CliError> {
-    std::env::current_dir()
-        .map_err(|e| CliError::usage(format!("the current folder cannot be read: {e}")))
 }
 
 fn load_in_words(options: &Compare, traffic: &Traffic, compared: &Compared) -> String {

@@ -26,7 +26,7 @@ pub(crate) fn run(number: u32, upto: Option<usize>, format: Format) -> Result<Ex
     let progress = Progress::read(&workshop)?;
     let seen = progress.chapter(number).hints.min(hints.len());
     let asked = match upto {
-        Some(upto) if upto == 0 || upto > hints.len() => {
+        Some(upto) if upto > hints.len() => {
             return Err(CliError::usage(format!(
                 "chapter {number} has hints 1 to {}; there is no hint {upto}",
                 hints.len()

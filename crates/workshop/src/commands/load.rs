@@ -6,19 +6,18 @@ use std::time::Duration;
 use bench::drivers::{self, k6, locust};
 use bench::placement::Placement;
 use bench::rounds::{Bench, Event};
-use bench::server::Server;
-use loadgen::interrupt::Interrupt;
 use measurement::chapter_file::{ChapterFile, Scenario};
 use measurement::figures;
 use measurement::load::Arrivals;
 use measurement::outcome::{Latency, MISSED, Outcome};
 
-use crate::chapters::{Chapter, Workshop};
+use crate::chapters::Workshop;
 use crate::cli::{Format, Load, With};
+use crate::compile::Build;
 use crate::exit::{CliError, Exit};
 use crate::terminal::Terminal;
 use crate::tools::Tools;
-use crate::{compile, ctrl_c, json};
+use crate::{ctrl_c, json};
 
 /// How long a server that runs already may take to accept a connection.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -34,7 +33,23 @@ pub(crate) fn run(number: u32, options: &Load) -> Result<Exit, CliError> {
     let (server, target) = if let Some(host) = &options.host {
         (None, running(host)?)
     } else {
-        let server = start(&workshop, &chapter, &file, options, &placement, &interrupt)?;
+        let build = Build {
+            workshop: &workshop,
+            chapter: &chapter,
+            interrupt: &interrupt,
+        };
+        let bench = Bench {
+            program: &build.server("")?,
+            counted: None,
+            arguments: &[],
+            chapter: &file,
+            placement: &placement,
+            interrupt: &interrupt,
+            observer: &|_| {},
+        };
+        let server = bench
+            .start(&options.variant, &file.load, 0)
+            .map_err(|error| CliError::of_run(&error.into(), &interrupt))?;
         let target = server.service();
         (Some(server), target)
     };
@@ -93,29 +108,6 @@ pub(super) fn exit(outcome: &Outcome) -> Exit {
     } else {
         Exit::Bad
     }
-}
-
-fn start(
-    workshop: &Workshop,
-    chapter: &Chapter,
-    file: &ChapterFile,
-    options: &Load,
-    placement: &Placement,
-    interrupt: &Interrupt,
-) -> Result<Server, CliError> {
-    let program = compile::chapter(workshop, chapter, "", interrupt)?;
-    let bench = Bench {
-        program: &program,
-        counted: None,
-        arguments: &[],
-        chapter: file,
-        placement,
-        interrupt,
-        observer: &|_| {},
-    };
-    bench
-        .start(&options.variant, &file.load, 0)
-        .map_err(|error| CliError::of_run(&error.into(), interrupt))
 }
 
 fn scenario(number: u32, options: &Load, file: &ChapterFile) -> Result<Scenario, CliError> {

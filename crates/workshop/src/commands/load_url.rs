@@ -1,7 +1,6 @@
 //! `cargo workshop load --url URL`: a load on a reader's own service.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use bench::answers::{self, AnswerError, Asked};
 use bench::placement::Placement;
@@ -9,7 +8,6 @@ use bench::rounds::Event;
 use loadgen::interrupt::Interrupt;
 use loadgen::{GeneratorError, TrafficOutcome};
 use measurement::figures;
-use measurement::load::Arrivals;
 use measurement::outcome::{Latency, Outcome};
 use measurement::traffic::Traffic;
 use serde::Serialize;
@@ -44,21 +42,22 @@ struct Told {
 pub(crate) fn run(url: &str, options: &Load) -> Result<Exit, CliError> {
     let target = Target::of("--url", url, options.sent.cacert.as_deref())?;
     let specs = specs(&target, options)?;
-    let arrivals = match options.rate {
-        Some(per_second) => Arrivals::Open { per_second },
-        None => Arrivals::Closed {
-            think: Duration::from_secs_f64(options.think.unwrap_or(0.0)),
-        },
-    };
     let users = options.users.unwrap_or(USERS);
-    let mut traffic = requests::traffic(&options.sent, &specs, users, arrivals, options.seconds)?;
+    let think = options.think.unwrap_or(0.0);
+    let mut traffic = requests::traffic(
+        &options.sent,
+        &specs,
+        users,
+        (options.rate, think),
+        options.seconds,
+    )?;
     let interrupt = ctrl_c::watch();
     let placement = Placement::apart();
     let by_locust = ByLocust::of(
         (options.with, &options.workers),
         (&options.sent, &specs),
         &traffic,
-        options.think.unwrap_or(0.0),
+        think,
         &placement.generator,
         &interrupt,
     )?;

@@ -14,9 +14,10 @@ use numa::{Parts, Programs, Shape, table, values};
 
 use crate::chapters::{CAPTURES, Chapter, Workshop};
 use crate::cli::{Capture, Format, Prove};
+use crate::compile::Build;
 use crate::exit::{CliError, Exit};
 use crate::tools::Tools;
-use crate::{compile, ctrl_c, files, json};
+use crate::{ctrl_c, files, json};
 
 /// Variants to run, and where the record of them goes.
 struct Plan<'a> {
@@ -127,7 +128,12 @@ impl Plan<'_> {
         let parts = Parts::find(&Tools::of(workshop).kernel()).map_err(CliError::bad)?;
         let started = provenance::now();
         let interrupt = ctrl_c::watch();
-        let (service, guest) = compile::for_a_machine(workshop, &self.chapter, &interrupt)?;
+        let (service, guest) = Build {
+            workshop,
+            chapter: &self.chapter,
+            interrupt: &interrupt,
+        }
+        .for_a_machine()?;
         let programs = Programs {
             guest: &guest,
             service: &service,

@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use crate::chapters::Workshop;
 use crate::cli::{Format, Kind, Profile};
+use crate::compile::Build;
 use crate::exit::{CliError, Exit};
 use crate::terminal::Terminal;
-use crate::{compile, ctrl_c, files, json};
+use crate::{ctrl_c, files, json};
 
 /// What `--format json` prints.
 #[derive(Debug, Serialize)]
@@ -43,7 +44,12 @@ pub(crate) fn run(options: &Profile) -> Result<Exit, CliError> {
         Kind::Await => (ProfileKind::Await, ""),
         Kind::Heap => (ProfileKind::Heap, "heap"),
     };
-    let program = compile::chapter(&workshop, &chapter, features, &interrupt)?;
+    let program = Build {
+        workshop: &workshop,
+        chapter: &chapter,
+        interrupt: &interrupt,
+    }
+    .server(features)?;
     let terminal = Terminal::new();
     terminal.say(&format!(
         "{} profile of the {} for {} s, under the load of the chapter's {} scenario",

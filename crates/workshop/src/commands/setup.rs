@@ -2,7 +2,7 @@
 //! machine, in `.tools/`; crates that a fix may want, where cargo keeps its own.
 //!
 //! Each is built or installed beside its final place and put there last, so that an interrupted call
-//! leaves nothing that looks whole.
+//! leaves nothing that looks whole. A Python environment names its own folder, so its stamp comes last.
 
 mod kernel;
 mod locust;
@@ -120,7 +120,7 @@ impl Setup {
         }
         for entry in std::fs::read_dir(folder).map_err(refused)?.flatten() {
             let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL);
-            if is_partial || entry.path() == self.tools.next_venv() {
+            if is_partial {
                 // Leftovers that cannot be removed are in nobody's way.
                 let _ = std::fs::remove_dir_all(entry.path());
             }

@@ -206,31 +206,29 @@ fn a_branch_that_is_checked_out_is_left_alone() {
 }
 
 #[test]
-fn a_branch_called_steps_is_named() {
-    let workshop = committed();
-    git(&workshop.path(""), "branch steps");
-    let said = workshop.run("steps").refused(1);
-    assert!(said.contains("git branch -m steps my-steps"), "{said}");
+fn what_is_in_the_way_of_a_step_is_named() {
+    for (prepares, code, sentence) in [
+        (&["branch steps"] as &[_], 1, "git branch -m steps my-steps"),
+        (
+            &[
+                "rm --quiet --cached chapters/1-small/src/solution.rs",
+                "commit --quiet --message Forget",
+            ],
+            2,
+            "chapters/1-small/src/solution.rs is not committed",
+        ),
+    ] {
+        let workshop = committed();
+        for words in prepares {
+            git(&workshop.path(""), words);
+        }
+        let said = workshop.run("steps").refused(code);
+        assert!(said.contains(sentence), "{said}");
+    }
 }
 
 #[test]
-fn a_step_whose_variant_is_not_committed_is_named() {
-    let workshop = committed();
-    let root = workshop.path("");
-    git(
-        &root,
-        "rm --quiet --cached chapters/1-small/src/solution.rs",
-    );
-    git(&root, "commit --quiet --message Forget");
-    let said = workshop.run("steps").refused(2);
-    assert!(
-        said.contains("chapters/1-small/src/solution.rs is not committed"),
-        "{said}"
-    );
-}
-
-#[test]
-fn without_git_or_a_repository_or_a_commit_one_is_told() {
+fn without_git_or_a_repository_of_its_own_or_a_commit_one_is_told() {
     let workshop = Workshop::new();
     let said = workshop.run("steps").refused(2);
     assert!(said.contains("clone the workshop with git"), "{said}");
@@ -240,14 +238,7 @@ fn without_git_or_a_repository_or_a_commit_one_is_told() {
     let nothing = tempfile::tempdir().unwrap();
     let said = Said::of(workshop.command("steps").env("PATH", nothing.path())).refused(1);
     assert!(said.contains("git is not installed"), "{said}");
-}
-
-#[test]
-fn a_workshop_within_another_repository_is_told_to_move_out() {
-    let outer = tempfile::tempdir().unwrap();
-    git(outer.path(), "init --quiet");
-    let workshop = Workshop::new();
-    let inner = outer.path().join("inner");
+    let inner = workshop.path("inner");
     std::fs::create_dir_all(inner.join("chapters")).unwrap();
     std::fs::write(inner.join("Cargo.toml"), "").unwrap();
     let said = Said::of(workshop.command("steps").current_dir(&inner)).refused(2);

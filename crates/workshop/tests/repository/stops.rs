@@ -53,11 +53,11 @@ const LOAD: &str = "load 1 --variant solution --seconds 1 --users 10";
 fn what_is_stopped_leaves_nothing_behind_and_loses_nothing() {
     let _turn = turn();
     let place = Place::new();
-    let mut random = SEED;
+    let mut random = fastrand::Rng::with_seed(SEED);
     for number in 0..STOPS {
         let (words, within) = COMMANDS[number % COMMANDS.len()];
         let signal = [Signal::INT, Signal::KILL, Signal::TERM][number % 3];
-        let after = Duration::from_millis(next(&mut random) % within);
+        let after = Duration::from_millis(random.u64(..within));
         let marker = format!("{}-{number}", std::process::id());
         let mut stopped = place.start(words, &marker);
         std::thread::sleep(after);
@@ -258,12 +258,4 @@ fn living(marker: &str) -> Vec<String> {
     folders
         .map(|folder| fs::read_to_string(folder.join("cmdline")).unwrap_or_default())
         .collect()
-}
-
-/// The next number of `SplitMix64`.
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }

@@ -5,7 +5,6 @@ mod kept;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use bench::provenance::digest;
 use bench::server::command::{CommandError, CommandServer, Launch, run_to_end};
@@ -303,15 +302,8 @@ fn failed(error: CommandError) -> CliError {
 
 /// The root of the repository that this folder lies in, and the way from there.
 fn repository() -> Result<(PathBuf, PathBuf), CliError> {
-    let asked = |what: &str| {
-        let said = Command::new("git")
-            .args(["rev-parse", what])
-            .stdin(Stdio::null())
-            .output();
-        let said = said.ok().filter(|said| said.status.success())?;
-        let text = String::from_utf8(said.stdout).ok()?;
-        Some(PathBuf::from(text.trim_end_matches('\n')))
-    };
+    let git = Git::within(Path::new("."));
+    let asked = |what| git.ask(["rev-parse", what]).map(PathBuf::from);
     asked("--show-toplevel")
         .zip(asked("--show-prefix"))
         .ok_or_else(|| {
