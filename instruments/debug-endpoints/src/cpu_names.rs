@@ -122,14 +122,7 @@ pub(crate) fn profile(
         busy as f64 * (possible / used.max(1e-6) - 1.0)
     };
     let note = note(&known, &mappings);
-    let mut writer = Writer {
-        known: &known,
-        mappings: &mappings,
-        profile: protos::Profile::default(),
-        strings: HashMap::new(),
-        functions: HashMap::new(),
-        locations: HashMap::new(),
-    };
+    let mut writer = Writer::new(&known, &mappings);
     writer.write(&stacks, note.as_deref(), i64::from(frequency));
     let since_1970 = timing
         .start_time
@@ -235,6 +228,17 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
+    fn new(known: &'a HashMap<usize, Functions>, mappings: &'a [Mapping]) -> Self {
+        Self {
+            known,
+            mappings,
+            profile: protos::Profile::default(),
+            strings: HashMap::new(),
+            functions: HashMap::new(),
+            locations: HashMap::new(),
+        }
+    }
+
     fn write(&mut self, stacks: &[Stack], note: Option<&str>, frequency: i64) {
         // The format wants the empty string first.
         self.string("");
@@ -393,14 +397,7 @@ mod tests {
         assert!(note.starts_with("shop is stripped: 1 of its 1"), "{note}");
         let expected = ("worker;start_thread;[shop+0x50]".to_owned(), 3);
         assert_eq!(folded(&stacks, &known, &mappings), [expected]);
-        let mut writer = Writer {
-            known: &known,
-            mappings: &mappings,
-            profile: protos::Profile::default(),
-            strings: HashMap::new(),
-            functions: HashMap::new(),
-            locations: HashMap::new(),
-        };
+        let mut writer = Writer::new(&known, &mappings);
         writer.write(&stacks, Some(&note), 100);
         let places = writer
             .profile
