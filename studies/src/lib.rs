@@ -68,13 +68,8 @@ pub fn compile(chapters: &[u32]) -> Result<(), Failed> {
         .ok_or("a chapter does not compile".into())
 }
 
-/// Starts a compiled chapter's server, on these CPUs if there are any.
-pub fn start(chapter: u32, variant: &str, cpus: &[usize]) -> Result<Server, Failed> {
-    start_with(chapter, variant, cpus, &[])
-}
-
-/// As [`start`], with further arguments for the server.
-pub fn start_with(
+/// Starts a compiled chapter's server, on these CPUs if there are any, with further arguments.
+pub fn start(
     chapter: u32,
     variant: &str,
     cpus: &[usize],

@@ -25,55 +25,12 @@ const SHOWN: usize = 80;
 /// What is asked for is not what answers.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
-    /// No answer at all.
-    #[error("{who}: {request} got no answer: {reason}")]
-    Silent {
-        /// Which server.
-        who: String,
-        /// Method and path.
-        request: String,
-        /// The cause.
-        reason: String,
-    },
-    /// A client's or a server's error, where nothing says that it is wanted.
-    #[error(
-        "{who}: {request} answers with status {status} ({body:?}); correct the request, or say \
-         --expect-status {status} if that is what is to be measured"
-    )]
-    Status {
-        /// Which server.
-        who: String,
-        /// Method and path.
-        request: String,
-        /// The status.
-        status: u16,
-        /// The beginning of the body.
-        body: String,
-    },
-    /// Another status than the one asked for.
-    #[error("{who}: {request} answers with status {status}, and {expected} is expected ({body:?})")]
-    Unexpected {
-        /// Which server.
-        who: String,
-        /// Method and path.
-        request: String,
-        /// The status.
-        status: u16,
-        /// The one that was asked for.
-        expected: u16,
-        /// The beginning of the body.
-        body: String,
-    },
-    /// The change does not answer as the base does.
-    #[error("answers differ: {request} is {base} of the base, and {change} of the change")]
-    Differs {
-        /// Method and path.
-        request: String,
-        /// Status or body of the base.
-        base: String,
-        /// The same of the change.
-        change: String,
-    },
+    /// A status that nobody wants to measure.
+    #[error("{0}")]
+    Status(String),
+    /// No answer at all, or of the change another than of the base.
+    #[error("{0}")]
+    Other(String),
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
@@ -109,12 +66,12 @@ impl Asked<'_> {
             return Err(AnswerError::Interrupted);
         }
         let answers = loadgen::ask(self.target.clone(), [request], self.time_out);
-        let answer = answers.map(|mut answers| answers.pop());
-        match answer {
-            Ok(Some(answer)) => Ok(answer),
-            Ok(None) => Err(self.silent(request, "nothing was asked")),
-            Err(reason) => Err(self.silent(request, &reason)),
-        }
+        let answer =
+            answers.and_then(|mut answers| answers.pop().ok_or("nothing was asked".into()));
+        answer.map_err(|reason| {
+            let (who, request) = (self.who, name(request));
+            AnswerError::Other(format!("{who}: {request} got no answer: {reason}"))
+        })
     }
 
     /// An answer to learn from: what is allowed beside it, because the service has too much to do, says
@@ -129,14 +86,6 @@ impl Asked<'_> {
             answer = self.ask(request)?;
         }
         Ok(answer)
-    }
-
-    fn silent(&self, request: &Request, reason: &str) -> AnswerError {
-        AnswerError::Silent {
-            who: self.who.to_owned(),
-            request: name(request),
-            reason: reason.to_owned(),
-        }
     }
 }
 
@@ -175,13 +124,13 @@ pub fn learn(
             let first = &route.requests[0];
             let answer = server.ask(first)?;
             if !first.expected.has(answer.status) {
-                return Err(AnswerError::Unexpected {
-                    who: server.who.to_owned(),
-                    request: name(first),
-                    status: answer.status,
-                    expected,
-                    body: body(&answer),
-                });
+                return Err(AnswerError::Status(format!(
+                    "{}: {} answers with status {}, and {expected} is expected ({:?})",
+                    server.who,
+                    name(first),
+                    answer.status,
+                    body(&answer)
+                )));
             }
             learnt.known.push(first.clone());
             learnt.routes.push(route);
@@ -214,12 +163,14 @@ fn first_time(server: &Asked<'_>, route: &Route) -> Result<Answers, AnswerError>
         // One value that is missing is a part of the load; a route without any other is none.
         let is_allowed = request.expected.allows(answer.status);
         if (answer.status >= 400 || is_allowed) && answers.is_empty() {
-            return Err(AnswerError::Status {
-                who: server.who.to_owned(),
-                request: name(request),
-                status: answer.status,
-                body: body(&answer),
-            });
+            let status = answer.status;
+            return Err(AnswerError::Status(format!(
+                "{}: {} answers with status {status} ({:?}); correct the request, or say \
+                 --expect-status {status} if that is what is to be measured",
+                server.who,
+                name(request),
+                body(&answer)
+            )));
         }
         if !is_allowed {
             answers.push((index, answer));
@@ -326,23 +277,19 @@ impl Learnt {
             if expected.allows(answer.status) {
                 continue;
             }
-            let differs = |base: String, change: String| AnswerError::Differs {
-                request: name(request),
-                base,
-                change,
+            let shown: fn(&Expected) -> String = if answer.status != expected.status {
+                |answer| format!("status {}", answer.status)
+            } else if expected.body.is_some() && answer.body != expected.body {
+                |answer| format!("{:?}", body(answer))
+            } else {
+                continue;
             };
-            if answer.status != expected.status {
-                return Err(differs(
-                    format!("status {}", expected.status),
-                    format!("status {}", answer.status),
-                ));
-            }
-            if expected.body.is_some() && answer.body != expected.body {
-                return Err(differs(
-                    format!("{:?}", body(expected)),
-                    format!("{:?}", body(&answer)),
-                ));
-            }
+            return Err(AnswerError::Other(format!(
+                "answers differ: {} is {} of the base, and {} of the change",
+                name(request),
+                shown(expected),
+                shown(&answer)
+            )));
         }
         Ok(())
     }

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 use loadgen::cpus;
 use loadgen::interrupt::Interrupt;
 
-pub(crate) use self::output::panics_in;
 pub use self::output::{Tail, lines_of};
+pub(crate) use self::output::{last_lines, panics_in};
 
 /// How often a child is looked at.
 const LOOK: Duration = Duration::from_millis(20);

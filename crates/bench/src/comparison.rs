@@ -18,14 +18,15 @@ use measurement::load::Arrivals;
 use measurement::outcome::GeneratorFacts;
 use measurement::traffic::Traffic;
 
-pub use self::asked::{Compared, Comparison, ComparisonError, Event, Generator, Side};
+pub use self::asked::{Compared, Comparison, ComparisonError, Generator, Side};
 use self::round::{
     BASE, CHANGE, Instance, NAMES, SETTLE_AT_MOST, SETTLE_LOOK, SLICES, Spoilt, WARM_AGAIN,
     counted, most, names, settle,
 };
 use crate::answers::{Asked, Learnt, learn};
+use crate::rounds::Event;
 use crate::server::command::CommandError;
-use crate::server::fetch;
+use crate::server::get;
 use crate::service_profiles;
 
 /// A longer slice than this is not worked out for a percentile.
@@ -51,10 +52,7 @@ impl Comparison<'_> {
         let (mut looks, mut shed, mut bound, mut silent) = (0, 0, 0, 0);
         let mut verdict = None;
         for number in 0_u32.. {
-            (self.observer)(Event::Begins(&format!(
-                "round {}: servers start",
-                number + 1
-            )));
+            self.begins(&format!("round {}: servers start", number + 1));
             let mut servers = self.start(number)?;
             traffic.seed = u64::from(number);
             let (round, fault) = self.round(number, &mut servers, &traffic)?;
@@ -124,18 +122,21 @@ impl Comparison<'_> {
         })
     }
 
+    fn begins(&self, what: &str) {
+        (self.observer)(Event::Begins(1, 1, what));
+    }
+
     /// Profiles of both, each under the load of a slice that lasts as long as they take. Apart from
     /// all rounds: looking costs time.
     fn profiles(&self, traffic: &Traffic) -> Result<Vec<SeenByBoth>, ComparisonError> {
-        (self.observer)(Event::Begins("profiles: servers start"));
+        self.begins("profiles: servers start");
         let servers = self.start(0)?;
         let traffic = Traffic {
             duration: service_profiles::AT_MOST,
             ..traffic.clone()
         };
         let look = |index: usize| {
-            let what = format!("profiles of the {}", NAMES[index]);
-            (self.observer)(Event::Begins(&what));
+            self.begins(&format!("profiles of the {}", NAMES[index]));
             let enough = Interrupt::new();
             let target = servers[index].target.clone();
             let cpus = &*self.placement.generator;
@@ -168,7 +169,7 @@ impl Comparison<'_> {
     /// that were asked for it are not used further: those of a round are equally fresh.
     fn prepare(&self, began: Instant) -> Result<(Traffic, Vec<String>), ComparisonError> {
         let mut traffic = self.traffic.clone();
-        (self.observer)(Event::Begins("the servers start"));
+        self.begins("the servers start");
         let mut servers = self.start(0)?;
         let start = began.elapsed();
         let learnt = self.learn(&servers, &traffic)?;
@@ -193,9 +194,9 @@ impl Comparison<'_> {
     }
 
     fn learn(&self, servers: &[Instance; 3], traffic: &Traffic) -> Result<Learnt, ComparisonError> {
-        (self.observer)(Event::Begins("the base's answers are learnt"));
+        self.begins("the base's answers are learnt");
         let learnt = learn(&self.asked(servers, BASE), traffic, self.expect_status)?;
-        (self.observer)(Event::Begins("the change's answers are compared"));
+        self.begins("the change's answers are compared");
         learnt.compare(&self.asked(servers, CHANGE))?;
         Ok(learnt)
     }
@@ -226,7 +227,7 @@ impl Comparison<'_> {
             Some(_) => in_time.clamp(traffic.duration.min(LONGEST_SLICE), LONGEST_SLICE),
             None => LONGEST_SLICE,
         };
-        (self.observer)(Event::Begins("how long a slice must be"));
+        self.begins("how long a slice must be");
         for index in [BASE, CHANGE] {
             let mut probe = Traffic {
                 bystander: None,
@@ -315,23 +316,21 @@ impl Comparison<'_> {
         for counter in self.counters {
             for index in [BASE, CHANGE] {
                 let at = self.metrics_at(&servers[index]);
-                let found = fetch(&at, self.metrics_path, self.traffic.time_out);
-                let reason = match &found {
+                let found = get(at, self.metrics_path, self.traffic.time_out);
+                let reason = match found {
                     Ok(body) => {
-                        let text = String::from_utf8_lossy(body);
+                        let text = String::from_utf8_lossy(&body);
                         if counted(&text, counter).is_some() {
                             continue;
                         }
                         format!("it has {}", names(&text))
                     }
-                    Err(reason) => reason.clone(),
+                    Err(reason) => reason,
                 };
-                return Err(ComparisonError::NoCounter {
-                    who: NAMES[index],
-                    counter: counter.clone(),
-                    path: self.metrics_path.to_owned(),
-                    reason,
-                });
+                return Err(ComparisonError::NoCounter(format!(
+                    "the {} has no `{counter}` at {}: {reason}",
+                    NAMES[index], self.metrics_path
+                )));
             }
         }
         Ok(())

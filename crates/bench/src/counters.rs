@@ -1,24 +1,25 @@
 //! How many CPUs there are, by each of those whom programs ask, and which of them is wrong.
 
-use serde::{Deserialize, Serialize};
-
 use crate::environment::quota;
 
-/// What each counter says when the calling thread asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// `std::thread::available_parallelism`.
-    pub std: usize,
-    /// `num_cpus::get`.
-    pub num_cpus: usize,
-    /// Worker threads of tokio's multi-thread runtime.
-    pub tokio: usize,
-    /// `many_cpus::SystemHardware::current().processors().len()`.
-    pub many_cpus: usize,
+/// What each counter says when the calling thread asks, by name: `std::thread::available_parallelism`,
+/// `num_cpus::get`, the workers of tokio's multi-thread runtime, and the processors of
+/// `many_cpus::SystemHardware::current()`.
+pub fn counts() -> [(&'static str, usize); 4] {
+    let many_cpus = many_cpus::SystemHardware::current().processors().len();
+    [
+        (
+            "std",
+            std::thread::available_parallelism().map_or(1, usize::from),
+        ),
+        ("num_cpus", num_cpus::get()),
+        ("tokio", tokio_workers()),
+        ("many_cpus", many_cpus),
+    ]
 }
 
 /// What the process may really use.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy)]
 pub struct Usable {
     /// CPUs that its threads may run on: by affinity, and all groups of them.
     pub cpus: usize,
@@ -35,28 +36,6 @@ pub enum Judged {
     TooFew,
     /// Some workers would have no CPU, or no time on it.
     TooMany,
-}
-
-impl Counts {
-    /// Asks all of them, on the calling thread.
-    pub fn now() -> Self {
-        Self {
-            std: std::thread::available_parallelism().map_or(1, usize::from),
-            num_cpus: num_cpus::get(),
-            tokio: tokio_workers(),
-            many_cpus: many_cpus::SystemHardware::current().processors().len(),
-        }
-    }
-
-    /// The counters by name, each with what it says.
-    pub fn named(self) -> [(&'static str, usize); 4] {
-        [
-            ("std", self.std),
-            ("num_cpus", self.num_cpus),
-            ("tokio", self.tokio),
-            ("many_cpus", self.many_cpus),
-        ]
-    }
 }
 
 /// The runtime that a program gets which does not say how many workers it wants.
@@ -123,11 +102,8 @@ mod tests {
 
     #[test]
     fn every_counter_finds_a_cpu() {
-        let counts = Counts::now();
-        assert!(
-            counts.named().iter().all(|(_, count)| *count > 0),
-            "{counts:?}"
-        );
+        let counts = counts();
+        assert!(counts.iter().all(|(_, count)| *count > 0), "{counts:?}");
         assert!(Usable::here().cpus > 0);
     }
 }

@@ -94,19 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn numa_nodes_are_counted_from_the_systems_nodes() {
+    fn nodes_and_the_governor_are_read_where_there_are_any() {
         let sys = tempfile::tempdir().unwrap();
         assert_eq!(numa_nodes_in(sys.path()), 1, "a system that does not tell");
+        assert_eq!(governor(sys.path()), None);
         for name in ["node0", "node1", "node12", "nodes", "power"] {
             fs::create_dir_all(sys.path().join("devices/system/node").join(name)).unwrap();
         }
         assert_eq!(numa_nodes_in(sys.path()), 3);
-    }
-
-    #[test]
-    fn the_governor_is_read_where_there_is_one() {
-        let sys = tempfile::tempdir().unwrap();
-        assert_eq!(governor(sys.path()), None);
         let folder = sys.path().join("devices/system/cpu/cpu0/cpufreq");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("scaling_governor"), "powersave\n").unwrap();

@@ -1,10 +1,10 @@
 //! CPU time that others used while a server was under load.
 
-use cpu_time::ProcessTime;
 use std::time::Instant;
 
-/// Ticks a second in `/proc/stat`: `USER_HZ`, which Linux has fixed at 100 (proc(5)).
-const TICKS: f64 = 100.0;
+use cpu_time::ProcessTime;
+
+use crate::child::processes::{TICKS_A_SECOND, cpu_ticks};
 
 /// The machine's and this process's CPU time at one moment.
 #[derive(Debug, Clone, Copy)]
@@ -41,13 +41,18 @@ impl CpuTime {
 fn busy(stat: &str) -> Option<(f64, f64)> {
     let lines = stat.lines().filter(|line| line.starts_with("cpu"));
     let cpus = lines.count().checked_sub(1)?;
-    let mut fields = stat.lines().next()?.split_whitespace().skip(1);
-    let mut field = || fields.next()?.parse::<f64>().ok();
-    let (user, nice, system) = (field()?, field()?, field()?);
-    let (_idle, _waiting) = (field()?, field()?);
-    let (interrupts, soft, stolen) = (field()?, field()?, field()?);
+    let [
+        user,
+        nice,
+        system,
+        _idle,
+        _waiting,
+        interrupts,
+        soft,
+        stolen,
+    ] = cpu_ticks(stat, "cpu")?;
     let ticks = user + nice + system + interrupts + soft + stolen;
-    Some((ticks / TICKS, cpus as f64))
+    Some((ticks as f64 / TICKS_A_SECOND, cpus as f64))
 }
 
 #[cfg(test)]

@@ -214,10 +214,9 @@ fn formats(server: &Server, take: &str, again: &str, seconds: f64) -> Result<For
 fn heap_formats(server: &Server, variant: &str, seconds: f64) -> Result<Formats, ServerError> {
     let path = format!("/debug/heap?seconds={seconds}");
     let json = server.ask(&path, deadline(seconds))?;
-    let strange = |error: serde_json::Error| ServerError::Admin {
-        variant: variant.to_owned(),
-        path: path.clone(),
-        reason: format!("what it answered is not a heap profile: {error}"),
+    let strange = |error: serde_json::Error| {
+        let reason = format!("what it answered is not a heap profile: {error}");
+        ServerError::no(variant, &path, reason)
     };
     let json = heap::portable(&json).map_err(strange)?;
     let profile = HeapProfile::read(&json).map_err(strange)?;

@@ -18,14 +18,7 @@ fn written(time: SystemTime) -> String {
 
 /// SHA-256 of a text or of bytes, in hexadecimal.
 pub fn digest(of: impl AsRef<[u8]>) -> String {
-    use std::fmt::Write as _;
-
-    let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(of) {
-        // Writing to a String cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    format!("{:x}", Sha256::digest(of))
 }
 
 /// The version of the `rustc` that cargo calls in `folder`, such as `1.95.0`.

@@ -5,7 +5,6 @@ mod counts;
 mod outside;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
 use std::time::Instant;
 
@@ -73,36 +72,12 @@ pub struct Recorded {
     pub profiles: Vec<ProfileData>,
 }
 
-/// Why nothing could be recorded.
-#[derive(Debug, thiserror::Error)]
-pub enum RecordError {
-    /// A server or the generator failed.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// nginx, Go or valgrind failed or is not there.
-    #[error("{0}")]
-    Outside(String),
-    /// Ctrl-C.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-impl RecordError {
-    /// For `map_err`: what could not be done with another program.
-    fn of_child(what: &str) -> impl FnOnce(io::Error) -> Self {
-        move |error| match error.kind() {
-            io::ErrorKind::Interrupted => Self::Interrupted,
-            _ => Self::Outside(format!("{what}: {error}")),
-        }
-    }
-}
-
 /// Measures until the verdict is decided, and then what else was asked for.
 ///
 /// # Errors
 ///
 /// When a server, the generator or another program fails, or on Ctrl-C.
-pub fn record(order: &Order<'_>) -> Result<Recorded, RecordError> {
+pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
     let (started, began) = (provenance::now(), Instant::now());
     let chapter = order.bench.chapter;
     let say = |text: &str| (order.bench.observer)(Event::Said(text));

@@ -1,5 +1,6 @@
 //! One round: a fresh server under one load, and what both saw.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -67,6 +68,9 @@ pub enum RunError {
     /// The chapter's contract tests could not be run: why.
     #[error("the contract tests could not be run: {0}")]
     Contract(String),
+    /// nginx, Go or valgrind failed or is not there.
+    #[error("{0}")]
+    Outside(String),
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
@@ -83,10 +87,18 @@ impl RunError {
         )
     }
 
-    pub(crate) fn of_contract(error: &std::io::Error) -> Self {
+    pub(crate) fn of_contract(error: &io::Error) -> Self {
         match error.kind() {
-            std::io::ErrorKind::Interrupted => Self::Interrupted,
+            io::ErrorKind::Interrupted => Self::Interrupted,
             _ => Self::Contract(error.to_string()),
+        }
+    }
+
+    /// For `map_err`: what could not be done with another program.
+    pub(crate) fn of_child(what: &str) -> impl FnOnce(io::Error) -> Self {
+        move |error| match error.kind() {
+            io::ErrorKind::Interrupted => Self::Interrupted,
+            _ => Self::Outside(format!("{what}: {error}")),
         }
     }
 }

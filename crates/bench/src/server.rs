@@ -5,7 +5,7 @@ pub mod command;
 pub mod program;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use sysinfo::System;
 
-pub(crate) use self::ask::fetch;
 pub use self::ask::{get, send};
 use crate::child::{self, Running, Starting, Tail, panics_in};
 use loadgen::interrupt::Interrupt;
@@ -63,14 +62,6 @@ impl<'a> Launch<'a> {
 /// A server that could not be started or asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The binary cannot be run.
-    #[error("cannot start {}: {source}; build it again with `cargo build`", .program.display())]
-    Spawn {
-        /// The binary.
-        program: PathBuf,
-        /// The system's words.
-        source: std::io::Error,
-    },
     /// It ended before it listened.
     #[error("the {variant} server ended before it listened ({status}): {stderr}")]
     Ended {
@@ -92,19 +83,19 @@ pub enum ServerError {
         /// The end of its standard error, or else the last line of its output.
         said: String,
     },
-    /// The admin listener gave no answer, or a refusal.
-    #[error("the {variant} server gave no {path}: {reason}")]
-    Admin {
-        /// Which variant.
-        variant: String,
-        /// What was asked for.
-        path: String,
-        /// Why not.
-        reason: String,
-    },
+    /// It cannot be run, or gave no answer: which, and why.
+    #[error("{0}")]
+    Failed(String),
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl ServerError {
+    /// A server of `variant` that did not give what is at `path`.
+    pub(crate) fn no(variant: &str, path: &str, reason: impl std::fmt::Display) -> Self {
+        Self::Failed(format!("the {variant} server gave no {path}: {reason}"))
+    }
 }
 
 fn and_said(said: &str) -> String {
@@ -135,9 +126,11 @@ impl Server {
     /// When it cannot be started, ends or stays silent, or `interrupt` is set.
     pub fn start(launch: &Launch<'_>, interrupt: &Interrupt) -> Result<Self, ServerError> {
         let started = Instant::now();
-        let mut child = spawn(launch).map_err(|source| ServerError::Spawn {
-            program: launch.program.to_owned(),
-            source,
+        let mut child = spawn(launch).map_err(|reason| {
+            let program = launch.program.display();
+            ServerError::Failed(format!(
+                "cannot start {program}: {reason}; build it again with `cargo build`"
+            ))
         })?;
         let errors = Tail::of(child.stderr());
         let lines = child::lines_of(child.stdout(), LONGEST_LINE);
@@ -193,11 +186,7 @@ impl Server {
         ServerError::Ended {
             variant: self.variant.clone(),
             status: status.map_or("its output is closed".to_owned(), |s| s.to_string()),
-            stderr: {
-                let said = self.errors.at_the_end();
-                let why = why_ended(&said);
-                said + &why
-            },
+            stderr: self.errors.at_the_end() + &self.why_ended(),
         }
     }
 
@@ -228,17 +217,20 @@ impl Server {
 
     /// Why the process ended, as far as its stderr tells: words that go on after "ended".
     pub fn why_ended(&self) -> String {
-        why_ended(&self.errors.at_the_end())
+        let said = self.errors.at_the_end();
+        match memory_limit() {
+            Some(limit) if said.contains(OUT_OF_MEMORY) => format!(
+                ": it asked for more than the {} MiB of memory that a server may have here, half of what \
+                 there is",
+                limit >> 20
+            ),
+            _ => String::new(),
+        }
     }
 
     /// Ends the process at once, as a crash would: it finishes nothing.
     pub fn kill(&mut self) {
         self.child.kill();
-    }
-
-    /// The end of what the server wrote to its standard error.
-    pub fn stderr_tail(&self) -> String {
-        self.errors.text()
     }
 
     /// The panics among the end of its stderr, one line each: `file:line: message`.
@@ -262,11 +254,8 @@ impl Server {
     ///
     /// When it does not answer within `time_out`, or refuses.
     pub fn ask(&self, path: &str, time_out: Duration) -> Result<Vec<u8>, ServerError> {
-        get(self.admin, path, time_out).map_err(|reason| ServerError::Admin {
-            variant: self.variant.clone(),
-            path: path.to_owned(),
-            reason,
-        })
+        get(self.admin, path, time_out)
+            .map_err(|reason| ServerError::no(&self.variant, path, reason))
     }
 }
 
@@ -315,17 +304,6 @@ fn memory_limit() -> Option<u64> {
 
 /// What Rust says last when the system gives no more memory.
 const OUT_OF_MEMORY: &str = "memory allocation of ";
-
-fn why_ended(stderr: &str) -> String {
-    match memory_limit() {
-        Some(limit) if stderr.contains(OUT_OF_MEMORY) => format!(
-            ": it asked for more than the {} MiB of memory that a server may have here, half of what \
-             there is",
-            limit >> 20
-        ),
-        _ => String::new(),
-    }
-}
 
 fn addresses(line: &str) -> Vec<SocketAddr> {
     line.split("http://")

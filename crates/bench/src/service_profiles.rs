@@ -7,7 +7,7 @@ use loadgen::Target;
 use measurement::comparison::SeenByBoth;
 use measurement::profile::ProfileKind;
 
-use crate::server::fetch;
+use crate::server::get;
 
 /// How long an instrument looks.
 const SECONDS: u32 = 5;
@@ -23,7 +23,7 @@ pub(crate) const AT_MOST: Duration = Duration::from_secs(150);
 pub(crate) fn take(target: &Target) -> Vec<(ProfileKind, String)> {
     let ask = |kind, path: &str| {
         let path = format!("{path}?seconds={SECONDS}&format=folded&idle=true");
-        let folded = fetch(target, &path, TIME_OUT).ok()?;
+        let folded = get(target.clone(), &path, TIME_OUT).ok()?;
         // A service may answer any path with a page of its own.
         let folded = String::from_utf8(folded).ok()?;
         folded::total(&folded).is_ok().then_some((kind, folded))

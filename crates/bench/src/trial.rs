@@ -122,16 +122,8 @@ fn counted(
         let mut own = chapter.check_load_of(scenario);
         own.exchange.answer.clone_from(&load.exchange.answer);
         let server = bench.counting().start(variant, scenario, data_seed)?;
-        let watch = Watch::begin(&server);
-        let outcome = bench.drive(&server, &own)?;
-        let metrics = server.metrics().unwrap_or_default();
-        rounds.push(watch.end(
-            chapter,
-            Purpose::RootCause,
-            (variant, name),
-            outcome,
-            &metrics,
-        ));
+        let names = (variant, name);
+        rounds.push(watched(bench, &server, &own, Purpose::RootCause, names)?);
     }
     Ok(rounds)
 }
@@ -139,14 +131,23 @@ fn counted(
 /// What the problem, which is correct if slow, answers.
 fn right_answer(server: &Server, load: &Load) -> Result<String, RunError> {
     let exchange = &load.exchange;
-    let body = server::send(server.service(), exchange, FIRST_ANSWER).map_err(|reason| {
-        ServerError::Admin {
-            variant: PROBLEM.to_owned(),
-            path: exchange.path.clone(),
-            reason,
-        }
-    })?;
+    let body = server::send(server.service(), exchange, FIRST_ANSWER)
+        .map_err(|reason| ServerError::no(PROBLEM, &exchange.path, reason))?;
     Ok(String::from_utf8_lossy(&body).into_owned())
+}
+
+fn watched(
+    bench: &Bench<'_>,
+    server: &Server,
+    load: &Load,
+    purpose: Purpose,
+    names: (&str, &str),
+) -> Result<Round, RunError> {
+    let watch = Watch::begin(server);
+    let outcome = bench.drive(server, load)?;
+    // A server that ended under load has no counters any more.
+    let metrics = server.metrics().unwrap_or_default();
+    Ok(watch.end(bench.chapter, purpose, names, outcome, &metrics))
 }
 
 fn observe(
@@ -156,16 +157,12 @@ fn observe(
     server: &mut Server,
     load: &Load,
 ) -> Result<Observed, RunError> {
-    let chapter = bench.chapter;
     (bench.observer)(Event::Begins(number, 2, variant));
-    let watch = Watch::begin(server);
-    let outcome = bench.drive(server, load)?;
-    (bench.observer)(Event::Measured(variant, outcome.requests_per_second));
-    // A server that ended under load has no counters any more.
-    let metrics = server.metrics().unwrap_or_default();
-    let names = (variant, chapter.check.scenario.as_str());
+    let names = (variant, bench.chapter.check.scenario.as_str());
+    let round = watched(bench, server, load, Purpose::Claim, names)?;
+    (bench.observer)(Event::Measured(variant, round.outcome.requests_per_second));
     Ok(Observed {
-        round: watch.end(chapter, Purpose::Claim, names, outcome, &metrics),
+        round,
         panics: server.panics(),
         ended: server.has_ended().then(|| server.why_ended()),
     })

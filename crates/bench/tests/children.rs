@@ -27,17 +27,15 @@ fn deaf(folder: &Path, is_daemon: bool) -> Command {
     } else {
         format!("sh -c '{other}; while :; do sleep 0.1; done' &")
     };
+    let deaf = format!("trap '' TERM INT HUP; {own};");
+    let begin = if is_daemon {
+        [other, deaf]
+    } else {
+        [deaf, other]
+    };
     let mut shell = Command::new("sh");
     shell.env("FOLDER", folder).arg("-c");
-    if is_daemon {
-        shell.arg(format!(
-            "{other} trap '' TERM INT HUP; {own}; while :; do sleep 0.1; done"
-        ));
-    } else {
-        shell.arg(format!(
-            "trap '' TERM INT HUP; {own}; {other} while :; do sleep 0.1; done"
-        ));
-    }
+    shell.arg(format!("{} while :; do sleep 0.1; done", begin.join(" ")));
     shell
 }
 

@@ -72,6 +72,7 @@ impl CliError {
             RunError::Server(ServerError::Ended { stderr, .. }) if stderr.contains(NO_VARIANT) => {
                 Self::usage(no_variant(stderr))
             }
+            RunError::Outside(why) => Self::bad(why),
             _ => Self::new(Exit::Invalid, error),
         }
     }

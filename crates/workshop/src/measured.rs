@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bench::placement::Placement;
 use bench::profiling::ProfileData;
 use bench::provenance;
-use bench::recording::{self, Counting, RecordError};
+use bench::recording::{self, Counting};
 use bench::rounds::Bench;
 use loadgen::interrupt::Interrupt;
 use measurement::chapter_file::ChapterFile;
@@ -121,11 +121,7 @@ pub(crate) fn measure(
             example: example.as_deref(),
         }),
     });
-    let recorded = recorded.map_err(|error| match error {
-        RecordError::Run(error) => CliError::of_run(&error, interrupt),
-        RecordError::Outside(why) => CliError::bad(why),
-        RecordError::Interrupted => CliError::interrupted(),
-    })?;
+    let recorded = recorded.map_err(|error| CliError::of_run(&error, interrupt))?;
     drop(terminal);
     Ok(Measured {
         seconds: recorded.seconds,

@@ -141,6 +141,9 @@ pub use layer::MatchedRoute;
 #[cfg(feature = "tower")]
 pub use layer::{AwaitLayer, AwaitService, GrpcMethod, MethodAndPath, RouteName};
 pub use options::ProfileOptions;
+#[cfg(feature = "pprof")]
+#[doc(hidden)] // For `debug-endpoints`, whose CPU profiles name files alike.
+pub use pprof::portable;
 pub use profile::Profile;
 pub use profiler::AwaitProfiler;
 pub use stack::Frames;

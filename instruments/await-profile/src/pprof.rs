@@ -237,8 +237,8 @@ fn rounded(micros: f64) -> i64 {
 }
 
 /// The part of a path that does not tell whose machine it is: the package's folder and
-/// what is in it.
-fn portable(file: &str) -> String {
+/// what is in it, or else the file's name.
+pub fn portable(file: &str) -> String {
     let short = short(file);
     let folder = file
         .strip_suffix(&short)
@@ -248,7 +248,7 @@ fn portable(file: &str) -> String {
                 .rsplit(['/', '\\'])
                 .next()
         })
-        .filter(|folder| !folder.is_empty());
+        .filter(|folder| !folder.is_empty() && short.contains('/'));
     folder.map_or_else(|| short.clone(), |folder| format!("{folder}/{short}"))
 }
 
@@ -334,6 +334,8 @@ mod tests {
                 "/home/me/.cargo/registry/src/index-1/tokio-1.0.0/src/sync/mutex.rs",
                 "tokio-1.0.0/src/sync/mutex.rs",
             ),
+            ("/rustc/0123abc/library/core/src/ptr.rs", "core/src/ptr.rs"),
+            ("/home/me/x.c", "x.c"),
             ("src/main.rs", "src/main.rs"),
         ] {
             assert_eq!(portable(file), expected);

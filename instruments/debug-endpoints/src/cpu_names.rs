@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
+use await_profile::portable;
 use pprof::UnresolvedReport;
 use pprof::protos::{self, Message};
 
@@ -121,14 +122,7 @@ pub(crate) fn profile(
         busy as f64 * (possible / used.max(1e-6) - 1.0)
     };
     let note = note(&known, &mappings);
-    let mut writer = Writer {
-        known: &known,
-        mappings: &mappings,
-        profile: protos::Profile::default(),
-        strings: HashMap::new(),
-        functions: HashMap::new(),
-        locations: HashMap::new(),
-    };
+    let mut writer = Writer::new(&known, &mappings);
     writer.write(&stacks, note.as_deref(), i64::from(frequency));
     let since_1970 = timing
         .start_time
@@ -151,11 +145,11 @@ fn functions(address: usize) -> Functions {
     // It looks at the byte before what it is given.
     backtrace::resolve((address + 1) as *mut c_void, |symbol| {
         let Some(name) = symbol.name() else { return };
-        let file = symbol.filename().map(portable).unwrap_or_default();
+        let file = symbol.filename().unwrap_or(Path::new(""));
         let function = Function {
             name: format!("{name:#}"),
             system_name: String::from_utf8_lossy(name.as_bytes()).into_owned(),
-            file: file.to_string_lossy().into_owned(),
+            file: portable(&file.to_string_lossy()),
         };
         functions.push((function, symbol.lineno().unwrap_or_default()));
     });
@@ -234,6 +228,17 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
+    fn new(known: &'a HashMap<usize, Functions>, mappings: &'a [Mapping]) -> Self {
+        Self {
+            known,
+            mappings,
+            profile: protos::Profile::default(),
+            strings: HashMap::new(),
+            functions: HashMap::new(),
+            locations: HashMap::new(),
+        }
+    }
+
     fn write(&mut self, stacks: &[Stack], note: Option<&str>, frequency: i64) {
         // The format wants the empty string first.
         self.string("");
@@ -341,32 +346,6 @@ fn nanos(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// A source file as a reader on another machine can find it: relative to the registry or toolchain
-/// that it comes from, to the workspace of this crate, or to the folder that its own crate is in.
-fn portable(file: &Path) -> PathBuf {
-    let this_crate = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let parts: Vec<_> = file.components().collect();
-    let after = |marker: &str, skip: usize| {
-        let at = parts.iter().position(|part| part.as_os_str() == marker)?;
-        parts.get(at + 1 + skip..).map(|rest| rest.iter().collect())
-    };
-    // …/registry/src/<index>/<crate>/… and /rustc/<commit>/library/…
-    if let Some(known) = after("registry", 2).or_else(|| after("rustc", 1)) {
-        return known;
-    }
-    let workspace = this_crate.ancestors().nth(2);
-    if let Some(Ok(inside)) = workspace.map(|root| file.strip_prefix(root)) {
-        return inside.to_owned();
-    }
-    // …/<crate>/src/…
-    let source = parts.iter().rposition(|part| part.as_os_str() == "src");
-    let within = source.and_then(|at| parts.get(at.checked_sub(1)?..));
-    match within {
-        Some(within) => within.iter().collect(),
-        None => file.file_name().map(PathBuf::from).unwrap_or_default(),
-    }
-}
-
 fn gzipped(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     writer.write_all(bytes)?;
@@ -376,33 +355,6 @@ fn gzipped(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_source_names_the_machine_that_it_was_built_on() {
-        let cases = [
-            (
-                "/home/me/.cargo/registry/src/index-1/tokio-1.0.0/src/lib.rs",
-                "tokio-1.0.0/src/lib.rs",
-            ),
-            (
-                "/rustc/0123abc/library/core/src/ptr.rs",
-                "library/core/src/ptr.rs",
-            ),
-            ("/home/me/shop/src/pay/card.rs", "shop/src/pay/card.rs"),
-            ("/somewhere/else/x.c", "x.c"),
-        ];
-        for (file, expected) in cases {
-            assert_eq!(portable(Path::new(file)), Path::new(expected));
-        }
-        let this = portable(Path::new(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/src/lib.rs"
-        )));
-        assert!(
-            this.is_relative() && this.ends_with("debug-endpoints/src/lib.rs"),
-            "{this:?}"
-        );
-    }
 
     #[test]
     #[cfg(target_os = "linux")]
@@ -445,14 +397,7 @@ mod tests {
         assert!(note.starts_with("shop is stripped: 1 of its 1"), "{note}");
         let expected = ("worker;start_thread;[shop+0x50]".to_owned(), 3);
         assert_eq!(folded(&stacks, &known, &mappings), [expected]);
-        let mut writer = Writer {
-            known: &known,
-            mappings: &mappings,
-            profile: protos::Profile::default(),
-            strings: HashMap::new(),
-            functions: HashMap::new(),
-            locations: HashMap::new(),
-        };
+        let mut writer = Writer::new(&known, &mappings);
         writer.write(&stacks, Some(&note), 100);
         let places = writer
             .profile

@@ -38,11 +38,6 @@ impl CpuProfile {
         lines.concat()
     }
 
-    /// Gzipped pprof protobuf.
-    pub(crate) fn pprof(&self) -> Vec<u8> {
-        self.pprof.clone()
-    }
-
     /// An SVG that zooms and searches; an empty profile gives a picture that says so.
     #[cfg(feature = "flamegraph")]
     pub(crate) fn flamegraph(&self, idle: bool) -> Result<String, EndpointError> {

@@ -1,12 +1,13 @@
 //! CPU profiles taken from inside the process; the last is kept.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cpu_profile::CpuProfile;
 #[cfg(all(unix, feature = "cpu"))]
 use crate::cpu_sampler;
 use crate::error::EndpointError;
+use crate::last::Last;
 use crate::limits::within;
 use crate::permit;
 #[cfg(not(all(unix, feature = "cpu")))]
@@ -15,7 +16,7 @@ use crate::permit::Permit;
 /// Takes profiles and remembers the last.
 #[derive(Debug, Default)]
 pub(crate) struct CpuProfiler {
-    last: Mutex<Option<Arc<CpuProfile>>>,
+    pub(crate) last: Last<CpuProfile>,
 }
 
 impl CpuProfiler {
@@ -31,20 +32,7 @@ impl CpuProfiler {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         within(1..=1000, frequency, "frequency", duration, cpus)?;
         let profile = cpu_sampler::record(duration, frequency, permit::cpu()?).await?;
-        let profile = Arc::new(profile);
-        *self.slot() = Some(Arc::clone(&profile));
-        Ok(profile)
-    }
-
-    /// The last profile taken, if any.
-    pub(crate) fn last(&self) -> Option<Arc<CpuProfile>> {
-        self.slot().clone()
-    }
-
-    fn slot(&self) -> std::sync::MutexGuard<'_, Option<Arc<CpuProfile>>> {
-        self.last
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        Ok(self.last.keep(profile))
     }
 }
 

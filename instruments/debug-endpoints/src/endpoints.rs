@@ -201,7 +201,7 @@ async fn last_cpu_profile(
     Query(request): Query<Request>,
 ) -> Result<Response, EndpointError> {
     let format = request.of_cpu()?;
-    let profile = shared.cpu.last().ok_or(EndpointError::NothingYet)?;
+    let profile = shared.cpu.last.get().ok_or(EndpointError::NothingYet)?;
     written(move || cpu_response(&profile, format, request.idle)).await
 }
 
@@ -217,7 +217,9 @@ fn cpu_response(
         samples.insert("x-note", note);
     }
     Ok(match format {
-        Format::Pprof => (samples, attachment("profile.pb.gz"), profile.pprof()).into_response(),
+        Format::Pprof => {
+            (samples, attachment("profile.pb.gz"), profile.pprof.clone()).into_response()
+        }
         Format::Svg => (samples, svg(profile.flamegraph(idle)?)).into_response(),
         Format::Folded | Format::Json => (samples, profile.folded(idle)).into_response(),
     })
@@ -246,7 +248,7 @@ async fn last_await_profile(
     Query(request): Query<Request>,
 ) -> Result<Response, EndpointError> {
     let format = request.of_waits()?;
-    let profile = shared.waits.last().ok_or(EndpointError::NothingYet)?;
+    let profile = shared.waits.last.get().ok_or(EndpointError::NothingYet)?;
     written(move || waits_response(&profile, format, request.all)).await
 }
 

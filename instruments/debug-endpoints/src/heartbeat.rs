@@ -143,20 +143,27 @@ fn take(runtime: &Handle, duration: Duration, is_over: &dyn Fn() -> bool) -> Hea
 mod tests {
     use super::*;
 
+    /// What is seen of this runtime in so many milliseconds.
+    async fn seen(ms: u64, meanwhile: impl Fn(&Handle) + Send + 'static) -> Heartbeat {
+        let watched = tokio::task::spawn_blocking(move || {
+            let runtime = Handle::current();
+            take(&runtime, Duration::from_millis(ms), &|| {
+                meanwhile(&runtime);
+                false
+            })
+        });
+        watched.await.expect("it ends")
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_stall_stands_for_all_the_ticks_that_were_due_in_it() {
-        let watched = tokio::task::spawn_blocking(|| {
-            let runtime = Handle::current();
-            let is_stalled = std::cell::Cell::new(false);
-            let stall = || {
-                if !is_stalled.replace(true) {
-                    runtime.spawn(async { std::thread::sleep(Duration::from_millis(300)) });
-                }
-                false
-            };
-            take(&runtime, Duration::from_millis(400), &stall)
+        let is_stalled = std::cell::Cell::new(false);
+        let heartbeat = seen(400, move |runtime| {
+            if !is_stalled.replace(true) {
+                runtime.spawn(async { std::thread::sleep(Duration::from_millis(300)) });
+            }
         });
-        let heartbeat = watched.await.expect("it ends");
+        let heartbeat = heartbeat.await;
         assert!(heartbeat.late_worst > 0.2, "{heartbeat:?}");
         // More than half of the moments, and one of the ticks.
         assert!(heartbeat.late_p50 > 0.01, "{heartbeat:?}");
@@ -165,13 +172,8 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
     async fn a_worker_that_is_held_does_not_hide_behind_the_others() {
-        let watched = tokio::task::spawn_blocking(|| {
-            let runtime = Handle::current();
-            runtime.spawn(async { std::thread::sleep(Duration::from_millis(900)) });
-            take(&runtime, Duration::from_millis(600), &|| false)
-        });
-        let heartbeat = watched.await.expect("it ends");
-        let mut held = heartbeat.held_worst;
+        tokio::spawn(async { std::thread::sleep(Duration::from_millis(900)) });
+        let mut held = seen(600, |_| ()).await.held_worst;
         held.sort_by(f64::total_cmp);
         assert_eq!(held.len(), 3);
         assert!(held[2] > 0.2, "{held:?}");

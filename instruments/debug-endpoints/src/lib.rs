@@ -103,6 +103,7 @@ mod guard;
 mod heap_profile;
 mod heartbeat;
 mod jemalloc;
+mod last;
 mod limits;
 mod listener;
 mod metrics;

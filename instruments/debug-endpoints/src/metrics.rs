@@ -9,13 +9,8 @@ use tokio::runtime::Handle;
 /// Ends a text in the format of `OpenMetrics`.
 const END: &str = "# EOF\n";
 
-/// A gauge that is read when it is asked for.
-struct Gauge {
-    /// With its unit at the end.
-    name: &'static str,
-    help: &'static str,
-    value: f64,
-}
+/// A gauge that is read when it is asked for: its name, with its unit at the end, its help and its value.
+type Gauge = (&'static str, &'static str, f64);
 
 /// The service's own text, and ours after it; and the media type of both.
 pub(crate) fn text(own: &str, runtime: Option<&Handle>) -> (&'static str, String) {
@@ -29,7 +24,7 @@ pub(crate) fn text(own: &str, runtime: Option<&Handle>) -> (&'static str, String
     }
     let mut ours = runtime.map(of_runtime).unwrap_or_default();
     ours.extend(of_process());
-    for Gauge { name, help, value } in ours {
+    for (name, help, value) in ours {
         // The service may count the same by the same name, and nothing may be there twice.
         if !own.contains(&format!("# TYPE {name} ")) {
             // Into a string, which cannot fail.
@@ -52,25 +47,24 @@ fn of_runtime(runtime: &Handle) -> Vec<Gauge> {
     let runtime = runtime.metrics();
     let workers = runtime.num_workers();
     let parks: u64 = (0..workers).map(|w| runtime.worker_park_count(w)).sum();
-    let gauge = |name, help, value| Gauge { name, help, value };
     vec![
-        gauge("tokio_workers", "Worker threads", workers as f64),
-        gauge(
+        ("tokio_workers", "Worker threads", workers as f64),
+        (
             "tokio_alive_tasks",
             "Tasks spawned and not ended",
             runtime.num_alive_tasks() as f64,
         ),
-        gauge(
+        (
             "tokio_global_queue_depth",
             "Tasks waiting in the injection queue",
             runtime.global_queue_depth() as f64,
         ),
-        gauge(
+        (
             "tokio_worker_parks",
             "Times that workers went to sleep for want of work, all workers",
             parks as f64,
         ),
-        gauge(
+        (
             "tokio_worker_busy_seconds",
             "Time that workers were not parked, all workers",
             (0..workers)
@@ -81,41 +75,26 @@ fn of_runtime(runtime: &Handle) -> Vec<Gauge> {
 }
 
 fn of_process() -> Vec<Gauge> {
+    let cpu_time = cpu_time::ProcessTime::now().as_duration().as_secs_f64();
     #[allow(unused_mut)] // Elsewhere than on Linux.
-    let mut gauges = vec![Gauge {
-        name: "process_cpu_seconds",
-        help: "CPU time of the whole process",
-        value: cpu_time::ProcessTime::now().as_duration().as_secs_f64(),
-    }];
+    let mut gauges = vec![(
+        "process_cpu_seconds",
+        "CPU time of the whole process",
+        cpu_time,
+    )];
     #[cfg(target_os = "linux")]
     {
         let status = own_status().unwrap_or_default();
-        for (field, name, help, factor) in [
-            (
-                "Threads:",
-                "process_threads",
-                "Threads of the whole process",
-                1.0,
-            ),
-            (
-                "VmRSS:",
-                "process_resident_memory_bytes",
-                "Memory that the process has resident",
-                1024.0,
-            ),
-            (
-                "VmHWM:",
-                "process_memory_peak_bytes",
-                "Most memory that the process had resident",
-                1024.0,
-            ),
-        ] {
-            gauges.extend(status_field(&status, field).map(|number| Gauge {
-                name,
-                help,
-                value: number * factor,
-            }));
-        }
+        let mut told = |field, factor, name, help| {
+            let number = status_field(&status, field);
+            gauges.extend(number.map(|number| (name, help, number * factor)));
+        };
+        let threads = "Threads of the whole process";
+        told("Threads:", 1.0, "process_threads", threads);
+        let resident = "Memory that the process has resident";
+        told("VmRSS:", 1024.0, "process_resident_memory_bytes", resident);
+        let most = "Most memory that the process had resident";
+        told("VmHWM:", 1024.0, "process_memory_peak_bytes", most);
     }
     gauges
 }

@@ -1,11 +1,12 @@
 //! The await profiler of the service, and the last profile that it took.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use await_profile::{AwaitProfiler, Profile, ProfileError, ProfileOptions};
 
 use crate::error::EndpointError;
+use crate::last::Last;
 use crate::limits::within;
 use crate::permit;
 
@@ -13,7 +14,7 @@ use crate::permit;
 #[derive(Debug, Clone)]
 pub(crate) struct Waits {
     profiler: AwaitProfiler,
-    last: Arc<Mutex<Option<Arc<Profile>>>>,
+    pub(crate) last: Arc<Last<Profile>>,
 }
 
 impl Default for Waits {
@@ -48,14 +49,6 @@ impl Waits {
             ProfileError::Busy => EndpointError::Busy("await profile"),
             other => EndpointError::failed(other),
         })?;
-        let profile = Arc::new(profile);
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&profile));
-        Ok(profile)
-    }
-
-    /// The last profile taken, if any.
-    pub(crate) fn last(&self) -> Option<Arc<Profile>> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.clone()
+        Ok(self.last.keep(profile))
     }
 }

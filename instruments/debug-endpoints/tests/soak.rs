@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::get;
-use common::{Answer, ask};
+use common::{Answer, ask, service};
 use debug_endpoints::DebugEndpoints;
 
 /// Computes for about a millisecond.
@@ -45,19 +45,8 @@ fn ask_until_free(address: SocketAddr, path: &str) -> Answer {
 #[test]
 fn profiles_of_all_kinds_under_load_leave_the_service_standing() {
     let rounds = std::env::var("PROFILES").map_or(10, |rounds| rounds.parse().expect("a number"));
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .expect("a runtime");
-    let (own, admin) = runtime.block_on(async {
-        let debug = DebugEndpoints::new();
-        let app = Router::new().route("/", get(computes)).layer(debug.layer());
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
-        let listener = listener.expect("a free port");
-        let own = listener.local_addr().expect("bound");
-        tokio::spawn(async move { axum::serve(listener, app).await });
-        (own, debug.listen("127.0.0.1:0").expect("a free port"))
+    let (_runtime, own, admin) = service(DebugEndpoints::new, |debug| {
+        Router::new().route("/", get(computes)).layer(debug.layer())
     });
     let stop = Arc::new(AtomicBool::new(false));
     let clients: Vec<_> = (0..8)

@@ -28,7 +28,7 @@ fn main() -> Result<(), Failed> {
     studies::compile(&[number])?;
     let file = studies::chapter_file(number)?;
     let placement = Placement::of_chapter(&file);
-    let server = studies::start_with(number, "solution", &placement.server, &file.load.arguments)?;
+    let server = studies::start(number, "solution", &placement.server, &file.load.arguments)?;
     let whole = file.load_of(&file.load);
     let mut load = Load {
         users: (whole.users / 3).max(1),

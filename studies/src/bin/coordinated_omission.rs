@@ -15,7 +15,7 @@ const DUE_PER_SECOND: f64 = 25.0;
 fn main() -> Result<(), Failed> {
     let seconds = studies::argument(1, 30)?;
     studies::compile(&[1])?;
-    let server = studies::start(1, "problem", &[])?;
+    let server = studies::start(1, "problem", &[], &[])?;
     let load = Load {
         arrivals: Arrivals::Open {
             per_second: DUE_PER_SECOND,

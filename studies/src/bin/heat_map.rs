@@ -40,7 +40,7 @@ fn main() -> Result<(), Failed> {
     println!("| variant | due from, s | every, s | latencies of the pings, ms |");
     println!("| --- | ---: | ---: | --- |");
     for variant in ["problem", "solution"] {
-        let server = studies::start(number, variant, &placement.server)?;
+        let server = studies::start(number, variant, &placement.server, &[])?;
         let pings = thread::scope(|scope| {
             let pings = scope.spawn(|| pings(server.service(), seconds * PER_SECOND));
             studies::load(&server, &load, &placement.generator)?;

@@ -22,7 +22,7 @@ fn main() -> Result<(), Failed> {
     let seconds = studies::argument(1, 20)?;
     studies::compile(&[5])?;
     let placement = Placement::apart();
-    let server = studies::start(5, "problem", &placement.server)?;
+    let server = studies::start(5, "problem", &placement.server, &[])?;
     let run = |load: &Load| studies::load(&server, load, &placement.generator);
     let closed = Load {
         duration: Duration::from_secs(seconds),

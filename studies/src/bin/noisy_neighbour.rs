@@ -61,7 +61,7 @@ fn main() -> Result<(), Failed> {
 /// The figures of a fresh server, in the order of the rows.
 fn measured(variant: &str, load: &Load) -> Result<Vec<f64>, Failed> {
     let began = Instant::now();
-    let server = studies::start(7, variant, &[])?;
+    let server = studies::start(7, variant, &[], &[])?;
     let mut figures = vec![began.elapsed().as_secs_f64() * 1e3];
     let first: Vec<usize> = cpus::available().into_iter().take(1).collect();
     let run = || studies::load(&server, load, &[]);

@@ -166,7 +166,7 @@ impl Study {
 
     /// Requests per second of a fresh server on the first CPUs, asked from the second.
     fn rate(&self, variant: &str, [server, generator]: [&Vec<usize>; 2]) -> Result<f64, Failed> {
-        let server = studies::start(self.chapter, variant, server)?;
+        let server = studies::start(self.chapter, variant, server, &[])?;
         Ok(studies::load(&server, &self.load, generator)?.requests_per_second)
     }
 }

@@ -13,7 +13,7 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bench::counters::{Counts, Judged, Usable};
+use bench::counters::{Judged, Usable, counts};
 use loadgen::cpus;
 use studies::Failed;
 
@@ -148,18 +148,16 @@ fn counters() {
 fn count(order: &str) -> Result<(), Failed> {
     let usable = Usable::here();
     if order.starts_with("ask, pin") {
-        Counts::now();
+        counts();
     }
     if order.contains("pin") {
         cpus::pin_current_thread(&cpus::available()[..1])?;
     }
-    let counts = Counts::now()
-        .named()
-        .map(|(_, count)| match usable.judge(count) {
-            Judged::Right => count.to_string(),
-            Judged::TooFew => format!("**{count}** ↓"),
-            Judged::TooMany => format!("**{count}** ↑"),
-        });
+    let counts = counts().map(|(_, count)| match usable.judge(count) {
+        Judged::Right => count.to_string(),
+        Judged::TooFew => format!("**{count}** ↓"),
+        Judged::TooMany => format!("**{count}** ↑"),
+    });
     let time = match usable.quota {
         Some(quota) if quota < usable.cpus as f64 => format!(", for the time of {quota}"),
         _ => String::new(),

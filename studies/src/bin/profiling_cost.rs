@@ -60,7 +60,7 @@ fn main() -> Result<(), Failed> {
 /// Requests per second of a fresh server, profiled for the whole recorded span or not at all.
 fn round(profile: Option<&str>, seconds: u32) -> Result<f64, Failed> {
     let placement = Placement::apart();
-    let server = studies::start(1, "solution", &placement.server)?;
+    let server = studies::start(1, "solution", &placement.server, &[])?;
     let warm_up = Duration::from_millis(500);
     let load = Load {
         warm_up,

@@ -33,7 +33,7 @@ fn main() -> Result<(), Failed> {
     for rate in RATES {
         print!("| {rate} |");
         for variant in VARIANTS {
-            let server = studies::start(5, variant, &placement.server)?;
+            let server = studies::start(5, variant, &placement.server, &[])?;
             let load = Load {
                 arrivals: Arrivals::Open {
                     per_second: rate.into(),

@@ -125,6 +125,15 @@ fn next_line(output: &mut impl BufRead, longest: usize) -> Option<String> {
     is_begun.then(|| String::from_utf8_lossy(&line).into_owned())
 }
 
+/// The last lines of an output on one line; `None` where there is none.
+pub(crate) fn last_lines(text: &str) -> Option<String> {
+    const MOST: usize = 6;
+    let lines = text.lines().map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(MOST)..];
+    (!last.is_empty()).then(|| last.join(" | "))
+}
+
 /// Rust prints `thread 'x' (id) panicked at file:line:column:` and the message on the next line.
 pub(crate) fn panics_in(words: &str) -> Vec<String> {
     let lines: Vec<&str> = words.lines().collect();

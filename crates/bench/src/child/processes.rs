@@ -15,9 +15,8 @@ pub(crate) struct Process {
     ticks: u64,
 }
 
-/// Scheduler ticks in a second, as `/proc` counts for every architecture that Rust's standard
-/// library runs on.
-const TICKS_A_SECOND: f64 = 100.0;
+/// Scheduler ticks in a second, as `/proc` counts: `USER_HZ`, which Linux has fixed at 100 (proc(5)).
+pub(crate) const TICKS_A_SECOND: f64 = 100.0;
 
 /// The living processes that `ancestor` started, and those that these did; `None` where the system
 /// does not tell.
@@ -102,17 +101,19 @@ pub(crate) fn peak_memory(processes: &[Process]) -> Option<f64> {
 pub(crate) fn busy_seconds(cpus: &[usize]) -> Option<f64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     let ticks = cpus.iter().map(|cpu| {
-        let name = format!("cpu{cpu} ");
-        let line = text.lines().find_map(|line| line.strip_prefix(&name))?;
-        let fields: Vec<u64> = line
-            .split_ascii_whitespace()
-            .map_while(|field| field.parse().ok())
-            .collect();
-        // user, nice, system, and steal.
-        Some(fields.get(..3)?.iter().sum::<u64>() + fields.get(7)?)
+        let [user, nice, system, .., stolen] = cpu_ticks(&text, &format!("cpu{cpu}"))?;
+        Some(user + nice + system + stolen)
     });
     let ticks: u64 = ticks.sum::<Option<u64>>()?;
     Some(ticks as f64 / TICKS_A_SECOND)
+}
+
+/// Of a line of `/proc/stat`: user, nice, system, idle, waiting, interrupts, soft interrupts, stolen.
+pub(crate) fn cpu_ticks(stat: &str, name: &str) -> Option<[u64; 8]> {
+    let mut lines = stat.lines().map(str::split_ascii_whitespace);
+    let fields = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
+    let fields: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
+    fields.get(..8)?.try_into().ok()
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use analysis::comparison::{Goal, Verdict};
 use loadgen::interrupt::Interrupt;
-use loadgen::{GeneratorError, Progress, Target, Tls, TrafficOutcome};
+use loadgen::{GeneratorError, Target, Tls, TrafficOutcome};
 use measurement::comparison::{Metric, Round, SeenByBoth};
 use measurement::traffic::Traffic;
 
 use crate::answers::AnswerError;
 use crate::drivers::DriverError;
 use crate::placement::Placement;
+use crate::rounds::Event;
 use crate::server::command::CommandError;
 
 /// One of the two builds.
@@ -66,17 +67,6 @@ pub struct Comparison<'a> {
     pub observer: &'a dyn Fn(Event<'_>),
 }
 
-/// What happens, as it happens.
-#[derive(Debug, Clone, Copy)]
-pub enum Event<'a> {
-    /// Something begins.
-    Begins(&'a str),
-    /// Load is on.
-    Runs(Progress),
-    /// Something to tell.
-    Said(&'a str),
-}
-
 /// What came of it.
 #[derive(Debug, Clone)]
 pub struct Compared {
@@ -118,17 +108,8 @@ pub enum ComparisonError {
     )]
     NoEndpoints,
     /// A counter that a server lacks.
-    #[error("the {who} has no `{counter}` at {path}: {reason}")]
-    NoCounter {
-        /// Which server.
-        who: &'static str,
-        /// The counter.
-        counter: String,
-        /// Where it was looked for.
-        path: String,
-        /// What there is instead.
-        reason: String,
-    },
+    #[error("{0}")]
+    NoCounter(String),
     /// Load was put on, and something was wrong that makes every figure meaningless.
     #[error("{0}")]
     Invalid(String),

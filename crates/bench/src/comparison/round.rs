@@ -11,10 +11,11 @@ use measurement::figures;
 use measurement::metrics::samples;
 use measurement::traffic::Traffic;
 
-use super::asked::{Comparison, ComparisonError, Event, Side};
+use super::asked::{Comparison, ComparisonError, Side};
 use crate::child::processes;
+use crate::rounds::Event;
 use crate::server::command::{CommandServer, Launch};
-use crate::server::fetch;
+use crate::server::get;
 
 /// Warm-up before a slice on a server that has been under load before.
 pub(super) const WARM_AGAIN: Duration = Duration::from_millis(300);
@@ -180,13 +181,8 @@ impl Comparison<'_> {
             seen[index].counters = self.read(&servers[index]);
         }
         for (place, index) in there.into_iter().chain(back).enumerate() {
-            let what = format!(
-                "round {}, slice {} of 6: {}",
-                number + 1,
-                place + 1,
-                NAMES[index]
-            );
-            (self.observer)(Event::Begins(&what));
+            let (round, slice, name) = (number + 1, place + 1, NAMES[index]);
+            self.begins(&format!("round {round}, slice {slice} of 6: {name}"));
             let is_first = place < there.len() && servers[index].process.is_some();
             let slice = Traffic {
                 warm_up: if is_first {
@@ -310,7 +306,7 @@ impl Comparison<'_> {
             return Vec::new();
         }
         let at = self.metrics_at(server);
-        let body = fetch(&at, self.metrics_path, self.traffic.time_out).unwrap_or_default();
+        let body = get(at, self.metrics_path, self.traffic.time_out).unwrap_or_default();
         let text = String::from_utf8_lossy(&body);
         let values = self.counters.iter().map(|counter| counted(&text, counter));
         values.collect::<Option<_>>().unwrap_or_default()

@@ -95,21 +95,9 @@ impl fmt::Debug for Answer {
     }
 }
 
-impl PartialEq<str> for Answer {
-    fn eq(&self, other: &str) -> bool {
-        self.said == other
-    }
-}
-
-impl PartialEq<&str> for Answer {
-    fn eq(&self, other: &&str) -> bool {
-        self.said == *other
-    }
-}
-
-impl PartialEq<String> for Answer {
-    fn eq(&self, other: &String) -> bool {
-        self.said == *other
+impl<T: AsRef<str> + ?Sized> PartialEq<T> for Answer {
+    fn eq(&self, other: &T) -> bool {
+        self.said == other.as_ref()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 use tempfile::TempDir;
 
 use super::{DriverError, Settings};
-use crate::child::{Running, Starting, Tail, find};
+use crate::child::{Running, Starting, Tail, find, last_lines};
 use loadgen::cpus;
 use measurement::outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome};
 
@@ -112,21 +112,21 @@ impl<'s> Task<'s> {
         most_cpus: usize,
     ) -> Result<Self, DriverError> {
         if find(settings.program).is_none() {
-            return Err(DriverError::Missing {
-                tool,
-                program: settings.program.to_owned(),
-            });
+            return Err(DriverError::Failed(format!(
+                "{tool} is not at `{}`; run `cargo workshop setup` to install it",
+                settings.program.display()
+            )));
         }
         if !settings.script.is_file() {
-            return Err(DriverError::NoScript {
-                tool,
-                script: settings.script.to_owned(),
-            });
+            return Err(DriverError::Failed(format!(
+                "there is no {tool} script at `{}`; run this from the workshop's folder",
+                settings.script.display()
+            )));
         }
         let scratch = tempfile::Builder::new()
             .prefix("workshop-")
             .tempdir()
-            .map_err(|reason| DriverError::Start { tool, reason })?;
+            .map_err(DriverError::run(tool))?;
         Ok(Self {
             tool,
             settings,
@@ -142,26 +142,33 @@ impl<'s> Task<'s> {
         self.scratch.path().join("summary.json")
     }
 
-    /// Runs the tool with `arguments` to its end.
-    pub(super) fn run(&self, arguments: impl FnOnce(&mut Command)) -> Result<Ended, DriverError> {
+    /// Runs the tool with `arguments` to its end. If it fails, those `beside` it may know why.
+    pub(super) fn run(
+        &self,
+        beside: &[Tail],
+        arguments: impl FnOnce(&mut Command),
+    ) -> Result<Ended, DriverError> {
         let mut command = Command::new(self.settings.program);
         arguments(&mut command);
         let mut child = Starting::of(&command)
             .on(self.settings.cpus)
             .stderr(Stdio::piped())
             .start()
-            .map_err(|reason| self.start_error(reason))?;
+            .map_err(DriverError::run(self.tool))?;
         let said = Tail::of(child.stderr());
         let (status, cpu) = self.watch(&mut child)?;
         let mut summary = String::new();
         let file = File::open(self.summary_path());
         let read = file.and_then(|file| file.take(LARGEST_SUMMARY).read_to_string(&mut summary));
         if read.is_err() {
-            return Err(DriverError::Failed {
-                tool: self.tool,
-                status: status.to_string(),
-                words: in_a_line(&said.at_the_end()),
-            });
+            let mut words = beside.iter().map(Tail::text);
+            let words = words.find(|said| !said.trim().is_empty());
+            let words = last_lines(&words.unwrap_or_else(|| said.at_the_end()));
+            return Err(DriverError::Failed(format!(
+                "{} ended without a result ({status}); it said: {}",
+                self.tool,
+                words.as_deref().unwrap_or("nothing")
+            )));
         }
         let (cpu_share, waited_share) = cpu.shares(self.recorded, self.cpus_usable()).unzip();
         Ok(Ended {
@@ -180,17 +187,16 @@ impl<'s> Task<'s> {
             if self.settings.interrupt.is_set() {
                 return Err(DriverError::Interrupted);
             }
-            if let Some(status) = child
-                .try_wait()
-                .map_err(|reason| self.start_error(reason))?
-            {
+            if let Some(status) = child.try_wait().map_err(DriverError::run(self.tool))? {
                 return Ok((status, cpu));
             }
             if start.elapsed() > allowed {
-                return Err(DriverError::Hangs {
-                    tool: self.tool,
-                    allowed: GRACE,
-                });
+                return Err(DriverError::Failed(format!(
+                    "{} was still running {} s after its load should have ended, and was stopped; try \
+                     fewer users",
+                    self.tool,
+                    GRACE.as_secs()
+                )));
             }
             cpu.sample();
             std::thread::sleep(LOOK);
@@ -203,13 +209,6 @@ impl<'s> Task<'s> {
             given => given,
         };
         given.min(self.most_cpus)
-    }
-
-    fn start_error(&self, reason: io::Error) -> DriverError {
-        DriverError::Start {
-            tool: self.tool,
-            reason,
-        }
     }
 }
 
@@ -271,15 +270,4 @@ impl CpuTime {
             waited.map(|(from, to)| share(from, to)),
         ))
     }
-}
-
-/// The last lines of an error output, on one line.
-pub(super) fn in_a_line(text: &str) -> String {
-    const LINES: usize = 5;
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let lines: Vec<&str> = lines.collect();
-    if lines.is_empty() {
-        return "nothing".to_owned();
-    }
-    lines[lines.len().saturating_sub(LINES)..].join(" | ")
 }

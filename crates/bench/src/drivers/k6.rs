@@ -34,7 +34,7 @@ pub fn run(
     let whole = ramp + load.warm_up + load.duration;
     let task = Task::new(TOOL, *settings, whole, load.duration, usize::MAX)?;
     let version = version(settings)?;
-    let ended = task.run(|command| {
+    let arguments = |command: &mut Command| {
         command.args(["run", "--quiet", "--no-color", "--no-usage-report"]);
         command.arg("--summary-export").arg(task.summary_path());
         if !load.keep_alive {
@@ -50,7 +50,8 @@ pub fn run(
             tell(&name.to_uppercase().replace('-', "_"), value.to_string());
         }
         command.arg(settings.script);
-    })?;
+    };
+    let ended = task.run(&[], arguments)?;
     read(&ended, version, load)
 }
 
@@ -59,7 +60,7 @@ fn version(settings: &Settings<'_>) -> Result<String, DriverError> {
     let output = Command::new(settings.program)
         .arg("version")
         .output()
-        .map_err(|reason| DriverError::Start { tool: TOOL, reason })?;
+        .map_err(DriverError::run(TOOL))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(text
         .split_ascii_whitespace()
@@ -101,10 +102,10 @@ const QUANTILES: [(f64, &str); 9] = [
     (1.0, "max"),
 ];
 
-fn read(ended: &Ended, version: String, load: &Load) -> Result<Outcome, DriverError> {
-    let damaged = |reason: String| DriverError::Summary { tool: TOOL, reason };
+pub(super) fn read(ended: &Ended, version: String, load: &Load) -> Result<Outcome, DriverError> {
+    let damaged = DriverError::summary::<String>(TOOL);
     let summary: Summary =
-        serde_json::from_str(&ended.summary).map_err(|error| damaged(error.to_string()))?;
+        serde_json::from_str(&ended.summary).map_err(DriverError::summary(TOOL))?;
     let metric = |name: &str| {
         summary
             .metrics
@@ -155,38 +156,4 @@ fn read(ended: &Ended, version: String, load: &Load) -> Result<Outcome, DriverEr
         ..ended.outcome(k6, load.users, completed, seconds)
     };
     super::checked(TOOL, outcome)
-}
-
-#[cfg(test)]
-mod tests {
-    use measurement::load::Exchange;
-    use serde_json::Value;
-
-    use super::*;
-
-    #[test]
-    fn a_damaged_summary_of_k6_is_refused_or_read_as_it_says() {
-        let load = Load::closed(Exchange::get("/read", "6"), 200);
-        let mut read = 0;
-        for summary in super::super::tests::damaged_summaries("tests/k6-summaries") {
-            let Ok(outcome) = super::read(&Ended::with(&summary), String::new(), &load) else {
-                continue;
-            };
-            read += 1;
-            let text: Value = serde_json::from_str(&summary).unwrap();
-            let count = |name: &str| text["metrics"][name]["count"].as_u64();
-            assert_eq!(Some(outcome.completed), count("right_answers"));
-            assert_eq!(Some(outcome.wrong_answers), count("wrong_answers"));
-            for (cause, name) in [
-                ("connection", "failed_connection"),
-                ("time_out", "failed_time_out"),
-                ("status", "failed_status"),
-            ] {
-                let errors = outcome.errors.get(cause).copied().unwrap_or_default();
-                assert_eq!(Some(errors), count(name));
-            }
-            super::super::tests::is_a_measurement(&outcome);
-        }
-        assert!(read > 100, "only {read} were read");
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::process::Command;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -29,10 +30,8 @@ pub fn run(
 ) -> Result<Outcome, DriverError> {
     let think = super::think(TOOL, load)?;
     if !load.keep_alive {
-        return Err(DriverError::Load {
-            tool: TOOL,
-            what: "its users keep their connections",
-        });
+        let what = "its users keep their connections";
+        return Err(DriverError::load(TOOL, what));
     }
     allow_open_files(u64::from(load.users) + 64)?;
     // As fast as one process starts them while it is busy with those who are there.
@@ -45,7 +44,7 @@ pub fn run(
     let whole = Duration::from_secs(exact.as_secs() + u64::from(exact.subsec_nanos() > 0));
     // Python runs on one CPU at a time.
     let task = Task::new(TOOL, *settings, whole, load.duration, 1)?;
-    let ended = task.run(|command| {
+    let arguments = |command: &mut Command| {
         command
             // No __pycache__ in the reader's clone.
             .env("PYTHONDONTWRITEBYTECODE", "1")
@@ -61,7 +60,8 @@ pub fn run(
         for (name, value) in super::told(load, settings, think, warm_up) {
             command.arg(format!("--{name}")).arg(value.to_string());
         }
-    })?;
+    };
+    let ended = task.run(&[], arguments)?;
     read(load.users, &ended)
 }
 
@@ -79,12 +79,9 @@ struct Summary {
     per_second: Vec<u64>,
 }
 
-fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
+pub(super) fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
     let summary: Summary =
-        serde_json::from_str(&ended.summary).map_err(|error| DriverError::Summary {
-            tool: TOOL,
-            reason: error.to_string(),
-        })?;
+        serde_json::from_str(&ended.summary).map_err(DriverError::summary(TOOL))?;
     let (wrong, errors): (BTreeMap<_, _>, BTreeMap<_, _>) = summary
         .errors
         .into_iter()
@@ -106,30 +103,4 @@ fn read(users: u32, ended: &Ended) -> Result<Outcome, DriverError> {
         ..ended.outcome(locust, users, summary.completed, summary.seconds)
     };
     super::checked(TOOL, outcome)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::Value;
-
-    use super::*;
-
-    #[test]
-    fn a_damaged_summary_of_locust_is_refused_or_read_as_it_says() {
-        let mut read = 0;
-        for summary in super::super::tests::damaged_summaries("tests/locust-summaries") {
-            let Ok(outcome) = super::read(200, &Ended::with(&summary)) else {
-                continue;
-            };
-            read += 1;
-            let text: Value = serde_json::from_str(&summary).unwrap();
-            assert_eq!(Some(outcome.completed), text["completed"].as_u64());
-            let causes = text["errors"].as_object().unwrap();
-            let told = causes.values().map(|count| count.as_u64().unwrap());
-            let errors = outcome.errors.values().sum::<u64>();
-            assert_eq!(errors + outcome.wrong_answers, told.sum::<u64>());
-            super::super::tests::is_a_measurement(&outcome);
-        }
-        assert!(read > 10, "only {read} were read");
-    }
 }

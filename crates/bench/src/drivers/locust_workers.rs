@@ -2,7 +2,7 @@
 //! load.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, TcpListener};
+use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -18,6 +18,7 @@ use serde::Deserialize;
 use super::child::Task;
 use super::{DriverError, Settings};
 use crate::child::{Running, Starting, Tail};
+use crate::server::command::free_ports;
 
 const TOOL: &str = "Locust";
 /// Where a master listens that nobody tells otherwise.
@@ -82,17 +83,17 @@ struct Recorded {
 pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, DriverError> {
     sendable(traffic)?;
     allow_open_files(u64::from(traffic.users) + 64)?;
-    let failed = |reason| DriverError::Start { tool: TOOL, reason };
+    let failed = DriverError::run::<io::Error>(TOOL);
     let folder = tempfile::Builder::new().prefix("workshop-").tempdir();
-    let folder = folder.map_err(failed)?;
+    let folder = folder.map_err(&failed)?;
     let (script, recorder) = (
         folder.path().join("load.py"),
         folder.path().join("recorder.py"),
     );
-    std::fs::write(&script, workers.script).map_err(failed)?;
-    std::fs::write(&recorder, RECORDER).map_err(failed)?;
+    std::fs::write(&script, workers.script).map_err(&failed)?;
+    std::fs::write(&recorder, RECORDER).map_err(&failed)?;
     let (address, port, within) = if workers.others == 0 {
-        ("127.0.0.1", free_port().map_err(failed)?, OWN_WITHIN)
+        ("127.0.0.1", free_ports().map_err(&failed)?[0], OWN_WITHIN)
     } else {
         ("*", PORT, OTHERS_WITHIN)
     };
@@ -118,7 +119,7 @@ pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, D
             .args(["--loglevel", "WARNING"]);
         command
     };
-    let mut own: Vec<(Running, Tail)> = Vec::new();
+    let (mut own, mut said): (Vec<Running>, Vec<Tail>) = Default::default();
     for _ in 0..workers.own {
         let mut command = locust();
         command.args(["--worker", "--master-host", "127.0.0.1", "--master-port"]);
@@ -126,11 +127,12 @@ pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, D
         let worker = Starting::of(&command)
             .on(workers.cpus)
             .stderr(Stdio::piped());
-        let mut worker = worker.start().map_err(failed)?;
-        let said = Tail::of(worker.stderr());
-        own.push((worker, said));
+        let mut worker = worker.start().map_err(&failed)?;
+        said.push(Tail::of(worker.stderr()));
+        own.push(worker);
     }
-    let ended = task.run(|command| {
+    // A master that gave up waiting does not know what its workers said.
+    let ended = task.run(&said, |command| {
         *command = locust();
         command.args(["--master", "--headless", "--only-summary"]);
         let mut option = |name: &str, value: String| {
@@ -146,32 +148,15 @@ pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, D
         option("warm-up", traffic.warm_up.as_secs_f64().to_string());
         option("seconds", traffic.duration.as_secs_f64().to_string());
         command.arg("--summary").arg(task.summary_path());
-    });
-    let ended = ended.map_err(|error| match error {
-        // A master that gave up waiting does not know what its workers said.
-        DriverError::Failed { status, words, .. } => DriverError::Failed {
-            tool: TOOL,
-            status,
-            words: own
-                .iter()
-                .map(|(_, said)| said.text())
-                .find(|said| !said.trim().is_empty())
-                .map_or(words, |said| super::child::in_a_line(&said)),
-        },
-        other => other,
     })?;
     let summary: Summary =
-        serde_json::from_str(&ended.summary).map_err(|error| DriverError::Summary {
-            tool: TOOL,
-            reason: error.to_string(),
-        })?;
+        serde_json::from_str(&ended.summary).map_err(DriverError::summary(TOOL))?;
     let counted = summary.workers.iter().filter(|one| one.seconds > 0.0);
     let there = counted.count();
     if there < all as usize {
-        return Err(DriverError::Workers {
-            there,
-            expected: all,
-        });
+        return Err(DriverError::Failed(format!(
+            "{there} of {all} Locust workers told what they saw; look what became of the others"
+        )));
     }
     outcome(traffic, summary)
 }
@@ -191,14 +176,7 @@ pub fn sendable(traffic: &Traffic) -> Result<(), DriverError> {
         (traffic.bystander.is_some(), "it has no bystander here"),
     ];
     let fault = faults.into_iter().find(|(is_so, _)| *is_so);
-    fault.map_or(Ok(()), |(_, what)| {
-        Err(DriverError::Load { tool: TOOL, what })
-    })
-}
-
-fn free_port() -> std::io::Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    Ok(listener.local_addr()?.port())
+    fault.map_or(Ok(()), |(_, what)| Err(DriverError::load(TOOL, what)))
 }
 
 fn outcome(traffic: &Traffic, summary: Summary) -> Result<TrafficOutcome, DriverError> {
@@ -219,10 +197,7 @@ fn outcome(traffic: &Traffic, summary: Summary) -> Result<TrafficOutcome, Driver
             let bars = bars
                 .flatten()
                 .filter_map(|(ms, count)| Some((ms.parse().ok()?, *count)));
-            let latency = Latencies::of(bars).map_err(|error| DriverError::Summary {
-                tool: TOOL,
-                reason: error.to_string(),
-            })?;
+            let latency = Latencies::of(bars).map_err(DriverError::summary(TOOL))?;
             Ok(RouteLatencies {
                 right_in_all: latency.count(),
                 latency,

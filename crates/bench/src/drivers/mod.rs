@@ -7,12 +7,11 @@ pub mod locust_workers;
 
 mod child;
 
-use std::path::{Path, PathBuf};
+use std::fmt::Display;
+use std::path::Path;
 use std::time::Duration;
 
-use thiserror::Error;
-
-use loadgen::cpus::{FileLimit, PinError};
+use loadgen::cpus::FileLimit;
 use loadgen::interrupt::Interrupt;
 use measurement::load::{Arrivals, Load};
 use measurement::outcome::Outcome;
@@ -39,87 +38,42 @@ pub struct Settings<'s> {
 }
 
 /// A run that yielded nothing.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum DriverError {
-    /// The tool is not installed.
-    #[error("{tool} is not at `{}`; run `cargo workshop setup` to install it", .program.display())]
-    Missing {
-        /// `k6` or `Locust`.
-        tool: &'static str,
-        /// Where it was looked for.
-        program: PathBuf,
-    },
-    /// The chapter has no script for the tool.
-    #[error("there is no {tool} script at `{}`; run this from the workshop's folder", .script.display())]
-    NoScript {
-        /// `k6` or `Locust`.
-        tool: &'static str,
-        /// Where it was looked for.
-        script: PathBuf,
-    },
-    /// A load that the tool's scripts cannot send.
-    #[error("{tool} cannot send this load: {what}; use the embedded generator")]
-    Load {
-        /// `k6` or `Locust`.
-        tool: &'static str,
-        /// What it cannot.
-        what: &'static str,
-    },
+    /// The tool or its script is missing, cannot send the load, cannot be run, or does not tell what it
+    /// saw: which, and what to do.
+    #[error("{0}")]
+    Failed(String),
     /// Too few file descriptors for the users' connections.
     #[error(transparent)]
     Files(#[from] FileLimit),
-    /// A CPU that the run may not use.
-    #[error(transparent)]
-    Pin(#[from] PinError),
-    /// The tool could not be started or watched.
-    #[error("cannot run {tool}: {reason}")]
-    Start {
-        /// `k6` or `Locust`.
-        tool: &'static str,
-        /// The system's words.
-        reason: std::io::Error,
-    },
-    /// The tool ended without a summary.
-    #[error("{tool} ended without a result ({status}); it said: {words}")]
-    Failed {
-        /// `k6` or `Locust`.
-        tool: &'static str,
-        /// Its exit status.
-        status: String,
-        /// The end of its standard error.
-        words: String,
-    },
-    /// Locust's workers did not all tell what they saw.
-    #[error(
-        "{there} of {expected} Locust workers told what they saw; look what became of the others"
-    )]
-    Workers {
-        /// How many did.
-        there: usize,
-        /// How many were to.
-        expected: u32,
-    },
-    /// The tool did not end when it should have.
-    #[error("{tool} was still running {} s after its load should have ended, and was stopped; try fewer users", .allowed.as_secs())]
-    Hangs {
-        /// `k6` or `Locust`.
-        tool: &'static str,
-        /// How long it was waited for.
-        allowed: Duration,
-    },
-    /// The summary is not what this version of the tool is known to write.
-    #[error(
-        "{tool}'s summary cannot be read: {reason}; run `cargo workshop setup` to install the version that the workshop knows"
-    )]
-    Summary {
-        /// `k6` or `Locust`.
-        tool: &'static str,
-        /// What is wrong with it.
-        reason: String,
-    },
     /// The interrupt flag was set.
     #[error("the load was interrupted")]
     Interrupted,
+}
+
+impl DriverError {
+    /// For `map_err`: the tool could not be started or watched.
+    fn run<E: Display>(tool: &str) -> impl Fn(E) -> Self {
+        move |reason| Self::Failed(format!("cannot run {tool}: {reason}"))
+    }
+
+    /// A load that the tool's scripts cannot send.
+    fn load(tool: &str, what: &str) -> Self {
+        Self::Failed(format!(
+            "{tool} cannot send this load: {what}; use the embedded generator"
+        ))
+    }
+
+    /// For `map_err`: a summary that is not what this version of the tool is known to write.
+    fn summary<E: Display>(tool: &str) -> impl Fn(E) -> Self {
+        move |reason| {
+            Self::Failed(format!(
+                "{tool}'s summary cannot be read: {reason}; run `cargo workshop setup` to install the \
+                 version that the workshop knows"
+            ))
+        }
+    }
 }
 
 /// What both tools' scripts are told: k6's by these names in capitals, Locust's by options. What they
@@ -150,10 +104,10 @@ fn told(
 fn think(tool: &'static str, load: &Load) -> Result<Duration, DriverError> {
     match load.arrivals {
         Arrivals::Closed { think } => Ok(think),
-        Arrivals::Open { .. } => Err(DriverError::Load {
-            tool,
-            what: "the workshop's scripts know closed loops only",
-        }),
+        Arrivals::Open { .. } => {
+            let what = "the workshop's scripts know closed loops only";
+            Err(DriverError::load(tool, what))
+        }
     }
 }
 
@@ -161,10 +115,7 @@ fn think(tool: &'static str, load: &Load) -> Result<Duration, DriverError> {
 fn checked(tool: &'static str, outcome: Outcome) -> Result<Outcome, DriverError> {
     match contradiction(&outcome) {
         None => Ok(outcome),
-        Some(what) => Err(DriverError::Summary {
-            tool,
-            reason: what.to_owned(),
-        }),
+        Some(what) => Err(DriverError::summary(tool)(what)),
     }
 }
 
@@ -208,11 +159,42 @@ fn contradiction(outcome: &Outcome) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use measurement::load::Exchange;
+
+    use super::child::Ended;
     use super::*;
 
-    /// Figures that everything after it can calculate with.
+    #[test]
+    fn a_damaged_summary_is_refused_or_can_be_calculated_with() {
+        let load = Load::closed(Exchange::get("/read", "6"), 200);
+        for (tool, folder) in [
+            ("k6", "tests/k6-summaries"),
+            ("Locust", "tests/locust-summaries"),
+        ] {
+            let mut read = 0;
+            for summary in damaged_summaries(folder) {
+                let ended = Ended::with(&summary);
+                let outcome = match tool {
+                    "k6" => k6::read(&ended, String::new(), &load),
+                    _ => locust::read(200, &ended),
+                };
+                match outcome {
+                    Ok(outcome) => {
+                        read += 1;
+                        is_a_measurement(&outcome);
+                    }
+                    Err(error) => {
+                        let begin = format!("{tool}'s summary cannot be read: ");
+                        assert!(error.to_string().starts_with(&begin), "{error}");
+                    }
+                }
+            }
+            assert!(read > 10, "only {read} of {tool} were read");
+        }
+    }
+
     #[track_caller]
-    pub(super) fn is_a_measurement(outcome: &Outcome) {
+    fn is_a_measurement(outcome: &Outcome) {
         let latency = &outcome.latency;
         let of_all = [latency.mean_ms, latency.min_ms, latency.max_ms];
         let quantiles = latency.quantiles.iter().flat_map(|&(q, ms)| [q, ms]);
@@ -226,26 +208,16 @@ mod tests {
 
     /// The summaries in a folder, and copies of them: each number in turn is replaced by others, and
     /// each name in turn is another.
-    pub(super) fn damaged_summaries(folder: &str) -> Vec<String> {
-        const VALUES: [&str; 9] = [
-            "0",
-            "-1",
-            "0.5",
-            "1e308",
-            "9007199254740993",
-            "18446744073709551615",
-            "null",
-            "\"1\"",
-            "[]",
-        ];
+    fn damaged_summaries(folder: &str) -> Vec<String> {
+        const VALUES: &str = "0 -1 0.5 1e308 9007199254740993 18446744073709551615 null \"1\" []";
         let mut all = Vec::new();
         for file in std::fs::read_dir(folder).unwrap() {
             let whole = std::fs::read_to_string(file.unwrap().path()).unwrap();
             for (at, _) in whole.match_indices(": ") {
                 let (before, value) = whole.split_at(at + 2);
                 let end = value.find([',', '\n', '}', '{', '[']).unwrap();
-                let with = |other: &&str| format!("{before}{other}{}", &value[end..]);
-                all.extend(VALUES.iter().map(with));
+                let with = |other| format!("{before}{other}{}", &value[end..]);
+                all.extend(VALUES.split(' ').map(with));
                 all.push(format!("{}x{}", &whole[..at - 1], &whole[at - 1..]));
             }
             all.push(whole);

@@ -104,91 +104,69 @@ fn groups(root: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A file system with these files in it.
-    fn system(files: &[(&str, &str)]) -> tempfile::TempDir {
+    /// What is read where these files are, a line each: a path, and what is in it.
+    #[track_caller]
+    fn says(files: &str, limit: Option<f64>, throttled_us: Option<u64>) {
         let root = tempfile::tempdir().unwrap();
-        for (path, text) in files {
+        for file in files.lines() {
+            let (path, text) = file.trim().split_once(' ').unwrap();
             let path = root.path().join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
+            fs::write(path, text.replace('|', "\n")).unwrap();
         }
-        root
+        assert_eq!(limit_under(root.path()), limit, "{files}");
+        let throttled = throttled_us.map(Duration::from_micros);
+        assert_eq!(throttled_under(root.path()), throttled, "{files}");
     }
 
     #[test]
     fn version_2_limits_by_the_tightest_group_above() {
-        let root = system(&[
-            ("proc/self/cgroup", "0::/user/session\n"),
-            ("sys/fs/cgroup/cgroup.procs", ""),
-            ("sys/fs/cgroup/user/cpu.max", "150000 100000\n"),
-            ("sys/fs/cgroup/user/session/cpu.max", "max 100000\n"),
-            (
-                "sys/fs/cgroup/user/cpu.stat",
-                "usage_usec 5\nnr_throttled 3\nthrottled_usec 2500\n",
-            ),
-            (
-                "sys/fs/cgroup/user/session/cpu.stat",
-                "usage_usec 5\nthrottled_usec 500\n",
-            ),
-        ]);
-        assert_eq!(limit_under(root.path()), Some(1.5));
-        assert_eq!(throttled_under(root.path()), Some(Duration::from_millis(3)));
+        says(
+            "proc/self/cgroup 0::/user/session|
+             sys/fs/cgroup/cgroup.procs |
+             sys/fs/cgroup/user/cpu.max 150000 100000|
+             sys/fs/cgroup/user/session/cpu.max max 100000|
+             sys/fs/cgroup/user/cpu.stat usage_usec 5|nr_throttled 3|throttled_usec 2500|
+             sys/fs/cgroup/user/session/cpu.stat usage_usec 5|throttled_usec 500|",
+            Some(1.5),
+            Some(3000),
+        );
     }
 
     #[test]
     fn version_1_limits_by_quota_and_period() {
-        let root = system(&[
-            (
-                "proc/self/cgroup",
-                "4:memory:/x\n2:cpu,cpuacct:/half\n1:name=systemd:/\n",
-            ),
-            ("sys/fs/cgroup/cpu,cpuacct/cgroup.procs", ""),
-            ("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"),
-            ("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"),
-            ("sys/fs/cgroup/cpu,cpuacct/half/cpu.cfs_quota_us", "50000\n"),
-            (
-                "sys/fs/cgroup/cpu,cpuacct/half/cpu.cfs_period_us",
-                "100000\n",
-            ),
-            (
-                "sys/fs/cgroup/cpu,cpuacct/half/cpu.stat",
-                "nr_periods 9\nnr_throttled 2\nthrottled_time 7000\n",
-            ),
-        ]);
-        assert_eq!(limit_under(root.path()), Some(0.5));
-        assert_eq!(throttled_under(root.path()), Some(Duration::from_micros(7)));
+        says(
+            "proc/self/cgroup 4:memory:/x|2:cpu,cpuacct:/half|1:name=systemd:/|
+             sys/fs/cgroup/cpu,cpuacct/cgroup.procs |
+             sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us -1|
+             sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us 100000|
+             sys/fs/cgroup/cpu,cpuacct/half/cpu.cfs_quota_us 50000|
+             sys/fs/cgroup/cpu,cpuacct/half/cpu.cfs_period_us 100000|
+             sys/fs/cgroup/cpu,cpuacct/half/cpu.stat nr_periods 9|throttled_time 7000|",
+            Some(0.5),
+            Some(7),
+        );
     }
 
     #[test]
     fn a_path_that_is_not_mounted_means_the_mounts_root() {
-        let root = system(&[
-            ("proc/self/cgroup", "0::/docker/0123456789\n"),
-            ("sys/fs/cgroup/cgroup.procs", ""),
-            ("sys/fs/cgroup/cpu.max", "200000 100000\n"),
-        ]);
-        assert_eq!(limit_under(root.path()), Some(2.0));
-        assert_eq!(throttled_under(root.path()), None);
+        says(
+            "proc/self/cgroup 0::/docker/0123456789|
+             sys/fs/cgroup/cgroup.procs |
+             sys/fs/cgroup/cpu.max 200000 100000|",
+            Some(2.0),
+            None,
+        );
     }
 
     #[test]
     fn a_system_without_control_groups_has_no_quota() {
-        for files in [
-            &[][..],
-            &[("proc/self/cgroup", "nonsense\n0:\n")],
-            &[
-                ("proc/self/cgroup", "0::/\n"),
-                ("sys/fs/cgroup/cgroup.procs", ""),
-                ("sys/fs/cgroup/cpu.max", "max\n"),
-            ],
-            &[
-                ("proc/self/cgroup", "0::/\n"),
-                ("sys/fs/cgroup/cgroup.procs", ""),
-                ("sys/fs/cgroup/cpu.max", "0 0\n"),
-            ],
-        ] {
-            let root = system(files);
-            assert_eq!(limit_under(root.path()), None, "{files:?}");
-            assert_eq!(throttled_under(root.path()), None, "{files:?}");
-        }
+        let of_version_2 = "proc/self/cgroup 0::/|
+            sys/fs/cgroup/cgroup.procs |
+            sys/fs/cgroup/cpu.max";
+        says("", None, None);
+        says("proc/self/cgroup nonsense|0:|", None, None);
+        says(&format!("{of_version_2} max|"), None, None);
+        says(&format!("{of_version_2} 0 0|"), None, None);
     }
 }

@@ -7,7 +7,6 @@ use std::path::Path;
 use measurement::claim::SOLUTION;
 use measurement::record::{Purpose, Round};
 
-use super::RecordError;
 use super::outside::{Nginx, start_go};
 use crate::rounds::{Bench, Event, RunError};
 
@@ -19,7 +18,7 @@ pub(super) fn measure(
     nginx: &Nginx,
     bench: &Bench<'_>,
     folder: &Path,
-) -> Result<Vec<Round>, RecordError> {
+) -> Result<Vec<Round>, RunError> {
     let arguments = nginx.arguments();
     let bench = Bench {
         arguments: &arguments,

@@ -9,10 +9,9 @@ use measurement::claim::{PROBLEM, SOLUTION};
 use measurement::instructions::{Instructions, per_round};
 use measurement::profile::ProfileKind;
 
-use super::RecordError;
 use crate::child::{self, Starting};
 use crate::profiling::ProfileData;
-use crate::rounds::{Bench, Event};
+use crate::rounds::{Bench, Event, RunError};
 
 /// How long one count may take; it takes seconds.
 const TIMEOUT: Duration = Duration::from_secs(20 * 60);
@@ -24,7 +23,7 @@ const KEPT: usize = 1 << 16;
 pub(super) fn heap_profiles(
     bench: &Bench<'_>,
     program: &Path,
-) -> Result<Vec<ProfileData>, RecordError> {
+) -> Result<Vec<ProfileData>, RunError> {
     let Some(seconds) = bench.chapter.rounds.heap_profile_s else {
         return Ok(Vec::new());
     };
@@ -32,22 +31,20 @@ pub(super) fn heap_profiles(
         program,
         ..bench.clone()
     };
-    [PROBLEM, SOLUTION]
-        .into_iter()
-        .map(|variant| Ok(bench.profile(variant, ProfileKind::Heap, seconds)?))
-        .collect()
+    let profile = |variant| bench.profile(variant, ProfileKind::Heap, seconds);
+    [PROBLEM, SOLUTION].into_iter().map(profile).collect()
 }
 
 /// Instructions of the variants that the chapter names, by valgrind's callgrind.
 pub(super) fn instructions(
     bench: &Bench<'_>,
     example: &Path,
-) -> Result<Vec<Instructions>, RecordError> {
+) -> Result<Vec<Instructions>, RunError> {
     let Some(counting) = &bench.chapter.instructions else {
         return Ok(Vec::new());
     };
     let Some(valgrind) = child::find("valgrind") else {
-        return Err(RecordError::Outside(
+        return Err(RunError::Outside(
             "valgrind is not installed, and this capture counts instructions with it: \
              https://valgrind.org, or `apt install valgrind`"
                 .to_owned(),
@@ -60,11 +57,11 @@ pub(super) fn instructions(
             .arg(example)
             .args([variant, &rounds.to_string()]);
         let said = Starting::of(&counting).output(bench.interrupt, TIMEOUT, KEPT);
-        let said = said.map_err(RecordError::of_child("valgrind cannot be run"))?;
+        let said = said.map_err(RunError::of_child("valgrind cannot be run"))?;
         let said = said.map(|said| String::from_utf8_lossy(&said.stderr).into_owned());
         said.ok_or_else(|| {
             let minutes = TIMEOUT.as_secs() / 60;
-            RecordError::Outside(format!("valgrind ran for over {minutes} minutes"))
+            RunError::Outside(format!("valgrind ran for over {minutes} minutes"))
         })
     };
     counting
@@ -74,7 +71,7 @@ pub(super) fn instructions(
             let shorter = run(variant, counting.rounds)?;
             let longer = run(variant, 2 * counting.rounds)?;
             let counted = per_round(&shorter, &longer, counting.rounds).ok_or_else(|| {
-                RecordError::Outside(format!(
+                RunError::Outside(format!(
                     "callgrind counted nothing of `{} {variant}`; it said: {}",
                     counting.example,
                     shorter.lines().last().unwrap_or_default()

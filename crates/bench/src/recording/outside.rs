@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 use measurement::chapter_file::Baselines;
 use tempfile::TempDir;
 
-use super::RecordError;
 use crate::child::{self, Running, Starting};
-use crate::rounds::Bench;
+use crate::rounds::{Bench, RunError};
 
 /// How long one may take to listen.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,7 +41,7 @@ pub(super) struct Nginx {
 
 impl Nginx {
     /// Starts it on the server's CPUs, and waits until it listens; `None` for a chapter without baselines.
-    pub(super) fn start(bench: &Bench<'_>, folder: &Path) -> Result<Option<Self>, RecordError> {
+    pub(super) fn start(bench: &Bench<'_>, folder: &Path) -> Result<Option<Self>, RunError> {
         let Some(baselines) = bench.chapter.baselines.clone() else {
             return Ok(None);
         };
@@ -66,7 +65,7 @@ impl Nginx {
             .on(&bench.placement.server)
             .stderr(Stdio::inherit())
             .start()
-            .map_err(RecordError::of_child("nginx cannot be run"))?;
+            .map_err(RunError::of_child("nginx cannot be run"))?;
         let process = Outside {
             _process: running,
             _folder: own,
@@ -95,7 +94,7 @@ impl Nginx {
     }
 
     /// Where it answers as a proxy.
-    pub(super) fn proxy(&self) -> Result<SocketAddr, RecordError> {
+    pub(super) fn proxy(&self) -> Result<SocketAddr, RunError> {
         address(&self.baselines.nginx_proxy)
     }
 }
@@ -105,7 +104,7 @@ pub(super) fn start_go(
     bench: &Bench<'_>,
     folder: &Path,
     baselines: &Baselines,
-) -> Result<(Outside, SocketAddr), RecordError> {
+) -> Result<(Outside, SocketAddr), RunError> {
     let source = &baselines.go;
     let go = child::find("go").ok_or_else(|| {
         failed("Go is not installed, and this capture measures a service in Go: https://go.dev/dl")
@@ -122,7 +121,7 @@ pub(super) fn start_go(
         .stderr(Stdio::inherit())
         .start()
         .and_then(|mut go| go.wait(bench.interrupt, TIME_TO_COMPILE))
-        .map_err(RecordError::of_child("go cannot be run"))?;
+        .map_err(RunError::of_child("go cannot be run"))?;
     if !compiled.is_some_and(|status| status.success()) {
         return Err(failed(format!(
             "{source} does not compile; Go's words are above"
@@ -135,7 +134,7 @@ pub(super) fn start_go(
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .start()
-        .map_err(RecordError::of_child("the Go program cannot be run"))?;
+        .map_err(RunError::of_child("the Go program cannot be run"))?;
     let said = child::lines_of(running.stdout(), LONGEST_LINE);
     let process = Outside {
         _process: running,
@@ -151,15 +150,15 @@ pub(super) fn start_go(
     Ok((process, address(url)?))
 }
 
-fn failed(what: impl Into<String>) -> RecordError {
-    RecordError::Outside(what.into())
+fn failed(what: impl Into<String>) -> RunError {
+    RunError::Outside(what.into())
 }
 
-fn temporary() -> Result<TempDir, RecordError> {
-    tempfile::tempdir().map_err(RecordError::of_child("a temporary folder cannot be made"))
+fn temporary() -> Result<TempDir, RunError> {
+    tempfile::tempdir().map_err(RunError::of_child("a temporary folder cannot be made"))
 }
 
-fn address(url: &str) -> Result<SocketAddr, RecordError> {
+fn address(url: &str) -> Result<SocketAddr, RunError> {
     let bare = url.strip_prefix("http://").unwrap_or(url);
     bare.trim_end_matches('/').parse().map_err(|_| {
         failed(format!(

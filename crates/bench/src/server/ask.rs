@@ -1,29 +1,18 @@
 //! Single requests, for what is asked once.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use hyper::StatusCode;
 use loadgen::Target;
 use measurement::load::Exchange;
 
-/// The body that `GET path` yields at `address`, where profiles and counters are, or why there is
-/// none.
+/// The body that `GET path` yields at `target`, or why there is none.
 ///
 /// # Errors
 ///
 /// One phrase: what the connection or the server said.
-pub fn get(address: SocketAddr, path: &str, time_out: Duration) -> Result<Vec<u8>, String> {
-    send(address, &Exchange::get(path, ""), time_out)
-}
-
-/// As [`get`], of a server that may speak HTTPS.
-///
-/// # Errors
-///
-/// As [`get`].
-pub(crate) fn fetch(target: &Target, path: &str, time_out: Duration) -> Result<Vec<u8>, String> {
-    send(target.clone(), &Exchange::get(path, ""), time_out)
+pub fn get(target: impl Into<Target>, path: &str, time_out: Duration) -> Result<Vec<u8>, String> {
+    send(target, &Exchange::get(path, ""), time_out)
 }
 
 /// The body that the request of `exchange` yields at `target`, or why there is none. What it

@@ -5,13 +5,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::child::{Running, Starting, Tail, panics_in, processes};
+use crate::child::{Running, Starting, Tail, last_lines, panics_in, processes};
 use loadgen::interrupt::Interrupt;
 use loadgen::{Target, Tls};
 use measurement::load::Exchange;
 
-/// Lines of a command's output that a message shows.
-const LINES_TOLD: usize = 6;
 /// How a command ends that did what it was to do.
 const DONE: &str = "exit code 0";
 /// How often a server that starts is looked at.
@@ -41,14 +39,9 @@ pub struct Launch<'a> {
 /// A command that could not be run, or did not become a server.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// The command cannot be started, or no port is free.
-    #[error("the {name} cannot be started: {reason}")]
-    Spawn {
-        /// Which command.
-        name: String,
-        /// The system's words.
-        reason: String,
-    },
+    /// The command cannot be started, no port is free, or nobody listens.
+    #[error("{0}")]
+    Failed(String),
     /// It ended.
     #[error("the {name} ended {when} ({status}){}{}", it_said(.said), is_daemon(.status))]
     Ended {
@@ -58,24 +51,6 @@ pub enum CommandError {
         when: &'static str,
         /// Its exit status.
         status: String,
-        /// The end of what it printed.
-        said: String,
-    },
-    /// It runs, and nobody listens.
-    #[error(
-        "the {name} did not answer at {} within {} s: it must listen on the port that `{{port}}` in \
-         its command or the variable PORT gives, here {port}{}",
-         .asked, .within.as_secs(), it_said(.said)
-    )]
-    Silent {
-        /// Which command.
-        name: String,
-        /// Where it was asked.
-        asked: String,
-        /// The port that it was given.
-        port: u16,
-        /// How long it was waited for.
-        within: Duration,
         /// The end of what it printed.
         said: String,
     },
@@ -92,6 +67,10 @@ fn is_daemon(status: &str) -> &'static str {
     } else {
         ""
     }
+}
+
+fn not_started(name: &str, reason: impl std::fmt::Display) -> CommandError {
+    CommandError::Failed(format!("the {name} cannot be started: {reason}"))
 }
 
 fn it_said(said: &str) -> String {
@@ -130,10 +109,7 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .start()
-            .map_err(|error| CommandError::Spawn {
-                name: name.to_owned(),
-                reason: error.to_string(),
-            })?;
+            .map_err(|error| not_started(name, error))?;
         Ok(Self {
             name: name.to_owned(),
             output: Tail::of(running.stdout()),
@@ -155,26 +131,23 @@ impl Process {
         })
     }
 
+    fn fault(&self, when: &'static str, status: String) -> CommandError {
+        CommandError::Ended {
+            name: self.name.clone(),
+            when,
+            status,
+            said: self.said(),
+        }
+    }
+
     /// The last lines that it printed, those on standard error if there are any, on one line.
     fn said(&self) -> String {
-        let last = |text: &str| {
-            let lines: Vec<&str> = text
-                .lines()
-                .map(str::trim)
-                .filter(|l| !l.is_empty())
-                .collect();
-            lines[lines.len().saturating_sub(LINES_TOLD)..].join(" | ")
-        };
         let errors = self.errors.text();
         if let Some(panic) = panics_in(&errors).pop() {
             return format!("panicked at {panic}");
         }
-        let errors = last(&errors);
-        if errors.is_empty() {
-            last(&self.output.text())
-        } else {
-            errors
-        }
+        let said = last_lines(&errors).or_else(|| last_lines(&self.output.text()));
+        said.unwrap_or_default()
     }
 }
 
@@ -210,14 +183,7 @@ pub fn run_to_end(
         }
         match running.ended() {
             Some(status) if status == DONE => return Ok(()),
-            Some(status) => {
-                return Err(CommandError::Ended {
-                    name: name.to_owned(),
-                    when: "with an error",
-                    status,
-                    said: running.said(),
-                });
-            }
+            Some(status) => return Err(running.fault("with an error", status)),
             None => std::thread::sleep(LOOK),
         }
     }
@@ -247,11 +213,8 @@ impl CommandServer {
     ///
     /// When it cannot be started, ends or stays silent, or `interrupt` is set.
     pub fn start(launch: &Launch<'_>, interrupt: &Interrupt) -> Result<Self, CommandError> {
-        let ports = free_ports().map_err(|error| CommandError::Spawn {
-            name: launch.name.to_owned(),
-            reason: format!("no port is free: {error}"),
-        })?;
-        let [port, admin_port] = ports;
+        let [port, admin_port] = free_ports()
+            .map_err(|error| not_started(launch.name, format!("no port is free: {error}")))?;
         let command = launch
             .command
             .replace("{port}", &port.to_string())
@@ -290,17 +253,15 @@ impl CommandServer {
                 return self.is_alive_after(2 * LOOK, "before it was ready");
             }
             if started.elapsed() > launch.ready_within {
-                return Err(CommandError::Silent {
-                    name: launch.name.to_owned(),
-                    asked: format!(
-                        "127.0.0.1:{}{}",
-                        self.address.port(),
-                        launch.ready.unwrap_or_default()
-                    ),
-                    port: self.address.port(),
-                    within: launch.ready_within,
-                    said: self.process.said(),
-                });
+                return Err(CommandError::Failed(format!(
+                    "the {} did not answer at 127.0.0.1:{port}{} within {} s: it must listen on the port \
+                     that `{{port}}` in its command or the variable PORT gives, here {port}{}",
+                    launch.name,
+                    launch.ready.unwrap_or_default(),
+                    launch.ready_within.as_secs(),
+                    it_said(&self.process.said()),
+                    port = self.address.port()
+                )));
             }
             std::thread::sleep(LOOK);
         }
@@ -338,12 +299,7 @@ impl CommandServer {
     pub fn is_alive(&mut self, when: &'static str) -> Result<(), CommandError> {
         match self.process.ended() {
             None => Ok(()),
-            Some(status) => Err(CommandError::Ended {
-                name: self.process.name.clone(),
-                when,
-                status,
-                said: self.process.said(),
-            }),
+            Some(status) => Err(self.process.fault(when, status)),
         }
     }
 
@@ -388,7 +344,7 @@ impl CommandServer {
 }
 
 /// Two different ports that nobody listens on at this moment.
-fn free_ports() -> std::io::Result<[u16; 2]> {
+pub(crate) fn free_ports() -> std::io::Result<[u16; 2]> {
     let open = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let listeners = [open()?, open()?];
     Ok([

@@ -7,66 +7,50 @@ use measurement::chapter_file::ChapterFile;
 use crate::workshop;
 
 fn chapters() -> Vec<ChapterFile> {
-    let mut chapters: Vec<ChapterFile> = fs::read_dir(workshop().join("chapters"))
-        .unwrap()
-        .filter_map(|entry| {
-            let path = entry.unwrap().path().join("chapter.toml");
-            let text = fs::read_to_string(&path).ok()?;
-            Some(ChapterFile::parse(&text, &path.display().to_string(), 2).unwrap())
-        })
-        .collect();
-    chapters.sort_by_key(|chapter| chapter.chapter);
+    let chapters = fs::read_dir(workshop().join("chapters")).unwrap();
+    let chapters = chapters.filter_map(|entry| {
+        let path = entry.unwrap().path().join("chapter.toml");
+        let text = fs::read_to_string(&path).ok()?;
+        Some(ChapterFile::parse(&text, &path.display().to_string(), 2).unwrap())
+    });
+    let chapters: Vec<ChapterFile> = chapters.collect();
     assert!(!chapters.is_empty());
     chapters
 }
 
 #[test]
-fn scripts_ask_and_expect_what_the_chapter_says() {
+fn scripts_ask_expect_and_write_what_the_chapter_says() {
     for chapter in chapters() {
         let (number, exchange) = (chapter.chapter, &chapter.exchange);
         for (key, value) in [("path", &exchange.path), ("answer", &exchange.answer)] {
             // JSON has double quotes of its own.
             let quote = if value.contains('"') { '\'' } else { '"' };
-            let line = format!("{key} = {quote}{value}{quote}");
-            says(&format!("locust/chapter{number}.py"), &line);
-            let line = format!("{key}: '{value}'");
-            says(&format!("k6/chapter{number}.js"), &line);
+            let in_locust = format!("{key} = {quote}{value}{quote}");
+            both_say(number, &format!("{key}: '{value}'"), &in_locust);
+        }
+        if let Some(body) = &exchange.body {
+            // A long body is a sentence over and over.
+            let is_all = |length: &usize| *body == body[..*length].repeat(body.len() / length);
+            let length = (1..=body.len()).find(is_all).unwrap_or(body.len());
+            let (sentence, times) = (&body[..length], body.len() / length);
+            let (k6, locust, quote) = match times {
+                1 => (String::new(), String::new(), '\''),
+                _ => (format!(".repeat({times})"), format!(" * {times}"), '"'),
+            };
+            let in_locust = format!("body = {quote}{sentence}{quote}{locust}\n");
+            both_say(number, &format!("body: '{sentence}'{k6},"), &in_locust);
+        }
+        if let Some(write) = &chapter.write {
+            let values = [Some(&write.path), write.body.as_ref(), Some(&write.answer)];
+            for value in values.into_iter().flatten() {
+                both_say(number, &format!("'{value}'"), &format!("\"{value}\""));
+            }
         }
     }
 }
 
 #[test]
-fn scripts_send_the_chapters_body() {
-    for chapter in chapters() {
-        let (number, Some(body)) = (chapter.chapter, &chapter.exchange.body) else {
-            continue;
-        };
-        // A long body is a sentence over and over.
-        let length = (1..=body.len())
-            .find(|length| {
-                body.len() % length == 0 && body == &body[..*length].repeat(body.len() / length)
-            })
-            .unwrap_or(body.len());
-        let (sentence, times) = (&body[..length], body.len() / length);
-        let (k6, locust, quote) = match times {
-            1 => (String::new(), String::new(), '\''),
-            _ => (format!(".repeat({times})"), format!(" * {times}"), '"'),
-        };
-        says(
-            &format!("k6/chapter{number}.js"),
-            &format!("body: '{sentence}'{k6},"),
-        );
-        says(
-            &format!("locust/chapter{number}.py"),
-            &format!("body = {quote}{sentence}{quote}{locust}\n"),
-        );
-    }
-}
-
-#[test]
 fn scripts_default_to_the_chapters_load() {
-    let read = |script: &str| fs::read_to_string(workshop().join(script)).unwrap();
-    let (k6, locust) = (read("k6/common.js"), read("locust/common.py"));
     for chapter in chapters() {
         let (number, load) = (chapter.chapter, &chapter.load);
         let mut settings = vec![("think", "think", load.think_s.to_string())];
@@ -81,61 +65,32 @@ fn scripts_default_to_the_chapters_load() {
             settings.push(("timesAlone", "times_alone", times.to_string()));
         }
         for (in_k6, in_locust, value) in settings {
-            says(
-                &format!("k6/chapter{number}.js"),
-                &format!("{in_k6}: {value},"),
-            );
-            says(
-                &format!("locust/chapter{number}.py"),
-                &format!("{in_locust} = {value}\n"),
-            );
+            let in_locust = format!("{in_locust} = {value}\n");
+            both_say(number, &format!("{in_k6}: {value},"), &in_locust);
         }
         let warm_up = load.warm_up_s;
-        assert!(k6.contains(&format!("number('WARM_UP', {warm_up});")));
-        assert!(locust.contains(&format!("\"--warm-up\", type=float, default={warm_up:?},")));
-    }
-}
-
-#[test]
-fn scripts_send_the_bystanders_of_the_chapter() {
-    for chapter in chapters() {
-        let Some(bystander) = &chapter.bystander else {
-            continue;
-        };
-        let (number, rate) = (chapter.chapter, chapter.load.bystanders_per_second);
-        if rate == 0.0 {
-            // They come in scenarios alone, which the scripts do not know.
-            continue;
-        }
-        for (script, quote, key) in [
-            (format!("k6/chapter{number}.js"), '\'', "perSecond: "),
-            (format!("locust/chapter{number}.py"), '"', "per_second="),
-        ] {
-            says(&script, &format!("{quote}{}{quote}", bystander.path));
-            says(&script, &format!("{quote}{}{quote}", bystander.answer));
-            says(&script, &format!("{key}{rate},"));
-        }
-    }
-}
-
-#[test]
-fn scripts_write_what_the_chapter_writes() {
-    for chapter in chapters() {
-        let Some(write) = &chapter.write else {
-            continue;
-        };
-        let number = chapter.chapter;
-        for value in [Some(&write.path), write.body.as_ref(), Some(&write.answer)]
-            .into_iter()
-            .flatten()
-        {
-            says(&format!("k6/chapter{number}.js"), &format!("'{value}'"));
-            says(
-                &format!("locust/chapter{number}.py"),
-                &format!("\"{value}\""),
+        says("k6/common.js", &format!("number('WARM_UP', {warm_up});"));
+        let in_locust = format!("\"--warm-up\", type=float, default={warm_up:?},");
+        says("locust/common.py", &in_locust);
+        // Some come in scenarios alone, which the scripts do not know.
+        let rate = load.bystanders_per_second;
+        if let Some(bystander) = chapter.bystander.as_ref().filter(|_| rate > 0.0) {
+            for value in [&bystander.path, &bystander.answer] {
+                both_say(number, &format!("'{value}'"), &format!("\"{value}\""));
+            }
+            both_say(
+                number,
+                &format!("perSecond: {rate},"),
+                &format!("per_second={rate},"),
             );
         }
     }
+}
+
+#[track_caller]
+fn both_say(chapter: u32, in_k6: &str, in_locust: &str) {
+    says(&format!("k6/chapter{chapter}.js"), in_k6);
+    says(&format!("locust/chapter{chapter}.py"), in_locust);
 }
 
 #[track_caller]

@@ -18,16 +18,6 @@ fn open(users: u32, per_second: f64, duration: Duration) -> Load {
 }
 
 #[test]
-fn latency_is_at_least_the_servers_delay() {
-    let outcome = seen_of(|_, _| late(30, "6"), &load(10));
-    let latency = &outcome.latency;
-    assert!(latency.min_ms >= 30.0, "{latency:?}");
-    assert!(latency.at(0.5).unwrap() < 60.0, "{latency:?}");
-    // Ten users, 30 ms each.
-    assert!(outcome.requests_per_second <= 334.0);
-}
-
-#[test]
 fn users_think() {
     let mut load = thinking(10, Duration::from_millis(100));
     load.duration = Duration::from_secs(1);

@@ -101,23 +101,6 @@ fn values_are_drawn_and_each_has_its_answer() {
 }
 
 #[test]
-fn another_status_is_an_error_and_another_body_is_wrong() {
-    let (server, _) = echo();
-    let status = send(
-        &server,
-        &traffic(vec![route("a", 1.0, vec![get("/none", 200, None)])]),
-    );
-    assert!(status.users.errors.contains_key("status 404"));
-    assert_eq!(status.users.completed, 0);
-    let body = send(
-        &server,
-        &traffic(vec![route("a", 1.0, vec![get("/a", 200, Some("b"))])]),
-    );
-    assert!(body.users.wrong_answers > 0);
-    assert_eq!(body.users.first_wrong_answer.as_deref(), Some("/a"));
-}
-
-#[test]
 fn a_request_by_itself_yields_whatever_answers_it() {
     let (server, _) = echo();
     let requests = [get("/a", 200, None), get("/none", 200, None)];

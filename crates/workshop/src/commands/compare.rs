@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use analysis::comparison::{Goal, Verdict, Word};
 use bench::answers::AnswerError;
-use bench::comparison::{self, Compared, ComparisonError, Event};
+use bench::comparison::{self, Compared, ComparisonError};
 use bench::environment;
 use bench::placement::Placement;
+use bench::rounds::Event;
 use bench::server::command::Launch;
 use loadgen::interrupt::Interrupt;
 use loadgen::{GeneratorError, Tls};
@@ -289,11 +290,7 @@ fn compare(
         unreachable!("there are two sides");
     };
     let has_admin_port = |side: &comparison::Side| matches!(side, comparison::Side::Command(command, _) if command.contains("{admin_port}"));
-    let observer = |event: Event<'_>| match event {
-        Event::Begins(what) => terminal.show(bench::rounds::Event::Begins(1, 1, what)),
-        Event::Runs(progress) => terminal.show(bench::rounds::Event::Runs(progress)),
-        Event::Said(text) => terminal.say(text),
-    };
+    let observer = |event: Event<'_>| terminal.show(event);
     comparison::Comparison {
         base: base.clone(),
         change: change.clone(),
@@ -372,8 +369,9 @@ fn explained(error: ComparisonError, interrupt: &Interrupt) -> CliError {
             let sentence = format!("the server at {target} takes no connections: {reason}");
             CliError::new(Exit::Invalid, sentence)
         }
-        ComparisonError::Answer(AnswerError::Status { .. } | AnswerError::Unexpected { .. })
-        | ComparisonError::NoCounter { .. } => CliError::usage(error),
+        ComparisonError::Answer(AnswerError::Status(_)) | ComparisonError::NoCounter(_) => {
+            CliError::usage(error)
+        }
         other => CliError::new(Exit::Invalid, other),
     }
 }

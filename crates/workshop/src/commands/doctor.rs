@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use bench::counters::{Counts, Judged, Usable};
+use bench::counters::{Judged, Usable, counts};
 use bench::{environment, provenance};
 use measurement::environment::Environment;
 use numa::Parts;
@@ -229,8 +229,7 @@ fn counters() -> Vec<Finding> {
         [] => "the system does not tell".to_owned(),
         ref may => format!("this process may run on {} CPUs", may.len()),
     };
-    let counts = Counts::now().named();
-    let counts = counts.map(|(counter, count)| count_of(counter, count, usable));
+    let counts = counts().map(|(counter, count)| count_of(counter, count, usable));
     [Finding::ok("affinity", affinity)]
         .into_iter()
         .chain(counts)

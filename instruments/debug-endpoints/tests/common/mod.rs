@@ -5,6 +5,30 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use axum::Router;
+use debug_endpoints::DebugEndpoints;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+/// A runtime with two workers for a service, the service's own address, and that of its endpoints' listener.
+pub(crate) fn service(
+    debug: impl FnOnce() -> DebugEndpoints,
+    app: impl FnOnce(&DebugEndpoints) -> Router,
+) -> (Runtime, SocketAddr, SocketAddr) {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let (own, admin) = runtime.block_on(async {
+        let debug = debug();
+        let app = app(&debug).into_make_service_with_connect_info::<SocketAddr>();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let own = listener.local_addr().expect("bound");
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        (own, debug.listen("127.0.0.1:0").expect("a free port"))
+    });
+    (runtime, own, admin)
+}
+
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) head: String,
