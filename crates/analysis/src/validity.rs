@@ -244,7 +244,7 @@ fn unmeasured(finding: &Finding) -> Option<String> {
     };
     Some(format!(
         "the {silent} did not report `{}` in every round, so that `{}` is unknown.",
-        finding.key(),
+        claim.quantity.key(),
         claim.label(),
     ))
 }

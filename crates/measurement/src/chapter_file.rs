@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{error::ChapterFileError, scenario::Scenario};
 use crate::{
     checked,
-    claim::{Claim, Claims, Role, Unit},
+    claim::{Claims, Role, Unit},
     instructions::Counting,
     law::Law,
     load::{Arrivals, Bystander, Exchange, Load, Writes},
@@ -430,7 +430,8 @@ impl ChapterFile {
 
     /// The counters on `/metrics` that a round keeps.
     pub fn metrics(&self) -> Vec<String> {
-        let claimed = self.claims.iter().filter_map(Claim::counter);
+        let claimed = self.claims.iter();
+        let claimed = claimed.filter_map(|claim| claim.quantity.counter());
         let secondary = self.secondary.iter().map(|one| one.quantity.as_str());
         let all = claimed
             .chain(self.law.metrics())

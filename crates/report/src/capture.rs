@@ -21,8 +21,7 @@ pub use self::error::{CaptureError, Difference};
 use self::error::{io_error, not_a_record};
 use crate::{
     flamegraph::{self, Picture},
-    plots::{self, PlotError},
-    table,
+    plots, table,
 };
 use analysis::folded;
 use analysis::verdict::{Analysis, analyse};
@@ -111,7 +110,7 @@ impl Capture {
     ///
     /// # Errors
     ///
-    /// When a profile or a plot cannot be drawn.
+    /// When a profile cannot be drawn.
     pub fn derived(&self) -> Result<Files, CaptureError> {
         let record = &self.record;
         let analysis = self.analysis();
@@ -127,9 +126,9 @@ impl Capture {
         add("published.md", table::published(record));
         add("matrix.md", table::matrix(record));
         add("baselines.md", table::baselines(record));
-        add("instructions.md", crate::instructions::table(record));
+        add("instructions.md", table::instructions(record));
         add("values.md", table::values(record, &analysis, &self.folded));
-        for (name, svg) in self.plots()? {
+        for (name, svg) in self.plots() {
             add(&format!("plots/{name}.svg"), svg);
         }
         for (name, svg) in self.flamegraphs()? {
@@ -139,11 +138,7 @@ impl Capture {
     }
 
     /// The plots by name; those without anything to show are left out.
-    ///
-    /// # Errors
-    ///
-    /// When the drawing library gives up.
-    pub fn plots(&self) -> Result<Vec<(&'static str, String)>, CaptureError> {
+    pub fn plots(&self) -> Vec<(&'static str, String)> {
         let scenario = self.record.chapter.effect_scenario();
         let users = figures::things(scenario.users.into(), "user");
         let rounds: Vec<&Round> = self.record.effect_rounds();
@@ -172,8 +167,7 @@ impl Capture {
             .into_iter()
             .chain(connections::plots(&self.record))
             .chain(variants::plots(&self.record))
-            .filter(|(_, svg)| !matches!(svg, Err(PlotError::Empty(_))))
-            .map(|(name, svg)| Ok((name, svg?)))
+            .filter_map(|(name, svg)| Some((name, svg?)))
             .collect()
     }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::flamegraph::{Picture, draw, draw_difference};
 use crate::html::{self, Head, document, frame, scrolled, section};
-use crate::plots::{PlotError, metric_of_rounds};
+use crate::plots::metric_of_rounds;
 use crate::table::{Table, sentence_case};
 
 /// What `compare --format json` prints.
@@ -228,11 +228,7 @@ impl Comparison {
     }
 
     /// The report: one HTML file that needs nothing else.
-    ///
-    /// # Errors
-    ///
-    /// When a plot cannot be drawn.
-    pub fn page(&self, page: &Page<'_>) -> Result<String, PlotError> {
+    pub fn page(&self, page: &Page<'_>) -> String {
         let has_figures = |metric: &&Metric| {
             page.rounds
                 .iter()
@@ -240,10 +236,9 @@ impl Comparison {
         };
         let deciding = page.metrics.iter().filter(|one| one.key == page.deciding);
         let others = page.metrics.iter().filter(|one| one.key != page.deciding);
-        let mut plots = Vec::new();
-        for metric in deciding.chain(others).filter(has_figures) {
-            plots.push((metric, metric_of_rounds(metric, page.rounds)?));
-        }
+        let drawn = deciding.chain(others).filter(has_figures);
+        let drawn = drawn.filter_map(|one| Some((one, metric_of_rounds(one, page.rounds)?)));
+        let plots: Vec<(&Metric, String)> = drawn.collect();
         let head = Head {
             kicker: "Two builds compared",
             title: &format!("{} against {}", self.change.name, self.base.name),
@@ -302,7 +297,7 @@ impl Comparison {
             @if !pictures.is_empty() { (section("profiles", "Profiles", &profiles)) }
             (section("repeat", "Repeat it", &repeat))
         };
-        Ok(document(&head, &sections))
+        document(&head, &sections)
     }
 }
 

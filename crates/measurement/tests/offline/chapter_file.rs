@@ -1,11 +1,6 @@
 //! A damaged `chapter.toml` costs its author one sentence of reading.
 
-use std::time::Duration;
-
-use measurement::{
-    chapter_file::{ChapterFile, ChapterFileError},
-    law::Law,
-};
+use measurement::chapter_file::{ChapterFile, ChapterFileError};
 
 pub(crate) const CHAPTER_1: &str =
     include_str!("../../../../chapters/1-mutex-held-across-await/chapter.toml");
@@ -65,17 +60,6 @@ pub(crate) fn line_of(part: &str) -> usize {
     let mut lines = CHAPTER_1.lines();
     let index = lines.position(|line| line.contains(part));
     1 + index.expect("a line of chapter 1")
-}
-
-#[test]
-fn chapter_1_says_what_the_book_says() {
-    let file = parse(CHAPTER_1).unwrap();
-    assert_eq!((file.chapter, file.package.as_str()), (1, "chapter1"));
-    let load = file.load_of(&file.scenarios["published"]);
-    assert_eq!(load.users, 3_000);
-    assert_eq!(load.warm_up, Duration::from_secs_f64(0.8));
-    assert!(matches!(&file.law, Law::Little(law) if law.problem_in_flight == 1));
-    assert_eq!(file.check.effect_at_least.to_bits(), 10.0_f64.to_bits());
 }
 
 #[test]
@@ -245,26 +229,6 @@ fn no_prefix_of_the_file_makes_it_panic() {
 }
 
 #[test]
-fn no_missing_line_makes_it_panic_or_speak_in_riddles() {
-    let lines: Vec<_> = CHAPTER_1.lines().collect();
-    for left_out in 0..lines.len() {
-        let mut rest = lines.clone();
-        rest.remove(left_out);
-        if let Err(error) = parse(&rest.join("\n")) {
-            let sentence = error.to_string();
-            assert_eq!(sentence.lines().count(), 1, "{sentence}");
-            // Where it has no line, it begins with the place.
-            let place = error.what.split_once(": ").map_or("", |(place, _)| place);
-            let is_place = match place {
-                "claims" | "check.scenario" | "load" | "rounds.await_profile_scenario" => true,
-                name => CHAPTER_1.contains(&format!("[scenarios.{name}]")),
-            };
-            assert!(error.line.is_some() || is_place, "{sentence}");
-        }
-    }
-}
-
-#[test]
 fn users_follow_from_the_cpus() {
     let file = parse(CHAPTER_6).unwrap();
     let users = 3 * 2;
@@ -296,14 +260,6 @@ fn another_upstream_is_not_asked_for_what_only_the_embedded_one_can() {
     assert_eq!(file.claims.root_cause(), own.root_cause());
     let chapter_1 = parse(CHAPTER_1).unwrap();
     assert_eq!(chapter_1.clone().with_another_upstream(), chapter_1);
-}
-
-#[test]
-fn a_scenario_is_told_with_its_options_as_they_are_typed() {
-    let options = r#"arguments = ["--tls", "--upstream-latency-ms", "20"]"#;
-    let file = with(CHAPTER_4, r#"arguments = ["--tls"]"#, options).unwrap();
-    let words = "50 users, `--tls --upstream-latency-ms 20`";
-    assert_eq!(file.scenarios["tls"].in_words(), words);
 }
 
 /// All that is or was read wrongly once, and each with a line left out, or a value replaced by another.

@@ -1,6 +1,5 @@
 //! Somebody else's figures stay theirs, and a wrong pointer to them is named.
 
-use crate::chapter_file::{CHAPTER_1, parse};
 use measurement::{
     chapter_file::Reference,
     reference::{ReferenceError, look_up},
@@ -15,17 +14,6 @@ fn pointing_to(source: &str, figure: &str) -> Vec<Reference> {
         label: "label".into(),
         caveat: None,
     }]
-}
-
-#[test]
-fn chapter_1_points_to_figures_that_exist() {
-    let chapter = parse(CHAPTER_1).unwrap();
-    let published = look_up(FIGURES, "seed-figures.toml", &chapter.reference).unwrap();
-    let values: Vec<_> = published.iter().map(|figure| &figure.value).collect();
-    assert_eq!(values, ["19.5", "820", "40x"]);
-    let code = published[0].code.as_deref();
-    assert_eq!(code, Some("zupzup/rust-profiling-example"));
-    assert!(published[1].caveat.as_ref().unwrap().contains("Locust"));
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Connections over time, a plot a variant.
 
-use crate::plots::{self, PlotError, Series};
+use crate::plots::{self, Series};
 use measurement::{
     claim::PROBLEM,
     record::{ConnectionsAt, Purpose, Record},
 };
 
 /// Connections taken up and finished since the load began, of problem and solution.
-pub(super) fn plots(record: &Record) -> [(&'static str, Result<String, PlotError>); 2] {
+pub(super) fn plots(record: &Record) -> [(&'static str, Option<String>); 2] {
     let of = |variant: &str| {
         let line = |name: &str, count: fn(&ConnectionsAt) -> u64| Series {
             name: name.to_owned(),

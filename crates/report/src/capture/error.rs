@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::RECORD;
-use crate::{flamegraph::FlamegraphError, plots::PlotError};
+use crate::flamegraph::FlamegraphError;
 use measurement::profile::Profile;
 
 /// A capture that cannot be written, read, derived or trusted.
@@ -46,9 +46,6 @@ pub enum CaptureError {
         /// What is wrong with them.
         error: FlamegraphError,
     },
-    /// A plot cannot be drawn.
-    #[error(transparent)]
-    Plot(#[from] PlotError),
     /// A derived file is not what the record gives.
     #[error(
         "{path}: {difference} what {RECORD} and the folded stacks give; derive the capture again and commit the result."

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use analysis::{
     baseline,
     finding::{Finding, median_of, ratios},
-    prediction::{Prediction, cpu_of, sleeps_of},
+    prediction::{self, Prediction, cpu_of, sleeps_of},
     statistics,
     verdict::Analysis,
 };
@@ -140,7 +140,9 @@ impl Values {
     /// What the law counts, as it was in most rounds.
     fn counted(&mut self, record: &Record, variant: &str) {
         for metric in record.chapter.law.metrics() {
-            let median = median(record, variant, |round| round.readings.get(metric).copied());
+            let median = prediction::median_of(&record.effect_rounds(), variant, |round| {
+                round.readings.get(metric).copied()
+            });
             let name = format!("{variant}-{}", metric.replace('_', "-"));
             self.add(&name, count(median));
         }
@@ -184,7 +186,7 @@ impl Values {
             }),
         ];
         for (name, of) in waited {
-            let ms = median(record, variant, |round| {
+            let ms = prediction::median_of(&record.effect_rounds(), variant, |round| {
                 of(round.outcome.bystander.as_ref()?)
             });
             if let Some(ms) = ms {
@@ -205,14 +207,10 @@ impl Values {
             };
             let prediction = of(Role::Prediction);
             let rounds = record.claimed_in(name);
-            let quantity = record.chapter.claims.effect().quantity.clone();
-            let quantity = quantity.as_ref();
-            let value = |variant: &str| median_of(quantity?, &rounds, variant);
+            let quantity = &record.chapter.claims.effect().quantity;
+            let value = |variant: &str| median_of(quantity, &rounds, variant);
             let text = |value: Option<f64>| {
-                let text = value.zip(quantity);
-                text.map_or_else(unknown, |(value, quantity)| {
-                    quantity.text(Unit::Count, value)
-                })
+                value.map_or_else(unknown, |value| quantity.text(Unit::Count, value))
             };
             let (problem, fix) = (value(PROBLEM), value(&record.variant));
             let measured = of(Role::Effect)
@@ -235,9 +233,7 @@ impl Values {
 
     fn guardrails(&mut self, record: &Record, analysis: &Analysis) {
         for finding in analysis.of(Role::Guardrail) {
-            let Some(quantity) = &finding.claim.quantity else {
-                continue;
-            };
+            let quantity = &finding.claim.quantity;
             let name = quantity.key().replace('_', "-");
             if finding.claim.ratio.is_some() {
                 self.add(&format!("kept-{name}"), share(finding.ratio));
@@ -284,14 +280,6 @@ impl Values {
             }
         }
     }
-}
-
-/// The median over a variant's rounds of the effect's scenario, where all of them tell.
-fn median(record: &Record, variant: &str, of: impl Fn(&Round) -> Option<f64>) -> Option<f64> {
-    let rounds = record.effect_rounds().into_iter();
-    let own = rounds.filter(|round| round.variant == variant);
-    let values: Option<Vec<f64>> = own.map(of).collect();
-    statistics::median_ratio(&values?)
 }
 
 fn share(value: Option<f64>) -> String {

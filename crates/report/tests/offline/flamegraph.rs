@@ -1,10 +1,7 @@
 //! Pictures of stacks, and what is read off them.
 
 use analysis::folded::{self, NoCount};
-use measurement::profile::{
-    Profile,
-    ProfileKind::{self, Await, Cpu, Heap},
-};
+use measurement::profile::ProfileKind::{self, Await, Cpu};
 use report::flamegraph::{self, FlamegraphError, Picture};
 
 use crate::captured::has;
@@ -116,14 +113,6 @@ fn the_script_survives_frames_without_address_or_width() {
 }
 
 #[test]
-fn the_same_stacks_give_the_same_bytes() {
-    let turned = "handler;sleep 20\nhandler;Mutex::lock 980\n";
-    for kind in [Cpu, Await, Heap] {
-        assert_eq!(draw(WAITING, kind, 7), draw(turned, kind, 7));
-    }
-}
-
-#[test]
 fn a_difference_shows_growth_and_survives_emptiness() {
     let change = |before: (&str, u64), after: (&str, u64), kind| {
         flamegraph::draw_difference(before, after, &picture(kind, 0)).unwrap()
@@ -198,28 +187,4 @@ fn shares_are_read_off_the_stacks() {
     let leaf = folded::most_frequent_leaf(WAITING).unwrap();
     assert_eq!(leaf, Some(("Mutex::lock".to_owned(), 0.98)));
     assert_eq!(folded::most_frequent_leaf("a 0\n").unwrap(), None);
-}
-
-#[test]
-fn a_capture_says_how_busy_the_cpus_were() {
-    for (samples, subtitle, idle) in [
-        (9, "scenario saturated, 9 samples, 1.2 % busy", 741),
-        (800, "scenario saturated, 800 samples, 100 % busy", 0),
-    ] {
-        let profile = Profile {
-            variant: "problem".into(),
-            kind: Cpu,
-            scenario: "saturated".into(),
-            seconds: 3.0,
-            samples,
-            capacity: Some(750),
-            frames_share: None,
-            unit: "4 ms of CPU time".into(),
-        };
-        let picture = Picture::of(&profile, "chapter1");
-        assert_eq!(
-            (picture.subtitle.as_deref(), picture.idle),
-            (Some(subtitle), idle)
-        );
-    }
 }
