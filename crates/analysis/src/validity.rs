@@ -136,12 +136,7 @@ fn strange_load(chapter: &ChapterFile, round: &Round) -> Option<String> {
             "it ran {} in the scenario `{}`, but the claim is about {} in `{expected}`.",
             figures::things(users.into(), "user"),
             round.scenario,
-            figures::count(
-                chapter
-                    .scenario(expected)
-                    .map_or(0, |scenario| scenario.users)
-                    .into()
-            )
+            figures::count(chapter.users(expected).into())
         )
     })
 }

@@ -16,8 +16,8 @@ mod variants;
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
+pub use self::error::CaptureError;
 pub(crate) use self::error::stacks_error;
-pub use self::error::{CaptureError, Difference};
 use self::error::{io_error, not_a_record};
 use crate::{
     flamegraph::{self, Picture},
@@ -223,7 +223,7 @@ impl Capture {
             if there.is_none_or(|there| (there - share).abs() > 1e-9) {
                 return Err(CaptureError::Stale {
                     path: folder.join(RECORD),
-                    difference: Difference::Differs,
+                    difference: "differs from",
                 });
             }
         }
@@ -295,9 +295,9 @@ pub fn compare(folder: &Path, derived: &Files) -> Result<(), CaptureError> {
     for (name, text) in derived {
         match fs::read(folder.join(name)) {
             Ok(there) if there == text.as_bytes() => (),
-            Ok(_) => return Err(stale(name, Difference::Differs)),
+            Ok(_) => return Err(stale(name, "differs from")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(stale(name, Difference::Missing));
+                return Err(stale(name, "missing from"));
             }
             Err(error) => return Err(io_error(&folder.join(name), error)),
         }
@@ -312,7 +312,7 @@ pub fn compare(folder: &Path, derived: &Files) -> Result<(), CaptureError> {
         let is_derived = |name: &String| name == AGREEMENT || derived.contains_key(name);
         let left_over = names.filter(|name| !is_derived(name)).min();
         if let Some(name) = left_over {
-            return Err(stale(&name, Difference::LeftOver));
+            return Err(stale(&name, "left over, no part of"));
         }
     }
     Ok(())

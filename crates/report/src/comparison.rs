@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use analysis::comparison::{Estimate, Verdict, Word, drawbacks};
 use maud::html;
-use measurement::comparison::{Metric, Round, SeenByBoth, Unit, are_bounds};
+use measurement::claim::Unit;
+use measurement::comparison::{Metric, Round, SeenByBoth, are_bounds};
 use measurement::environment::Environment;
 use measurement::figures;
 use measurement::profile::ProfileKind;
@@ -168,7 +169,7 @@ impl Comparison {
         let row = |told: &Told| {
             let value = |value: Option<f64>, is_bound: bool| {
                 let over = if is_bound { "over " } else { "" };
-                let text = |value| format!("{over}{}", written(told.unit, value));
+                let text = |value| format!("{over}{}", told.unit.text(value));
                 value.map_or_else(|| "-".to_owned(), text)
             };
             let noise = told.noise_floor.map_or_else(String::new, figures::percent);
@@ -367,13 +368,5 @@ fn told(metric: &Metric, rounds: &[Round]) -> Told {
         is_base_bound,
         is_change_bound,
         times: estimate.map_or_else(String::new, |one| one.text()),
-    }
-}
-
-fn written(unit: Unit, value: f64) -> String {
-    match unit {
-        Unit::PerSecond | Unit::Count => figures::count(value),
-        Unit::Ms => figures::milliseconds(value),
-        Unit::Bytes => figures::bytes(value),
     }
 }

@@ -143,7 +143,7 @@ fn plots(capture: &Capture) -> Markup {
 
 fn words_for_plot(name: &str) -> (&'static str, &'static str) {
     match name {
-        "latency" => (
+        "latency" | "pings" => (
             "Latency by percentile: one line for each round, problem and solution.",
             "Each line is a round. It ends at its rarest answer: a round of 30 answers knows nothing of the slowest in a hundred. Requests that were still waiting when the round ended are not in it.",
         ),

@@ -201,11 +201,7 @@ fn kept_in_words(finding: &Finding) -> String {
         format!(" (95 % interval {} to {})", share(low), share(high))
     });
     let claimed = finding.claim.ratio.map_or_else(String::new, |bound| {
-        let words = bound.in_words(0);
-        let direction = words
-            .rsplit_once(' ')
-            .map_or("", |(direction, _)| direction);
-        format!("; claimed: {direction} {}", share(bound.number))
+        format!("; claimed: {}", bound.in_words_of(share(bound.number)))
     });
     format!("{kept} of the problem's{interval}{claimed}")
 }

@@ -1,6 +1,5 @@
 //! A capture in Markdown, for the book to include: no measured number is typed by hand.
 
-mod environment;
 mod matrix;
 mod rounds;
 mod values;
@@ -11,14 +10,11 @@ use analysis::{baseline, verdict::Analysis};
 use measurement::{claim::Metric, figures, record::Record, reference::Published};
 
 pub use self::{
-    environment::environment,
     matrix::matrix,
     rounds::rounds,
     values::{anchors, values},
 };
-pub(crate) use self::{
-    environment::environment_rows, matrix::tables as matrix_tables, rounds::rounds_in_full,
-};
+pub(crate) use self::{matrix::tables as matrix_tables, rounds::rounds_in_full};
 use crate::rows::{Row, rows, unknown};
 
 /// A table for the book and for the report.
@@ -168,6 +164,59 @@ pub fn instructions(record: &Record) -> String {
     let each = format!("instructions a {}", counting.unit);
     let share = format!("of the {}'s", first.variant);
     sourced(&Table::new(&[""], &[&each, &share], rows.collect()), record)
+}
+
+/// The machine and the tools, as a list.
+pub fn environment(record: &Record) -> String {
+    let mut text = String::new();
+    for (name, value) in environment_rows(record) {
+        let _ = writeln!(text, "- {name}: {value}");
+    }
+    text
+}
+
+/// The machine and the tools, name by name.
+pub(crate) fn environment_rows(record: &Record) -> Vec<(&str, String)> {
+    let here = &record.environment;
+    let quota = here.quota.map(|quota| format!("{quota} CPUs"));
+    let optimised = if here.optimised {
+        "optimised"
+    } else {
+        "not optimised"
+    };
+    let cpus = format!("{} usable of {} online", here.cpus_usable, here.cpus_online);
+    let memory = format!("{} MiB", figures::count(here.memory_mib as f64));
+    let governor = here.governor.clone();
+    let machine = [
+        ("cpu", here.cpu_model.clone()),
+        ("cpus", cpus),
+        ("memory", memory),
+        ("NUMA nodes", here.numa_nodes.to_string()),
+        ("system", here.system.clone()),
+        ("kernel", here.kernel.clone()),
+        ("CPU quota", quota.unwrap_or("none".to_owned())),
+        (
+            "frequency governor",
+            governor.unwrap_or("not known".to_owned()),
+        ),
+        ("build", format!("{} ({optimised})", here.build_profile)),
+    ];
+    let tools = here.tools.iter();
+    let tools = tools.map(|(tool, version)| (tool.as_str(), version.clone()));
+    let run = [
+        ("commit", record.commit.in_short()),
+        ("date", format!("{} (UTC)", record.started)),
+    ];
+    let placement = here
+        .placement
+        .clone()
+        .map(|placement| ("placement", placement));
+    machine
+        .into_iter()
+        .chain(placement)
+        .chain(tools)
+        .chain(run)
+        .collect()
 }
 
 /// Figures published elsewhere, each with what to know about it.

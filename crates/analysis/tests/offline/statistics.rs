@@ -3,9 +3,8 @@
 use analysis::statistics::{
     REPORTED, Side, abba, interval, mean_ratio, median_ratio, noise_floor, tail_of_look, triplets,
 };
-use rand_pcg::Pcg32;
 
-use crate::noise::{self, Model};
+use crate::noise;
 
 #[track_caller]
 fn close(a: f64, b: f64) {
@@ -94,13 +93,11 @@ fn looks_share_what_a_wrong_decision_may_cost() {
     }
 }
 
-/// What "95 %" and "proved" promise, for each kind of noise that METHODOLOGY.md names; its table is
-/// made by the same simulation.
+/// What "95 %" and "proved" promise, for each kind of noise that METHODOLOGY.md names.
 #[test]
 fn error_rates_are_those_of_the_methodology() {
-    let mut random = Pcg32::new(5, 1);
-    for model in Model::ALL {
-        let rates = noise::rates(model, 10_000, &mut random);
+    let all = noise::all_rates();
+    for (model, rates) in &all {
         let [covered, wrong] = [rates.covered, rates.wrongly_proved];
         if model.keeps_the_ratio() {
             assert!(covered > 0.94, "{model:?}: {covered}");
@@ -110,7 +107,7 @@ fn error_rates_are_those_of_the_methodology() {
         }
     }
     let text = include_str!("../../../../METHODOLOGY.md");
-    let table = noise::table();
+    let table = noise::table(&all);
     assert!(
         text.contains(&table),
         "METHODOLOGY.md has another table than:\n{table}"

@@ -4,8 +4,6 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::figures;
-
 /// On which side of the limit a figure has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
@@ -84,12 +82,7 @@ impl Bound {
         readings.into_iter().reduce(worst)
     }
 
-    /// The limit as `at most 1` or `at least 900`.
-    pub fn in_words(self, users: u32) -> String {
-        self.in_words_of(figures::count(self.limit(users)))
-    }
-
-    /// The same with a limit that is in words already.
+    /// `at most 1` or `at least 900`, with the limit in the caller's words.
     pub fn in_words_of(self, limit: impl fmt::Display) -> String {
         match self.direction {
             Direction::AtMost => format!("at most {limit}"),
@@ -194,7 +187,6 @@ mod tests {
         let most: Bound = ">= 0.9 users".parse().unwrap();
         assert!(most.holds(900.0, 1_000) && !most.holds(899.9, 1_000));
         assert!(!most.holds(f64::NAN, 1_000));
-        assert_eq!(most.in_words(1_000), "at least 900");
         assert_eq!(most.worst([950.0, 910.0]), Some(910.0));
         assert_eq!(most.worst([950.0, f64::NAN]), None);
         assert_eq!(most.worst([]), None);

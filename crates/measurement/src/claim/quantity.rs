@@ -99,8 +99,8 @@ impl Quantity {
     /// What its plain number counts, for JSON: `ms`, `bytes`, …; empty for a count.
     pub fn unit(&self, unit: Unit) -> &'static str {
         match self {
-            Self::Metric(Metric::RequestsPerSecond) => "1/s",
-            Self::Metric(_) => "ms",
+            Self::Metric(Metric::RequestsPerSecond) => Unit::PerSecond.key(),
+            Self::Metric(_) => Unit::Ms.key(),
             Self::WorkShare | Self::BystanderShare => "share",
             Self::Counter(_) => unit.key(),
         }
@@ -225,15 +225,19 @@ impl Metric {
     }
 }
 
-/// What a counter counts in.
+/// What a figure counts in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// It is a count.
     #[default]
     Count,
+    /// Things per second.
+    PerSecond,
     /// Time, printed in milliseconds.
     Seconds,
+    /// Time in milliseconds.
+    Ms,
     /// Memory, printed in MiB.
     Bytes,
 }
@@ -242,7 +246,8 @@ impl Unit {
     /// A value for people.
     pub fn text(self, value: f64) -> String {
         match self {
-            Self::Count => figures::count(value),
+            Self::Count | Self::PerSecond => figures::count(value),
+            Self::Ms => figures::milliseconds(value),
             Self::Seconds => figures::milliseconds(value * 1e3),
             Self::Bytes => figures::bytes(value),
         }
@@ -252,7 +257,9 @@ impl Unit {
     pub fn key(self) -> &'static str {
         match self {
             Self::Count => "",
+            Self::PerSecond => "1/s",
             Self::Seconds => "s",
+            Self::Ms => "ms",
             Self::Bytes => "bytes",
         }
     }

@@ -1,9 +1,6 @@
 //! Somebody else's figures stay theirs, and a wrong pointer to them is named.
 
-use measurement::{
-    chapter_file::Reference,
-    reference::{ReferenceError, look_up},
-};
+use measurement::{chapter_file::Reference, reference::look_up};
 
 const FIGURES: &str = include_str!("../../../../reference/seed-figures.toml");
 
@@ -31,7 +28,7 @@ fn a_figure_that_is_not_there_is_named() {
         ("client_per_request", "before_latency_ms"),
     ] {
         let error = look_up(FIGURES, "seed-figures.toml", &pointing_to(source, figure));
-        let sentence = error.unwrap_err().to_string();
+        let sentence = error.unwrap_err();
         let remedy = "correct the [[reference]]";
         for part in ["seed-figures.toml", source, figure, remedy] {
             assert!(sentence.contains(part), "{part} is not in: {sentence}");
@@ -42,6 +39,6 @@ fn a_figure_that_is_not_there_is_named() {
 #[test]
 fn a_file_that_is_not_toml_is_named() {
     let error = look_up("= 3", "seed-figures.toml", &[]).unwrap_err();
-    assert!(matches!(error, ReferenceError::NotToml { .. }), "{error}");
-    assert_eq!(error.to_string().lines().count(), 1, "{error}");
+    assert!(error.starts_with("seed-figures.toml: not understood (") && error.ends_with('.'));
+    assert_eq!(error.lines().count(), 1, "{error}");
 }

@@ -53,30 +53,9 @@ pub enum CaptureError {
     Stale {
         /// The file that differs.
         path: PathBuf,
-        /// In which way.
-        difference: Difference,
+        /// In which way: `missing from`, `differs from`, or `left over, no part of`.
+        difference: &'static str,
     },
-}
-
-/// How a derived file fails to match its record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Difference {
-    /// It is not there.
-    Missing,
-    /// It says something else.
-    Differs,
-    /// It should not be there.
-    LeftOver,
-}
-
-impl std::fmt::Display for Difference {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Missing => "missing from",
-            Self::Differs => "differs from",
-            Self::LeftOver => "left over, no part of",
-        })
-    }
 }
 
 pub(super) fn io_error(path: &Path, error: io::Error) -> CaptureError {

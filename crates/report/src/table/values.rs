@@ -102,11 +102,9 @@ impl Values {
             self.add("prediction-off", figures::percent(off.abs()));
         }
         if let Some(root_cause) = analysis.root_cause() {
-            let text = |value: Option<f64>| {
-                value.map_or_else(unknown, |value| root_cause.claim.unit.text(value))
-            };
-            self.add("root-cause-problem", text(root_cause.problem));
-            self.add("root-cause-solution", text(root_cause.fix));
+            let unit = root_cause.claim.unit;
+            self.add("root-cause-problem", text(unit, root_cause.problem));
+            self.add("root-cause-solution", text(unit, root_cause.fix));
         }
         let Some(effect) = analysis.effect() else {
             return;
@@ -248,11 +246,9 @@ impl Values {
                 let kept = ratios.and_then(|ratios| statistics::median_ratio(&ratios));
                 self.add(&format!("kept-{name}-while-counted"), share(kept));
             } else if finding.claim.ratio.is_none() {
-                let text = |value: Option<f64>| {
-                    value.map_or_else(unknown, |value| finding.claim.unit.text(value))
-                };
-                self.add(&format!("problem-{name}"), text(finding.problem));
-                self.add(&format!("solution-{name}"), text(finding.fix));
+                let unit = finding.claim.unit;
+                self.add(&format!("problem-{name}"), text(unit, finding.problem));
+                self.add(&format!("solution-{name}"), text(unit, finding.fix));
             }
         }
     }
@@ -280,6 +276,10 @@ impl Values {
             }
         }
     }
+}
+
+fn text(unit: Unit, value: Option<f64>) -> String {
+    value.map_or_else(unknown, |value| unit.text(value))
 }
 
 fn share(value: Option<f64>) -> String {
