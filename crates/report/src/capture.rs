@@ -10,7 +10,6 @@
 //!   (`VARIANT.KIND.svg`, `diff.KIND.svg`) and `plots/*.svg`.
 //! - `agreement.md` is what the study `agreement` printed.
 
-mod connections;
 mod error;
 mod variants;
 
@@ -21,7 +20,8 @@ pub(crate) use self::error::stacks_error;
 use self::error::{io_error, not_a_record};
 use crate::{
     flamegraph::{self, Picture},
-    plots, table,
+    plots::{self, Series},
+    table,
 };
 use analysis::folded;
 use analysis::verdict::{Analysis, analyse};
@@ -29,7 +29,7 @@ use measurement::{
     claim::PROBLEM,
     figures,
     profile::{Profile, ProfileKind},
-    record::{Record, Round},
+    record::{ConnectionsAt, Purpose, Record, Round},
 };
 
 /// The record's file in a capture.
@@ -142,30 +142,27 @@ impl Capture {
         let scenario = self.record.chapter.effect_scenario();
         let users = figures::things(scenario.users.into(), "user");
         let rounds: Vec<&Round> = self.record.effect_rounds();
+        let own = self.record.chapter.claims.effect().scenario();
+        let title = |what: &str| format!("{what} every round, {users}");
+        let (latency, pings) = (title("Latency of"), title("Latency of a ping in"));
+        let throughput = title("Throughput of");
         let drawn = [
             (
                 "latency",
-                plots::latency_by_percentile(&format!("Latency of every round, {users}"), &rounds),
+                plots::by_percentile(&latency, &rounds, plots::of_requests),
             ),
             (
                 "pings",
-                plots::bystanders_by_percentile(
-                    &format!("Latency of a ping in every round, {users}"),
-                    &rounds,
-                ),
+                plots::by_percentile(&pings, &rounds, plots::of_bystanders),
             ),
             (
                 "throughput",
-                plots::throughput_of_rounds(
-                    &format!("Throughput of every round, {users}"),
-                    &self.record.rounds,
-                    self.record.chapter.claims.effect().scenario(),
-                ),
+                plots::throughput_of_rounds(&throughput, &self.record.rounds, own),
             ),
         ];
         drawn
             .into_iter()
-            .chain(connections::plots(&self.record))
+            .chain(connections(&self.record))
             .chain(variants::plots(&self.record))
             .filter_map(|(name, svg)| Some((name, svg?)))
             .collect()
@@ -244,6 +241,34 @@ impl Capture {
             .get(&profile.folded_name())
             .map_or("", String::as_str)
     }
+}
+
+/// Connections taken up and finished since the load began, of problem and solution.
+fn connections(record: &Record) -> [(&'static str, Option<String>); 2] {
+    let of = |variant: &str| {
+        let line = |name: &str, count: fn(&ConnectionsAt) -> u64| Series {
+            name: name.to_owned(),
+            points: record
+                .rounds_for(Purpose::Series)
+                .filter(|round| round.variant == variant)
+                .flat_map(|round| &round.connections)
+                .map(|at| (at.s, count(at) as f64))
+                .collect(),
+        };
+        let lines = [
+            line("taken up", |at| at.accepted),
+            line("finished", |at| at.finished),
+        ];
+        plots::time_series(
+            &format!("Connections of the {variant}"),
+            "connections since the start",
+            &lines,
+        )
+    };
+    [
+        ("connections-problem", of(PROBLEM)),
+        ("connections-solution", of(&record.variant)),
+    ]
 }
 
 /// Derives a capture's tables, plots and flamegraphs again from its record.

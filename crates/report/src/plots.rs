@@ -140,33 +140,27 @@ pub fn xy(
     plot.svg()
 }
 
+/// Latencies of a round, and of how many answers they are.
+pub type Answers = fn(&Round) -> Option<(&Latency, u64)>;
+
+/// Those of the load's own requests.
+pub fn of_requests(round: &Round) -> Option<(&Latency, u64)> {
+    Some((&round.outcome.latency, round.outcome.completed))
+}
+
+/// Those of the bystanders, from the moment at which each was due.
+pub fn of_bystanders(round: &Round) -> Option<(&Latency, u64)> {
+    let bystander = round.outcome.bystander.as_ref()?;
+    Some((&bystander.latency, bystander.completed))
+}
+
 /// Latency against percentile, every round of any variants a line. The percentiles are
 /// spread as 1/(1-q), as in G. Tene's HDR histogram plots: each step to the
 /// right looks at ten times fewer, slower answers.
 ///
 /// A round of n answers says nothing about fewer than one in n: its line ends there.
 /// `None` when no round has answers.
-pub fn latency_by_percentile(title: &str, rounds: &[&Round]) -> Option<String> {
-    by_percentile(title, rounds, |round| {
-        Some((&round.outcome.latency, round.outcome.completed))
-    })
-}
-
-/// The same of the rounds' bystanders, from the moment at which each was due.
-/// `None` when no round has answers to bystanders.
-pub fn bystanders_by_percentile(title: &str, rounds: &[&Round]) -> Option<String> {
-    by_percentile(title, rounds, |round| {
-        let bystander = round.outcome.bystander.as_ref()?;
-        Some((&bystander.latency, bystander.completed))
-    })
-}
-
-/// `answers` gives a round's latencies, and of how many answers they are.
-fn by_percentile(
-    title: &str,
-    rounds: &[&Round],
-    answers: fn(&Round) -> Option<(&Latency, u64)>,
-) -> Option<String> {
+pub fn by_percentile(title: &str, rounds: &[&Round], answers: Answers) -> Option<String> {
     let looks = looks(rounds.iter().copied());
     let lines = rounds.iter().filter_map(|round| {
         let (latency, count) = answers(round)?;

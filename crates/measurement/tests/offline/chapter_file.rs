@@ -70,28 +70,37 @@ fn the_file_survives_being_recorded() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_placed_and_named() {
-    damaged_at("title =", "title = \"A mutex", "title = A mutex", &[]);
-    let known = ["unknown key `route`", "`path`", "`answer`"];
-    damaged_at("path =", "path = \"/read\"", "route = \"/read\"", &known);
-    for wrong in ["\"many\"", "-1"] {
-        let (from, to) = ("users = 3000", format!("users = {wrong}"));
-        damaged_at(from, from, &to, &["a whole number"]);
+fn what_cannot_be_understood_or_is_missing_is_placed_and_named() {
+    let many = "a whole number";
+    for (place, from, to, words) in [
+        ("title =", "title = \"A mutex", "title = A mutex", ""),
+        ("path =", "path =", "route =", "unknown key `route`"),
+        ("users = 3000", "users = 3000", "users = \"many\"", many),
+        ("users = 3000", "users = 3000", "users = -1", many),
+        ("[law.little]", "[law.little]", "[law.litle]", "`little`"),
+        // In an array of tables, too.
+        (
+            "variant = \"solution\"",
+            "variant = \"solution\"",
+            "variants = 1",
+            "unknown key `variants`",
+        ),
+        (
+            "variant = \"solution\"",
+            "variant = \"solution\"",
+            "variant = \"\"",
+            "",
+        ),
+        ("[exchange]", "path = \"/read\"\n", "", "missing key `path`"),
+        (
+            "[scenarios.saturated]",
+            "duration_s = 1.2\n",
+            "",
+            "missing key `duration_s`",
+        ),
+    ] {
+        damaged_at(place, from, to, &[words]);
     }
-    damaged_at("[law.little]", "[law.little]", "[law.litle]", &["`little`"]);
-    // In an array of tables, too.
-    let step = "variant = \"solution\"";
-    let unknown = ["unknown key `variants`"];
-    damaged_at(step, step, "variants = \"solution\"", &unknown);
-    damaged_at(step, step, "variant = \"\"", &[]);
-}
-
-#[test]
-fn a_missing_key_is_named_with_the_table_that_lacks_it() {
-    let path = ["missing key `path`"];
-    damaged_at("[exchange]", "path = \"/read\"\n", "", &path);
-    let duration = ["missing key `duration_s`"];
-    damaged_at("[scenarios.saturated]", "duration_s = 1.2\n", "", &duration);
     damaged("minutes = 45\n", "", &["missing key `minutes`"]);
 }
 
@@ -108,14 +117,13 @@ fn values_that_make_no_sense_are_refused() {
         ("answer = \"6\"", "answer = \"\"", "at least a word"),
         ("minutes = 45", "minutes = 0", "1 or more"),
         ("call_ms = 50", "call_ms = 0", "above 0"),
+        ("effect_at_least = 10", "effect_at_least = 0", "above 0"),
         ("m = \"<= 1\"", "m = \"<= -1\"", "such as `<= 1`"),
         ("ratio = \">= 300\"", "ratio = \"> 300\"", "such as `<= 1`"),
         ("role = \"effect\"", "role = \"gain\"", "`effect`"),
     ] {
         damaged_at(from, from, to, &[remedy]);
     }
-    let (from, to) = ("effect_at_least = 10", "effect_at_least = 0");
-    damaged_at(from, from, to, &["above 0"]);
 }
 
 #[test]

@@ -4,8 +4,7 @@ use crate::support::record;
 use measurement::record::Round;
 use report::measuring::{self, PLOTTED};
 use report::plots::{
-    Series, bystanders_by_percentile, heat_map, latency_by_percentile, throughput_of_rounds,
-    time_series,
+    Series, by_percentile, heat_map, of_bystanders, of_requests, throughput_of_rounds, time_series,
 };
 
 fn throughput(rounds: &[Round]) -> Option<String> {
@@ -19,8 +18,8 @@ fn nothing_to_show_is_no_plot() {
         points: vec![(f64::NAN, 1.0), (1.0, f64::INFINITY)],
     };
     for drawn in [
-        latency_by_percentile("t", &[]),
-        bystanders_by_percentile("nobody beside", &record().effect_rounds()),
+        by_percentile("t", &[], of_requests),
+        by_percentile("t", &record().effect_rounds(), of_bystanders),
         throughput(&[]),
         time_series("t", "v", std::slice::from_ref(&nonsense)),
         heat_map("t", &[nonsense]),
@@ -41,7 +40,7 @@ fn odd_figures_draw_or_are_left_out_but_never_panic() {
             vec![(odd, odd), (0.5, odd), (1.0, odd), (2.0, 1.0)];
     }
     let rounds: Vec<&Round> = record.rounds.iter().collect();
-    let _ = latency_by_percentile("odd", &rounds);
+    let _ = by_percentile("odd", &rounds, of_requests);
     let _ = throughput(&record.rounds);
     let one = Series {
         name: "one".into(),
