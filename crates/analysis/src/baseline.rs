@@ -9,7 +9,7 @@ use measurement::{
 };
 
 /// One program's medians over its rounds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Baseline {
     /// Which program; the solution is the first one.
     pub service: String,
@@ -56,24 +56,4 @@ pub fn baselines(record: &Record) -> Vec<Baseline> {
             }
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_are_named_after_the_programs_first_word() {
-        for (service, key) in [
-            ("Go's net/http", "go"),
-            ("nginx as a proxy", "nginx"),
-            ("solution", "solution"),
-        ] {
-            let baseline = Baseline {
-                service: service.to_owned(),
-                ..Baseline::default()
-            };
-            assert_eq!(baseline.key(), key);
-        }
-    }
 }

@@ -7,7 +7,7 @@ use measurement::{
 };
 
 use crate::{
-    prediction::{Inputs, Prediction, in_scenario},
+    prediction::{self, Inputs, Prediction, in_scenario},
     statistics::{self, REPORTED},
 };
 
@@ -68,8 +68,7 @@ impl Measured<'_> {
             .rounds
             .iter()
             .filter(|round| round.variant == self.variant);
-        let quantity = claim.quantity.as_ref();
-        own.all(|round| quantity.is_none_or(|quantity| round.value(quantity).is_none()))
+        own.all(|round| round.value(&claim.quantity).is_none())
     }
 }
 
@@ -136,7 +135,7 @@ impl Finding {
         let ratios = ratios(claim, measured.pairs);
         let whole: Option<Vec<f64>> = ratios.into_iter().collect();
         let whole = whole.as_deref();
-        let median = |variant| median_of(claim.quantity.as_ref()?, measured.rounds, variant);
+        let median = |variant| median_of(&claim.quantity, measured.rounds, variant);
         Self {
             problem: median(PROBLEM),
             fix: median(measured.variant),
@@ -151,9 +150,8 @@ impl Finding {
         let worst = |variant: &str, bound: Option<Bound>| {
             let rounds = measured.rounds.iter();
             let of_variant = rounds.filter(|round| round.variant == variant);
-            let value = |round: &Round| round.value(claim.quantity.as_ref()?);
             // A missing reading is as telling as one that is not a number: none.
-            bound?.worst(of_variant.map(|round| value(round).unwrap_or(f64::NAN)))
+            bound?.worst(of_variant.map(|round| round.value(&claim.quantity).unwrap_or(f64::NAN)))
         };
         // Of a side without a bound the reading is shown that would break the other's.
         Self {
@@ -202,12 +200,6 @@ impl Finding {
         lacks(self.claim.problem, self.problem)
             || lacks(self.claim.solution, self.fix)
             || lacks(self.claim.ratio, self.ratio)
-    }
-
-    /// The key of what is measured.
-    pub(crate) fn key(&self) -> &str {
-        let quantity = self.claim.quantity.as_ref();
-        quantity.map_or("", |quantity| quantity.key())
     }
 
     /// Whether it does not hold because a figure is missing.
@@ -263,10 +255,15 @@ impl Finding {
 pub fn ratios(claim: &Claim, pairs: &[Option<(&Round, &Round)>]) -> Vec<Option<f64>> {
     let ratio = |pair: &Option<(&Round, &Round)>| {
         let (problem, fix) = (*pair)?;
-        let quantity = claim.quantity.as_ref()?;
-        Some(quantity.gain(problem.value(quantity)?, fix.value(quantity)?))
+        gain(claim, problem, fix)
     };
     pairs.iter().map(ratio).collect()
+}
+
+/// How many times better `better` is than `worse`; `None` where one has no figure.
+fn gain(claim: &Claim, worse: &Round, better: &Round) -> Option<f64> {
+    let quantity = &claim.quantity;
+    Some(quantity.gain(worse.value(quantity)?, better.value(quantity)?))
 }
 
 /// Fewer pairs than this have no interval but their span.
@@ -284,12 +281,7 @@ fn interval(ratios: &[f64], tail: f64) -> Option<(f64, f64)> {
 
 /// The median of a variant's rounds; `None` without one, or if one of them has no figure.
 pub fn median_of(quantity: &Quantity, rounds: &[&Round], variant: &str) -> Option<f64> {
-    let values: Option<Vec<f64>> = rounds
-        .iter()
-        .filter(|round| round.variant == variant)
-        .map(|round| round.value(quantity))
-        .collect();
-    statistics::median_ratio(&values?)
+    prediction::median_of(rounds, variant, |round| round.value(quantity))
 }
 
 /// As [`median_of`], of what the generator measures.
@@ -300,15 +292,15 @@ pub fn median_metric(metric: Metric, rounds: &[&Round], variant: &str) -> Option
 /// From every two rounds of the fix that followed each other in the effect's scenario: a fix and the
 /// fix again of each triplet.
 fn noise_floor(record: &Record, effect: &Claim) -> Option<f64> {
-    let quantity = effect.quantity.as_ref()?;
     let of_fix: Vec<&Round> = record
         .rounds
         .iter()
         .filter(|round| matches!(round.purpose, Purpose::Claim | Purpose::Equal))
         .filter(|round| round.scenario == effect.scenario() && round.variant == record.variant)
         .collect();
-    let gain =
-        |two: &[&Round]| Some(quantity.gain(two[0].value(quantity)?, two[1].value(quantity)?));
-    let equal: Option<Vec<f64>> = of_fix.chunks_exact(2).map(gain).collect();
+    let gains = of_fix
+        .chunks_exact(2)
+        .map(|two| gain(effect, two[0], two[1]));
+    let equal: Option<Vec<f64>> = gains.collect();
     statistics::noise_floor(&equal?)
 }

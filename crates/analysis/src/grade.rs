@@ -5,7 +5,7 @@ mod contract;
 use measurement::{
     attempt::{Attempt, Observed, Trial},
     chapter_file::ChapterFile,
-    claim::{Bound, Claim, Of, Quantity, Role},
+    claim::{Bound, Claim, Of, Role},
     figures,
     law::Law,
     outcome::Outcome,
@@ -192,7 +192,7 @@ impl Grade {
             .chain(of(Role::Effect))
             .collect();
         if let Some(silent) = ordered.iter().find(|finding| finding.is_unmeasured()) {
-            let key = silent.key();
+            let key = silent.claim.quantity.key();
             self.kind = GradeKind::Invalid;
             self.reason = format!("the exercise's server did not report `{key}`.");
             return;
@@ -205,8 +205,7 @@ impl Grade {
                 .filter(|finding| finding.holds == Some(false))
         };
         let is_count = |finding: &&&Finding| {
-            let quantity = finding.claim.quantity.as_ref();
-            finding.claim.ratio.is_none() && quantity.is_some_and(Quantity::is_counted)
+            finding.claim.ratio.is_none() && finding.claim.quantity.is_counted()
         };
         let elsewhere = trial.tests.iter().find_map(|test| {
             let failure = test.failure.as_ref().filter(|_| test.of_a_fix)?;
@@ -268,7 +267,7 @@ fn cause_against(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
 /// A machine on which the problem does as well as the solution should.
 fn faultless(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
     let claim = chapter.claims.root_cause();
-    let reading = trial.problem.round.value(claim.quantity.as_ref()?)?;
+    let reading = trial.problem.round.value(&claim.quantity)?;
     let holds = claim
         .solution?
         .holds(reading, chapter.users(&chapter.check.scenario));
@@ -400,7 +399,7 @@ fn passed(chapter: &ChapterFile, root_cause: Option<&Finding>, effect: Option<&F
     let with = scenario.map_or_else(String::new, |scenario| {
         format!(" with {}", scenario.in_words())
     });
-    let promised = if loses && matches!(chapter.law, Law::Workers(_) | Law::Locality(_)) {
+    let promised = if loses && matches!(chapter.law, Law::Workers { .. } | Law::Locality { .. }) {
         "; on this machine the law promises no gain"
     } else {
         ""

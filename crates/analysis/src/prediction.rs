@@ -63,12 +63,17 @@ pub struct Inputs {
 impl Inputs {
     /// What a record's rounds tell.
     pub fn of(record: &Record) -> Self {
-        let effect_rounds = || record.effect_rounds().into_iter();
-        let own_rounds = || record.rounds_for(Purpose::Law);
+        let effect_rounds = record.effect_rounds();
+        let own_rounds: Vec<&Round> = record.rounds_for(Purpose::Law).collect();
         let bystander = |round: &Round| Metric::BystanderP99Ms.of(&round.outcome);
         let rate = |round: &Round| Metric::RequestsPerSecond.of(&round.outcome);
-        let of_probe = |probe| median_of(own_rounds(), probe, rate);
-        let rate_of_problem = median_of(own_rounds(), PROBLEM, rate);
+        let of_probe = |probe| median_of(&own_rounds, probe, rate);
+        let measured_by = match &record.chapter.law {
+            Law::Little { measured_by, .. } => measured_by.as_ref(),
+            _ => None,
+        };
+        let call = |round: &Round| round.readings.get(measured_by?).copied();
+        let rate_of_problem = median_of(&own_rounds, PROBLEM, rate);
         Self {
             probe_gain: record
                 .chapter
@@ -77,43 +82,28 @@ impl Inputs {
                 .and_then(of_probe)
                 .zip(rate_of_problem)
                 .map(|(probe, problem)| probe / problem),
-            call_s: call_of_problem(record),
-            bystander_ms: median_of(own_rounds(), PROBLEM, bystander).zip(median_of(
-                effect_rounds(),
+            call_s: median_of(&effect_rounds, PROBLEM, call),
+            bystander_ms: median_of(&own_rounds, PROBLEM, bystander).zip(median_of(
+                &effect_rounds,
                 PROBLEM,
                 bystander,
             )),
             cpus: most_cpus(record, PROBLEM).zip(most_cpus(record, &record.variant)),
-            side_by_side: median_of(effect_rounds(), PROBLEM, rate).zip(rate_of_problem),
+            side_by_side: median_of(&effect_rounds, PROBLEM, rate).zip(rate_of_problem),
             numa_nodes: record.environment.numa_nodes,
         }
     }
 }
 
-/// Median of a variant's rounds; `None` if one of them has no figure.
-fn median_of<'r>(
-    rounds: impl Iterator<Item = &'r Round>,
+/// The median of a figure above 0 over a variant's rounds; `None` without one, or if one of them lacks it.
+pub fn median_of(
+    rounds: &[&Round],
     variant: &str,
     figure: impl Fn(&Round) -> Option<f64>,
 ) -> Option<f64> {
-    let own = rounds.filter(|round| round.variant == variant);
-    let figures: Option<Vec<f64>> = own.map(figure).collect();
+    let own = rounds.iter().filter(|round| round.variant == variant);
+    let figures: Option<Vec<f64>> = own.map(|round| figure(round)).collect();
     statistics::median_ratio(&figures?)
-}
-
-/// The median of what the problem's rounds say of the law's call; `None` where none says it.
-fn call_of_problem(record: &Record) -> Option<f64> {
-    let Law::Little(law) = &record.chapter.law else {
-        return None;
-    };
-    let metric = law.measured_by.as_ref()?;
-    let seconds: Vec<f64> = record
-        .effect_rounds()
-        .into_iter()
-        .filter(|round| round.variant == PROBLEM)
-        .filter_map(|round| round.readings.get(metric).copied())
-        .collect();
-    statistics::median_ratio(&seconds)
 }
 
 /// Most CPUs that worked in any of a variant's rounds; `None` where they were not counted.
@@ -157,32 +147,34 @@ fn per_request(
 
 /// What the law predicts in `scenario`; `None` while an input that it needs is unknown.
 pub fn predicted(law: &Law, scenario: &Scenario, inputs: Inputs) -> Option<Prediction> {
+    let (users, think) = (scenario.users, scenario.think_s);
     match law {
-        Law::Little(law) => Some(laws::little(
-            law,
-            scenario.users,
-            scenario.think(),
-            inputs.call_s,
-        )),
-        Law::Barrier(law) => Some(laws::barrier(
-            law,
-            scenario.users,
-            scenario.think(),
-            scenario.write_share,
-        )),
-        Law::Amdahl(law) => inputs.probe_gain.and_then(|gain| laws::amdahl(law, gain)),
-        Law::Utilisation(law) => Some(laws::utilisation(law, scenario.users)),
-        Law::Wait(_) => inputs
-            .bystander_ms
-            .map(|alone_and_beside| laws::wait(scenario.users, alone_and_beside)),
-        Law::Workers(_) => inputs.side_by_side.map(laws::workers),
-        Law::Locality(law) => Some(laws::locality(law, inputs.numa_nodes)),
+        Law::Little {
+            call_ms,
+            problem_in_flight,
+            ..
+        } => {
+            // What was measured is known better than by the law's own figure.
+            let call_ms = inputs.call_s.map_or(*call_ms, |seconds| 1e3 * seconds);
+            Some(laws::little(call_ms, *problem_in_flight, users, think))
+        }
+        Law::Barrier { hold_ms } => {
+            Some(laws::barrier(*hold_ms, users, think, scenario.write_share))
+        }
+        Law::Amdahl { removes, left, .. } => laws::amdahl(removes, *left, inputs.probe_gain?),
+        Law::Utilisation { work_ms } => Some(laws::utilisation(*work_ms, users)),
+        Law::Wait { .. } => Some(laws::wait(users, inputs.bystander_ms?)),
+        Law::Workers { .. } => Some(laws::workers(inputs.side_by_side?)),
+        Law::Locality {
+            memory_bound,
+            across,
+        } => Some(laws::locality(*memory_bound, *across, inputs.numa_nodes)),
     }
 }
 
 /// Why there is nothing to gain on the machine that was measured, where the law can tell.
 pub(crate) fn nothing_to_gain(law: &Law, inputs: Inputs) -> Option<String> {
-    let (Law::Workers(_), Some((problem, solution))) = (law, inputs.cpus) else {
+    let (Law::Workers { .. }, Some((problem, solution))) = (law, inputs.cpus) else {
         return None;
     };
     (problem >= solution).then(|| {
@@ -203,7 +195,7 @@ pub fn in_scenario(chapter: &ChapterFile, scenario: &str, inputs: Inputs) -> Opt
         .scenario()
         .and_then(|name| chapter.scenario(name));
     let is_alike = |own: &Scenario| own.arguments == scenario.arguments;
-    if !matches!(chapter.law, Law::Workers(_)) && !measured_in.is_none_or(is_alike) {
+    if !matches!(chapter.law, Law::Workers { .. }) && !measured_in.is_none_or(is_alike) {
         return None;
     }
     predicted(&chapter.law, scenario, inputs)

@@ -136,12 +136,7 @@ fn strange_load(chapter: &ChapterFile, round: &Round) -> Option<String> {
             "it ran {} in the scenario `{}`, but the claim is about {} in `{expected}`.",
             figures::things(users.into(), "user"),
             round.scenario,
-            figures::count(
-                chapter
-                    .scenario(expected)
-                    .map_or(0, |scenario| scenario.users)
-                    .into()
-            )
+            figures::count(chapter.users(expected).into())
         )
     })
 }
@@ -244,7 +239,7 @@ fn unmeasured(finding: &Finding) -> Option<String> {
     };
     Some(format!(
         "the {silent} did not report `{}` in every round, so that `{}` is unknown.",
-        finding.key(),
+        claim.quantity.key(),
         claim.label(),
     ))
 }

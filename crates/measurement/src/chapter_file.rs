@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{error::ChapterFileError, scenario::Scenario};
 use crate::{
     checked,
-    claim::{Claim, Claims, Role, Unit},
+    claim::{Claims, Role, Unit},
     instructions::Counting,
     law::Law,
     load::{Arrivals, Bystander, Exchange, Load, Writes},
@@ -166,12 +166,7 @@ pub struct Check {
     /// than the chapter's; none is worse than the problem. What lies between this and 1 allows for
     /// the noise of one round. It is above 1 where every fix gains many times as much: whoever raises
     /// the root cause's count and leaves the fault in place does not reach it.
-    // By its old name in records from before.
-    #[serde(
-        default = "not_worse",
-        alias = "no_worse_than",
-        deserialize_with = "checked::positive"
-    )]
+    #[serde(default = "not_worse", deserialize_with = "checked::positive")]
     pub effect_at_least: f64,
     /// What it means when an exercise misses the root cause's bound: a clause for its grade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -430,7 +425,8 @@ impl ChapterFile {
 
     /// The counters on `/metrics` that a round keeps.
     pub fn metrics(&self) -> Vec<String> {
-        let claimed = self.claims.iter().filter_map(Claim::counter);
+        let claimed = self.claims.iter();
+        let claimed = claimed.filter_map(|claim| claim.quantity.counter());
         let secondary = self.secondary.iter().map(|one| one.quantity.as_str());
         let all = claimed
             .chain(self.law.metrics())

@@ -54,9 +54,9 @@ pub struct Claim {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What is measured: a metric of the generator's, or the name of a counter on `/metrics`. A
-    /// prediction is about the effect's, unless it says otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quantity: Option<Quantity>,
+    /// prediction is about the effect's, unless it says otherwise; [`Claims`] has filled it in.
+    #[serde(default, skip_serializing_if = "Quantity::is_unsaid")]
+    pub quantity: Quantity,
     /// The scenario: a key of `[scenarios]`. The effect names one; the others are of the effect's
     /// unless they name one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,7 +97,7 @@ impl Claim {
 
     /// What it is about, as reports print it.
     pub fn label(&self) -> &str {
-        let of_quantity = || self.quantity.as_ref().map_or("", Quantity::label);
+        let of_quantity = || self.quantity.label();
         self.name.as_deref().unwrap_or_else(of_quantity)
     }
 
@@ -109,10 +109,5 @@ impl Claim {
     /// Whether a check of the exercise judges it.
     pub fn is_checked(&self) -> bool {
         self.only != Some(JudgedBy::Prove)
-    }
-
-    /// The counter on `/metrics` that it needs; `None` for what the generator measures.
-    pub fn counter(&self) -> Option<&str> {
-        self.quantity.as_ref().and_then(Quantity::counter)
     }
 }

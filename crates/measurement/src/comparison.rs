@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
+use crate::claim::Unit;
 use crate::outcome::Quantile;
 use crate::profile::ProfileKind;
 
@@ -52,20 +51,6 @@ pub fn are_bounds(rounds: &[Round], key: &str) -> (bool, bool) {
         all.clone().any(|round| of_base(round).contains(&true)),
         all.any(|round| round.change.is_lower_bound(key)),
     )
-}
-
-/// What a figure counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Requests per second.
-    PerSecond,
-    /// Milliseconds.
-    Ms,
-    /// Bytes.
-    Bytes,
-    /// Whatever the service counts.
-    Count,
 }
 
 /// One figure of a server.
@@ -156,7 +141,7 @@ impl Metric {
 
     /// The percentile that it is, if it is one.
     pub fn quantile(&self) -> Option<f64> {
-        [(0.5, "p50_ms"), (0.9, "p90_ms"), (0.99, "p99_ms")]
+        PERCENTILES
             .into_iter()
             .find(|(_, name)| self.key.contains(name))
             .map(|(quantile, _)| quantile)

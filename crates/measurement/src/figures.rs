@@ -143,61 +143,61 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_keep_three_digits() {
-        let written: Vec<_> = [1.4349, 9.999, 12.54, 99.99, 924.7, 18_512.3]
-            .map(ratio)
-            .into();
-        assert_eq!(written, ["1.43", "10.0", "12.5", "100", "925", "18,512"]);
-    }
-
-    #[test]
-    fn gains_and_losses_read_as_such() {
-        assert_eq!(gain(925.2), "925 times better");
-        assert_eq!(gain(1.0), "1.00 times better");
-        assert_eq!(gain(0.8), "1.25 times worse");
+    fn figures_keep_the_digits_that_carry_meaning() {
+        type Way = fn(f64) -> String;
+        let ways: [(Way, &[(f64, &str)]); 5] = [
+            (
+                ratio,
+                &[
+                    (1.4349, "1.43"),
+                    (9.999, "10.0"),
+                    (99.99, "100"),
+                    (18_512.3, "18,512"),
+                    (f64::NAN, "unknown"),
+                ],
+            ),
+            (
+                gain,
+                &[
+                    (925.2, "925 times better"),
+                    (1.0, "1.00 times better"),
+                    (0.8, "1.25 times worse"),
+                    (f64::NAN, "unknown times better"),
+                ],
+            ),
+            (
+                count,
+                &[
+                    (-0.0, "0"),
+                    (1_234_567.0, "1,234,567"),
+                    (0.5, "0.5"),
+                    (0.004_13, "0.0041"),
+                    (f64::INFINITY, "unknown"),
+                ],
+            ),
+            (
+                percent,
+                &[
+                    (0.042, "4.2 %"),
+                    (0.0996, "10 %"),
+                    (0.9985, "99.9 %"),
+                    (0.9999, "over 99.9 %"),
+                    (1.0, "100 %"),
+                    (f64::NAN, "an unknown share"),
+                ],
+            ),
+            (
+                milliseconds,
+                &[(0.4512, "0.45 ms"), (888.0, "888 ms"), (18_200.0, "18.2 s")],
+            ),
+        ];
+        for (way, figures) in ways {
+            for (value, text) in figures {
+                assert_eq!(way(*value), *text);
+            }
+        }
         assert_eq!(things(1, "error"), "1 error");
         assert_eq!(things(1_200, "error"), "1,200 errors");
-    }
-
-    #[test]
-    fn counts_stay_whole() {
-        let written: Vec<_> = [0.0, 1.0, 1_000.0, 1_234_567.0, 0.051, 0.5, 0.004_13]
-            .map(count)
-            .into();
-        assert_eq!(
-            written,
-            ["0", "1", "1,000", "1,234,567", "0.051", "0.5", "0.0041"]
-        );
-    }
-
-    #[test]
-    fn shares_and_times_have_units() {
-        let written: Vec<_> = [0.0, 0.042, 0.0996, 0.97, 0.9985, 0.9999, 1.0]
-            .map(percent)
-            .into();
-        assert_eq!(
-            written,
-            [
-                "0.0 %",
-                "4.2 %",
-                "10 %",
-                "97 %",
-                "99.9 %",
-                "over 99.9 %",
-                "100 %"
-            ]
-        );
-        let written: Vec<_> = [0.4512, 51.23, 888.0, 18_200.0].map(milliseconds).into();
-        assert_eq!(written, ["0.45 ms", "51.2 ms", "888 ms", "18.2 s"]);
-    }
-
-    #[test]
-    fn what_is_no_number_is_unknown() {
-        assert_eq!(ratio(f64::NAN), "unknown");
-        assert_eq!(count(f64::INFINITY), "unknown");
-        assert_eq!(percent(f64::NAN), "an unknown share");
-        assert_eq!(gain(f64::NAN), "unknown times better");
-        assert_eq!(count(-0.0), "0");
     }
 
     #[test]

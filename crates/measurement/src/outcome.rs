@@ -11,10 +11,13 @@ use crate::figures;
 pub const MISSED: i32 = 99;
 
 /// Which program made the load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum GeneratorKind {
     /// The workshop's own.
+    #[default]
     Embedded,
     /// Grafana k6.
     K6,
@@ -33,7 +36,7 @@ impl std::fmt::Display for GeneratorKind {
 }
 
 /// The generator as part of the instrument: a figure is no better than it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorFacts {
     /// Which program.
     pub name: GeneratorKind,
@@ -109,7 +112,7 @@ impl Latency {
 }
 
 /// One run of one generator against one server.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Who measured.
     pub generator: GeneratorFacts,
@@ -247,12 +250,9 @@ mod tests {
 
     fn is_bound(cpu_share: Option<f64>, waited_share: Option<f64>) -> bool {
         GeneratorFacts {
-            name: GeneratorKind::Locust,
-            version: String::new(),
             cpu_share,
             waited_share,
-            users: 1,
-            open_loop: false,
+            ..GeneratorFacts::default()
         }
         .is_bound()
     }

@@ -22,57 +22,33 @@ pub struct Published {
     pub caveat: Option<String>,
 }
 
-/// A chapter points to a figure that the figures' file does not hold.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ReferenceError {
-    /// The figures' file is not TOML.
-    #[error("{file}: not understood ({what}); mend the TOML at that place.")]
-    NotToml {
-        /// The file, as the caller calls it.
-        file: String,
-        /// What the parser said.
-        what: String,
-    },
-    /// It has no such figure.
-    #[error(
-        "{file}: there is no figure `{figure}` under [{source_table}]; correct the [[reference]] in chapter.toml or add the figure."
-    )]
-    Missing {
-        /// The file, as the caller calls it.
-        file: String,
-        /// The table looked in.
-        source_table: String,
-        /// The key looked for.
-        figure: String,
-    },
-}
-
 /// Looks up every reference of a chapter in the text of the figures' file.
 ///
 /// # Errors
 ///
-/// When the text is not TOML, or holds no such figure, or one that is neither
-/// a number nor a string.
+/// In a sentence, when the text is not TOML, or holds no such figure, or one that is neither a number
+/// nor a string.
 pub fn look_up(
     figures: &str,
     shown_as: &str,
     references: &[Reference],
-) -> Result<Vec<Published>, ReferenceError> {
-    let not_toml = |error: toml::de::Error| ReferenceError::NotToml {
-        file: shown_as.to_owned(),
-        what: error.message().to_owned(),
-    };
-    let figures: toml::Table = figures.parse().map_err(not_toml)?;
+) -> Result<Vec<Published>, String> {
+    let figures: toml::Table = figures.parse().map_err(|error: toml::de::Error| {
+        let what = error.message();
+        format!("{shown_as}: not understood ({what}); mend the TOML at that place.")
+    })?;
     references
         .iter()
         .map(|reference| {
             let table = figures.get(&reference.source);
             let value = table
                 .and_then(|table| in_words(table.get(&reference.figure)?))
-                .ok_or_else(|| ReferenceError::Missing {
-                    file: shown_as.to_owned(),
-                    source_table: reference.source.clone(),
-                    figure: reference.figure.clone(),
+                .ok_or_else(|| {
+                    format!(
+                        "{shown_as}: there is no figure `{}` under [{}]; correct the [[reference]] in \
+                         chapter.toml or add the figure.",
+                        reference.figure, reference.source
+                    )
                 })?;
             let code = table.and_then(|table| table.get("url_of_code")?.as_str());
             Ok(Published {

@@ -10,18 +10,17 @@
 //!   (`VARIANT.KIND.svg`, `diff.KIND.svg`) and `plots/*.svg`.
 //! - `agreement.md` is what the study `agreement` printed.
 
-mod connections;
 mod error;
 mod variants;
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
+pub use self::error::CaptureError;
 pub(crate) use self::error::stacks_error;
-pub use self::error::{CaptureError, Difference};
 use self::error::{io_error, not_a_record};
 use crate::{
     flamegraph::{self, Picture},
-    plots::{self, PlotError},
+    plots::{self, Series},
     table,
 };
 use analysis::folded;
@@ -30,7 +29,7 @@ use measurement::{
     claim::PROBLEM,
     figures,
     profile::{Profile, ProfileKind},
-    record::{Record, Round},
+    record::{ConnectionsAt, Purpose, Record, Round},
 };
 
 /// The record's file in a capture.
@@ -111,7 +110,7 @@ impl Capture {
     ///
     /// # Errors
     ///
-    /// When a profile or a plot cannot be drawn.
+    /// When a profile cannot be drawn.
     pub fn derived(&self) -> Result<Files, CaptureError> {
         let record = &self.record;
         let analysis = self.analysis();
@@ -127,9 +126,9 @@ impl Capture {
         add("published.md", table::published(record));
         add("matrix.md", table::matrix(record));
         add("baselines.md", table::baselines(record));
-        add("instructions.md", crate::instructions::table(record));
+        add("instructions.md", table::instructions(record));
         add("values.md", table::values(record, &analysis, &self.folded));
-        for (name, svg) in self.plots()? {
+        for (name, svg) in self.plots() {
             add(&format!("plots/{name}.svg"), svg);
         }
         for (name, svg) in self.flamegraphs()? {
@@ -139,41 +138,33 @@ impl Capture {
     }
 
     /// The plots by name; those without anything to show are left out.
-    ///
-    /// # Errors
-    ///
-    /// When the drawing library gives up.
-    pub fn plots(&self) -> Result<Vec<(&'static str, String)>, CaptureError> {
+    pub fn plots(&self) -> Vec<(&'static str, String)> {
         let scenario = self.record.chapter.effect_scenario();
         let users = figures::things(scenario.users.into(), "user");
         let rounds: Vec<&Round> = self.record.effect_rounds();
+        let own = self.record.chapter.claims.effect().scenario();
+        let title = |what: &str| format!("{what} every round, {users}");
+        let (latency, pings) = (title("Latency of"), title("Latency of a ping in"));
+        let throughput = title("Throughput of");
         let drawn = [
             (
                 "latency",
-                plots::latency_by_percentile(&format!("Latency of every round, {users}"), &rounds),
+                plots::by_percentile(&latency, &rounds, plots::of_requests),
             ),
             (
                 "pings",
-                plots::bystanders_by_percentile(
-                    &format!("Latency of a ping in every round, {users}"),
-                    &rounds,
-                ),
+                plots::by_percentile(&pings, &rounds, plots::of_bystanders),
             ),
             (
                 "throughput",
-                plots::throughput_of_rounds(
-                    &format!("Throughput of every round, {users}"),
-                    &self.record.rounds,
-                    self.record.chapter.claims.effect().scenario(),
-                ),
+                plots::throughput_of_rounds(&throughput, &self.record.rounds, own),
             ),
         ];
         drawn
             .into_iter()
-            .chain(connections::plots(&self.record))
+            .chain(connections(&self.record))
             .chain(variants::plots(&self.record))
-            .filter(|(_, svg)| !matches!(svg, Err(PlotError::Empty(_))))
-            .map(|(name, svg)| Ok((name, svg?)))
+            .filter_map(|(name, svg)| Some((name, svg?)))
             .collect()
     }
 
@@ -229,7 +220,7 @@ impl Capture {
             if there.is_none_or(|there| (there - share).abs() > 1e-9) {
                 return Err(CaptureError::Stale {
                     path: folder.join(RECORD),
-                    difference: Difference::Differs,
+                    difference: "differs from",
                 });
             }
         }
@@ -250,6 +241,34 @@ impl Capture {
             .get(&profile.folded_name())
             .map_or("", String::as_str)
     }
+}
+
+/// Connections taken up and finished since the load began, of problem and solution.
+fn connections(record: &Record) -> [(&'static str, Option<String>); 2] {
+    let of = |variant: &str| {
+        let line = |name: &str, count: fn(&ConnectionsAt) -> u64| Series {
+            name: name.to_owned(),
+            points: record
+                .rounds_for(Purpose::Series)
+                .filter(|round| round.variant == variant)
+                .flat_map(|round| &round.connections)
+                .map(|at| (at.s, count(at) as f64))
+                .collect(),
+        };
+        let lines = [
+            line("taken up", |at| at.accepted),
+            line("finished", |at| at.finished),
+        ];
+        plots::time_series(
+            &format!("Connections of the {variant}"),
+            "connections since the start",
+            &lines,
+        )
+    };
+    [
+        ("connections-problem", of(PROBLEM)),
+        ("connections-solution", of(&record.variant)),
+    ]
 }
 
 /// Derives a capture's tables, plots and flamegraphs again from its record.
@@ -301,9 +320,9 @@ pub fn compare(folder: &Path, derived: &Files) -> Result<(), CaptureError> {
     for (name, text) in derived {
         match fs::read(folder.join(name)) {
             Ok(there) if there == text.as_bytes() => (),
-            Ok(_) => return Err(stale(name, Difference::Differs)),
+            Ok(_) => return Err(stale(name, "differs from")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(stale(name, Difference::Missing));
+                return Err(stale(name, "missing from"));
             }
             Err(error) => return Err(io_error(&folder.join(name), error)),
         }
@@ -318,7 +337,7 @@ pub fn compare(folder: &Path, derived: &Files) -> Result<(), CaptureError> {
         let is_derived = |name: &String| name == AGREEMENT || derived.contains_key(name);
         let left_over = names.filter(|name| !is_derived(name)).min();
         if let Some(name) = left_over {
-            return Err(stale(&name, Difference::LeftOver));
+            return Err(stale(&name, "left over, no part of"));
         }
     }
     Ok(())

@@ -39,13 +39,12 @@ pub struct ClaimSummary {
 impl From<&Finding> for ClaimSummary {
     fn from(finding: &Finding) -> Self {
         let claim = &finding.claim;
-        let quantity = claim.quantity.as_ref();
         Self {
             role: claim.role,
             name: claim.label().to_owned(),
-            quantity: quantity.map_or_else(String::new, |quantity| quantity.key().to_owned()),
+            quantity: claim.quantity.key().to_owned(),
             scenario: claim.scenario().to_owned(),
-            unit: quantity.map_or("", |quantity| quantity.unit(claim.unit)),
+            unit: claim.quantity.unit(claim.unit),
             problem: finding.problem,
             fix: finding.fix,
             ratio: finding.ratio,

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use analysis::comparison::{Estimate, Verdict, Word, drawbacks};
 use maud::html;
-use measurement::comparison::{Metric, Round, SeenByBoth, Unit, are_bounds};
+use measurement::claim::Unit;
+use measurement::comparison::{Metric, Round, SeenByBoth, are_bounds};
 use measurement::environment::Environment;
 use measurement::figures;
 use measurement::profile::ProfileKind;
@@ -13,7 +14,7 @@ use serde::Serialize;
 
 use crate::flamegraph::{Picture, draw, draw_difference};
 use crate::html::{self, Head, document, frame, scrolled, section};
-use crate::plots::{PlotError, metric_of_rounds};
+use crate::plots::metric_of_rounds;
 use crate::table::{Table, sentence_case};
 
 /// What `compare --format json` prints.
@@ -168,7 +169,7 @@ impl Comparison {
         let row = |told: &Told| {
             let value = |value: Option<f64>, is_bound: bool| {
                 let over = if is_bound { "over " } else { "" };
-                let text = |value| format!("{over}{}", written(told.unit, value));
+                let text = |value| format!("{over}{}", told.unit.text(value));
                 value.map_or_else(|| "-".to_owned(), text)
             };
             let noise = told.noise_floor.map_or_else(String::new, figures::percent);
@@ -228,11 +229,7 @@ impl Comparison {
     }
 
     /// The report: one HTML file that needs nothing else.
-    ///
-    /// # Errors
-    ///
-    /// When a plot cannot be drawn.
-    pub fn page(&self, page: &Page<'_>) -> Result<String, PlotError> {
+    pub fn page(&self, page: &Page<'_>) -> String {
         let has_figures = |metric: &&Metric| {
             page.rounds
                 .iter()
@@ -240,10 +237,9 @@ impl Comparison {
         };
         let deciding = page.metrics.iter().filter(|one| one.key == page.deciding);
         let others = page.metrics.iter().filter(|one| one.key != page.deciding);
-        let mut plots = Vec::new();
-        for metric in deciding.chain(others).filter(has_figures) {
-            plots.push((metric, metric_of_rounds(metric, page.rounds)?));
-        }
+        let drawn = deciding.chain(others).filter(has_figures);
+        let drawn = drawn.filter_map(|one| Some((one, metric_of_rounds(one, page.rounds)?)));
+        let plots: Vec<(&Metric, String)> = drawn.collect();
         let head = Head {
             kicker: "Two builds compared",
             title: &format!("{} against {}", self.change.name, self.base.name),
@@ -302,7 +298,7 @@ impl Comparison {
             @if !pictures.is_empty() { (section("profiles", "Profiles", &profiles)) }
             (section("repeat", "Repeat it", &repeat))
         };
-        Ok(document(&head, &sections))
+        document(&head, &sections)
     }
 }
 
@@ -372,13 +368,5 @@ fn told(metric: &Metric, rounds: &[Round]) -> Told {
         is_base_bound,
         is_change_bound,
         times: estimate.map_or_else(String::new, |one| one.text()),
-    }
-}
-
-fn written(unit: Unit, value: f64) -> String {
-    match unit {
-        Unit::PerSecond | Unit::Count => figures::count(value),
-        Unit::Ms => figures::milliseconds(value),
-        Unit::Bytes => figures::bytes(value),
     }
 }

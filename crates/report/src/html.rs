@@ -94,7 +94,7 @@ pub(crate) fn pictures<'a>(plots: impl Iterator<Item = (&'a str, String, &'a str
 ///
 /// # Errors
 ///
-/// When a profile or a plot cannot be drawn.
+/// When a profile cannot be drawn.
 pub fn page(capture: &Capture) -> Result<String, CaptureError> {
     let record = &capture.record;
     let chapter = &record.chapter;
@@ -122,7 +122,7 @@ pub fn page(capture: &Capture) -> Result<String, CaptureError> {
     let sections = html! {
         (sections::claims(record, &analysis))
         (sections::matrix(record))
-        (plots(capture)?)
+        (plots(capture))
         (flamegraphs(capture)?)
         (sections::rounds(record))
         (sections::environment(record))
@@ -132,20 +132,18 @@ pub fn page(capture: &Capture) -> Result<String, CaptureError> {
     Ok(document(&head, &sections))
 }
 
-fn plots(capture: &Capture) -> Result<Markup, CaptureError> {
-    let plots = capture.plots()?;
+fn plots(capture: &Capture) -> Markup {
+    let plots = capture.plots();
     let drawn = plots.iter().map(|(name, svg)| {
         let (alt, caption) = words_for_plot(name);
         (svg.as_str(), alt.to_owned(), caption)
     });
-    Ok(html! {
-        @if !plots.is_empty() { (section("plots", "Every round", &pictures(drawn))) }
-    })
+    html! { @if !plots.is_empty() { (section("plots", "Every round", &pictures(drawn))) } }
 }
 
 fn words_for_plot(name: &str) -> (&'static str, &'static str) {
     match name {
-        "latency" => (
+        "latency" | "pings" => (
             "Latency by percentile: one line for each round, problem and solution.",
             "Each line is a round. It ends at its rarest answer: a round of 30 answers knows nothing of the slowest in a hundred. Requests that were still waiting when the round ended are not in it.",
         ),

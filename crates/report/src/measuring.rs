@@ -3,7 +3,7 @@
 
 use measurement::figures::{self, number};
 
-use crate::plots::{self, Direction, Marks, PlotError, Point, Series};
+use crate::plots::{self, Direction, Marks, Point, Series};
 
 /// The tables that have a plot.
 pub const PLOTTED: [&str; 5] = [
@@ -14,16 +14,10 @@ pub const PLOTTED: [&str; 5] = [
     "heat-map-8",
 ];
 
-/// The plot of one of the tables.
-///
-/// # Errors
-///
-/// When the table lacks what its plot shows.
-pub fn plot(name: &str, table: &str) -> Result<String, PlotError> {
+/// The plot of one of the tables; `None` when the table lacks what its plot shows.
+pub fn plot(name: &str, table: &str) -> Option<String> {
     let rows = rows(table);
-    let Some((heads, rows)) = rows.split_first() else {
-        return Err(PlotError::Empty(name.to_owned()));
-    };
+    let (heads, rows) = rows.split_first()?;
     match name {
         "throttling" => {
             let title = "Latency by workers, a quota of one CPU";
@@ -36,7 +30,7 @@ pub fn plot(name: &str, table: &str) -> Result<String, PlotError> {
         "blocking-strategies" => strategies(rows),
         "heat-map-5" => heat_map("Pings of chapter 5 over time", rows),
         "heat-map-8" => heat_map("Pings of chapter 8 over time", rows),
-        _ => Err(PlotError::Empty(name.to_owned())),
+        _ => None,
     }
 }
 
@@ -65,12 +59,7 @@ fn by(column: usize, rows: &[Vec<String>]) -> Vec<(&str, Vec<&Vec<String>>)> {
 }
 
 /// Every column of times against the first.
-fn lines(
-    title: &str,
-    across: &str,
-    heads: &[String],
-    rows: &[Vec<String>],
-) -> Result<String, PlotError> {
+fn lines(title: &str, across: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String> {
     let is_time = |cell: &String| cell.ends_with(" ms") || cell.ends_with(" s");
     let points = |column: usize| {
         let point = |row: &Vec<String>| {
@@ -88,12 +77,12 @@ fn lines(
             points: points(column),
         })
         .collect();
-    let across = direction(across, &figures::count);
+    let across = Direction::new(across, &figures::count);
     plots::xy(title, &across, &latency("latency"), &series, true)
 }
 
 /// What a batch costs against what a ping waits meanwhile: a series a strategy, a mark a workload.
-fn strategies(rows: &[Vec<String>]) -> Result<String, PlotError> {
+fn strategies(rows: &[Vec<String>]) -> Option<String> {
     let point = |row: &Vec<String>| {
         let (batch, ping) = (number(&row[2])?, number(row.last()?)?);
         Some(Point::at(batch * 1e3, ping * 1e3))
@@ -117,7 +106,7 @@ fn strategies(rows: &[Vec<String>]) -> Result<String, PlotError> {
 
 /// Rows of a variant: from which second on its pings were due, how many seconds lay between two of them,
 /// and their latencies in ms.
-fn heat_map(title: &str, rows: &[Vec<String>]) -> Result<String, PlotError> {
+fn heat_map(title: &str, rows: &[Vec<String>]) -> Option<String> {
     let points = |row: &Vec<String>| {
         let (from, apart) = (row[1].parse::<f64>().ok()?, row[2].parse::<f64>().ok()?);
         let latencies = (0_u32..).zip(row[3].split(' '));
@@ -135,14 +124,6 @@ fn heat_map(title: &str, rows: &[Vec<String>]) -> Result<String, PlotError> {
     plots::heat_map(title, &series)
 }
 
-fn direction<'a>(name: &str, label: &'a dyn Fn(f64) -> String) -> Direction<'a> {
-    Direction {
-        name: name.to_owned(),
-        label,
-        is_told: true,
-    }
-}
-
 fn latency(name: &str) -> Direction<'static> {
-    direction(name, &figures::milliseconds)
+    Direction::new(name, &figures::milliseconds)
 }

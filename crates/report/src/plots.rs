@@ -1,5 +1,5 @@
 //! Plots as SVG: the same figures give the same bytes; legible on light and
-//! dark pages, on a phone, and without telling colours apart.
+//! dark pages, on a phone, and without telling colours apart. One without anything to show is none.
 
 mod canvas;
 mod scale;
@@ -20,30 +20,22 @@ use self::{
 };
 use crate::table::sentence_case;
 
-/// A plot that could not be drawn.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlotError {
-    /// There is nothing to put into it.
-    #[error("the plot \"{0}\" has no figures to show; record at least one round with answers.")]
-    Empty(String),
-    /// The drawing library gave up.
-    #[error("the plot \"{title}\" cannot be drawn ({cause}); this is a fault of the workshop.")]
-    Refused {
-        /// The plot's title.
-        title: String,
-        /// What the library said.
-        cause: String,
-    },
-}
-
 /// One direction of a plot of anything against anything.
 pub struct Direction<'a> {
     /// What it is called.
     pub name: String,
     /// A value as text.
     pub label: &'a dyn Fn(f64) -> String,
-    /// Whether its lowest and highest value are told to those who do not see the plot.
-    pub is_told: bool,
+}
+
+impl<'a> Direction<'a> {
+    /// Values of this name, told as `label` says.
+    pub fn new(name: &str, label: &'a dyn Fn(f64) -> String) -> Self {
+        Self {
+            name: name.to_owned(),
+            label,
+        }
+    }
 }
 
 /// Marks of one name.
@@ -87,22 +79,15 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
-fn empty(title: &str) -> PlotError {
-    PlotError::Empty(title.to_owned())
-}
-
 /// Anything against anything: up to eight series of marks. `is_joined` draws a line through each.
-///
-/// # Errors
-///
-/// When no series has a point that both directions can show.
+/// `None` when no series has a point that both directions can show.
 pub fn xy(
     title: &str,
     across: &Direction<'_>,
     up: &Direction<'_>,
     series: &[Marks],
     is_joined: bool,
-) -> Result<String, PlotError> {
+) -> Option<String> {
     let can_show = |value: f64| is_drawable(value) && value >= 0.0;
     let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
     let mut drawn = Vec::new();
@@ -124,7 +109,7 @@ pub fn xy(
         }
     }
     let points: Vec<(f64, f64)> = drawn.iter().flat_map(|one| one.marks.clone()).collect();
-    let wide = span(points.iter().map(|(x, _)| *x)).ok_or_else(|| empty(title))?;
+    let wide = span(points.iter().map(|(x, _)| *x))?;
     let high = span(points.iter().map(|(_, y)| *y)).unwrap_or(wide);
     if drawn.iter().any(|one| one.hollow && !one.marks.is_empty()) {
         drawn.push(Drawn {
@@ -134,11 +119,7 @@ pub fn xy(
     }
     let told = [(across, wide), (up, high)].map(|(direction, (low, high))| {
         let text = |value: f64| scale::text(value, direction.label);
-        if direction.is_told {
-            format!("{}: {} to {}", direction.name, text(low), text(high))
-        } else {
-            direction.name.clone()
-        }
+        format!("{}: {} to {}", direction.name, text(low), text(high))
     });
     let mut places: Vec<f64> = points.iter().map(|(x, _)| *x).collect();
     places.sort_unstable_by(f64::total_cmp);
@@ -159,39 +140,27 @@ pub fn xy(
     plot.svg()
 }
 
+/// Latencies of a round, and of how many answers they are.
+pub type Answers = fn(&Round) -> Option<(&Latency, u64)>;
+
+/// Those of the load's own requests.
+pub fn of_requests(round: &Round) -> Option<(&Latency, u64)> {
+    Some((&round.outcome.latency, round.outcome.completed))
+}
+
+/// Those of the bystanders, from the moment at which each was due.
+pub fn of_bystanders(round: &Round) -> Option<(&Latency, u64)> {
+    let bystander = round.outcome.bystander.as_ref()?;
+    Some((&bystander.latency, bystander.completed))
+}
+
 /// Latency against percentile, every round of any variants a line. The percentiles are
 /// spread as 1/(1-q), as in G. Tene's HDR histogram plots: each step to the
 /// right looks at ten times fewer, slower answers.
 ///
 /// A round of n answers says nothing about fewer than one in n: its line ends there.
-///
-/// # Errors
-///
-/// When no round has answers.
-pub fn latency_by_percentile(title: &str, rounds: &[&Round]) -> Result<String, PlotError> {
-    by_percentile(title, rounds, |round| {
-        Some((&round.outcome.latency, round.outcome.completed))
-    })
-}
-
-/// The same of the rounds' bystanders, from the moment at which each was due.
-///
-/// # Errors
-///
-/// When no round has answers to bystanders.
-pub fn bystanders_by_percentile(title: &str, rounds: &[&Round]) -> Result<String, PlotError> {
-    by_percentile(title, rounds, |round| {
-        let bystander = round.outcome.bystander.as_ref()?;
-        Some((&bystander.latency, bystander.completed))
-    })
-}
-
-/// `answers` gives a round's latencies, and of how many answers they are.
-fn by_percentile(
-    title: &str,
-    rounds: &[&Round],
-    answers: fn(&Round) -> Option<(&Latency, u64)>,
-) -> Result<String, PlotError> {
+/// `None` when no round has answers.
+pub fn by_percentile(title: &str, rounds: &[&Round], answers: Answers) -> Option<String> {
     let looks = looks(rounds.iter().copied());
     let lines = rounds.iter().filter_map(|round| {
         let (latency, count) = answers(round)?;
@@ -210,7 +179,7 @@ fn by_percentile(
     let named = looks.iter().map(|(name, look)| Drawn::of(name, *look));
     let drawn: Vec<Drawn> = named.chain(lines).collect();
     let points = || drawn.iter().flat_map(|drawn| &drawn.line);
-    let (low, high) = span(points().map(|(_, ms)| *ms)).ok_or_else(|| empty(title))?;
+    let (low, high) = span(points().map(|(_, ms)| *ms))?;
     let rarest = points().map(|(x, _)| *x).fold(10.0, f64::max);
     let plot = Plot {
         title,
@@ -246,15 +215,8 @@ fn percentile(x: f64) -> String {
 
 /// Requests per second of the rounds of the fix again (hollow) and of problem and fix (filled) in one scenario.
 /// Other rounds ran another load and are left out.
-///
-/// # Errors
-///
-/// When none of them has answers.
-pub fn throughput_of_rounds(
-    title: &str,
-    rounds: &[Round],
-    scenario: &str,
-) -> Result<String, PlotError> {
+/// `None` when none of them has answers.
+pub fn throughput_of_rounds(title: &str, rounds: &[Round], scenario: &str) -> Option<String> {
     // Numbered as everywhere else: by the place among all rounds.
     let shown = (1_u32..)
         .zip(rounds)
@@ -286,14 +248,8 @@ pub fn throughput_of_rounds(
 }
 
 /// One metric of two builds: the figures of base, change and, hollow, the base's twin.
-///
-/// # Errors
-///
-/// When no round has one.
-pub fn metric_of_rounds(
-    metric: &Metric,
-    rounds: &[comparison::Round],
-) -> Result<String, PlotError> {
+/// `None` when no round has one.
+pub fn metric_of_rounds(metric: &Metric, rounds: &[comparison::Round]) -> Option<String> {
     type Server = (
         &'static str,
         fn(&comparison::Round) -> &Figures,
@@ -317,12 +273,12 @@ pub fn metric_of_rounds(
 }
 
 /// A mark a round, in the order in which they ran.
-fn by_round(title: &str, name: &str, mut drawn: Vec<Drawn>) -> Result<String, PlotError> {
+fn by_round(title: &str, name: &str, mut drawn: Vec<Drawn>) -> Option<String> {
     for one in &mut drawn {
         one.marks.retain(|(_, value)| is_drawable(*value));
     }
     let marks = || drawn.iter().flat_map(|drawn| &drawn.marks);
-    let (low, high) = span(marks().map(|(_, value)| *value)).ok_or_else(|| empty(title))?;
+    let (low, high) = span(marks().map(|(_, value)| *value))?;
     let mut numbers: Vec<f64> = marks().map(|(number, _)| *number).collect();
     numbers.sort_unstable_by(f64::total_cmp);
     numbers.dedup();
@@ -356,11 +312,8 @@ fn by_round(title: &str, name: &str, mut drawn: Vec<Drawn>) -> Result<String, Pl
 }
 
 /// Up to four series over seconds, from 0, with a label for the values.
-///
-/// # Errors
-///
-/// When no series has a point that is a number.
-pub fn time_series(title: &str, values: &str, series: &[Series]) -> Result<String, PlotError> {
+/// `None` when no series has a point that is a number.
+pub fn time_series(title: &str, values: &str, series: &[Series]) -> Option<String> {
     let drawn: Vec<Drawn> = (0..)
         .zip(series)
         .map(|(index, one)| {
@@ -378,7 +331,7 @@ pub fn time_series(title: &str, values: &str, series: &[Series]) -> Result<Strin
         })
         .collect();
     let points = || drawn.iter().flat_map(|drawn| &drawn.line);
-    let (low, high) = span(points().map(|(_, value)| *value)).ok_or_else(|| empty(title))?;
+    let (low, high) = span(points().map(|(_, value)| *value))?;
     let (low, high) = (low.min(0.0), high.max(1e-3));
     let end = points().map(|(s, _)| *s).fold(1e-3, f64::max);
     let plot = Plot {
@@ -408,16 +361,13 @@ const FACTOR: f64 = 1.25;
 
 /// Every answer by its moment and its latency, of up to four series, each `(seconds, milliseconds)`: where
 /// many lie, the colour is full.
-///
-/// # Errors
-///
-/// When no series has a point that is a number.
-pub fn heat_map(title: &str, series: &[Series]) -> Result<String, PlotError> {
+/// `None` when no series has a point that is a number.
+pub fn heat_map(title: &str, series: &[Series]) -> Option<String> {
     let can_show =
         |(s, ms): &(f64, f64)| is_drawable(*s) && *s >= 0.0 && is_drawable(*ms) && *ms > 0.0;
     let points = || series.iter().flat_map(|one| &one.points);
     let points = || points().copied().filter(can_show);
-    let (low, high) = span(points().map(|(_, ms)| ms)).ok_or_else(|| empty(title))?;
+    let (low, high) = span(points().map(|(_, ms)| ms))?;
     let end = points().map(|(s, _)| s).fold(1e-3, f64::max);
     let width = end / COLUMNS;
     let is_log = is_apart((low, high));

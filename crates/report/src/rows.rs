@@ -42,11 +42,11 @@ pub fn rows(record: &Record, analysis: &Analysis) -> Vec<Row> {
     );
     let mut effects = of(Role::Effect);
     rows.extend(effects.next());
-    let claimed = record.chapter.claims.effect().quantity.clone();
+    let claimed = &record.chapter.claims.effect().quantity;
     let others = [Metric::RequestsPerSecond, Metric::P50Ms, Metric::P99Ms];
     let others = others
         .into_iter()
-        .filter(|metric| claimed != Some(Quantity::Metric(*metric)));
+        .filter(|metric| *claimed != Quantity::Metric(*metric));
     rows.extend(others.map(|metric| Row {
         label: "",
         name: metric.label().to_owned(),
@@ -75,11 +75,10 @@ fn row(record: &Record, finding: &Finding) -> Row {
         format!(" in the scenario \"{}\"", claim.scenario())
     };
     let text = |variant: &str, value: Option<f64>| match &claim.quantity {
-        Some(Quantity::Metric(metric)) if claim.role == Role::Effect && own_scenario => {
+        Quantity::Metric(metric) if claim.role == Role::Effect && own_scenario => {
             median_text(record, *metric, variant)
         }
-        Some(quantity) => value.map_or_else(unknown, |value| quantity.text(claim.unit, value)),
-        None => unknown(),
+        quantity => value.map_or_else(unknown, |value| quantity.text(claim.unit, value)),
     };
     Row {
         label,
@@ -202,11 +201,7 @@ fn kept_in_words(finding: &Finding) -> String {
         format!(" (95 % interval {} to {})", share(low), share(high))
     });
     let claimed = finding.claim.ratio.map_or_else(String::new, |bound| {
-        let words = bound.in_words(0);
-        let direction = words
-            .rsplit_once(' ')
-            .map_or("", |(direction, _)| direction);
-        format!("; claimed: {direction} {}", share(bound.number))
+        format!("; claimed: {}", bound.in_words_of(share(bound.number)))
     });
     format!("{kept} of the problem's{interval}{claimed}")
 }
@@ -225,12 +220,7 @@ pub(crate) fn median_text(record: &Record, metric: Metric, variant: &str) -> Str
         return unknown();
     };
     let mut own = rounds.iter().filter(|round| round.variant == variant);
-    let over = if own.any(|round| metric.is_at_least(&round.outcome)) {
-        "over "
-    } else {
-        ""
-    };
-    format!("{over}{}", metric.text(median))
+    metric.bounded_text(median, own.any(|round| metric.is_at_least(&round.outcome)))
 }
 
 pub(crate) fn unknown() -> String {

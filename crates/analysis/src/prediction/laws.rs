@@ -1,30 +1,17 @@
 //! Each law's prediction, with the sentence that tells it.
 
-use std::time::Duration;
-
 use super::Prediction;
-use measurement::{
-    figures,
-    law::{Amdahl, Barrier, Little, Locality, Utilisation},
-};
+use measurement::figures;
 
-/// Little's law. `measured` is how long a call takes, in seconds, if that is known better than by
-/// the law's own figure.
-pub(super) fn little(
-    law: &Little,
-    users: u32,
-    think: Duration,
-    measured: Option<f64>,
-) -> Prediction {
-    let call_ms = measured.map_or(law.call_ms, |seconds| 1e3 * seconds);
+/// Little's law, of users who think for so many seconds.
+pub(super) fn little(call_ms: f64, in_flight: u32, users: u32, think: f64) -> Prediction {
     let call = call_ms / 1e3;
-    let free = f64::from(users) / (think.as_secs_f64() + call);
-    let limited = (f64::from(law.problem_in_flight) / call).min(free);
+    let free = f64::from(users) / (think + call);
+    let limited = (f64::from(in_flight) / call).min(free);
     let ratio = free / limited;
-    let calls = if law.problem_in_flight == 1 {
-        "one call".to_owned()
-    } else {
-        format!("{} calls", law.problem_in_flight)
+    let calls = match in_flight {
+        1 => "one call".to_owned(),
+        more => format!("{more} calls"),
     };
     Prediction {
         problem: Some(limited),
@@ -43,9 +30,9 @@ pub(super) fn little(
 }
 
 /// What a few writes cost where a fair lock is held for long.
-pub(super) fn barrier(law: &Barrier, users: u32, think: Duration, write_share: f64) -> Prediction {
-    let hold = law.hold_ms / 1e3;
-    let free = f64::from(users) / (think.as_secs_f64() + (1.0 - write_share) * hold);
+pub(super) fn barrier(hold_ms: f64, users: u32, think: f64, write_share: f64) -> Prediction {
+    let hold = hold_ms / 1e3;
+    let free = f64::from(users) / (think + (1.0 - write_share) * hold);
     // Without a write there is no barrier: 1/0 is no limit.
     let barrier = 1.0 / (write_share * hold);
     let limited = barrier.min(free);
@@ -62,7 +49,7 @@ pub(super) fn barrier(law: &Barrier, users: u32, think: Duration, write_share: f
             "With {} of writes, each a barrier of {} ms, at most {} requests per second pass; \
              with guards that end early, {} get up to {}: {} times as many.",
             figures::percent(write_share),
-            figures::count(law.hold_ms),
+            figures::count(hold_ms),
             figures::count(limited.round()),
             figures::things(users.into(), "user"),
             figures::count(free.round()),
@@ -79,8 +66,8 @@ pub(super) fn barrier(law: &Barrier, users: u32, think: Duration, write_share: f
 
 /// Amdahl's law: from how many times as many requests as the problem its probe answers. `None` where what
 /// the probe leaves out seems to have cost nothing, or more than all: no law explains such a machine.
-pub(super) fn amdahl(law: &Amdahl, gain: f64) -> Option<Prediction> {
-    let share = (1.0 - 1.0 / gain) / (1.0 - law.left);
+pub(super) fn amdahl(removes: &str, left: f64, gain: f64) -> Option<Prediction> {
+    let share = (1.0 - 1.0 / gain) / (1.0 - left);
     let ratio = 1.0 / (1.0 - share);
     (0.0..1.0).contains(&share).then(|| {
         Prediction::of_gain(
@@ -88,8 +75,8 @@ pub(super) fn amdahl(law: &Amdahl, gain: f64) -> Option<Prediction> {
             format!(
                 "Where {} is left of {}, {} times as many requests are answered. So it takes {} of a \
                  request's time; without it the service answers 1 / (1 - {share:.4}) = {} times as many.",
-                figures::percent(law.left),
-                law.removes,
+                figures::percent(left),
+                removes,
                 figures::ratio(gain),
                 figures::share(share),
                 figures::ratio(ratio)
@@ -99,8 +86,7 @@ pub(super) fn amdahl(law: &Amdahl, gain: f64) -> Option<Prediction> {
 }
 
 /// The utilisation law, and the queue before a busy CPU.
-pub(super) fn utilisation(law: &Utilisation, users: u32) -> Prediction {
-    let work_ms = law.work_ms;
+pub(super) fn utilisation(work_ms: f64, users: u32) -> Prediction {
     let ratio = f64::from(users);
     Prediction::of_gain(
         ratio,
@@ -151,12 +137,12 @@ pub(super) fn workers((alone, side_by_side): (f64, f64)) -> Prediction {
 }
 
 /// The locality mix, and Amdahl's law on top of it.
-pub(super) fn locality(law: &Locality, regions: u32) -> Prediction {
+pub(super) fn locality(memory_bound: f64, across: f64, regions: u32) -> Prediction {
     let regions = regions.max(1);
     let n = f64::from(regions);
-    let mean = (1.0 + (n - 1.0) * law.across) / n;
-    let rest = 1.0 - law.memory_bound;
-    let ratio = 1.0 / (rest + law.memory_bound / mean);
+    let mean = (1.0 + (n - 1.0) * across) / n;
+    let rest = 1.0 - memory_bound;
+    let ratio = 1.0 / (rest + memory_bound / mean);
     let sentence = if regions == 1 {
         "With one NUMA node every access is nearby, before and after: no gain.".to_owned()
     } else {
@@ -165,8 +151,8 @@ pub(super) fn locality(law: &Locality, regions: u32) -> Prediction {
              {mean:.2} times as long as one nearby; with {} of the time spent on memory, 1 / \
              ({rest:.2} + {:.2} / {mean:.2}) = {} times as many answers.",
             figures::percent((n - 1.0) / n),
-            figures::percent(law.memory_bound),
-            law.memory_bound,
+            figures::percent(memory_bound),
+            memory_bound,
             figures::ratio(ratio)
         )
     };

@@ -32,27 +32,31 @@ fn rounds(key: &str, ratio: f64) -> Vec<Round> {
         .collect()
 }
 
-fn told(goal: Goal, ratio: f64) -> (Word, bool) {
-    let verdict = judge(
-        &metric(REQUESTS_PER_SECOND),
-        goal,
-        &rounds(REQUESTS_PER_SECOND, ratio),
-    );
-    (verdict.word, verdict.is_good)
-}
-
 const MARGIN: Goal = Goal::Difference { margin: 0.05 };
 
 #[test]
-fn a_difference_has_a_direction_and_a_margin() {
-    assert_eq!(told(MARGIN, 1.3), (Word::Faster, true));
-    assert_eq!(told(MARGIN, 0.8), (Word::Slower, false));
-    assert_eq!(told(MARGIN, 1.0), (Word::NoDifference, true));
-    assert_eq!(told(MARGIN, 0.98), (Word::NoDifference, true));
-    assert_eq!(
-        told(Goal::Difference { margin: 0.001 }, 1.0),
-        (Word::Inconclusive, false)
-    );
+fn a_difference_has_a_direction_and_a_margin_and_a_goal_is_more() {
+    let narrow = Goal::Difference { margin: 0.001 };
+    let (twice, no_worse) = (Goal::AtLeast(2.0), Goal::AtMostSlower(0.03));
+    for (goal, ratio, word, is_good) in [
+        (MARGIN, 1.3, Word::Faster, true),
+        (MARGIN, 0.8, Word::Slower, false),
+        (MARGIN, 1.0, Word::NoDifference, true),
+        (MARGIN, 0.98, Word::NoDifference, true),
+        (narrow, 1.0, Word::Inconclusive, false),
+        (twice, 2.5, Word::Faster, true),
+        (twice, 1.5, Word::Faster, false),
+        (twice, 2.0, Word::Inconclusive, false),
+        (no_worse, 1.0, Word::NoDifference, true),
+        (no_worse, 1.2, Word::Faster, true),
+        (no_worse, 0.9, Word::Slower, false),
+        (no_worse, 0.97, Word::Inconclusive, false),
+    ] {
+        let rounds = rounds(REQUESTS_PER_SECOND, ratio);
+        let verdict = judge(&metric(REQUESTS_PER_SECOND), goal, &rounds);
+        let told = (verdict.word, verdict.is_good);
+        assert_eq!(told, (word, is_good), "{goal:?} {ratio}");
+    }
 }
 
 #[test]
@@ -62,23 +66,6 @@ fn lower_latency_is_better() {
     let estimate = Estimate::of(&metric(P50), &rounds(P50, 0.5)).unwrap();
     assert!((estimate.ratio - 2.0).abs() < 0.02, "{estimate:?}");
     assert!(estimate.base > estimate.change);
-}
-
-#[test]
-fn a_goal_is_more_than_a_direction() {
-    assert_eq!(told(Goal::AtLeast(2.0), 2.5), (Word::Faster, true));
-    assert_eq!(told(Goal::AtLeast(2.0), 1.5), (Word::Faster, false));
-    assert_eq!(told(Goal::AtLeast(2.0), 2.0), (Word::Inconclusive, false));
-    assert_eq!(
-        told(Goal::AtMostSlower(0.03), 1.0),
-        (Word::NoDifference, true)
-    );
-    assert_eq!(told(Goal::AtMostSlower(0.03), 1.2), (Word::Faster, true));
-    assert_eq!(told(Goal::AtMostSlower(0.03), 0.9), (Word::Slower, false));
-    assert_eq!(
-        told(Goal::AtMostSlower(0.03), 0.97),
-        (Word::Inconclusive, false)
-    );
 }
 
 #[test]
@@ -245,11 +232,7 @@ impl Machine {
 }
 
 /// How many of a thousand comparisons end with each word, and after how many rounds on average.
-fn thousand(ratio: f64, spread: f64, goal: Goal) -> (impl Fn(Word) -> usize, f64) {
-    thousand_on(false, ratio, spread, goal)
-}
-
-fn thousand_on(
+fn thousand(
     is_lopsided: bool,
     ratio: f64,
     spread: f64,
@@ -277,7 +260,7 @@ fn equal_builds_are_told_apart_at_most_twice_in_a_hundred() {
         // Without a margin everything that is not 1 counts: the worst case.
         for (margin, is_lopsided) in [(0.0, false), (0.05, false), (0.0, true), (0.05, true)] {
             let goal = Goal::Difference { margin };
-            let (count, rounds) = thousand_on(is_lopsided, 1.0, spread, goal);
+            let (count, rounds) = thousand(is_lopsided, 1.0, spread, goal);
             let wrong = count(Word::Faster) + count(Word::Slower);
             println!(
                 "spread {spread}, margin {margin}: {wrong} wrong of 1000, {} invalid, {} no \
@@ -295,7 +278,7 @@ fn equal_builds_are_told_apart_at_most_twice_in_a_hundred() {
 #[test]
 fn a_build_at_the_margin_passes_for_equal_at_most_twice_in_a_hundred() {
     for spread in [0.005, 0.01, 0.02, 0.04] {
-        let (count, _) = thousand(1.0 / 1.0501, spread, MARGIN);
+        let (count, _) = thousand(false, 1.0 / 1.0501, spread, MARGIN);
         assert!(count(Word::NoDifference) <= 20);
         assert!(count(Word::Faster) <= 20);
     }
@@ -306,7 +289,7 @@ fn a_build_at_the_margin_passes_for_equal_at_most_twice_in_a_hundred() {
 fn differences_are_found_as_often_as_the_page_says() {
     for slower in [0.02, 0.05, 0.1, 0.3] {
         for spread in [0.01, 0.02, 0.04] {
-            let (count, rounds) = thousand(1.0 - slower, spread, MARGIN);
+            let (count, rounds) = thousand(false, 1.0 - slower, spread, MARGIN);
             println!(
                 "{slower} slower, spread {spread}: {} slower, {} no difference, {} inconclusive, {rounds} rounds",
                 count(Word::Slower),
@@ -315,7 +298,7 @@ fn differences_are_found_as_often_as_the_page_says() {
             );
         }
     }
-    let found = |slower: f64, spread| thousand(1.0 - slower, spread, MARGIN).0(Word::Slower);
+    let found = |slower: f64, spread| thousand(false, 1.0 - slower, spread, MARGIN).0(Word::Slower);
     assert!(found(0.3, 0.04) >= 990);
     assert!(found(0.1, 0.04) >= 990);
     assert!(found(0.05, 0.02) >= 990);

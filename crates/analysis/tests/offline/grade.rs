@@ -7,6 +7,7 @@ use measurement::{
     attempt::{Attempt, Failure, Observed, Tested, Trial},
     chapter_file::ChapterFile,
     claim::{Bound, Claim, EXERCISE, JudgedBy, Metric, PROBLEM, Quantity, Role},
+    law::Law,
     outcome::Outcome,
     record::Purpose,
 };
@@ -17,15 +18,9 @@ use self::GradeKind::{Failed, Invalid, Passed};
 const IN_FLIGHT: &str = "database_calls_in_flight_peak";
 
 /// What a check sees of a variant that counts so much.
-pub(crate) fn observed(
-    variant: &str,
-    (counter, reading): (&str, f64),
-    outcome: Outcome,
-) -> Observed {
-    let mut round = round(Purpose::Claim, variant, "check", reading, outcome);
-    round.readings = [(counter.to_owned(), reading)].into();
+fn observed(variant: &str, reading: f64, outcome: Outcome) -> Observed {
     Observed {
-        round,
+        round: round(Purpose::Claim, variant, "check", reading, outcome),
         panics: Vec::new(),
         ended: None,
     }
@@ -80,8 +75,8 @@ fn graded_by(
 ) -> Grade {
     let mut trial = Trial {
         tests: Vec::new(),
-        exercise: observed(EXERCISE, (IN_FLIGHT, 200.0), outcome(200, 7_600, 2.0, 50.4)),
-        problem: observed(PROBLEM, (IN_FLIGHT, 1.0), outcome(200, 40, 2.0, 2_000.0)),
+        exercise: observed(EXERCISE, 200.0, outcome(200, 7_600, 2.0, 50.4)),
+        problem: observed(PROBLEM, 1.0, outcome(200, 40, 2.0, 2_000.0)),
         counted: Vec::new(),
         optimised: true,
     };
@@ -110,7 +105,7 @@ fn with_guardrail(edit: impl FnOnce(&mut Claim)) -> ChapterFile {
         let mut guardrail = claims[0].clone();
         guardrail.role = Role::Guardrail;
         guardrail.name = Some("pieces of work at once".to_owned());
-        guardrail.quantity = Some(Quantity::Counter("at_once".to_owned()));
+        guardrail.quantity = Quantity::Counter("at_once".to_owned());
         (guardrail.problem, guardrail.solution) = (None, Some(Bound::at_most(1.0)));
         edit(&mut guardrail);
         claims.push(guardrail);
@@ -121,19 +116,23 @@ fn with_guardrail(edit: impl FnOnce(&mut Claim)) -> ChapterFile {
 /// The same about throughput, as a ratio to the problem's.
 fn keeping(throughput: Bound) -> ChapterFile {
     with_guardrail(|claim| {
-        claim.quantity = Some(Quantity::Metric(Metric::RequestsPerSecond));
+        claim.quantity = Quantity::Metric(Metric::RequestsPerSecond);
         (claim.name, claim.solution, claim.ratio) = (None, None, Some(throughput));
     })
 }
 
 #[test]
-fn the_solution_passes_and_the_exercise_as_shipped_fails_by_its_root_cause() {
-    assert!(graded(|_| (), Passed, &["190 times better", "200"]).passed());
-    let shipped = |trial: &mut Trial| {
-        answers(trial, 40, 2_000.0);
-        counts(trial, IN_FLIGHT, Some(1.0));
-    };
-    assert!(!fails(shipped, &["peak calls", ": 1,", "at least 180"]).passed());
+fn the_solution_passes_and_the_contract_says_what_was_looked_at() {
+    let passed = graded(|_| (), Passed, &["190 times better", "200"]);
+    let held = [
+        "it compiles",
+        "it listens",
+        "no panic",
+        "the server stays up",
+        "right answers to all requests",
+    ];
+    assert_eq!(passed.contract.held, held);
+    assert_eq!(passed.contract.broken, [""; 0]);
 }
 
 #[test]
@@ -197,15 +196,6 @@ fn a_server_that_answers_wrongly_or_not_at_all_fails() {
     fails(refuses, &["1 request failed", "status 500"]);
 }
 
-#[test]
-fn calls_that_overlap_too_little_are_no_fix() {
-    fails(
-        |trial| counts(trial, IN_FLIGHT, Some(179.0)),
-        &["179", "at least 180"],
-    );
-    passes(|trial| counts(trial, IN_FLIGHT, Some(180.0)));
-}
-
 /// The chapter claims 300 times; an honest fix may gain less.
 #[test]
 fn a_gain_below_the_chapters_passes_and_a_loss_does_not() {
@@ -253,7 +243,8 @@ fn a_missed_count_says_what_it_means_and_what_else_was_seen() {
         answers(trial, 40, 2_000.0);
         counts(trial, IN_FLIGHT, Some(1.0));
     };
-    let untouched = fails(same, &["1, as in the problem, but", needed, missed]);
+    let as_before = "peak calls in flight inside the database: 1, as in the problem, but";
+    let untouched = fails(same, &[as_before, needed, missed]);
     assert!(!untouched.reason.contains("worse"), "{}", untouched.reason);
     let slower = |trial: &mut Trial| {
         answers(trial, 4, 2_000.0);
@@ -291,44 +282,13 @@ fn runs_that_say_nothing_are_invalid() {
 }
 
 #[test]
-fn what_is_surely_wrong_comes_before_what_is_unsure() {
-    let both = |trial: &mut Trial| {
-        trial.optimised = false;
-        seen(trial).wrong_answers = 1;
-        seen(trial).generator.cpu_share = Some(1.0);
-    };
-    fails(both, &["1 wrong answer,"]);
-}
-
-#[test]
-fn figures_that_contradict_each_other_never_pass() {
-    for nonsense in [f64::NAN, f64::INFINITY, 1e12, -1.0] {
-        fails(
-            |trial| seen(trial).requests_per_second = nonsense,
-            &["damaged"],
-        );
-        let problem = |trial: &mut Trial| {
-            trial.problem.round.outcome.requests_per_second = nonsense;
-        };
-        is_invalid(problem, &["damaged"]);
-    }
-}
-
-#[test]
 fn another_count_may_have_a_limit_that_may_be_left_out_where_nobody_reports_it() {
     let unreported = "did not report `at_once`";
     for (where_reported, reading, expected, words) in [
-        (
-            false,
-            Some(64.0),
-            Failed,
-            "at once: 64, but at most 1 is needed",
-        ),
+        (false, Some(64.0), Failed, "64, but at most 1 is needed"),
         (false, Some(1.0), Passed, "times better"),
-        (false, Some(f64::NAN), Invalid, unreported),
         (false, None, Invalid, unreported),
         (true, Some(64.0), Failed, ""),
-        (true, Some(1.0), Passed, ""),
         (true, None, Passed, ""),
         // It is reported, and is no number.
         (true, Some(f64::NAN), Invalid, unreported),
@@ -356,11 +316,17 @@ fn a_claim_is_judged_by_whom_it_names() {
 }
 
 #[test]
-fn a_problem_without_its_fault_excuses_nobody_where_every_machine_shows_it() {
-    passes(|trial| {
+fn a_problem_without_its_fault_excuses_an_edit_only_where_that_hangs_on_the_machine() {
+    let faultless = |trial: &mut Trial| {
         let readings = &mut trial.problem.round.readings;
         readings.insert(IN_FLIGHT.to_owned(), 200.0);
-    });
+    };
+    passes(faultless);
+    let mut of_cpus = chapter();
+    let scenario = "saturated".to_owned();
+    of_cpus.law = Law::Workers { scenario };
+    graded_by(&of_cpus, |_| (), Passed, &[]);
+    graded_by(&of_cpus, faultless, Invalid, &["cannot show the fault"]);
 }
 
 /// Only a comparison of speeds is worth repeating.
@@ -396,20 +362,6 @@ fn the_contract_is_judged_before_the_machine() {
     let honest = |trial: &mut Trial| seen(trial).generator.cpu_share = Some(0.99);
     let grade = is_invalid(honest, &["generator-bound"]);
     assert_eq!(grade.contract.broken, [""; 0]);
-}
-
-#[test]
-fn the_contract_says_what_was_looked_at() {
-    let passed = passes(|_| ());
-    let held = [
-        "it compiles",
-        "it listens",
-        "no panic",
-        "the server stays up",
-        "right answers to all requests",
-    ];
-    assert_eq!(passed.contract.held, held);
-    assert_eq!(passed.contract.broken, [""; 0]);
 }
 
 fn tested(name: &str, of_a_fix: bool, failure: Option<(&str, Option<&str>)>) -> Tested {

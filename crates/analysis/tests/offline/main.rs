@@ -8,4 +8,3 @@ mod prediction;
 mod statistics;
 mod support;
 mod verdict;
-mod workers;

@@ -29,7 +29,7 @@ pub(crate) enum Model {
 }
 
 impl Model {
-    pub(crate) const ALL: [Self; 7] = [
+    const ALL: [Self; 7] = [
         Self::Quiet,
         Self::Loud,
         Self::HeavyTails,
@@ -99,7 +99,7 @@ pub(crate) struct Rates {
     pub(crate) triplets: f64,
 }
 
-pub(crate) fn rates(model: Model, proofs: u32, random: &mut Pcg32) -> Rates {
+fn rates(model: Model, proofs: u32, random: &mut Pcg32) -> Rates {
     let share = |count: usize| count as f64 / f64::from(proofs);
     let mut run =
         |truth: f64| -> Vec<Proof> { (0..proofs).map(|_| proof(model, truth, random)).collect() };
@@ -156,12 +156,16 @@ fn proof(model: Model, truth: f64, random: &mut Pcg32) -> Proof {
     unreachable!("the last look ends it")
 }
 
-/// What METHODOLOGY.md shows.
-pub(crate) fn table() -> String {
+/// The rates for each kind of noise.
+pub(crate) fn all_rates() -> [(Model, Rates); 7] {
     let mut random = Pcg32::new(9, 1);
+    Model::ALL.map(|model| (model, rates(model, 4_000, &mut random)))
+}
+
+/// What METHODOLOGY.md shows of them.
+pub(crate) fn table(rates: &[(Model, Rates)]) -> String {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-    let rows = Model::ALL.map(|model| {
-        let rates = rates(model, 4_000, &mut random);
+    let rows = rates.iter().map(|(model, rates)| {
         format!(
             "| {} | {} | {} | {} | {} | {:.1} |\n",
             model.name(),
@@ -175,7 +179,7 @@ pub(crate) fn table() -> String {
     format!(
         "| noise | interval holds the truth | proved at the bound | proved 15 % above | proved 50 % above | triplets then |\n\
          | --- | ---: | ---: | ---: | ---: | ---: |\n{}",
-        rows.concat()
+        rows.collect::<String>()
     )
 }
 

@@ -1,14 +1,12 @@
 //! Records and outcomes of runs that never ran, for the tests of what is made of them: here, and in
 //! the reports' tests.
 
-use std::collections::BTreeMap;
-
 use analysis::statistics::{Side, triplets};
 use measurement::{
     chapter_file::ChapterFile,
     claim::{Claim, Claims, PROBLEM, SOLUTION},
     environment::Environment,
-    outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome},
+    outcome::{GeneratorFacts, Latency, Outcome},
     profile::{Profile, ProfileKind},
     record::{Commit, Purpose, Record, Round},
     reference,
@@ -30,27 +28,16 @@ pub(crate) fn outcome(users: u32, completed: u64, seconds: f64, ms: f64) -> Outc
         .map(|q| (q, ms * (1.0 + 0.02 * (1.0 / (1.0 - q)).ln())))
         .collect();
     Outcome {
-        exit_code: None,
         generator: GeneratorFacts {
-            name: GeneratorKind::Embedded,
-            version: "0.1.0".to_owned(),
             cpu_share: Some(0.31),
             waited_share: Some(0.0),
             users,
-            open_loop: false,
+            ..GeneratorFacts::default()
         },
         seconds,
         completed,
         requests_per_second: completed as f64 / seconds,
-        errors: BTreeMap::new(),
-        wrong_answers: 0,
-        first_wrong_answer: None,
         unfinished: u64::from(users) - 1,
-        unanswered: None,
-        writes: 0,
-        in_all: None,
-        bystander: None,
-        service_latency: None,
         latency: Latency {
             mean_ms: ms * 1.02,
             min_ms: ms,
@@ -59,6 +46,7 @@ pub(crate) fn outcome(users: u32, completed: u64, seconds: f64, ms: f64) -> Outc
             lower_bound_from: None,
         },
         per_second: vec![completed],
+        ..Outcome::default()
     }
 }
 

@@ -1,6 +1,5 @@
 //! A load tool as a child process: pinned, watched, bounded in time, and never left behind.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -13,7 +12,7 @@ use tempfile::TempDir;
 use super::{DriverError, Settings};
 use crate::child::{Running, Starting, Tail, find, last_lines};
 use loadgen::cpus;
-use measurement::outcome::{GeneratorFacts, GeneratorKind, Latency, Outcome};
+use measurement::outcome::{GeneratorFacts, GeneratorKind, Outcome};
 
 /// How often the child is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -88,17 +87,7 @@ impl Ended {
             seconds,
             completed,
             requests_per_second,
-            errors: BTreeMap::new(),
-            wrong_answers: 0,
-            first_wrong_answer: None,
-            unfinished: 0,
-            unanswered: None,
-            in_all: None,
-            writes: 0,
-            bystander: None,
-            latency: Latency::default(),
-            service_latency: None,
-            per_second: Vec::new(),
+            ..Outcome::default()
         }
     }
 }

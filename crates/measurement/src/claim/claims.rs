@@ -63,9 +63,11 @@ impl TryFrom<Vec<Claim>> for Claims {
             first(Role::RootCause, "root_cause")?,
         );
         let own = list[effect].clone();
-        let (Some(scenario), Some(quantity), Some(_)) =
-            (own.scenario, own.quantity, own.ratio.filter(is_gain))
-        else {
+        let (Some(scenario), false, Some(_)) = (
+            own.scenario,
+            own.quantity.is_unsaid(),
+            own.ratio.filter(is_gain),
+        ) else {
             return Err(
                 "the first effect needs a `scenario`, a `quantity` and a `ratio` such as `>= 2`"
                     .to_owned(),
@@ -73,32 +75,30 @@ impl TryFrom<Vec<Claim>> for Claims {
         };
         for claim in &mut list {
             let scenario_of = claim.scenario.get_or_insert_with(|| scenario.clone());
-            if claim.role == Role::Prediction {
-                claim.quantity.get_or_insert_with(|| quantity.clone());
+            if claim.role == Role::Prediction && claim.quantity.is_unsaid() {
+                claim.quantity = own.quantity.clone();
             }
-            let Some(quantity) = &claim.quantity else {
+            let quantity = claim.quantity.key();
+            if quantity.is_empty() {
                 return Err(format!(
                     "a claim in the scenario `{scenario_of}` has no `quantity`; say what is measured"
                 ));
-            };
+            }
             if claim.role == Role::RootCause
                 && (claim.problem.is_none() || claim.solution.is_none())
             {
                 return Err(format!(
-                    "the root cause `{}` needs a bound for `problem` and one for `solution`",
-                    quantity.key()
+                    "the root cause `{quantity}` needs a bound for `problem` and one for `solution`"
                 ));
             }
             if claim.role == Role::Effect && !claim.ratio.as_ref().is_some_and(is_gain) {
                 return Err(format!(
-                    "the effect `{}` needs a `ratio` such as `>= 2`",
-                    quantity.key()
+                    "the effect `{quantity}` needs a `ratio` such as `>= 2`"
                 ));
             }
             if claim.role == Role::Guardrail && claim.solution.is_none() && claim.ratio.is_none() {
                 return Err(format!(
-                    "the guardrail `{}` needs a bound: a `solution` or a `ratio`",
-                    quantity.key()
+                    "the guardrail `{quantity}` needs a bound: a `solution` or a `ratio`"
                 ));
             }
             if claim

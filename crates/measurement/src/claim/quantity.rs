@@ -30,7 +30,19 @@ const WORK_SHARE: &str = "work_share_of_cpu_time";
 /// The key of [`Quantity::BystanderShare`].
 const BYSTANDER_SHARE: &str = "bystander_share_of_p50";
 
+impl Default for Quantity {
+    /// What a claim that leaves it out has.
+    fn default() -> Self {
+        Self::Counter(String::new())
+    }
+}
+
 impl Quantity {
+    /// Whether a claim leaves it out.
+    pub(crate) fn is_unsaid(&self) -> bool {
+        self.key().is_empty()
+    }
+
     /// Its key in `chapter.toml` and in JSON.
     pub fn key(&self) -> &str {
         match self {
@@ -68,9 +80,10 @@ impl Quantity {
     /// How many times better `better` is than `worse`, larger being better.
     pub fn gain(&self, worse: f64, better: f64) -> f64 {
         match self {
-            Self::Metric(metric) => metric.gain(worse, better),
-            Self::BystanderShare => worse / better,
-            Self::WorkShare | Self::Counter(_) => better / worse,
+            Self::Metric(Metric::RequestsPerSecond) | Self::WorkShare | Self::Counter(_) => {
+                better / worse
+            }
+            Self::Metric(_) | Self::BystanderShare => worse / better,
         }
     }
 
@@ -86,8 +99,8 @@ impl Quantity {
     /// What its plain number counts, for JSON: `ms`, `bytes`, …; empty for a count.
     pub fn unit(&self, unit: Unit) -> &'static str {
         match self {
-            Self::Metric(Metric::RequestsPerSecond) => "1/s",
-            Self::Metric(_) => "ms",
+            Self::Metric(Metric::RequestsPerSecond) => Unit::PerSecond.key(),
+            Self::Metric(_) => Unit::Ms.key(),
             Self::WorkShare | Self::BystanderShare => "share",
             Self::Counter(_) => unit.key(),
         }
@@ -186,15 +199,14 @@ impl Metric {
 
     /// Its value in one run for people; a lower limit says so.
     pub fn text_of(self, outcome: &Outcome) -> String {
-        let over = if self.is_at_least(outcome) {
-            "over "
-        } else {
-            ""
-        };
-        self.of(outcome).map_or_else(
-            || "unknown".to_owned(),
-            |value| format!("{over}{}", self.text(value)),
-        )
+        let text = |value| self.bounded_text(value, self.is_at_least(outcome));
+        self.of(outcome).map_or_else(|| "unknown".to_owned(), text)
+    }
+
+    /// A value of it for people, which is a lower limit or not.
+    pub fn bounded_text(self, value: f64, is_at_least: bool) -> String {
+        let over = if is_at_least { "over " } else { "" };
+        format!("{over}{}", self.text(value))
     }
 
     /// Its value in one run; `None` when nothing was completed, so that
@@ -211,25 +223,21 @@ impl Metric {
         }?;
         (value.is_finite() && value > 0.0).then_some(value)
     }
-
-    /// How many times better the value `better` is than `worse`, larger being better.
-    pub fn gain(self, worse: f64, better: f64) -> f64 {
-        match self {
-            Self::RequestsPerSecond => better / worse,
-            Self::P50Ms | Self::P99Ms | Self::BystanderP99Ms => worse / better,
-        }
-    }
 }
 
-/// What a counter counts in.
+/// What a figure counts in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// It is a count.
     #[default]
     Count,
+    /// Things per second.
+    PerSecond,
     /// Time, printed in milliseconds.
     Seconds,
+    /// Time in milliseconds.
+    Ms,
     /// Memory, printed in MiB.
     Bytes,
 }
@@ -238,7 +246,8 @@ impl Unit {
     /// A value for people.
     pub fn text(self, value: f64) -> String {
         match self {
-            Self::Count => figures::count(value),
+            Self::Count | Self::PerSecond => figures::count(value),
+            Self::Ms => figures::milliseconds(value),
             Self::Seconds => figures::milliseconds(value * 1e3),
             Self::Bytes => figures::bytes(value),
         }
@@ -248,7 +257,9 @@ impl Unit {
     pub fn key(self) -> &'static str {
         match self {
             Self::Count => "",
+            Self::PerSecond => "1/s",
             Self::Seconds => "s",
+            Self::Ms => "ms",
             Self::Bytes => "bytes",
         }
     }

@@ -1,6 +1,6 @@
 //! A list of claims that cannot be judged is refused, in a sentence that names the remedy.
 
-use measurement::claim::{Bound, Claims, Metric, Quantity, Role};
+use measurement::claim::{Bound, Metric, Quantity, Role};
 
 use crate::chapter_file::{CHAPTER_1, damaged, damaged_at, line_of, parse, with};
 
@@ -81,21 +81,9 @@ fn what_a_claim_leaves_out_it_takes_from_the_effect() {
     let file = parse(CHAPTER_1).unwrap();
     assert_eq!(file.claims.root_cause().scenario(), "saturated");
     let predictions: Vec<_> = file.claims.of(Role::Prediction).collect();
-    let own = Some(Quantity::Metric(Metric::RequestsPerSecond));
+    let own = Quantity::Metric(Metric::RequestsPerSecond);
     assert!(predictions.iter().all(|claim| claim.quantity == own));
     let scenarios: Vec<_> = predictions.iter().map(|claim| claim.scenario()).collect();
     assert_eq!(scenarios, ["saturated", "published"]);
     assert_eq!(file.claims.effect().ratio, Some(Bound::at_least(300.0)));
-}
-
-#[test]
-fn claims_are_written_as_they_are_read() {
-    let claims = parse(CHAPTER_1).unwrap().claims;
-    let json = serde_json::to_value(&claims).unwrap();
-    assert_eq!(json[0]["role"], "root_cause");
-    assert_eq!(json[0]["problem"], "<= 1");
-    assert_eq!(json[0]["solution"], ">= 0.9 users");
-    assert_eq!(json[1]["ratio"], ">= 300");
-    assert_eq!(json[3]["within"], 0.05);
-    assert_eq!(serde_json::from_value::<Claims>(json).unwrap(), claims);
 }

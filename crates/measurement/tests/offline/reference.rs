@@ -1,10 +1,6 @@
 //! Somebody else's figures stay theirs, and a wrong pointer to them is named.
 
-use crate::chapter_file::{CHAPTER_1, parse};
-use measurement::{
-    chapter_file::Reference,
-    reference::{ReferenceError, look_up},
-};
+use measurement::{chapter_file::Reference, reference::look_up};
 
 const FIGURES: &str = include_str!("../../../../reference/seed-figures.toml");
 
@@ -15,17 +11,6 @@ fn pointing_to(source: &str, figure: &str) -> Vec<Reference> {
         label: "label".into(),
         caveat: None,
     }]
-}
-
-#[test]
-fn chapter_1_points_to_figures_that_exist() {
-    let chapter = parse(CHAPTER_1).unwrap();
-    let published = look_up(FIGURES, "seed-figures.toml", &chapter.reference).unwrap();
-    let values: Vec<_> = published.iter().map(|figure| &figure.value).collect();
-    assert_eq!(values, ["19.5", "820", "40x"]);
-    let code = published[0].code.as_deref();
-    assert_eq!(code, Some("zupzup/rust-profiling-example"));
-    assert!(published[1].caveat.as_ref().unwrap().contains("Locust"));
 }
 
 #[test]
@@ -43,7 +28,7 @@ fn a_figure_that_is_not_there_is_named() {
         ("client_per_request", "before_latency_ms"),
     ] {
         let error = look_up(FIGURES, "seed-figures.toml", &pointing_to(source, figure));
-        let sentence = error.unwrap_err().to_string();
+        let sentence = error.unwrap_err();
         let remedy = "correct the [[reference]]";
         for part in ["seed-figures.toml", source, figure, remedy] {
             assert!(sentence.contains(part), "{part} is not in: {sentence}");
@@ -54,6 +39,6 @@ fn a_figure_that_is_not_there_is_named() {
 #[test]
 fn a_file_that_is_not_toml_is_named() {
     let error = look_up("= 3", "seed-figures.toml", &[]).unwrap_err();
-    assert!(matches!(error, ReferenceError::NotToml { .. }), "{error}");
-    assert_eq!(error.to_string().lines().count(), 1, "{error}");
+    assert!(error.starts_with("seed-figures.toml: not understood (") && error.ends_with('.'));
+    assert_eq!(error.lines().count(), 1, "{error}");
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::RECORD;
-use crate::{flamegraph::FlamegraphError, plots::PlotError};
+use crate::flamegraph::FlamegraphError;
 use measurement::profile::Profile;
 
 /// A capture that cannot be written, read, derived or trusted.
@@ -46,9 +46,6 @@ pub enum CaptureError {
         /// What is wrong with them.
         error: FlamegraphError,
     },
-    /// A plot cannot be drawn.
-    #[error(transparent)]
-    Plot(#[from] PlotError),
     /// A derived file is not what the record gives.
     #[error(
         "{path}: {difference} what {RECORD} and the folded stacks give; derive the capture again and commit the result."
@@ -56,30 +53,9 @@ pub enum CaptureError {
     Stale {
         /// The file that differs.
         path: PathBuf,
-        /// In which way.
-        difference: Difference,
+        /// In which way: `missing from`, `differs from`, or `left over, no part of`.
+        difference: &'static str,
     },
-}
-
-/// How a derived file fails to match its record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Difference {
-    /// It is not there.
-    Missing,
-    /// It says something else.
-    Differs,
-    /// It should not be there.
-    LeftOver,
-}
-
-impl std::fmt::Display for Difference {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Missing => "missing from",
-            Self::Differs => "differs from",
-            Self::LeftOver => "left over, no part of",
-        })
-    }
 }
 
 pub(super) fn io_error(path: &Path, error: io::Error) -> CaptureError {

@@ -9,11 +9,11 @@ use measurement::{
     record::{Purpose, Record, Round},
 };
 
-use crate::plots::{self, Direction, Marks, PlotError, Point};
+use crate::plots::{self, Direction, Marks, Point};
 
 const PING: &str = "ping, p99";
 
-type Drawn = (&'static str, Result<String, PlotError>);
+type Drawn = (&'static str, Option<String>);
 
 /// Both plots; none for a chapter without a table.
 pub(super) fn plots(record: &Record) -> Vec<Drawn> {
@@ -27,20 +27,18 @@ pub(super) fn plots(record: &Record) -> Vec<Drawn> {
 }
 
 /// The 99th percentile against users, over the scenarios of the table that are the same service.
-fn by_users(record: &Record, matrix: &Matrix) -> Result<String, PlotError> {
+fn by_users(record: &Record, matrix: &Matrix) -> Option<String> {
     let title = "99th percentile by number of users";
     let scenarios = matrix.scenarios.iter();
     let mut alike: Vec<(&String, &Scenario)> = scenarios
         .filter_map(|name| Some((name, record.chapter.scenario(name)?)))
         .collect();
-    let Some(&(_, first)) = alike.first() else {
-        return Err(PlotError::Empty(title.to_owned()));
-    };
+    let &(_, first) = alike.first()?;
     alike.retain(|(_, one)| {
         one.arguments == first.arguments && (one.write_share - first.write_share).abs() < 1e-9
     });
     if alike.iter().all(|(_, one)| one.users == first.users) {
-        return Err(PlotError::Empty(title.to_owned()));
+        return None;
     }
     let (metric, name) = if first.bystanders_per_second > 0.0 {
         (Metric::BystanderP99Ms, PING)
@@ -64,8 +62,8 @@ fn by_users(record: &Record, matrix: &Matrix) -> Result<String, PlotError> {
     });
     plots::xy(
         title,
-        &direction("users", &figures::count),
-        &direction(name, &figures::milliseconds),
+        &Direction::new("users", &figures::count),
+        &Direction::new(name, &figures::milliseconds),
         &series.collect::<Vec<_>>(),
         true,
     )
@@ -73,21 +71,19 @@ fn by_users(record: &Record, matrix: &Matrix) -> Result<String, PlotError> {
 
 /// The effect's figure against what a request costs, where bystanders starve; elsewhere against the
 /// count of the root cause.
-fn by_cause(record: &Record, matrix: &Matrix) -> Result<String, PlotError> {
+fn by_cause(record: &Record, matrix: &Matrix) -> Option<String> {
     let claims = &record.chapter.claims;
     let (effect, cause) = (claims.effect(), claims.root_cause());
     let is_effects = |name: &&String| *name == effect.scenario();
     let scenario = matrix.scenarios.iter().find(is_effects);
     let scenario = scenario.or(matrix.scenarios.get(matrix.scenarios.len() / 2));
-    let (Some(scenario), Some(quantity)) = (scenario, &effect.quantity) else {
-        return Err(PlotError::Empty(matrix.title.clone()));
-    };
+    let (scenario, quantity) = (scenario?, &effect.quantity);
     let is_cost = *quantity == Quantity::Metric(Metric::BystanderP99Ms);
     let value_across = |round: &Round| {
         if is_cost {
             Some(cpu_of(&[round], &round.variant)? * 1e3)
         } else {
-            round.value(cause.quantity.as_ref()?)
+            round.value(&cause.quantity)
         }
     };
     let series = matrix.variants.iter().map(|variant| {
@@ -109,22 +105,20 @@ fn by_cause(record: &Record, matrix: &Matrix) -> Result<String, PlotError> {
     let up_label = |value| quantity.text(effect.unit, value);
     if is_cost {
         let title = format!("Cost against starvation, {users}");
-        let across = direction("CPU time a request", &figures::milliseconds);
-        return plots::xy(&title, &across, &direction(PING, &up_label), &series, false);
+        let across = Direction::new("CPU time a request", &figures::milliseconds);
+        return plots::xy(
+            &title,
+            &across,
+            &Direction::new(PING, &up_label),
+            &series,
+            false,
+        );
     }
     let title = format!("Cause against effect, {users}");
     let label = |value| cause.unit.text(value);
-    let across = direction(cause.label(), &label);
-    let up = direction(&matrix.title.to_lowercase(), &up_label);
+    let across = Direction::new(cause.label(), &label);
+    let up = Direction::new(&matrix.title.to_lowercase(), &up_label);
     plots::xy(&title, &across, &up, &series, false)
-}
-
-fn direction<'a>(name: &str, label: &'a dyn Fn(f64) -> String) -> Direction<'a> {
-    Direction {
-        name: name.to_owned(),
-        label,
-        is_told: true,
-    }
 }
 
 fn is_at_least(quantity: &Quantity, round: &Round) -> bool {

@@ -190,44 +190,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_widest_own_frame_what_it_does_and_what_it_is_not() {
-        let stacks = "worker;tokio;app::main;app::io;client::build;certs::load;pem 25\n\
-                      worker;tokio;app::main;app::io;client::build;certs::load;base64 25\n\
-                      worker;tokio;app::main;app::io;client::build;certs::load;read 20\n\
-                      worker;tokio;app::main;app::io;client::send 10\n\
-                      worker;tokio;write 5\nupstream;serve 15\n";
-        let pointed = point(stacks, "app", 100).unwrap();
-        assert_eq!(
-            pointed.legend,
-            [
-                "① here, 80 %: app::io",
-                "② here, 70 %: certs::load",
-                "③ not here, 15 %: upstream",
-            ]
-        );
-        assert!(
-            pointed
-                .folded
-                .contains("app::io ①;client::build;certs::load ②;pem 25")
-        );
-        assert!(pointed.folded.contains("upstream ③;serve 15"));
-    }
-
-    #[test]
-    fn nothing_of_the_own_crate_is_beside_the_point() {
-        let stacks = "app;app::order;pool::acquire 94\napp;app::price;client::send 4\nwrite 2\n";
-        let pointed = point(stacks, "app", 100).unwrap();
-        assert_eq!(pointed.legend[2], "③ not here, 2.0 %: write");
-    }
-
-    #[test]
-    fn stacks_without_own_frames_have_nothing_to_point_at() {
-        let pointed = point("worker;write 5\n", "app", 5).unwrap();
-        assert_eq!(pointed.folded, "worker;write 5\n");
-        assert!(pointed.legend.is_empty());
-    }
-
-    #[test]
     fn a_name_is_short_enough_for_a_phone() {
         for (frame, is) in [
             ("app::read (src/problem.rs:26)", "app::read"),

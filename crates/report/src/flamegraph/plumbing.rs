@@ -120,20 +120,3 @@ fn named(places: &BTreeSet<usize>) -> String {
     names.dedup();
     names.join(", ")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_carries_a_request_is_one_box() {
-        let stacks = "worker;clone3;std::thread::start;tokio::run;<F as core::ops::FnOnce>::call;\
-                      hyper::poll;chapter1::read;tokio::sync::Mutex::lock;core::fmt::write 3\n\
-                      worker;clone3;tokio::run;mio::poll;epoll_wait 2\n";
-        assert_eq!(
-            fold(stacks).unwrap(),
-            "worker;tokio, hyper;chapter1::read;tokio::sync::Mutex::lock;core::fmt::write 3\n\
-             worker;tokio, hyper;epoll_wait 2\n"
-        );
-    }
-}

@@ -4,16 +4,13 @@ use std::{fmt::Write as _, ops::Range};
 
 use plotters::{
     coord::Shift,
-    drawing::{DrawingArea, IntoDrawingArea},
+    drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea},
     element::{Circle, PathElement, Rectangle, Text},
     prelude::{ChartBuilder, LineSeries, SVGBackend},
     style::{Color as _, IntoFont as _, IntoTextStyle as _, RGBColor, ShapeStyle},
 };
 
-use super::{
-    PlotError,
-    scale::{self, Scale, is_apart},
-};
+use super::scale::{self, Scale, is_apart};
 use measurement::{
     claim::{PROBLEM, SOLUTION},
     figures,
@@ -132,6 +129,8 @@ impl Drawn {
     }
 }
 
+type Refused = DrawingAreaErrorKind<std::io::Error>;
+
 /// Letters that an axis has room for.
 const ROOM: usize = 46;
 
@@ -192,19 +191,16 @@ pub(super) struct Plot<'a> {
 }
 
 impl Plot<'_> {
-    /// The plot as SVG: a heading, a key below it, axes, and what is drawn between them.
-    pub(super) fn svg(self) -> Result<String, PlotError> {
+    /// The plot as SVG: a heading, a key below it, axes, and what is drawn between them. plotters refuses
+    /// only what it draws into a file.
+    pub(super) fn svg(self) -> Option<String> {
         let (title, description) = (self.title, self.description.clone());
         let mut svg = String::new();
-        self.draw(&mut svg).map_err(|cause| PlotError::Refused {
-            title: title.to_owned(),
-            cause,
-        })?;
-        Ok(themed(&svg, title, &description))
+        self.draw(&mut svg).ok()?;
+        Some(themed(&svg, title, &description))
     }
 
-    fn draw(self, svg: &mut String) -> Result<(), String> {
-        let text = |error: &dyn std::fmt::Display| error.to_string();
+    fn draw(self, svg: &mut String) -> Result<(), Refused> {
         // A key of several lines makes the plot higher: what is drawn keeps its room.
         let key: Vec<&Drawn> = self
             .drawn
@@ -214,15 +210,14 @@ impl Plot<'_> {
         let lines = places(&key).iter().map(|(_, line)| *line).max();
         let size = (SIZE.0, SIZE.1 + lines.unwrap_or(0) * KEY_LINE);
         let area = SVGBackend::with_string(svg, size).into_drawing_area();
-        area.fill(&PAPER).map_err(|error| text(&error))?;
+        area.fill(&PAPER)?;
         let has_lines = self.drawn.iter().any(|drawn| !drawn.line.is_empty());
         let top = heading(&area, self.title, &key, has_lines)?;
         let mut chart = ChartBuilder::on(&area.margin(top, 6, 4, 14))
             .x_label_area_size(54)
             .y_label_area_size(86)
             .margin_right(20)
-            .build_cartesian_2d(self.across.scale, self.up.scale)
-            .map_err(|error| text(&error))?;
+            .build_cartesian_2d(self.across.scale, self.up.scale)?;
         let mut mesh = chart.configure_mesh();
         if !self.has_columns {
             mesh.disable_x_mesh();
@@ -239,13 +234,10 @@ impl Plot<'_> {
             .axis_style(INK)
             .bold_line_style(FAINT)
             .light_line_style(PAPER)
-            .draw()
-            .map_err(|error| text(&error))?;
+            .draw()?;
         for drawn in self.drawn {
             if !drawn.line.is_empty() {
-                chart
-                    .draw_series(LineSeries::new(drawn.line, drawn.look.line()))
-                    .map_err(|error| text(&error))?;
+                chart.draw_series(LineSeries::new(drawn.line, drawn.look.line()))?;
             }
             let filled = drawn.cells.iter().map(|cell| {
                 let corners = [
@@ -254,7 +246,7 @@ impl Plot<'_> {
                 ];
                 Rectangle::new(corners, drawn.look.colour.mix(cell.share).filled())
             });
-            chart.draw_series(filled).map_err(|error| text(&error))?;
+            chart.draw_series(filled)?;
             let inside = chart.plotting_area();
             let (left, above) = inside.get_pixel_range();
             let plain = inside.strip_coord_spec();
@@ -264,7 +256,7 @@ impl Plot<'_> {
                 set_mark(&plain, at, drawn.look, drawn.hollow)?;
             }
         }
-        area.present().map_err(|error| text(&error))
+        area.present()
     }
 }
 
@@ -273,7 +265,7 @@ fn set_mark(
     (x, y): (i32, i32),
     look: Look,
     hollow: bool,
-) -> Result<(), String> {
+) -> Result<(), Refused> {
     let style = if hollow {
         look.line()
     } else {
@@ -284,7 +276,6 @@ fn set_mark(
     } else {
         area.draw(&Rectangle::new([(x - 5, y - 5), (x + 5, y + 5)], style))
     }
-    .map_err(|error| error.to_string())
 }
 
 /// Heading and key; returns the height that they take, in px.
@@ -293,14 +284,13 @@ fn heading(
     title: &str,
     key: &[&Drawn],
     has_lines: bool,
-) -> Result<u32, String> {
+) -> Result<u32, Refused> {
     let say = |text: &str, at: (i32, i32), size: u32| {
         area.draw(&Text::new(
             text.to_owned(),
             at,
             ("sans-serif", size).into_text_style(area).color(&INK),
         ))
-        .map_err(|error| error.to_string())
     };
     say(title, (14, 10), HEADING)?;
     let mut bottom = 40;
@@ -308,7 +298,7 @@ fn heading(
         let y = 40 + i32::try_from(line * KEY_LINE).unwrap_or(0);
         if has_lines {
             let path = PathElement::new(vec![(x, y + 7), (x + 22, y + 7)], entry.look.line());
-            area.draw(&path).map_err(|error| error.to_string())?;
+            area.draw(&path)?;
         }
         set_mark(area, (x + 11, y + 7), entry.look, entry.hollow)?;
         say(&entry.name, (x + 28, y - 1), LETTERS)?;

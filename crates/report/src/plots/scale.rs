@@ -123,20 +123,3 @@ pub(super) fn text(value: f64, label: &dyn Fn(f64) -> String) -> String {
         label(value)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_do_not_lie_on_each_other() {
-        let rates = [20.0, 50.0, 80.0, 110.0, 140.0, 170.0, 200.0, 260.0, 350.0];
-        let on_log = Scale::over((20.0, 350.0), rates.to_vec());
-        assert_eq!(
-            on_log.places,
-            [20.0, 50.0, 80.0, 110.0, 170.0, 260.0, 350.0]
-        );
-        let plain = Scale::over((50.0, 350.0), rates[1..].to_vec());
-        assert_eq!(plain.places, [50.0, 110.0, 170.0, 260.0, 350.0]);
-    }
-}

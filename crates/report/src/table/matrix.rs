@@ -1,10 +1,7 @@
 //! The chapter's table of variants and scenarios.
 
-use super::Table;
-use crate::{
-    provenance::provenance,
-    rows::{median_reading, unknown},
-};
+use super::{Table, provenance};
+use crate::rows::{median_reading, unknown};
 use analysis::finding::median_of;
 use measurement::{
     chapter_file::{Scenario, Secondary},
@@ -51,9 +48,7 @@ pub(crate) fn tables(record: &Record) -> Vec<Table> {
 
 fn effect_cell(record: &Record, variant: &str, scenario: &str) -> String {
     let effect = record.chapter.claims.effect();
-    let Some(quantity) = &effect.quantity else {
-        return unknown();
-    };
+    let quantity = &effect.quantity;
     let rounds: Vec<&Round> = rounds_of(record, scenario).collect();
     let value = |variant: &str| median_of(quantity, &rounds, variant);
     let matrix = record.chapter.matrix.as_ref();

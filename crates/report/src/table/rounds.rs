@@ -1,7 +1,7 @@
 //! Round by round: raw figures, and what other generators saw.
 
-use super::Table;
-use crate::{provenance::provenance, rows::unknown};
+use super::{Table, sourced};
+use crate::rows::unknown;
 use measurement::{
     claim::Metric,
     figures,
@@ -59,8 +59,7 @@ pub fn rounds(record: &Record) -> String {
         .iter()
         .filter_map(|(book, _, figure)| Some(((*book)?, *figure)));
     let why = |round: &Round| purpose_in_words(round.purpose).to_owned();
-    let table = table(record, why, &columns.collect::<Vec<_>>());
-    format!("{}\n{}", table.markdown(), provenance(record))
+    sourced(&table(record, why, &columns.collect::<Vec<_>>()), record)
 }
 
 /// The same and more, for the report.

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use analysis::{
     baseline,
     finding::{Finding, median_of, ratios},
-    prediction::{Prediction, cpu_of, sleeps_of},
+    prediction::{self, Prediction, cpu_of, sleeps_of},
     statistics,
     verdict::Analysis,
 };
@@ -102,11 +102,9 @@ impl Values {
             self.add("prediction-off", figures::percent(off.abs()));
         }
         if let Some(root_cause) = analysis.root_cause() {
-            let text = |value: Option<f64>| {
-                value.map_or_else(unknown, |value| root_cause.claim.unit.text(value))
-            };
-            self.add("root-cause-problem", text(root_cause.problem));
-            self.add("root-cause-solution", text(root_cause.fix));
+            let unit = root_cause.claim.unit;
+            self.add("root-cause-problem", text(unit, root_cause.problem));
+            self.add("root-cause-solution", text(unit, root_cause.fix));
         }
         let Some(effect) = analysis.effect() else {
             return;
@@ -140,7 +138,9 @@ impl Values {
     /// What the law counts, as it was in most rounds.
     fn counted(&mut self, record: &Record, variant: &str) {
         for metric in record.chapter.law.metrics() {
-            let median = median(record, variant, |round| round.readings.get(metric).copied());
+            let median = prediction::median_of(&record.effect_rounds(), variant, |round| {
+                round.readings.get(metric).copied()
+            });
             let name = format!("{variant}-{}", metric.replace('_', "-"));
             self.add(&name, count(median));
         }
@@ -184,7 +184,7 @@ impl Values {
             }),
         ];
         for (name, of) in waited {
-            let ms = median(record, variant, |round| {
+            let ms = prediction::median_of(&record.effect_rounds(), variant, |round| {
                 of(round.outcome.bystander.as_ref()?)
             });
             if let Some(ms) = ms {
@@ -205,14 +205,10 @@ impl Values {
             };
             let prediction = of(Role::Prediction);
             let rounds = record.claimed_in(name);
-            let quantity = record.chapter.claims.effect().quantity.clone();
-            let quantity = quantity.as_ref();
-            let value = |variant: &str| median_of(quantity?, &rounds, variant);
+            let quantity = &record.chapter.claims.effect().quantity;
+            let value = |variant: &str| median_of(quantity, &rounds, variant);
             let text = |value: Option<f64>| {
-                let text = value.zip(quantity);
-                text.map_or_else(unknown, |(value, quantity)| {
-                    quantity.text(Unit::Count, value)
-                })
+                value.map_or_else(unknown, |value| quantity.text(Unit::Count, value))
             };
             let (problem, fix) = (value(PROBLEM), value(&record.variant));
             let measured = of(Role::Effect)
@@ -235,9 +231,7 @@ impl Values {
 
     fn guardrails(&mut self, record: &Record, analysis: &Analysis) {
         for finding in analysis.of(Role::Guardrail) {
-            let Some(quantity) = &finding.claim.quantity else {
-                continue;
-            };
+            let quantity = &finding.claim.quantity;
             let name = quantity.key().replace('_', "-");
             if finding.claim.ratio.is_some() {
                 self.add(&format!("kept-{name}"), share(finding.ratio));
@@ -252,11 +246,9 @@ impl Values {
                 let kept = ratios.and_then(|ratios| statistics::median_ratio(&ratios));
                 self.add(&format!("kept-{name}-while-counted"), share(kept));
             } else if finding.claim.ratio.is_none() {
-                let text = |value: Option<f64>| {
-                    value.map_or_else(unknown, |value| finding.claim.unit.text(value))
-                };
-                self.add(&format!("problem-{name}"), text(finding.problem));
-                self.add(&format!("solution-{name}"), text(finding.fix));
+                let unit = finding.claim.unit;
+                self.add(&format!("problem-{name}"), text(unit, finding.problem));
+                self.add(&format!("solution-{name}"), text(unit, finding.fix));
             }
         }
     }
@@ -286,12 +278,8 @@ impl Values {
     }
 }
 
-/// The median over a variant's rounds of the effect's scenario, where all of them tell.
-fn median(record: &Record, variant: &str, of: impl Fn(&Round) -> Option<f64>) -> Option<f64> {
-    let rounds = record.effect_rounds().into_iter();
-    let own = rounds.filter(|round| round.variant == variant);
-    let values: Option<Vec<f64>> = own.map(of).collect();
-    statistics::median_ratio(&values?)
+fn text(unit: Unit, value: Option<f64>) -> String {
+    value.map_or_else(unknown, |value| unit.text(value))
 }
 
 fn share(value: Option<f64>) -> String {

@@ -147,7 +147,7 @@ fn a_guardrail_has_its_unit_and_no_rounded_number() {
         let mut guardrail = claims[0].clone();
         guardrail.role = Role::Guardrail;
         guardrail.name = Some("peak memory of the process".to_owned());
-        guardrail.quantity = Some(Quantity::Counter("process_memory_peak_bytes".to_owned()));
+        guardrail.quantity = Quantity::Counter("process_memory_peak_bytes".to_owned());
         guardrail.unit = Unit::Bytes;
         (guardrail.problem, guardrail.solution) = (None, Some(Bound::at_most(268_435_456.0)));
         claims.push(guardrail);

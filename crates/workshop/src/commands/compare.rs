@@ -108,11 +108,8 @@ pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
         environment: &environment,
         command: &typed(),
     };
-    let html = comparison
-        .page(&page)
-        .map_err(CliError::because("the report cannot be drawn"))?;
     let file = folder.join("compare.html");
-    files::replace(&file, html)?;
+    files::replace(&file, comparison.page(&page))?;
     if let Some(markdown) = &options.markdown {
         files::replace(markdown, comparison.markdown())?;
     }

@@ -119,7 +119,7 @@ impl Plan<'_> {
                 option.trim()
             ))
         })?;
-        if !matches!(self.chapter.file()?.law, Law::Locality(_)) {
+        if !matches!(self.chapter.file()?.law, Law::Locality { .. }) {
             return Err(CliError::usage(format!(
                 "chapter {} is not about NUMA nodes: leave out --numa-nodes",
                 self.chapter.number

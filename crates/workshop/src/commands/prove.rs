@@ -184,7 +184,7 @@ fn write(folder: &Path, measured: &Measured) -> Result<PathBuf, CliError> {
 /// Where a claim about NUMA nodes can be seen, if this machine has but one.
 fn elsewhere(record: &Record) -> String {
     let has_one = record.environment.numa_nodes < 2;
-    if has_one && matches!(record.chapter.law, Law::Locality(_)) {
+    if has_one && matches!(record.chapter.law, Law::Locality { .. }) {
         let number = record.chapter.chapter;
         format!(
             "an emulated machine has several NUMA nodes: cargo workshop prove {number} --numa-nodes 4\n"

@@ -35,7 +35,7 @@ impl Measured {
             "solution" => (effect.fix?, root_cause.fix?),
             _ => return None,
         };
-        let quantity = effect.claim.quantity.as_ref()?;
+        let quantity = &effect.claim.quantity;
         let mut text = format!(
             "Measured on {}, {} users: {} {}, {} {}.",
             self.record.started.get(..10)?,

@@ -14,7 +14,12 @@ pub(super) fn derive(workshop: &Workshop, verify: bool) -> Result<(), CliError> 
             "{} cannot be read",
             file.display()
         )))?;
-        let svg = plot(name, &table).map_err(CliError::bad)?;
+        let svg = plot(name, &table).ok_or_else(|| {
+            CliError::bad(format!(
+                "{}: it lacks what its plot shows; run its study again.",
+                file.display()
+            ))
+        })?;
         super::derived(&folder.join(format!("plots/{name}.svg")), &svg, verify)?;
     }
     Ok(())
