@@ -82,7 +82,7 @@ impl GroupOutcome {
             let silent = seconds - route.last_answer_s.unwrap_or(0.0);
             let is_silent = silent > long.as_secs_f64() && longest.as_secs_f64() > silent * 0.9;
             let all = users.map_or(latency.count() + latency.unanswered(), u64::from);
-            (requests > 0 && (is_silent || requests * 100 > all)).then(|| Unanswered {
+            (requests > 0 && (is_silent || requests * 200 > all)).then(|| Unanswered {
                 requests,
                 long_s: long.as_secs_f64(),
                 longest_s: longest.as_secs_f64(),

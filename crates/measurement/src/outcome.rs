@@ -185,6 +185,11 @@ impl std::fmt::Display for Unanswered {
         } = self;
         let waited = figures::things(*requests, "request");
         match silent_from_s {
+            Some(from) if *from <= 0.0 => write!(
+                f,
+                "no answer came in the recorded span: {waited} waited for more than {long_s:.1} s when the load \
+                 ended, the longest for {longest_s:.1} s"
+            ),
             Some(from) => write!(
                 f,
                 "answers stopped {from:.1} s after the recorded span began: {waited} waited for more than \

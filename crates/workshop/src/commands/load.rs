@@ -176,10 +176,14 @@ pub(super) fn table(outcome: &Outcome) -> String {
             outcome.unfinished,
         ),
         format!(
-            "latency: median {}, 90 % {}, 99 % {}, mean {:.1} ms ({} loop)",
+            "latency: median {}, 90 % {}, 99 % {}, mean {}{:.1} ms ({} loop)",
             latency(0.5),
             latency(0.9),
             latency(0.99),
+            match outcome.latency.lower_bound_from {
+                Some(_) => "over ",
+                None => "",
+            },
             outcome.latency.mean_ms,
             if outcome.generator.open_loop {
                 "open"
