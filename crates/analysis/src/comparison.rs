@@ -284,22 +284,28 @@ impl Estimate {
     /// The ratio and its interval for people: `1.30 (1.21 to 1.40)`, and where the latencies of a side are
     /// only known to be longer than a slice `at most 0.36`.
     pub fn text(&self) -> String {
+        let (ratio, interval) = self.parts();
+        ratio + &interval
+    }
+
+    fn parts(&self) -> (String, String) {
         let ratio = figures::ratio;
+        let alone = |text: String| (text, String::new());
         match (self.is_base_bound, self.is_change_bound, self.interval) {
-            (true, true, _) => "unknown".to_owned(),
-            (true, false, Some((low, _))) => format!("at least {}", ratio(low)),
-            (false, true, Some((_, high))) => format!("at most {}", ratio(high)),
+            (true, true, _) => alone("unknown".to_owned()),
+            (true, false, Some((low, _))) => alone(format!("at least {}", ratio(low))),
+            (false, true, Some((_, high))) => alone(format!("at most {}", ratio(high))),
             (_, _, Some((low, high))) => {
-                format!("{} ({} to {})", ratio(self.ratio), ratio(low), ratio(high))
+                let interval = format!(" ({} to {})", ratio(low), ratio(high));
+                (ratio(self.ratio), interval)
             }
-            (.., None) => ratio(self.ratio),
+            (.., None) => alone(ratio(self.ratio)),
         }
     }
 
     /// As [`Estimate::text`], in a sentence.
     fn times(&self) -> String {
-        let text = self.text();
-        let (ratio, interval) = text.split_at(text.find(" (").unwrap_or(text.len()));
+        let (ratio, interval) = self.parts();
         format!("of the change {ratio} times as good{interval}")
     }
 }

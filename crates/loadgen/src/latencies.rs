@@ -122,26 +122,20 @@ impl Latencies {
 
     /// The latency that the share `quantile` (0 to 1) of requests does not exceed; `None` without any.
     pub fn at(&self, quantile: f64) -> Option<Quantile> {
-        self.quantiles(&[quantile]).pop()
+        Some(self.survival()?.at(quantile))
     }
 
     /// The points that reports show.
     pub fn summary(&self) -> Latency {
-        let quantiles = self.quantiles(&QUANTILES);
-        let Some(last) = quantiles.last() else {
+        let Some(survival) = self.survival() else {
             return Latency::default();
         };
+        let quantiles = QUANTILES.map(|quantile| survival.at(quantile));
         let first_bound = quantiles.iter().position(|one| one.is_lower_bound);
-        let (steps, longest) = self.survival();
-        let (mut mean, mut age, mut share) = (0.0, 0.0, 1.0);
-        for (until, remain) in steps.into_iter().chain([(longest, 0.0)]) {
-            mean += share * (until - age);
-            (age, share) = (until, remain);
-        }
         Latency {
-            mean_ms: mean / 1e6,
+            mean_ms: survival.mean() / 1e6,
             min_ms: quantiles[0].ms,
-            max_ms: last.ms,
+            max_ms: quantiles[QUANTILES.len() - 1].ms,
             lower_bound_from: first_bound.map(|index| QUANTILES[index]),
             quantiles: QUANTILES
                 .into_iter()
@@ -150,28 +144,8 @@ impl Latencies {
         }
     }
 
-    /// Of all `shares`, which rise; none where nothing was asked.
-    fn quantiles(&self, shares: &[f64]) -> Vec<Quantile> {
-        if self.answered.is_empty() && self.waiting.is_empty() {
-            return Vec::new();
-        }
-        let (steps, longest) = self.survival();
-        let at = |share: &f64| {
-            // The sum of products has rounding errors, the share of answers has none.
-            let found = steps
-                .iter()
-                .find(|(_, remain)| *remain <= 1.0 - share + 1e-9);
-            Quantile {
-                ms: found.map_or(longest, |(age, _)| *age) / 1e6,
-                is_lower_bound: found.is_none(),
-            }
-        };
-        shares.iter().map(at).collect()
-    }
-
-    /// Ages in nanoseconds at which requests were answered, each with the share that takes longer; and the
-    /// longest age at which one was seen.
-    fn survival(&self) -> (Vec<(f64, f64)>, f64) {
+    /// Which share of requests takes longer than an age; `None` where nothing was asked.
+    fn survival(&self) -> Option<Survival> {
         #[derive(Default)]
         struct At {
             entered: u64,
@@ -198,7 +172,8 @@ impl Latencies {
             }
         }
         let (mut share, mut steps) = (1.0, Vec::new());
-        let last = ages.last_key_value().map_or(0, |(age, _)| *age);
+        let (last, _) = ages.last_key_value()?;
+        let longest_seen = *last as f64;
         for (age, at) in ages {
             at_risk += at.entered;
             if at.answered > 0 {
@@ -207,7 +182,40 @@ impl Latencies {
             }
             at_risk = at_risk.saturating_sub(at.answered + at.left);
         }
-        (steps, last as f64)
+        Some(Survival {
+            steps,
+            longest: longest_seen,
+        })
+    }
+}
+
+/// The product-limit estimate.
+struct Survival {
+    /// Ages in nanoseconds at which requests were answered, each with the share that takes longer.
+    steps: Vec<(f64, f64)>,
+    /// The longest age at which a request was seen.
+    longest: f64,
+}
+
+impl Survival {
+    fn at(&self, quantile: f64) -> Quantile {
+        // The product has rounding errors, the share of answers has none.
+        let mut steps = self.steps.iter();
+        let found = steps.find(|(_, remain)| *remain <= 1.0 - quantile + 1e-9);
+        Quantile {
+            ms: found.map_or(self.longest, |(age, _)| *age) / 1e6,
+            is_lower_bound: found.is_none(),
+        }
+    }
+
+    /// In nanoseconds; too small where requests outlast the longest age.
+    fn mean(&self) -> f64 {
+        let (mut mean, mut age, mut share) = (0.0, 0.0, 1.0);
+        for &(until, remain) in self.steps.iter().chain(&[(self.longest, 0.0)]) {
+            mean += share * (until - age);
+            (age, share) = (until, remain);
+        }
+        mean
     }
 }
 

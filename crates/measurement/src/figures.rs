@@ -2,6 +2,11 @@
 
 const KIB: f64 = 1024.0;
 
+/// What stands in front of a figure that is a lower bound, and nothing in front of another.
+pub fn over(is_lower_bound: bool) -> &'static str {
+    if is_lower_bound { "over " } else { "" }
+}
+
 /// A ratio such as `925`, `12.5` or `1.43`.
 pub fn ratio(value: f64) -> String {
     if !value.is_finite() {

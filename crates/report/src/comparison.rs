@@ -168,7 +168,7 @@ impl Comparison {
     fn rows(&self) -> Vec<Vec<String>> {
         let row = |told: &Told| {
             let value = |value: Option<f64>, is_bound: bool| {
-                let over = if is_bound { "over " } else { "" };
+                let over = figures::over(is_bound);
                 let text = |value| format!("{over}{}", told.unit.text(value));
                 value.map_or_else(|| "-".to_owned(), text)
             };

@@ -67,6 +67,6 @@ fn main() -> Result<(), Failed> {
 /// The 99th percentile, or what it is above where too many requests had no answer at the end.
 fn p99(latency: &Latency) -> String {
     let is_bound = |latency: &Latency| latency.point(0.99).is_some_and(|p99| p99.is_lower_bound);
-    let over = if is_bound(latency) { "over " } else { "" };
+    let over = figures::over(is_bound(latency));
     format!("{over}{}", studies::milliseconds(latency.at(0.99)))
 }

@@ -205,7 +205,7 @@ impl Metric {
 
     /// A value of it for people, which is a lower limit or not.
     pub fn bounded_text(self, value: f64, is_at_least: bool) -> String {
-        let over = if is_at_least { "over " } else { "" };
+        let over = figures::over(is_at_least);
         format!("{over}{}", self.text(value))
     }
 

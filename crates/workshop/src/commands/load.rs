@@ -159,7 +159,7 @@ pub(super) fn table(outcome: &Outcome) -> String {
     let at = |latency: &Latency, quantile| {
         let found = latency.point(quantile);
         found.map_or("-".to_owned(), |found| {
-            let over = if found.is_lower_bound { "over " } else { "" };
+            let over = figures::over(found.is_lower_bound);
             format!("{over}{:.1} ms", found.ms)
         })
     };
@@ -180,10 +180,7 @@ pub(super) fn table(outcome: &Outcome) -> String {
             latency(0.5),
             latency(0.9),
             latency(0.99),
-            match outcome.latency.lower_bound_from {
-                Some(_) => "over ",
-                None => "",
-            },
+            figures::over(outcome.latency.lower_bound_from.is_some()),
             outcome.latency.mean_ms,
             if outcome.generator.open_loop {
                 "open"

@@ -216,7 +216,7 @@ fn table(loaded: &Loaded) -> String {
         let at = |quantile| {
             let found = route.latency.point(quantile);
             found.map_or("-".to_owned(), |found| {
-                let over = if found.is_lower_bound { "over " } else { "" };
+                let over = figures::over(found.is_lower_bound);
                 format!("{over}{}", figures::milliseconds(found.ms))
             })
         };
