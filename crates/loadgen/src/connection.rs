@@ -3,6 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
@@ -24,6 +25,9 @@ const LARGEST_OF_MANY: usize = 1 << 20;
 /// What the answers of all users together may take.
 const LARGEST_OF_ALL: usize = 1 << 30;
 const LARGEST_HEAD: usize = 64 << 10;
+/// A connection that was idle for so long may be closed by the server while the next request is on its way to it,
+/// which is neither's fault. None closes idle ones sooner: a close then is the server's answer to the request.
+const LONG_IDLE: Duration = Duration::from_secs(1);
 
 /// How many bytes a body may have, where so many users may each have one on its way.
 pub(super) fn largest(users: u32) -> usize {
@@ -37,8 +41,8 @@ pub(super) struct Connection {
     /// Bytes that a body may have.
     largest: usize,
     /// `None` while a request is on its way, too: if it fails or times out, its connection is
-    /// dropped with it, and a late answer cannot be taken for the next one's.
-    idle: Option<Http>,
+    /// dropped with it, and a late answer cannot be taken for the next one's. Since when it is idle.
+    idle: Option<(Http, Instant)>,
     /// The last answer's.
     body: Vec<u8>,
 }
@@ -57,27 +61,44 @@ impl Connection {
 
     /// Opens the connection before it is needed.
     pub(super) async fn open(&mut self) -> Result<(), Failure> {
-        self.idle = Some(Http::connect(&self.target, self.keep_alive).await?);
+        let http = Http::connect(&self.target, self.keep_alive).await?;
+        self.idle = Some((http, Instant::now()));
         Ok(())
     }
 
     /// Sends `request` and reads the whole answer, over a new connection if there is none that the
     /// server has left open. Returns the status; the body is [`Self::body`].
+    ///
+    /// If the server closes a connection that was long idle just then, a request that may be repeated is sent
+    /// again, once: RFC 9112, 9.3.1.
     pub(super) async fn exchange(
         &mut self,
         request: &Request<Full<Bytes>>,
     ) -> Result<u16, Failure> {
         let kept = self.idle.take();
-        let mut http = match kept.and_then(|mut http| http.is_idle().ok()?.then_some(http)) {
-            Some(http) => http,
-            None => Http::connect(&self.target, self.keep_alive).await?,
-        };
+        let kept = kept.and_then(|(mut http, since)| http.is_idle().ok()?.then_some((http, since)));
+        if let Some((http, since)) = kept {
+            let may_have_crossed = since.elapsed() >= LONG_IDLE && request.method().is_idempotent();
+            match self.exchange_over(http, request).await {
+                Err(Failure::Closed) if may_have_crossed => {}
+                done => return done,
+            }
+        }
+        let http = Http::connect(&self.target, self.keep_alive).await?;
+        self.exchange_over(http, request).await
+    }
+
+    async fn exchange_over(
+        &mut self,
+        mut http: Http,
+        request: &Request<Full<Bytes>>,
+    ) -> Result<u16, Failure> {
         self.body.clear();
         let status = http
             .exchange(request.clone(), &mut self.body, self.largest)
             .await?;
         if self.keep_alive && http.is_idle()? {
-            self.idle = Some(http);
+            self.idle = Some((http, Instant::now()));
         }
         Ok(status)
     }

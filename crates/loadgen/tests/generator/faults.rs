@@ -48,6 +48,28 @@ fn another_status_is_an_error_under_its_number() {
     assert_eq!(server.connections(), 5);
 }
 
+/// As Node's servers do after five seconds, and others after one.
+#[test]
+fn a_close_that_crosses_a_request_after_a_pause_is_nobodys_fault() {
+    let closes = |index, _: &str| match index % 2 {
+        0 => ok("6"),
+        _ => Reaction::Last(Vec::new()),
+    };
+    let mut load = thinking(1, Duration::from_millis(1100));
+    load.warm_up = Duration::ZERO;
+    load.duration = Duration::from_millis(2500);
+    let outcome = seen_of(closes, &load);
+    failed(&outcome, &[]);
+    assert!(outcome.completed >= 2);
+    // Without a pause, or if it would do something twice, it is a failure.
+    failed(
+        &seen_of(closes, &crate::load(1)),
+        &["closed before an answer"],
+    );
+    load.exchange.method = "POST".to_owned();
+    failed(&seen_of(closes, &load), &["closed before an answer"]);
+}
+
 #[test]
 fn silence_is_a_time_out() {
     let mut load = load(3);
