@@ -120,6 +120,9 @@ mod flamegraph;
 mod layer;
 #[cfg(feature = "pprof")]
 mod pprof;
+#[cfg(feature = "pprof")]
+#[doc(hidden)] // For `debug-endpoints`, whose CPU profiles are written alike.
+pub mod profile_proto;
 
 #[cfg(test)]
 mod tests;

@@ -1,99 +1,11 @@
-//! Google's `profile.proto`, which `go tool pprof` and its peers read.
-//!
-//! The messages are those of
-//! <https://github.com/google/pprof/blob/main/proto/profile.proto>, as far as they
-//! are needed here.
+//! Await profiles as [`profile_proto`](crate::profile_proto).
 
-use std::collections::HashMap;
-use std::io::Write;
-
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use prost::Message;
+use std::time::SystemTime;
 
 use crate::frame::{Frame, short};
 use crate::profile::Profile as AwaitProfile;
+use crate::profile_proto::{Builder, Label, Line, Location, Sample};
 use crate::stack::Frames;
-
-#[derive(Clone, PartialEq, Message)]
-struct Profile {
-    #[prost(message, repeated, tag = "1")]
-    sample_type: Vec<ValueType>,
-    #[prost(message, repeated, tag = "2")]
-    sample: Vec<Sample>,
-    #[prost(message, repeated, tag = "4")]
-    location: Vec<Location>,
-    #[prost(message, repeated, tag = "5")]
-    function: Vec<Function>,
-    #[prost(string, repeated, tag = "6")]
-    string_table: Vec<String>,
-    #[prost(int64, tag = "9")]
-    time_nanos: i64,
-    #[prost(int64, tag = "10")]
-    duration_nanos: i64,
-    #[prost(message, optional, tag = "11")]
-    period_type: Option<ValueType>,
-    #[prost(int64, tag = "12")]
-    period: i64,
-    #[prost(int64, repeated, tag = "13")]
-    comment: Vec<i64>,
-    #[prost(int64, tag = "14")]
-    default_sample_type: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct ValueType {
-    #[prost(int64, tag = "1")]
-    r#type: i64,
-    #[prost(int64, tag = "2")]
-    unit: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Sample {
-    #[prost(uint64, repeated, tag = "1")]
-    location_id: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    value: Vec<i64>,
-    #[prost(message, repeated, tag = "3")]
-    label: Vec<Label>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Label {
-    #[prost(int64, tag = "1")]
-    key: i64,
-    #[prost(int64, tag = "2")]
-    str: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Location {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(message, repeated, tag = "4")]
-    line: Vec<Line>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Line {
-    #[prost(uint64, tag = "1")]
-    function_id: u64,
-    #[prost(int64, tag = "2")]
-    line: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Function {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(int64, tag = "2")]
-    name: i64,
-    #[prost(int64, tag = "3")]
-    system_name: i64,
-    #[prost(int64, tag = "4")]
-    filename: i64,
-}
 
 impl AwaitProfile {
     /// The profile as gzipped protobuf. A sample carries its route as the label `route` and
@@ -108,127 +20,59 @@ impl AwaitProfile {
     /// How many were in flight, and how long a request takes by Little's law, are comments
     /// (`go tool pprof -comments`).
     pub fn pprof(&self, frames: Frames) -> Vec<u8> {
-        let encoded = Writer::default().write(self, frames).encode_to_vec();
-        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-        // Writing to memory does not fail.
-        match gzip.write_all(&encoded).and_then(|()| gzip.finish()) {
-            Ok(bytes) => bytes,
-            Err(_) => encoded,
-        }
-    }
-}
-
-#[derive(Default)]
-struct Writer {
-    profile: Profile,
-    strings: HashMap<String, i64>,
-    functions: HashMap<(i64, i64), u64>,
-    locations: HashMap<(u64, u32), u64>,
-}
-
-impl Writer {
-    fn write(mut self, profile: &AwaitProfile, frames: Frames) -> Profile {
-        // The format wants the empty string first.
-        self.string("");
-        let unit = self.string("microseconds");
-        let kind = self.string("wait");
-        let wait = ValueType { r#type: kind, unit };
-        let of_all = ValueType {
-            r#type: self.string("wait_of_all"),
-            unit,
-        };
-        self.profile.sample_type = vec![wait.clone(), of_all];
-        self.profile.default_sample_type = kind;
-        self.profile.period_type = Some(wait);
-        self.profile.period = 1_000_000 / i64::from(profile.captures_per_second.max(1));
-        self.profile.duration_nanos =
-            i64::try_from(profile.collected.elapsed.as_nanos()).unwrap_or(i64::MAX);
-        self.profile.time_nanos = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |now| {
-                i64::try_from(now.as_nanos()).unwrap_or(i64::MAX) - self.profile.duration_nanos
-            });
-        let mut comments = vec![format!(
-            "{:.1} requests in flight",
-            profile.mean_in_flight()
-        )];
-        for route in profile.routes() {
+        let mut builder = Builder::default();
+        let wait = builder.value_type("wait", "microseconds");
+        let of_all = builder.value_type("wait_of_all", "microseconds");
+        builder.profile.sample_type = vec![wait, of_all];
+        builder.profile.default_sample_type = wait.r#type;
+        builder.profile.period_type = Some(wait);
+        builder.profile.period = 1_000_000 / i64::from(self.captures_per_second.max(1));
+        builder.comment(&format!("{:.1} requests in flight", self.mean_in_flight()));
+        for route in self.routes() {
             if let Some(latency) = route.latency_ms {
                 let route = route.route;
-                comments.push(format!(
+                builder.comment(&format!(
                     "{route}: {latency:.1} ms a request, by Little's law"
                 ));
             }
         }
-        self.profile.comment = comments.iter().map(|text| self.string(text)).collect();
-        let route = self.string("route");
-        let total: u64 = profile
-            .weights(frames)
-            .rounded()
-            .map(|(_, micros)| micros)
-            .sum();
-        let elapsed = profile.collected.elapsed.as_micros() as f64;
-        for (stack, micros) in profile.weights(frames).rounded() {
+        let route = builder.string("route");
+        let weights = self.weights(frames);
+        let total: u64 = weights.rounded().map(|(_, micros)| micros).sum();
+        let elapsed = self.collected.elapsed;
+        for (stack, micros) in weights.rounded() {
             let label = stack.first().map(|frame| Label {
                 key: route,
-                str: self.string(&frame.label()),
+                str: builder.string(&frame.label()),
             });
+            let of_one = micros as f64 / total as f64 * elapsed.as_micros() as f64;
+            // Innermost first.
+            let locations = stack
+                .iter()
+                .rev()
+                .map(|frame| location(&mut builder, frame));
             let sample = Sample {
-                // Innermost first.
-                location_id: stack
-                    .iter()
-                    .rev()
-                    .map(|frame| self.location(frame))
-                    .collect(),
-                value: [micros as f64 / total as f64 * elapsed, micros as f64]
-                    .map(rounded)
-                    .to_vec(),
+                location_id: locations.collect(),
+                value: [of_one, micros as f64].map(rounded).to_vec(),
                 label: label.into_iter().collect(),
             };
-            self.profile.sample.push(sample);
+            builder.profile.sample.push(sample);
         }
-        self.profile
+        let began = SystemTime::now().checked_sub(elapsed);
+        builder.finish(began.unwrap_or(SystemTime::UNIX_EPOCH), elapsed)
     }
+}
 
-    fn string(&mut self, text: &str) -> i64 {
-        if let Some(&index) = self.strings.get(text) {
-            return index;
-        }
-        let index = i64::try_from(self.profile.string_table.len()).unwrap_or(i64::MAX);
-        self.profile.string_table.push(text.to_owned());
-        self.strings.insert(text.to_owned(), index);
-        index
-    }
-
-    fn location(&mut self, frame: &Frame) -> u64 {
-        let name = self.string(&frame.path);
-        let file = frame.file.as_deref().map(portable);
-        let filename = self.string(&file.unwrap_or_default());
-        let line = frame.line.unwrap_or_default();
-        let next = self.functions.len() as u64 + 1;
-        let function = *self.functions.entry((name, filename)).or_insert(next);
-        if function == next {
-            self.profile.function.push(Function {
-                id: function,
-                name,
-                system_name: name,
-                filename,
-            });
-        }
-        let next = self.locations.len() as u64 + 1;
-        let location = *self.locations.entry((function, line)).or_insert(next);
-        if location == next {
-            let line = Line {
-                function_id: function,
-                line: i64::from(line),
-            };
-            self.profile.location.push(Location {
-                id: location,
-                line: vec![line],
-            });
-        }
-        location
-    }
+fn location(builder: &mut Builder, frame: &Frame) -> u64 {
+    let file = frame.file.as_deref().map(portable).unwrap_or_default();
+    let line = Line {
+        function_id: builder.function(&frame.path, &frame.path, &file),
+        line: frame.line.unwrap_or_default().into(),
+    };
+    builder.location(Location {
+        line: vec![line],
+        ..Location::default()
+    })
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "it saturates")]
@@ -257,7 +101,10 @@ mod tests {
     use std::io::Read;
     use std::time::Duration;
 
+    use prost::Message;
+
     use super::*;
+    use crate::profile_proto::Profile;
     use crate::{AwaitProfiler, ProfileOptions};
 
     #[test]

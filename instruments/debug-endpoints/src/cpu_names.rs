@@ -2,19 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
-use std::io::Write;
 use std::path::Path;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use await_profile::portable;
+use await_profile::profile_proto::{self as proto, Builder};
 use pprof::UnresolvedReport;
-use pprof::protos::{self, Message};
 
 use crate::cpu_profile::CpuProfile;
-use crate::error::EndpointError;
 
 /// One function at an address.
-#[derive(Clone, PartialEq, Eq, Hash)]
 struct Function {
     name: String,
     system_name: String,
@@ -81,7 +78,7 @@ pub(crate) fn profile(
     duration: Duration,
     frequency: u32,
     cpu_time: Duration,
-) -> Result<CpuProfile, EndpointError> {
+) -> CpuProfile {
     let timing = report.timing;
     let stacks = report.data.into_iter().map(|(sampled, samples)| {
         let name = sampled.thread_name.get(..sampled.thread_name_length);
@@ -122,22 +119,15 @@ pub(crate) fn profile(
         busy as f64 * (possible / used.max(1e-6) - 1.0)
     };
     let note = note(&known, &mappings);
-    let mut writer = Writer::new(&known, &mappings);
-    writer.write(&stacks, note.as_deref(), i64::from(frequency));
-    let since_1970 = timing
-        .start_time
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    writer.profile.time_nanos = nanos(since_1970);
-    writer.profile.duration_nanos = nanos(timing.duration);
-    Ok(CpuProfile {
-        pprof: gzipped(&writer.profile.encode_to_vec()).map_err(EndpointError::failed)?,
+    let written = written(&stacks, &known, &mappings, note.as_deref(), frequency);
+    CpuProfile {
+        pprof: written.finish(timing.start_time, timing.duration),
         // Never negative; less than a whole sample is none.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         idle: idle as u64,
         stacks: folded(&stacks, &known, &mappings),
         note,
-    })
+    }
 }
 
 fn functions(address: usize) -> Functions {
@@ -218,138 +208,65 @@ fn nameless(address: usize, mappings: &[Mapping]) -> String {
         )
 }
 
-struct Writer<'a> {
-    known: &'a HashMap<usize, Functions>,
-    mappings: &'a [Mapping],
-    profile: protos::Profile,
-    strings: HashMap<String, i64>,
-    functions: HashMap<&'a Function, u64>,
-    locations: HashMap<usize, u64>,
-}
-
-impl<'a> Writer<'a> {
-    fn new(known: &'a HashMap<usize, Functions>, mappings: &'a [Mapping]) -> Self {
-        Self {
-            known,
-            mappings,
-            profile: protos::Profile::default(),
-            strings: HashMap::new(),
-            functions: HashMap::new(),
-            locations: HashMap::new(),
-        }
+fn written(
+    stacks: &[Stack],
+    known: &HashMap<usize, Functions>,
+    mappings: &[Mapping],
+    note: Option<&str>,
+    frequency: u32,
+) -> Builder {
+    let mut builder = Builder::default();
+    let samples = builder.value_type("samples", "count");
+    let time = builder.value_type("cpu", "nanoseconds");
+    let period = 1_000_000_000 / i64::from(frequency.max(1));
+    builder.profile.sample_type = vec![samples, time];
+    builder.profile.period_type = Some(time);
+    builder.profile.period = period;
+    if let Some(note) = note {
+        builder.comment(note);
     }
-
-    fn write(&mut self, stacks: &[Stack], note: Option<&str>, frequency: i64) {
-        // The format wants the empty string first.
-        self.string("");
-        let samples = self.value("samples", "count");
-        let time = self.value("cpu", "nanoseconds");
-        self.profile.sample_type = vec![samples, time.clone()];
-        self.profile.period_type = Some(time);
-        self.profile.period = 1_000_000_000 / frequency.max(1);
-        self.profile.comment = note.map(|note| self.string(note)).into_iter().collect();
-        for (id, mapping) in (1..).zip(self.mappings) {
-            let filename = self.string(&mapping.name);
-            self.profile.mapping.push(protos::Mapping {
-                id,
-                memory_start: mapping.start as u64,
-                memory_limit: mapping.end as u64,
-                file_offset: mapping.offset,
-                filename,
-                ..protos::Mapping::default()
-            });
-        }
-        let thread = self.string("thread");
-        for stack in stacks {
-            let samples = i64::try_from(stack.samples).unwrap_or(i64::MAX);
-            let label = protos::Label {
-                key: thread,
-                str: self.string(&stack.thread),
-                ..protos::Label::default()
-            };
-            let sample = protos::Sample {
-                location_id: stack
-                    .addresses
-                    .iter()
-                    .map(|at| self.location(*at))
-                    .collect(),
-                value: vec![samples, samples.saturating_mul(self.profile.period)],
-                label: vec![label],
-            };
-            self.profile.sample.push(sample);
-        }
+    for (id, mapping) in (1..).zip(mappings) {
+        let mapping = proto::Mapping {
+            id,
+            memory_start: mapping.start as u64,
+            memory_limit: mapping.end as u64,
+            file_offset: mapping.offset,
+            filename: builder.string(&mapping.name),
+        };
+        builder.profile.mapping.push(mapping);
     }
-
-    fn value(&mut self, kind: &str, unit: &str) -> protos::ValueType {
-        protos::ValueType {
-            ty: self.string(kind),
-            unit: self.string(unit),
-        }
-    }
-
-    fn string(&mut self, text: &str) -> i64 {
-        if let Some(&index) = self.strings.get(text) {
-            return index;
-        }
-        let index = i64::try_from(self.strings.len()).unwrap_or(i64::MAX);
-        self.profile.string_table.push(text.to_owned());
-        self.strings.insert(text.to_owned(), index);
-        index
-    }
-
-    fn location(&mut self, address: usize) -> u64 {
-        if let Some(&id) = self.locations.get(&address) {
-            return id;
-        }
-        let id = self.locations.len() as u64 + 1;
-        self.locations.insert(address, id);
-        let known = self.known;
+    let location = |builder: &mut Builder, address: usize| {
         let functions = known.get(&address).map(Vec::as_slice).unwrap_or_default();
-        let line = functions.iter().map(|(function, line)| protos::Line {
-            function_id: self.function(function),
+        let line = functions.iter().map(|(function, line)| proto::Line {
+            function_id: builder.function(&function.name, &function.system_name, &function.file),
             line: i64::from(*line),
         });
         let line = line.collect();
-        let mapping = self
-            .mappings
-            .iter()
-            .position(|mapping| mapping.holds(address));
-        self.profile.location.push(protos::Location {
-            id,
+        let mut parts = mappings.iter();
+        let mapping = parts.position(|mapping| mapping.holds(address));
+        builder.location(proto::Location {
+            id: 0,
             mapping_id: mapping.map_or(0, |index| index as u64 + 1),
             address: address as u64,
             line,
-            ..protos::Location::default()
-        });
-        id
-    }
-
-    fn function(&mut self, function: &'a Function) -> u64 {
-        if let Some(&id) = self.functions.get(function) {
-            return id;
-        }
-        let id = self.functions.len() as u64 + 1;
-        self.functions.insert(function, id);
-        let message = protos::Function {
-            id,
-            name: self.string(&function.name),
-            system_name: self.string(&function.system_name),
-            filename: self.string(&function.file),
-            ..protos::Function::default()
+        })
+    };
+    let thread = builder.string("thread");
+    for stack in stacks {
+        let samples = i64::try_from(stack.samples).unwrap_or(i64::MAX);
+        let label = proto::Label {
+            key: thread,
+            str: builder.string(&stack.thread),
         };
-        self.profile.function.push(message);
-        id
+        let addresses = stack.addresses.iter();
+        let sample = proto::Sample {
+            location_id: addresses.map(|&at| location(&mut builder, at)).collect(),
+            value: vec![samples, samples.saturating_mul(period)],
+            label: vec![label],
+        };
+        builder.profile.sample.push(sample);
     }
-}
-
-fn nanos(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
-}
-
-fn gzipped(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    writer.write_all(bytes)?;
-    writer.finish()
+    builder
 }
 
 #[cfg(test)]
@@ -397,15 +314,11 @@ mod tests {
         assert!(note.starts_with("shop is stripped: 1 of its 1"), "{note}");
         let expected = ("worker;start_thread;[shop+0x50]".to_owned(), 3);
         assert_eq!(folded(&stacks, &known, &mappings), [expected]);
-        let mut writer = Writer::new(&known, &mappings);
-        writer.write(&stacks, Some(&note), 100);
-        let places = writer
-            .profile
-            .location
-            .iter()
-            .map(|at| (at.address, at.mapping_id, at.line.len()));
+        let written = written(&stacks, &known, &mappings, Some(&note), 100).profile;
+        let places = written.location.iter();
+        let places = places.map(|at| (at.address, at.mapping_id, at.line.len()));
         assert_eq!(places.collect::<Vec<_>>(), [(0x1010, 1, 0), (0x2020, 2, 1)]);
-        assert_eq!(writer.profile.sample[0].value, [3, 30_000_000]);
+        assert_eq!(written.sample[0].value, [3, 30_000_000]);
         known.insert(0x1010, names("shop::search"));
         assert_eq!(super::note(&known, &mappings), None);
     }

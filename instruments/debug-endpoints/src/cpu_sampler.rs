@@ -44,7 +44,7 @@ pub(crate) async fn record(
     let cpu_time = before.elapsed();
     let finished = on_own_thread(move || {
         let (addresses, _permit) = sampling.end()?;
-        cpu_names::profile(addresses, duration, frequency, cpu_time)
+        Ok(cpu_names::profile(addresses, duration, frequency, cpu_time))
     });
     finished.await?
 }
