@@ -172,6 +172,21 @@ impl<'a> Starting<'a> {
     }
 }
 
+/// Takes from `command` what cargo tells the program that it runs about that program's package.
+///
+/// Build scripts, such as ring's, ask cargo to run them again when these variables change. With them, a cargo that
+/// the command starts compiles ring and all above it, and the reader's next cargo compiles that once more.
+pub fn forget_package(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let of_package = name.to_str().is_some_and(|name| {
+            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+        });
+        if of_package {
+            command.env_remove(name);
+        }
+    }
+}
+
 /// `command`, started with a watcher beside it; itself where there is no shell.
 fn watched(command: &Command, stops_with_stdin: bool, memory: Option<u64>) -> Command {
     #[cfg(unix)]
@@ -196,6 +211,7 @@ fn watched(command: &Command, stops_with_stdin: bool, memory: Option<u64>) -> Co
         Command::new(command.get_program()),
     );
     watched.args(command.get_args());
+    forget_package(&mut watched);
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => watched.env(name, value),

@@ -211,3 +211,27 @@ fn a_server_that_prints_and_never_listens_is_given_up() {
     };
     assert_eq!(said, "the database is away");
 }
+
+/// Else ring's build script runs again whenever cargo is started by a program that cargo runs.
+#[test]
+fn a_child_is_not_told_of_the_package_that_started_it() {
+    assert!(
+        std::env::var_os("CARGO_PKG_NAME").is_some(),
+        "cargo runs this test"
+    );
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "env"]).env("CARGO_PKG_VERSION", "9");
+    let said = Starting::of(&shell)
+        .output(&Interrupt::new(), SOON, 1 << 16)
+        .unwrap()
+        .unwrap();
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(
+        !said.contains("CARGO_PKG_NAME") && !said.contains("CARGO_MANIFEST"),
+        "{said}"
+    );
+    assert!(
+        said.contains("CARGO_PKG_VERSION=9"),
+        "what the caller wants stays"
+    );
+}
