@@ -115,7 +115,7 @@ pub(crate) fn is_within<'a>(path: &str, mut modules: impl Iterator<Item = &'a st
 }
 
 /// Compiled from cargo's registry, a git dependency, or the toolchain.
-fn is_foreign(file: &str) -> bool {
+pub fn is_foreign(file: &str) -> bool {
     let file = file.replace('\\', "/");
     [
         "/registry/src/",

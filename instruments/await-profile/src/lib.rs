@@ -144,6 +144,8 @@ pub use layer::MatchedRoute;
 #[cfg(feature = "tower")]
 pub use layer::{AwaitLayer, AwaitService, GrpcMethod, MethodAndPath, RouteName};
 pub use options::ProfileOptions;
+#[doc(hidden)] // For `debug-endpoints`, which tells the reader's own code alike.
+pub use frame_kind::is_foreign;
 #[cfg(feature = "pprof")]
 #[doc(hidden)] // For `debug-endpoints`, whose CPU profiles name files alike.
 pub use pprof::portable;

@@ -5,21 +5,24 @@ use std::ffi::c_void;
 use std::path::Path;
 use std::time::Duration;
 
-use await_profile::portable;
 use await_profile::profile_proto::{self as proto, Builder};
+use await_profile::{is_foreign, portable};
 use pprof::UnresolvedReport;
 
 use crate::cpu_profile::CpuProfile;
 
 /// One function at an address.
-struct Function {
-    name: String,
+pub(crate) struct Function {
+    pub(crate) name: String,
     system_name: String,
-    file: String,
+    /// Without what tells whose machine it was compiled on.
+    pub(crate) file: String,
+    /// Compiled from a library or the toolchain.
+    pub(crate) is_foreign: bool,
 }
 
 /// The functions at an address with their lines, innermost first: several where one is inlined into another.
-type Functions = Vec<(Function, u32)>;
+pub(crate) type Functions = Vec<(Function, u32)>;
 
 /// One stack: its thread, its addresses from the innermost outwards, how often it was seen.
 struct Stack {
@@ -29,7 +32,7 @@ struct Stack {
 }
 
 /// A part of a file that is in memory and may be executed.
-struct Mapping {
+pub(crate) struct Mapping {
     start: usize,
     end: usize,
     offset: u64,
@@ -38,7 +41,7 @@ struct Mapping {
 
 impl Mapping {
     /// The program's own first, as readers expect it; elsewhere than on Linux none is known.
-    fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let mut all: Vec<Self> = maps.lines().filter_map(Self::parse).collect();
         let own = std::env::current_exe().unwrap_or_default();
@@ -130,7 +133,8 @@ pub(crate) fn profile(
     }
 }
 
-fn functions(address: usize) -> Functions {
+/// The functions at an address. Whoever has asked for all of them clears `backtrace`'s cache.
+pub(crate) fn functions(address: usize) -> Functions {
     let mut functions = Vec::new();
     // It looks at the byte before what it is given.
     backtrace::resolve((address + 1) as *mut c_void, |symbol| {
@@ -140,6 +144,7 @@ fn functions(address: usize) -> Functions {
             name: format!("{name:#}"),
             system_name: String::from_utf8_lossy(name.as_bytes()).into_owned(),
             file: portable(&file.to_string_lossy()),
+            is_foreign: is_foreign(&file.to_string_lossy()),
         };
         functions.push((function, symbol.lineno().unwrap_or_default()));
     });
@@ -147,7 +152,7 @@ fn functions(address: usize) -> Functions {
 }
 
 /// Whether the program's own names are missing, and what to do about it.
-fn note(known: &HashMap<usize, Functions>, mappings: &[Mapping]) -> Option<String> {
+pub(crate) fn note(known: &HashMap<usize, Functions>, mappings: &[Mapping]) -> Option<String> {
     let own = &mappings.first()?.name;
     let is_own = |address: usize| {
         mappings
@@ -192,7 +197,7 @@ fn folded(
 }
 
 /// An address without a name, by its place in its file.
-fn nameless(address: usize, mappings: &[Mapping]) -> String {
+pub(crate) fn nameless(address: usize, mappings: &[Mapping]) -> String {
     mappings
         .iter()
         .find(|mapping| mapping.holds(address))
@@ -300,6 +305,7 @@ mod tests {
             let function = Function {
                 system_name: name.clone(),
                 file: String::new(),
+                is_foreign: false,
                 name,
             };
             vec![(function, 7)]

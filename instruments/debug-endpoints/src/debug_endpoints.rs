@@ -15,6 +15,7 @@ use crate::error::{ListenError, TokenError};
 use crate::guard::{Guard, Token};
 use crate::listener;
 use crate::metrics;
+use crate::threads::ThreadProfiler;
 use crate::waits::Waits;
 
 /// Profiles and metrics of this process, over HTTP. The [crate's page](crate) has a service with them.
@@ -139,6 +140,7 @@ impl DebugEndpoints {
         metrics::prepare();
         Arc::new(Shared {
             cpu: CpuProfiler::default(),
+            threads: ThreadProfiler::default(),
             waits: self.waits.clone(),
             runtime: self.runtime.clone(),
             metrics: self.metrics.clone(),

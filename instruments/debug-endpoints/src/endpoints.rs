@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 #[cfg(feature = "flamegraph")]
 use await_profile::{FlamegraphError, FlamegraphOptions};
@@ -23,6 +24,7 @@ use crate::heartbeat;
 use crate::jemalloc;
 use crate::limits::checked_duration;
 use crate::metrics;
+use crate::threads::{ThreadProfile, ThreadProfiler};
 use crate::waits::Waits;
 
 /// One address a line, with what it answers.
@@ -33,6 +35,8 @@ const INDEX: &str = "\
 /debug/await?seconds=N                  what requests wait for, folded stacks (&format=svg|pprof|json)
 /debug/pprof/await?seconds=N            the same for go tool pprof and collectors
 /debug/await/last?format=folded|svg|pprof|json   the last await profile again
+/debug/threads?seconds=N                where each thread is blocked, folded stacks (&format=svg|json, &idle=true, &all=true)
+/debug/threads/last?format=folded|svg|json   the last profile of threads again
 /debug/pprof/heap                       who keeps memory, by jemalloc (--features jemalloc)
 /debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
 /debug/heartbeat?seconds=N              how late the runtime's ticks are, JSON
@@ -45,6 +49,7 @@ pub(crate) type OwnMetrics = Arc<dyn Fn() -> Result<String, fmt::Error> + Send +
 /// What the endpoints know of the service.
 pub(crate) struct Shared {
     pub(crate) cpu: CpuProfiler,
+    pub(crate) threads: ThreadProfiler,
     pub(crate) waits: Waits,
     pub(crate) runtime: Option<Handle>,
     pub(crate) metrics: Option<OwnMetrics>,
@@ -64,6 +69,8 @@ pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
         .route("/debug/await", get(await_profile))
         .route("/debug/pprof/await", get(await_pprof))
         .route("/debug/await/last", get(last_await_profile))
+        .route("/debug/threads", get(threads))
+        .route("/debug/threads/last", get(last_threads))
         .route("/debug/heap", get(heap_profile))
         .route("/debug/pprof/heap", get(heap_in_use))
         .with_state(shared)
@@ -124,6 +131,17 @@ impl Request {
     fn of_waits(&self) -> Result<Format, EndpointError> {
         drawable(self.format.unwrap_or(Format::Folded))
     }
+
+    /// The same of a profile of threads.
+    fn of_threads(&self) -> Result<Format, EndpointError> {
+        match self.format.unwrap_or(Format::Folded) {
+            Format::Pprof => {
+                let reason = "a profile of threads has the formats folded, svg and json";
+                Err(EndpointError::BadRequest(reason.to_owned()))
+            }
+            format => drawable(format),
+        }
+    }
 }
 
 fn drawable(format: Format) -> Result<Format, EndpointError> {
@@ -150,7 +168,13 @@ async fn written(
     write: impl FnOnce() -> Result<Response, EndpointError> + Send + 'static,
 ) -> Result<Response, EndpointError> {
     static DESKS: Semaphore = Semaphore::const_new(2);
-    let desk = DESKS.acquire().await.map_err(EndpointError::failed)?;
+    // Without a queue: in one, a request on a runtime that is stalled would keep the place that became free.
+    let desk = loop {
+        match DESKS.try_acquire() {
+            Ok(desk) => break desk,
+            Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    };
     let written = tokio::task::spawn_blocking(move || {
         let _desk = desk;
         write()
@@ -307,6 +331,42 @@ fn drawn_waits(_: &Profile, _: Frames) -> Result<String, EndpointError> {
 
 fn svg(drawn: String) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "image/svg+xml")], drawn)
+}
+
+async fn threads(
+    State(shared): State<Arc<Shared>>,
+    Query(request): Query<Request>,
+) -> Result<Response, EndpointError> {
+    let format = request.of_threads()?;
+    let duration = checked_duration(request.seconds)?;
+    let profile = shared.threads.record(duration).await?;
+    written(move || threads_response(&profile, format, &request)).await
+}
+
+async fn last_threads(
+    State(shared): State<Arc<Shared>>,
+    Query(request): Query<Request>,
+) -> Result<Response, EndpointError> {
+    let format = request.of_threads()?;
+    let profile = shared.threads.last.get().ok_or(EndpointError::NothingYet)?;
+    written(move || threads_response(&profile, format, &request)).await
+}
+
+fn threads_response(
+    profile: &ThreadProfile,
+    format: Format,
+    request: &Request,
+) -> Result<Response, EndpointError> {
+    let mut headers = HeaderMap::new();
+    if let Some(Ok(note)) = profile.note().map(HeaderValue::from_str) {
+        headers.insert("x-note", note);
+    }
+    let (idle, all) = (request.idle, request.all);
+    Ok(match format {
+        Format::Svg => (headers, svg(profile.flamegraph(idle, all)?)).into_response(),
+        Format::Json => (headers, Json(profile)).into_response(),
+        Format::Folded | Format::Pprof => (headers, profile.folded(idle, all)).into_response(),
+    })
 }
 
 async fn heap_profile(Query(request): Query<Request>) -> Result<Response, EndpointError> {

@@ -50,6 +50,8 @@
 //! | `/debug/await/last?format=…` | the last await profile again, in another format |
 //! | `/debug/pprof/heap` | who keeps memory, gzipped pprof protobuf (build with the feature `jemalloc`) |
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with the feature `heap`) |
+//! | `/debug/threads?seconds=N` | what each thread does and where it is blocked, folded stacks (`&format=svg`, `json`) |
+//! | `/debug/threads/last?format=…` | the last profile of threads again, in another format |
 //! | `/debug/heartbeat?seconds=N` | how late the runtime's ticks are, JSON |
 //! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |
 //!
@@ -110,6 +112,21 @@ mod metrics;
 mod permit;
 #[cfg(all(unix, feature = "cpu"))]
 mod sigprof;
+#[cfg(all(unix, feature = "cpu"))]
+mod thread_roles;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+))]
+mod threads;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+)))]
+#[path = "no_threads.rs"]
+mod threads;
 mod waits;
 
 pub use await_profile::{AwaitProfiler, MatchedRoute};

@@ -9,6 +9,7 @@ pub(crate) type Permit = MutexGuard<'static, ()>;
 
 static CPU: Mutex<()> = Mutex::const_new(());
 static AWAIT: Mutex<()> = Mutex::const_new(());
+static THREADS: Mutex<()> = Mutex::const_new(());
 
 /// The right to take a CPU profile, unless another one is being taken.
 pub(crate) fn cpu() -> Result<Permit, EndpointError> {
@@ -23,9 +24,16 @@ pub(crate) fn waits() -> Result<Permit, EndpointError> {
         .map_err(|_| EndpointError::Busy("await profile"))
 }
 
+/// The right to stop threads for their stacks, unless another such profile is being taken.
+pub(crate) fn threads() -> Result<Permit, EndpointError> {
+    THREADS
+        .try_lock()
+        .map_err(|_| EndpointError::Busy("profile of threads"))
+}
+
 /// The right to have the allocator record its callers, while nobody looks names up: each waits for a lock of the
 /// other's.
 #[cfg(feature = "heap")]
-pub(crate) fn alone() -> Result<[Permit; 2], EndpointError> {
-    Ok([cpu()?, waits()?])
+pub(crate) fn alone() -> Result<[Permit; 3], EndpointError> {
+    Ok([cpu()?, waits()?, threads()?])
 }

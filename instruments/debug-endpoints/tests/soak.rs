@@ -2,15 +2,20 @@
 //! taken under load too.
 //!
 //! A sampler that takes a lock in a signal handler deadlocks sooner or later, and so does whoever looks
-//! names up while the allocator records its callers. `PROFILES` says how many rounds there are.
+//! names up while the allocator records its callers. Whoever stops threads for their stacks must not end the calls
+//! that these are in. `PROFILES` says how many rounds there are.
 #![cfg(all(unix, feature = "cpu"))]
+#![allow(unsafe_code)] // Calls whose errors the standard library hides.
 
 mod common;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -42,24 +47,50 @@ fn ask_until_free(address: SocketAddr, path: &str) -> Answer {
     }
 }
 
-#[test]
-fn profiles_of_all_kinds_under_load_leave_the_service_standing() {
-    let rounds = std::env::var("PROFILES").map_or(10, |rounds| rounds.parse().expect("a number"));
-    let (_runtime, own, admin) = service(DebugEndpoints::new, |debug| {
-        Router::new().route("/", get(computes)).layer(debug.layer())
-    });
-    let stop = Arc::new(AtomicBool::new(false));
-    let clients: Vec<_> = (0..8)
-        .map(|_| {
+fn rounds(plain: u32) -> u32 {
+    std::env::var("PROFILES").map_or(plain, |rounds| rounds.parse().expect("a number"))
+}
+
+/// Clients that ask one request after the other.
+struct Load {
+    stop: Arc<AtomicBool>,
+    clients: Vec<JoinHandle<()>>,
+}
+
+impl Load {
+    fn on(service: SocketAddr) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let client = |_| {
             let stop = Arc::clone(&stop);
             std::thread::spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
-                    assert_eq!(ask(own, "/").status, 200);
+                    assert_eq!(ask(service, "/").status, 200);
                 }
             })
-        })
-        .collect();
+        };
+        let clients = (0..8).map(client).collect();
+        Self { stop, clients }
+    }
 
+    fn end(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for client in self.clients {
+            client.join().expect("every request was answered");
+        }
+    }
+}
+
+/// CPU profiles send signals, which interrupt calls.
+static ALONE: Mutex<()> = Mutex::new(());
+
+#[test]
+fn profiles_of_all_kinds_under_load_leave_the_service_standing() {
+    let _alone = ALONE.lock();
+    let rounds = rounds(10);
+    let (_runtime, own, admin) = service(DebugEndpoints::new, |debug| {
+        Router::new().route("/", get(computes)).layer(debug.layer())
+    });
+    let load = Load::on(own);
     let mut deepest = 0;
     for round in 0..rounds {
         // Both at once, as a collector asks; every other time whoever asked for the second hangs up.
@@ -96,9 +127,137 @@ fn profiles_of_all_kinds_under_load_leave_the_service_standing() {
         deepest > 15,
         "no full stack from the runtime to the handler"
     );
-    stop.store(true, Ordering::Relaxed);
-    for client in clients {
-        client.join().expect("every request was answered");
-    }
+    load.end();
     assert_eq!(ask(own, "/").status, 200);
+}
+
+/// Waits in one way, again and again, until `stop`; yields how often it did, and what was not as it is to be.
+#[cfg(target_os = "linux")]
+fn waiter(
+    stop: &Arc<AtomicBool>,
+    mut wait: impl FnMut() -> bool + Send + 'static,
+) -> JoinHandle<(u32, u32)> {
+    let stop = Arc::clone(stop);
+    std::thread::spawn(move || {
+        let (mut waits, mut wrong) = (0, 0);
+        while !stop.load(Ordering::Relaxed) {
+            waits += 1;
+            wrong += u32::from(!wait());
+        }
+        (waits, wrong)
+    })
+}
+
+/// One of each kind of call that a stop might end.
+#[cfg(target_os = "linux")]
+fn waiters(stop: &Arc<AtomicBool>) -> [(&'static str, JoinHandle<(u32, u32)>); 5] {
+    let (silent, open) = UnixStream::pair().expect("a pair");
+    let time_out = Duration::from_millis(30);
+    silent.set_read_timeout(Some(time_out)).expect("set");
+    let socket = silent.as_raw_fd();
+    // SAFETY: it has no conditions.
+    let events = unsafe { libc::epoll_create1(0) };
+    let (poll_in, tv_nsec) = (libc::POLLIN, 30_000_000);
+    let poll = move || {
+        let mut one = libc::pollfd {
+            fd: socket,
+            events: poll_in,
+            revents: 0,
+        };
+        // SAFETY: it is one.
+        unsafe { libc::poll(&raw mut one, 1, 30) == 0 }
+    };
+    let sleep = move || {
+        let time = libc::timespec { tv_sec: 0, tv_nsec };
+        // SAFETY: it reads the time.
+        unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) == 0 }
+    };
+    let read = move || {
+        let _ = &open;
+        let error = (&silent).read(&mut [0]).expect_err("nothing comes");
+        error.kind() == std::io::ErrorKind::WouldBlock
+    };
+    let epoll = move |time_out| {
+        let mut event = libc::epoll_event { events: 0, u64: 0 };
+        // SAFETY: there is room for one.
+        unsafe { libc::epoll_wait(events, &raw mut event, 1, time_out) == 0 }
+    };
+    // Is hardly ever where it was looked for.
+    let computes = move || {
+        std::hint::black_box((0..20_000).map(std::hint::black_box).sum::<u64>());
+        epoll(1)
+    };
+    [
+        ("poll", waiter(stop, poll)),
+        ("nanosleep", waiter(stop, sleep)),
+        ("read with a time-out", waiter(stop, read)),
+        ("epoll_wait", waiter(stop, move || epoll(30))),
+        ("short epoll_wait", waiter(stop, computes)),
+    ]
+}
+
+#[test]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+fn stacks_of_threads_end_no_call_and_lose_no_request() {
+    static HANDLED: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn handle(_: libc::c_int) {
+        HANDLED.fetch_add(1, Ordering::Relaxed);
+    }
+
+    let _alone = ALONE.lock();
+    let rounds = rounds(50);
+    let (_runtime, own, admin) = service(DebugEndpoints::new, |debug| {
+        Router::new().route("/", get(computes)).layer(debug.layer())
+    });
+    let load = Load::on(own);
+    let stop = Arc::new(AtomicBool::new(false));
+    let waiters = waiters(&stop);
+    let handler = handle as extern "C" fn(libc::c_int);
+    // SAFETY: the handler counts and does nothing else.
+    unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
+    let mut sent = 0;
+    for round in 0..rounds {
+        // Now and then whoever asked hangs up.
+        if round % 5 == 4 {
+            let mut stream = TcpStream::connect(admin).expect("it listens");
+            stream
+                .write_all(b"GET /debug/threads?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                .expect("sent");
+            std::thread::sleep(Duration::from_millis(80));
+        } else {
+            let profile = ask_until_free(admin, "/debug/threads?seconds=0.1&all=true");
+            assert_eq!(profile.status, 200, "{}", profile.text());
+            assert!(
+                !profile.head.contains("x-note: no stacks"),
+                "{}",
+                profile.head
+            );
+        }
+        // Only to a thread that waits in none of these: the main one.
+        // SAFETY: the handler is installed.
+        sent += u32::from(unsafe {
+            libc::syscall(
+                libc::SYS_tgkill,
+                std::process::id(),
+                std::process::id(),
+                libc::SIGUSR1,
+            ) == 0
+        });
+    }
+    stop.store(true, Ordering::Relaxed);
+    for (call, waiter) in waiters {
+        let (waits, wrong) = waiter.join().expect("it ends");
+        assert!(
+            waits > 0 && (wrong == 0 || cfg!(target_arch = "aarch64")),
+            "{call}: {wrong} of {waits} were interrupted"
+        );
+    }
+    load.end();
+    assert_eq!(HANDLED.load(Ordering::Relaxed), sent, "no signal is lost");
+    // SAFETY: it is told to write nothing.
+    let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG | libc::__WALL) };
+    assert_eq!(child, -1, "no child is left, not even a dead one");
 }

@@ -1,0 +1,126 @@
+//! What a thread is for, and whether it has anything to do: by the functions on its stack.
+//!
+//! Not by its name. Tokio's workers and its blocking threads have the same one, and threads inherit it: a pool of rayon's
+//! is called `tokio-rt-worker`, too, if a worker was the first to use it.
+
+use await_profile::plumbing::{crate_of, place_of};
+
+/// What a thread is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    /// Runs tasks of a runtime of tokio's with several threads.
+    Worker,
+    /// Runs requests of an actix service, on a runtime of its own.
+    Actix,
+    /// Runs tasks of a runtime of tokio's that has this thread alone.
+    CurrentThread,
+    /// Runs `spawn_blocking`, or a worker that gave its tasks away by `block_in_place`.
+    Blocking,
+    /// One of a pool of rayon's.
+    Rayon,
+}
+
+/// What tells a role, wherever it is in a stack; the first that is there. A worker's stack begins with the pool of
+/// blocking threads, which starts all of them, and may have a job of rayon's further in.
+const TOLD_BY: [(&str, Role); 11] = [
+    ("multi_thread::worker::block_in_place", Role::Blocking),
+    ("multi_thread::worker::run", Role::Worker),
+    ("multi_thread::worker::Context", Role::Worker),
+    ("multi_thread::worker::Launch", Role::Worker),
+    ("tokio::runtime::blocking::pool::Inner", Role::Blocking),
+    ("rayon_core::registry::ThreadBuilder", Role::Rayon),
+    ("rayon_core::registry::main_loop", Role::Rayon),
+    ("actix_server::worker", Role::Actix),
+    ("actix_rt::arbiter", Role::Actix),
+    ("scheduler::current_thread::", Role::CurrentThread),
+    ("tokio::task::local::LocalSet", Role::CurrentThread),
+];
+
+impl Role {
+    /// Of the functions of a stack, in any order.
+    pub(crate) fn of(functions: &[&str]) -> Option<Self> {
+        let is_there = |part: &str| functions.iter().any(|name| name.contains(part));
+        let told = TOLD_BY.iter().find(|(part, _)| is_there(part));
+        told.map(|(_, role)| *role)
+    }
+
+    /// What it is called in profiles.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Worker => "tokio worker",
+            Self::Actix => "actix worker",
+            Self::CurrentThread => "tokio current_thread",
+            Self::Blocking => "tokio blocking thread",
+            Self::Rayon => "rayon",
+        }
+    }
+
+    /// Whether it drives tasks, all of which wait while it is held.
+    pub(crate) fn is_runtime(self) -> bool {
+        matches!(self, Self::Worker | Self::Actix | Self::CurrentThread)
+    }
+}
+
+/// Why a thread that sleeps with this stack has nothing to do, if it has not.
+pub(crate) fn idle(role: Option<Role>, functions: &[&str]) -> Option<&'static str> {
+    let any = |is_so: &dyn Fn(&str) -> bool| functions.iter().any(|name| is_so(name));
+    let parks = any(&|name| {
+        let mut parts = name.rsplit("::");
+        let last = parts.find(|part| !part.contains("closure"));
+        name.contains("tokio::runtime::") && last.is_some_and(|last| last.starts_with("park"))
+    });
+    match role {
+        Some(role) if role.is_runtime() => parks.then_some("parked worker"),
+        Some(Role::Blocking) => {
+            let has_work = |name: &str| {
+                name.contains("tokio::runtime::task::") || name.contains("block_in_place")
+            };
+            (!any(&has_work)).then_some("blocking thread without work")
+        }
+        Some(_) => any(&|name| name.contains("rayon_core::sleep")).then_some("rayon without work"),
+        None if parks => Some("block_on"),
+        None => {
+            let is_profilers =
+                |name: &str| ["await_profile", "debug_endpoints"].contains(&crate_of(name));
+            any(&is_profilers).then_some("profiler")
+        }
+    }
+}
+
+/// Whose code a function is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// The service's.
+    Own,
+    /// That of a library, which the service calls.
+    Library,
+    /// What carries requests, the language, the system: in every stack, and so says nothing.
+    Plumbing,
+}
+
+impl Whose {
+    /// By the name and the file; without a file, libraries that wait on behalf of others are known by name.
+    pub(crate) fn of(function: &str, file: &str, is_foreign: bool) -> Self {
+        const WAITING: [&str; 9] = [
+            "crossbeam_channel",
+            "dashmap",
+            "flume",
+            "lock_api",
+            "once_cell",
+            "parking_lot",
+            "parking_lot_core",
+            "rayon",
+            "rayon_core",
+        ];
+        let krate = crate_of(function);
+        if place_of(krate).is_some() || !function.contains("::") {
+            Self::Plumbing
+        } else if is_foreign
+            || (file.is_empty() && (WAITING.contains(&krate) || krate.starts_with("actix")))
+        {
+            Self::Library
+        } else {
+            Self::Own
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! What all threads of the process do, some moments a second.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::time::{Duration, Instant};
+
+use cpu_time::ThreadTime;
+
+use super::stops::{self, Call, Outcome, Stop, Traceable};
+use super::unwinder::Unwinder;
+
+/// Between two moments: 19 a second, in step with few timers.
+const PERIOD: Duration = Duration::from_millis(53);
+
+/// Threads that one child stops, for which there is room.
+const AT_ONCE: usize = 16;
+
+/// Different stacks of one profile, of up to four kilobytes.
+const MOST_STACKS: usize = 20_000;
+
+/// Threads of one profile, also if they are soon gone.
+const MOST_THREADS: usize = 10_000;
+
+/// What a thread did at a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Moment {
+    /// One of the stacks, where it was looked at.
+    pub(crate) stack: Option<usize>,
+    /// As the kernel has it: `R` runs, `S` sleeps, `D` waits for a disk, `T` and `t` are stopped.
+    pub(crate) state: char,
+    pub(crate) call: Option<i64>,
+    /// Where in the kernel it waits.
+    pub(crate) wchan: Option<String>,
+}
+
+/// What was seen of one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Sampled {
+    pub(crate) name: String,
+    pub(crate) moments: HashMap<Moment, u64>,
+}
+
+/// What was seen of all.
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    pub(crate) threads: BTreeMap<i32, Sampled>,
+    /// Addresses, from the innermost outwards.
+    pub(crate) stacks: Vec<Vec<usize>>,
+    pub(crate) moments: u64,
+    pub(crate) stops: u64,
+    /// How long threads were stopped, in all.
+    pub(crate) stopped: Duration,
+    /// Why there are no stacks.
+    pub(crate) refused: Option<String>,
+}
+
+/// A thread as it was last seen.
+struct Known {
+    /// How often it had begun to run.
+    slices: Option<u64>,
+    /// How often it may have begun since: for having been stopped.
+    caused: u64,
+    moment: Moment,
+}
+
+/// A thread that has moved since.
+struct Moved {
+    tid: i32,
+    name: String,
+    state: char,
+    slices: Option<u64>,
+    wchan: Option<String>,
+}
+
+struct Sampler {
+    own: i32,
+    samples: Samples,
+    known: HashMap<i32, Known>,
+    unwinder: Unwinder,
+    stacks: HashMap<Vec<usize>, usize>,
+    stops: Vec<Stop>,
+    /// Yama lets a process be traced by its ancestors alone, or by whom it names.
+    has_to_name: bool,
+}
+
+/// Samples until `duration` is over, or nobody waits for it any more. The calling thread is left out.
+pub(crate) fn sample(duration: Duration, is_over: &dyn Fn() -> bool) -> Samples {
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    let mut sampler = Sampler {
+        own: stops::own_tid(),
+        samples: Samples::default(),
+        known: HashMap::new(),
+        unwinder: Unwinder::new(),
+        stacks: HashMap::new(),
+        stops: (0..AT_ONCE).map(|_| Stop::new()).collect(),
+        has_to_name: scope.trim() == "1",
+    };
+    // Tables are read before, which takes longer than looking.
+    sampler.unwinder.look();
+    let end = Instant::now() + duration;
+    loop {
+        let (began, used) = (Instant::now(), ThreadTime::now());
+        sampler.look();
+        // At most a twentieth of a CPU, however many threads there are.
+        let pause = PERIOD.saturating_sub(began.elapsed());
+        let pause = pause.max(used.elapsed() * 19);
+        let left = end.saturating_duration_since(Instant::now());
+        if left < pause || is_over() {
+            std::thread::sleep(left.min(pause));
+            return sampler.samples;
+        }
+        std::thread::sleep(pause);
+    }
+}
+
+impl Sampler {
+    fn look(&mut self) {
+        self.samples.moments += 1;
+        let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
+        let tids = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
+        let tids: Vec<i32> = tids.filter(|tid| *tid != self.own).collect();
+        self.known.retain(|tid, _| tids.contains(tid));
+        let moved: Vec<Moved> = tids.iter().filter_map(|tid| self.moved(*tid)).collect();
+        if moved.is_empty() {
+            return;
+        }
+        self.unwinder.look();
+        let mut rest = &moved[..];
+        while !rest.is_empty() {
+            let mut stops = std::mem::take(&mut self.stops);
+            for (stop, thread) in stops.iter_mut().zip(rest) {
+                stop.aim(thread.tid);
+            }
+            let some = &mut stops[..rest.len().min(AT_ONCE)];
+            let named = self.has_to_name.then(Traceable::by_descendants);
+            if let Err(error) = stops::take(some, &self.unwinder.stacks) {
+                self.refuse(format!(
+                    "no process can be started that would take stacks ({error})"
+                ));
+            }
+            drop(named);
+            // Where none was tried, the child was killed: all go without a stack.
+            let tried = some
+                .iter()
+                .take_while(|stop| stop.outcome != Outcome::NotTried)
+                .count();
+            let tried = if tried == 0 { some.len() } else { tried };
+            for (stop, thread) in some.iter().zip(&rest[..tried]) {
+                self.count_stopped(thread, stop);
+            }
+            rest = &rest[tried..];
+            self.stops = stops;
+        }
+    }
+
+    /// A thread that has to be looked at closely; one that still sleeps is counted at once.
+    fn moved(&mut self, tid: i32) -> Option<Moved> {
+        let file = |name| fs::read_to_string(format!("/proc/self/task/{tid}/{name}"));
+        let stat = file("stat").ok()?;
+        let (name, rest) = stat.split_once('(')?.1.rsplit_once(") ")?;
+        let state = rest
+            .chars()
+            .next()
+            .filter(|state| !matches!(state, 'X' | 'Z'))?;
+        let slices = file("schedstat").ok();
+        let slices = slices.and_then(|all| all.split_whitespace().nth(2)?.parse::<u64>().ok());
+        if let Some(known) = self.known.get_mut(&tid) {
+            let begun = slices
+                .zip(known.slices)
+                .map(|(now, then)| now.saturating_sub(then));
+            let still_sleeps = state == known.moment.state && state != 'R';
+            if still_sleeps && begun.is_some_and(|begun| begun <= known.caused) {
+                (known.slices, known.caused) = (slices, 0);
+                let moment = known.moment.clone();
+                self.count(tid, name, moment);
+                return None;
+            }
+        }
+        let wchan = file("wchan")
+            .ok()
+            .filter(|wchan| !matches!(wchan.as_str(), "0" | ""));
+        let name = name.to_owned();
+        Some(Moved {
+            tid,
+            name,
+            state,
+            slices,
+            wchan,
+        })
+    }
+
+    fn count_stopped(&mut self, thread: &Moved, stop: &Stop) {
+        let mut caused = 0;
+        let mut stack = None;
+        match stop.outcome {
+            Outcome::Taken => {
+                self.samples.stops += 1;
+                self.samples.stopped += stop.took;
+                // It has run to stop, and again to go on.
+                caused = 2;
+                let callers = self.unwinder.callers(stop);
+                let next = self.stacks.len();
+                stack = match self.stacks.get(&callers) {
+                    Some(known) => Some(*known),
+                    None if next == MOST_STACKS => None,
+                    None => {
+                        self.stacks.insert(callers.clone(), next);
+                        self.samples.stacks.push(callers);
+                        Some(next)
+                    }
+                };
+            }
+            Outcome::Refused(error) => self.refuse(why_refused(error)),
+            Outcome::NotTried | Outcome::Spared | Outcome::Missed => {}
+        }
+        let call = match stop.outcome {
+            Outcome::NotTried => {
+                let line = fs::read(format!("/proc/self/task/{}/syscall", thread.tid));
+                line.ok().and_then(|line| Call::parse(&line))
+            }
+            _ => Some(stop.call),
+        };
+        let mut moment = Moment {
+            stack,
+            state: thread.state,
+            call: None,
+            wchan: thread.wchan.clone(),
+        };
+        match call {
+            Some(Call::Running) => (moment.state, moment.wchan) = ('R', None),
+            Some(Call::Number(number, _)) => {
+                let before = self
+                    .known
+                    .get(&thread.tid)
+                    .and_then(|known| known.moment.call);
+                // A call with a time-out that was stopped goes on under another number.
+                let is_restarted = number == libc::SYS_restart_syscall;
+                let by_wchan = || restarted(moment.wchan.as_deref()?);
+                let earlier = before.or_else(by_wchan).filter(|_| is_restarted);
+                moment.call = earlier.or(Some(number));
+                if moment.state == 'R' {
+                    moment.state = 'S';
+                }
+            }
+            Some(Call::None) | None => {}
+        }
+        let known = Known {
+            slices: thread.slices,
+            caused,
+            moment: moment.clone(),
+        };
+        self.known.insert(thread.tid, known);
+        self.count(thread.tid, &thread.name, moment);
+    }
+
+    fn count(&mut self, tid: i32, name: &str, moment: Moment) {
+        if self.samples.threads.len() < MOST_THREADS || self.samples.threads.contains_key(&tid) {
+            let thread = self.samples.threads.entry(tid).or_default();
+            if thread.name != name {
+                name.clone_into(&mut thread.name);
+            }
+            *thread.moments.entry(moment).or_default() += 1;
+        }
+    }
+
+    fn refuse(&mut self, why: String) {
+        self.samples.refused.get_or_insert(why);
+    }
+}
+
+/// Which call it is that the kernel has restarted, by where it waits; there are no others.
+fn restarted(wchan: &str) -> Option<i64> {
+    let calls = [
+        ("futex", libc::SYS_futex),
+        ("nanosleep", libc::SYS_clock_nanosleep),
+        ("poll", libc::SYS_ppoll),
+    ];
+    let found = calls.iter().find(|(part, _)| wchan.contains(part));
+    found.map(|(_, call)| *call)
+}
+
+/// What keeps this process from being traced, of the reasons that there are.
+fn why_refused(error: i32) -> String {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let tracer = status
+        .lines()
+        .find_map(|line| line.strip_prefix("TracerPid:"));
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    match (tracer.map(str::trim), scope.trim()) {
+        (Some(tracer), _) if tracer != "0" => {
+            format!("process {tracer} traces this one already, such as gdb or strace: end it, and ask again")
+        }
+        (_, scope @ ("2" | "3")) => {
+            format!("/proc/sys/kernel/yama/ptrace_scope is {scope}: nobody may look into processes, or root alone")
+        }
+        _ if !stops::is_dumpable() => {
+            "this process is not dumpable, as is one whose file has capabilities or another user's rights: \
+             prctl(PR_SET_DUMPABLE, 1) in it lets its stacks be taken"
+                .to_owned()
+        }
+        _ => format!(
+            "the system does not allow ptrace ({}), as seccomp profiles of containers do: allow ptrace and \
+             process_vm_readv there",
+            std::io::Error::from_raw_os_error(error)
+        ),
+    }
+}

@@ -1,0 +1,145 @@
+//! Callers, by registers and a copied stack, with framehop, from the tables that the program's files have.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use framehop::{
+    CacheNative, ExplicitModuleSectionInfo, MayAllocateDuringUnwind, Module, UnwindRegsNative,
+    Unwinder as _, UnwinderNative,
+};
+use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
+
+use super::stops::Stop;
+
+/// The program itself.
+const OWN: &str = "/proc/self/exe";
+
+/// Deeper callers are left out.
+const DEEPEST: usize = 512;
+
+/// One line of the kernel's list of what is in memory.
+struct Part<'a> {
+    start: u64,
+    end: u64,
+    permissions: &'a str,
+    offset: u64,
+    name: &'a str,
+}
+
+impl<'a> Part<'a> {
+    fn all(maps: &'a str) -> impl Iterator<Item = Self> {
+        maps.lines().filter_map(|line| {
+            let mut words = line.splitn(6, ' ').map(str::trim);
+            let (start, end) = words.next()?.split_once('-')?;
+            let number = |hex| u64::from_str_radix(hex, 16).ok();
+            Some(Self {
+                start: number(start)?,
+                end: number(end)?,
+                permissions: words.next()?,
+                offset: number(words.next()?)?,
+                name: words.nth(2).unwrap_or_default(),
+            })
+        })
+    }
+}
+
+/// Finds callers in the files that it has read.
+pub(crate) struct Unwinder {
+    native: UnwinderNative<Vec<u8>, MayAllocateDuringUnwind>,
+    cache: CacheNative<MayAllocateDuringUnwind>,
+    /// Where files begin that were read, or could not be.
+    known: HashSet<u64>,
+    /// Parts of memory in which stacks may be, in order.
+    pub(crate) stacks: Vec<(u64, u64)>,
+}
+
+impl Unwinder {
+    pub(crate) fn new() -> Self {
+        Self {
+            native: UnwinderNative::new(),
+            cache: CacheNative::new(),
+            known: HashSet::new(),
+            stacks: Vec::new(),
+        }
+    }
+
+    /// Looks again what is in memory: threads and libraries come.
+    pub(crate) fn look(&mut self) {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        self.stacks.clear();
+        let mut base = (0, "");
+        for part in Part::all(&maps) {
+            if part.permissions.starts_with("rw") {
+                self.stacks.push((part.start, part.end));
+            }
+            // A file's first part begins with its head.
+            if part.offset == 0 && part.name != base.1 {
+                base = (part.start, part.name);
+            }
+            let is_code = part.permissions.contains('x') && !part.name.is_empty();
+            if is_code && part.name == base.1 && self.known.insert(base.0) {
+                let module = if part.name == "[vdso]" {
+                    self_memory(part.start, part.end).and_then(|file| module(&*file, base.0, &part))
+                } else {
+                    // Of a program whose file was replaced meanwhile, the old one.
+                    let own = std::fs::read_link(OWN).is_ok_and(|own| own == Path::new(part.name));
+                    let file = File::open(if own { OWN } else { part.name }).ok();
+                    file.and_then(|file| module(&ReadCache::new(file), base.0, &part))
+                };
+                if let Some(module) = module {
+                    self.native.add_module(module);
+                }
+            }
+        }
+    }
+
+    /// Addresses from the innermost outwards; those of callers are of the byte before the one to return to.
+    pub(crate) fn callers(&mut self, stop: &Stop) -> Vec<usize> {
+        let [instruction, stack, frame, _link] = stop.registers();
+        #[cfg(target_arch = "x86_64")]
+        let registers = UnwindRegsNative::new(instruction, stack, frame);
+        #[cfg(target_arch = "aarch64")]
+        let registers = UnwindRegsNative::new(_link, stack, frame);
+        let mut read = |address| stop.word(address).ok_or(());
+        let mut frames =
+            self.native
+                .iter_frames(instruction, registers, &mut self.cache, &mut read);
+        // An error is the end of what can be known.
+        let frames = std::iter::from_fn(|| frames.next().ok().flatten());
+        let addresses = frames.map(|frame| usize::try_from(frame.address_for_lookup()));
+        addresses.map_while(Result::ok).take(DEEPEST).collect()
+    }
+}
+
+/// A part of this process's memory, by way of a file.
+fn self_memory(start: u64, end: u64) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(end - start).ok()?];
+    let memory = File::open("/proc/self/mem").ok()?;
+    memory.read_exact_at(&mut bytes, start).ok()?;
+    Some(bytes)
+}
+
+/// The tables of a file whose head is in memory at `base`, and code in `part`.
+fn module<'a>(file: impl ReadRef<'a>, base: u64, part: &Part<'_>) -> Option<Module<Vec<u8>>> {
+    let file = object::File::parse(file).ok()?;
+    let range = |name| {
+        let section = file.section_by_name(name)?;
+        Some(section.address()..section.address() + section.size())
+    };
+    let data = |name| Some(file.section_by_name(name)?.data().ok()?.to_vec());
+    let sections = ExplicitModuleSectionInfo {
+        // Zero, unless the program is one that cannot be moved.
+        base_svma: file.segments().map(|part| part.address()).min()? & !0xfff,
+        text_svma: range(".text"),
+        got_svma: range(".got"),
+        eh_frame_svma: range(".eh_frame"),
+        eh_frame: data(".eh_frame"),
+        eh_frame_hdr_svma: range(".eh_frame_hdr"),
+        eh_frame_hdr: data(".eh_frame_hdr"),
+        ..ExplicitModuleSectionInfo::default()
+    };
+    let name = part.name.to_owned();
+    Some(Module::new(name, base..part.end, base, sections))
+}

@@ -1,0 +1,328 @@
+//! Where threads are blocked, in services with each kind of fault.
+#![cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+))]
+#![allow(unsafe_code)] // To forbid this process what containers forbid.
+
+mod common;
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Condvar, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::routing::get;
+use common::{ask, service};
+use debug_endpoints::DebugEndpoints;
+
+/// There is one profile at a time in a process, and these tests share one.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// As of a map whose guards can be held across an await.
+struct Shard {
+    is_taken: Mutex<bool>,
+    freed: Condvar,
+}
+
+struct Guard;
+
+static SHARD: Shard = Shard {
+    is_taken: Mutex::new(false),
+    freed: Condvar::new(),
+};
+
+impl Shard {
+    fn lock(&self) -> Guard {
+        let is_taken = self.is_taken.lock().expect("nobody panics");
+        let taken = self.freed.wait_while(is_taken, |is_taken| *is_taken);
+        *taken.expect("nobody panics") = true;
+        Guard
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        *SHARD.is_taken.lock().expect("nobody panics") = false;
+        SHARD.freed.notify_one();
+    }
+}
+
+async fn visit() -> &'static str {
+    let _guard = SHARD.lock();
+    // Whoever is to wake this up waits for the guard.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    "visited"
+}
+
+/// A request whose answer nobody waits for, as long as this lives.
+fn send(address: SocketAddr, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: shop\r\n\r\n").expect("sent");
+    stream
+}
+
+/// The line of a profile that has all of these; profiles are taken until there is one.
+fn line_with(admin: SocketAddr, parts: &[&str]) -> String {
+    let patience = Instant::now() + Duration::from_secs(30);
+    loop {
+        let folded = ask(admin, "/debug/threads?seconds=0.3").text();
+        let mut lines = folded.lines();
+        let found = lines.find(|line| parts.iter().all(|part| line.contains(part)));
+        if let Some(line) = found {
+            return line.to_owned();
+        }
+        assert!(Instant::now() < patience, "no {parts:?} in\n{folded}");
+    }
+}
+
+#[test]
+fn a_guard_held_across_an_await_is_found_when_no_worker_is_left() {
+    let _alone = ALONE.lock();
+    let (_runtime, own, admin) = service(DebugEndpoints::new, |debug| {
+        Router::new()
+            .route("/visit", get(visit))
+            .layer(debug.layer())
+    });
+    let stuck: Vec<_> = (0..8).map(|_| send(own, "/visit")).collect();
+    let line = line_with(
+        admin,
+        &[
+            "tokio worker;(blocked in futex);",
+            "threads::visit",
+            "Shard",
+        ],
+    );
+    // Without debug information, as a test of this repository is never built, there are no lines.
+    if option_env!("CARGO_PROFILE_TEST_DEBUG") != Some("0") {
+        assert!(
+            line.contains("threads::visit::{closure#0} (debug-endpoints/tests/threads.rs:"),
+            "{line}"
+        );
+    }
+    let folded = ask(admin, "/debug/threads?seconds=1").text();
+    assert!(
+        folded.starts_with("tokio worker;(blocked in futex)"),
+        "blocked first:\n{folded}"
+    );
+    let json = ask(admin, "/debug/threads/last?format=json").text();
+    let number = |text: &str, key: &str| -> f64 {
+        let (_, rest) = text.split_once(&format!("\"{key}\":")).expect(key);
+        let end = rest.find([',', '}']).expect("an end");
+        rest[..end].parse().expect("a number")
+    };
+    let workers: Vec<f64> = json
+        .split("{\"tid\":")
+        .filter(|thread| thread.contains("\"role\":\"tokio worker\""))
+        .map(|thread| number(thread, "blocked"))
+        .collect();
+    assert_eq!(workers, [1.0, 1.0], "{json}");
+    // Those that sleep are stopped once, and not at each of the moments.
+    let (moments, stops) = (number(&json, "moments"), number(&json, "stops"));
+    let threads = json.matches("{\"tid\":").count() as f64;
+    assert!(
+        moments >= 10.0 && stops < 3.0 * threads,
+        "{stops} stops of {threads} threads"
+    );
+    // Until everybody has had it.
+    while stuck.iter().any(|stream| {
+        let one = Duration::from_millis(1);
+        stream.set_read_timeout(Some(one)).expect("set");
+        drop(Guard);
+        stream.peek(&mut [0]).is_err()
+    }) {}
+}
+
+static CHILD: Mutex<Option<Child>> = Mutex::new(None);
+static SENDER: Mutex<Option<mpsc::Sender<()>>> = Mutex::new(None);
+type End = fn();
+
+static IS_OVER: Mutex<bool> = Mutex::new(false);
+
+fn sleep_in_vain() {
+    while !*IS_OVER.lock().expect("nobody panics") {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+async fn logs() {
+    let mut unread = Command::new("sleep");
+    let mut unread = unread
+        .arg("60")
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut pipe = unread.stdin.take().expect("piped");
+    *CHILD.lock().expect("nobody panics") = Some(unread);
+    let line = [b'.'; 1024];
+    while pipe.write_all(&line).is_ok() {}
+}
+async fn sleeps() {
+    sleep_in_vain();
+}
+async fn waits_for_a_pool() {
+    let (sender, receiver) = mpsc::channel();
+    *SENDER.lock().expect("nobody panics") = Some(sender);
+    assert!(receiver.recv().is_err());
+}
+async fn exports() {
+    let work = tokio::task::spawn_blocking(sleep_in_vain);
+    work.await.expect("no panic");
+}
+async fn gives_its_tasks_away() {
+    tokio::task::block_in_place(sleep_in_vain);
+}
+
+#[test]
+fn a_blocking_call_is_found_with_the_handler_that_makes_it_and_the_role_of_its_thread() {
+    let _alone = ALONE.lock();
+    let (_runtime, own, admin) = service(DebugEndpoints::new, |debug| {
+        let routes = Router::new()
+            .route("/logs", get(logs))
+            .route("/sleeps", get(sleeps));
+        let routes = routes
+            .route("/exports", get(exports))
+            .route("/away", get(gives_its_tasks_away));
+        routes
+            .route("/waits", get(waits_for_a_pool))
+            .layer(debug.layer())
+    });
+    let over: End = || *IS_OVER.lock().expect("nobody panics") = true;
+    let killed: End = || {
+        let mut child = CHILD.lock().expect("nobody panics");
+        let child = child.as_mut().expect("started");
+        child.kill().and_then(|()| child.wait()).expect("killed");
+    };
+    let disconnected: End = || *SENDER.lock().expect("nobody panics") = None;
+    for (path, role, state, function, end) in [
+        (
+            "/logs",
+            "tokio worker",
+            "(blocked in write: ",
+            "::logs",
+            killed,
+        ),
+        (
+            "/sleeps",
+            "tokio worker",
+            "(blocked in clock_nanosleep)",
+            "::sleeps",
+            over,
+        ),
+        (
+            "/waits",
+            "tokio worker",
+            "(blocked in futex)",
+            "::waits_for_a_pool",
+            disconnected,
+        ),
+        (
+            "/exports",
+            "tokio blocking thread",
+            "(blocked in clock_nanosleep)",
+            "::sleep_in_vain",
+            over,
+        ),
+        (
+            "/away",
+            "tokio blocking thread",
+            "(blocked in clock_nanosleep)",
+            "::gives_its_tasks_away",
+            over,
+        ),
+    ] {
+        *IS_OVER.lock().expect("nobody panics") = false;
+        let _request = send(own, path);
+        line_with(admin, &[&format!("{role};{state}"), function]);
+        let folded = ask(admin, "/debug/threads/last").text();
+        assert!(!folded.contains("(idle"), "{folded}");
+        let idle = ask(admin, "/debug/threads/last?idle=true").text();
+        // One of two workers, in no call that could be interrupted or in its park.
+        assert!(
+            idle.contains("(idle: parked worker)") || idle.contains("(idle: epoll_wait)"),
+            "{idle}"
+        );
+        end();
+    }
+    let drawn = ask(admin, "/debug/threads/last?format=svg");
+    assert!(
+        drawn.text().contains("<svg") || !cfg!(feature = "flamegraph"),
+        "{}",
+        drawn.text()
+    );
+    let refused = ask(admin, "/debug/threads?seconds=600&format=pprof");
+    assert!(refused.status == 400 && refused.text().contains("folded, svg and json"));
+}
+
+#[test]
+fn without_ptrace_there_are_names_states_and_calls_and_the_reason() {
+    const HERE: &str = "without_ptrace_there_are_names_states_and_calls_and_the_reason";
+    if std::env::var_os("WITHOUT_PTRACE").is_none() {
+        // What forbids it cannot be taken back, so it takes another process.
+        let mut tests = Command::new(std::env::current_exe().expect("this program"));
+        let output = tests
+            .env("WITHOUT_PTRACE", "1")
+            .args([HERE, "--exact", "--nocapture"])
+            .output();
+        let output = output.expect("started");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        return;
+    }
+    forbid(libc::SYS_ptrace);
+    let (_runtime, own, admin) = service(DebugEndpoints::new, |_| {
+        Router::new().route(
+            "/",
+            get(async || std::thread::sleep(Duration::from_secs(5))),
+        )
+    });
+    let _request = send(own, "/");
+    std::thread::sleep(Duration::from_millis(100));
+    let answer = ask(admin, "/debug/threads?seconds=0.3");
+    assert!(
+        answer
+            .text()
+            .contains("tokio-rt-worker;(blocked in clock_nanosleep) "),
+        "{}",
+        answer.text()
+    );
+    assert!(
+        answer
+            .head
+            .contains("x-note: no stacks: the system does not allow ptrace"),
+        "{}",
+        answer.head
+    );
+}
+
+/// As seccomp profiles of containers do.
+fn forbid(call: libc::c_long) {
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let eperm = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
+    let call = u32::try_from(call).expect("a small number");
+    let mut steps = [
+        step(0x20, 0, 0, 0),    // The call's number,
+        step(0x15, 0, 1, call), // if it is this one,
+        step(0x06, 0, 0, eperm),
+        step(0x06, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog {
+        len: 4,
+        filter: steps.as_mut_ptr(),
+    };
+    // SAFETY: it reads the steps, which are as many as it is told.
+    let is_set = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(
+                libc::PR_SET_SECCOMP,
+                libc::SECCOMP_MODE_FILTER,
+                &raw const program,
+            ) == 0
+    };
+    assert!(is_set, "{}", std::io::Error::last_os_error());
+}
