@@ -12,7 +12,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
-use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::cpu_profile::CpuProfile;
@@ -23,6 +22,7 @@ use crate::heartbeat;
 use crate::jemalloc;
 use crate::limits::checked_duration;
 use crate::metrics;
+use crate::runtimes::Runtimes;
 use crate::waits::Waits;
 
 /// One address a line, with what it answers.
@@ -35,7 +35,7 @@ const INDEX: &str = "\
 /debug/await/last?format=folded|svg|pprof|json   the last await profile again
 /debug/pprof/heap                       who keeps memory, by jemalloc (--features jemalloc)
 /debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
-/debug/heartbeat?seconds=N              how late the runtime's ticks are, JSON
+/debug/heartbeat?seconds=N              how late the runtimes and their blocking pools are, JSON
 /debug/metrics                          counters, Prometheus text
 ";
 
@@ -46,7 +46,7 @@ pub(crate) type OwnMetrics = Arc<dyn Fn() -> Result<String, fmt::Error> + Send +
 pub(crate) struct Shared {
     pub(crate) cpu: CpuProfiler,
     pub(crate) waits: Waits,
-    pub(crate) runtime: Option<Handle>,
+    pub(crate) runtimes: Runtimes,
     pub(crate) metrics: Option<OwnMetrics>,
     /// Lines of the index for what the service adds.
     pub(crate) index: String,
@@ -163,7 +163,7 @@ async fn metrics_text(
 ) -> Result<impl IntoResponse, EndpointError> {
     let own = shared.metrics.as_ref().map(|own| own()).transpose();
     let own = own.map_err(EndpointError::failed)?.unwrap_or_default();
-    let (kind, text) = metrics::text(&own, shared.runtime.as_ref());
+    let (kind, text) = metrics::text(&own, &shared.runtimes.all());
     Ok(([(header::CONTENT_TYPE, kind)], text))
 }
 
@@ -171,11 +171,10 @@ async fn heartbeat(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
 ) -> Result<impl IntoResponse, EndpointError> {
-    let runtime = shared.runtime.clone().ok_or(EndpointError::Unsupported(
-        "there is no tokio runtime to watch: make the DebugEndpoints within the service's",
-    ))?;
     let duration = checked_duration(request.seconds)?;
-    heartbeat::watch(runtime, duration).await.map(Json)
+    heartbeat::watch(shared.runtimes.all(), duration)
+        .await
+        .map(Json)
 }
 
 async fn cpu_profile(

@@ -50,7 +50,7 @@
 //! | `/debug/await/last?format=…` | the last await profile again, in another format |
 //! | `/debug/pprof/heap` | who keeps memory, gzipped pprof protobuf (build with the feature `jemalloc`) |
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with the feature `heap`) |
-//! | `/debug/heartbeat?seconds=N` | how late the runtime's ticks are, JSON |
+//! | `/debug/heartbeat?seconds=N` | how late the runtimes and their blocking pools are, JSON |
 //! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |
 //!
 //! A listener has them all, a list of them at `/`, and `/metrics` too. Each of its connections answers one
@@ -108,6 +108,7 @@ mod limits;
 mod listener;
 mod metrics;
 mod permit;
+mod runtimes;
 #[cfg(all(unix, feature = "cpu"))]
 mod sigprof;
 mod waits;
