@@ -21,6 +21,7 @@ use crate::heap_profile;
 use crate::heartbeat;
 use crate::jemalloc;
 use crate::limits::checked_duration;
+use crate::memory;
 use crate::metrics;
 use crate::runtimes::Runtimes;
 use crate::waits::Waits;
@@ -36,6 +37,7 @@ const INDEX: &str = "\
 /debug/pprof/heap                       who keeps memory, by jemalloc (--features jemalloc)
 /debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
 /debug/heartbeat?seconds=N              how late the runtimes and their blocking pools are, JSON
+/debug/memory?seconds=N                 what is live, what the allocator keeps, and which grows, JSON
 /debug/metrics                          counters, Prometheus text
 ";
 
@@ -58,6 +60,7 @@ pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
         .route("/debug", get(index))
         .route("/debug/metrics", get(metrics_text))
         .route("/debug/heartbeat", get(heartbeat))
+        .route("/debug/memory", get(memory))
         .route("/debug/pprof/profile", get(cpu_profile))
         .route("/debug/pprof/flamegraph", get(cpu_flamegraph))
         .route("/debug/pprof/last", get(last_cpu_profile))
@@ -173,6 +176,16 @@ async fn heartbeat(
 ) -> Result<impl IntoResponse, EndpointError> {
     let duration = checked_duration(request.seconds)?;
     heartbeat::watch(shared.runtimes.all(), duration)
+        .await
+        .map(Json)
+}
+
+async fn memory(
+    State(shared): State<Arc<Shared>>,
+    Query(request): Query<Request>,
+) -> Result<impl IntoResponse, EndpointError> {
+    let duration = checked_duration(request.seconds)?;
+    memory::watch(shared.runtimes.all(), duration)
         .await
         .map(Json)
 }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tokio::runtime::RuntimeMetrics;
-use tokio::sync::oneshot;
 
 use crate::error::EndpointError;
+use crate::own_thread::{self, Until};
 use crate::runtimes::{Scope, Watched};
 
 /// Between two ticks of a runtime, where few are watched.
@@ -218,19 +218,11 @@ pub(crate) async fn watch(
     runtimes: Vec<Watched>,
     duration: Duration,
 ) -> Result<Heartbeat, EndpointError> {
-    static WATCHED: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-    let one_at_a_time = WATCHED.try_lock();
-    let one_at_a_time = one_at_a_time.map_err(|_| EndpointError::Busy("heartbeat"))?;
-    let (sender, receiver) = oneshot::channel();
-    std::thread::Builder::new()
-        .name("heartbeat".to_owned())
-        .spawn(move || {
-            let heartbeat = take(&runtimes, duration, &|| sender.is_closed());
-            drop(one_at_a_time);
-            let _ = sender.send(heartbeat);
-        })
-        .map_err(EndpointError::failed)?;
-    let heartbeat = receiver.await.map_err(EndpointError::failed)?;
+    static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let heartbeat = own_thread::look("heartbeat", &ONE, duration, move |until| {
+        take(&runtimes, until)
+    });
+    let heartbeat = heartbeat.await?;
     heartbeat.ok_or(EndpointError::Unsupported(
         "there is no tokio runtime to watch: make the DebugEndpoints within the service's, or add it with \
          DebugEndpoints::runtime or watch_current_runtime",
@@ -238,9 +230,8 @@ pub(crate) async fn watch(
 }
 
 /// Nothing, if there is nothing to watch.
-fn take(runtimes: &[Watched], duration: Duration, is_over: &dyn Fn() -> bool) -> Option<Heartbeat> {
+fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Heartbeat> {
     let began = Instant::now();
-    let end = began + duration;
     let period = PERIOD * u32::try_from(runtimes.len()).ok()?.div_ceil(AT_ONCE);
     let patients = runtimes.iter().map(|watched| {
         let metrics = watched.handle.metrics();
@@ -256,7 +247,7 @@ fn take(runtimes: &[Watched], duration: Duration, is_over: &dyn Fn() -> bool) ->
     let mut patients: Vec<_> = patients.collect();
     let mut threads = BTreeSet::new();
     let (to, answers) = channel();
-    while Instant::now() < end && !is_over() && patients.iter().any(|one| !one.has_ended) {
+    while !until.is_over() && patients.iter().any(|one| !one.has_ended) {
         for (runtime, one) in patients.iter_mut().enumerate() {
             let asked = |is_job| Asked {
                 to: to.clone(),
@@ -329,10 +320,11 @@ mod tests {
     /// What is seen of this runtime in so many milliseconds.
     fn seen(runtime: &Runtime, ms: u64, meanwhile: impl Fn()) -> Heartbeat {
         let watched = [watched("main", runtime.handle())];
-        let heartbeat = take(&watched, Duration::from_millis(ms), &|| {
+        let is_over = || {
             meanwhile();
             false
-        });
+        };
+        let heartbeat = take(&watched, &Until::new(Duration::from_millis(ms), &is_over));
         heartbeat.expect("there is one")
     }
 
@@ -384,7 +376,8 @@ mod tests {
             watched("rows", stalled.handle()),
         ];
         stalled.spawn(async { std::thread::sleep(Duration::from_millis(600)) });
-        let heartbeat = take(&two, Duration::from_millis(300), &|| false).expect("two");
+        let heartbeat =
+            take(&two, &Until::new(Duration::from_millis(300), &|| false)).expect("two");
         assert_eq!(heartbeat.latest.runtime, "rows");
         assert!(heartbeat.latest.unanswered > 0.2, "{heartbeat:?}");
         assert_eq!(heartbeat.runtimes[0].runtime, "free");
@@ -400,7 +393,7 @@ mod tests {
         assert!(heartbeat.latest.unanswered >= 0.05, "{heartbeat:?}");
         let ended = [watched("gone", runtime.handle())];
         drop(runtime);
-        let heartbeat = take(&ended, Duration::from_secs(60), &|| false).expect("one");
+        let heartbeat = take(&ended, &Until::new(Duration::from_secs(60), &|| false)).expect("one");
         assert!(heartbeat.seconds < 10.0, "{heartbeat:?}");
     }
 }

@@ -51,6 +51,7 @@
 //! | `/debug/pprof/heap` | who keeps memory, gzipped pprof protobuf (build with the feature `jemalloc`) |
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with the feature `heap`) |
 //! | `/debug/heartbeat?seconds=N` | how late the runtimes and their blocking pools are, JSON |
+//! | `/debug/memory?seconds=N` | what of the memory is live, what the allocator keeps, and which grows, JSON |
 //! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |
 //!
 //! A listener has them all, a list of them at `/`, and `/metrics` too. Each of its connections answers one
@@ -90,6 +91,7 @@
 //! CPU profiles need a Unix system. On Windows their endpoints answer 501 with a sentence, and all
 //! others work. Memory and the number of threads are told on Linux only.
 
+mod allocator;
 #[cfg(all(unix, feature = "cpu"))]
 mod cpu_names;
 mod cpu_profile;
@@ -106,7 +108,9 @@ mod jemalloc;
 mod last;
 mod limits;
 mod listener;
+mod memory;
 mod metrics;
+mod own_thread;
 mod permit;
 mod runtimes;
 #[cfg(all(unix, feature = "cpu"))]

@@ -6,6 +6,7 @@ use std::{fs::File, os::unix::fs::FileExt, sync::OnceLock};
 
 use tokio::runtime::RuntimeMetrics;
 
+use crate::allocator::Allocator;
 use crate::runtimes::{self, Watched};
 
 /// Ends a text in the format of `OpenMetrics`.
@@ -143,25 +144,30 @@ fn of_runtimes(runtimes: &[Watched]) -> Vec<Gauge> {
 
 fn of_process() -> Vec<Gauge> {
     let cpu_time = cpu_time::ProcessTime::now().as_duration().as_secs_f64();
-    #[allow(unused_mut)] // Elsewhere than on Linux.
     let mut gauges = vec![Gauge::of_process(
         "process_cpu_seconds",
         "CPU time of the whole process",
         cpu_time,
     )];
-    #[cfg(target_os = "linux")]
-    {
-        let status = own_status().unwrap_or_default();
-        let mut told = |field, factor, name, help| {
-            let number = status_field(&status, field);
-            gauges.extend(number.map(|number| Gauge::of_process(name, help, number * factor)));
-        };
-        let threads = "Threads of the whole process";
-        told("Threads:", 1.0, "process_threads", threads);
-        let resident = "Memory that the process has resident";
-        told("VmRSS:", 1024.0, "process_resident_memory_bytes", resident);
-        let most = "Most memory that the process had resident";
-        told("VmHWM:", 1024.0, "process_memory_peak_bytes", most);
+    let status = own_status().unwrap_or_default();
+    let mut told = |field, factor, name, help| {
+        let number = status_field(&status, field);
+        gauges.extend(number.map(|number| Gauge::of_process(name, help, number * factor)));
+    };
+    let threads = "Threads of the whole process";
+    told("Threads:", 1.0, "process_threads", threads);
+    let resident = "Memory that the process has resident";
+    told("VmRSS:", 1024.0, "process_resident_memory_bytes", resident);
+    let most = "Most memory that the process had resident";
+    told("VmHWM:", 1024.0, "process_memory_peak_bytes", most);
+    // Glibc would stand still while it counts.
+    if let Some(allocator @ Allocator::Jemalloc) = Allocator::of_this_process() {
+        let live = "Memory that is allocated and not freed";
+        gauges.extend(
+            allocator
+                .live()
+                .map(|bytes| Gauge::of_process("process_live_memory_bytes", live, bytes as f64)),
+        );
     }
     gauges
 }
@@ -169,7 +175,7 @@ fn of_process() -> Vec<Gauge> {
 /// The text of `/proc/self/status`, from a file that stays open: a service that is out of file descriptors
 /// is one to ask.
 #[cfg(target_os = "linux")]
-fn own_status() -> Option<String> {
+pub(crate) fn own_status() -> Option<String> {
     static FILE: OnceLock<Option<File>> = OnceLock::new();
     let file = FILE.get_or_init(|| File::open("/proc/self/status").ok());
     // The kernel writes it anew for whoever reads at its beginning, some 1,500 bytes.
@@ -179,15 +185,20 @@ fn own_status() -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// There is none.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn own_status() -> Option<String> {
+    None
+}
+
 /// Opens now what may not be opened any more when somebody asks.
 pub(crate) fn prepare() {
-    #[cfg(target_os = "linux")]
     own_status();
+    Allocator::of_this_process();
 }
 
 /// The number after `name` in the text of `/proc/self/status`.
-#[cfg(target_os = "linux")]
-fn status_field(status: &str, name: &str) -> Option<f64> {
+pub(crate) fn status_field(status: &str, name: &str) -> Option<f64> {
     let value = status.lines().find_map(|line| line.strip_prefix(name))?;
     value.split_whitespace().next()?.parse().ok()
 }

@@ -162,7 +162,7 @@ fn other_threads(names: &BTreeSet<String>) -> BTreeMap<String, usize> {
             continue;
         };
         let name = name.trim_ascii_end();
-        let is_ours = [&b"admin"[..], b"heartbeat", b"sockets"].contains(&name);
+        let is_ours = [&b"admin"[..], b"heartbeat", b"memory", b"sockets"].contains(&name);
         if !is_ours && thread.file_name() != *main && !known.contains(name) {
             let name = String::from_utf8_lossy(name).into_owned();
             *others.entry(name).or_default() += 1;
