@@ -10,8 +10,11 @@ use crate::metrics::{own_status, status_field};
 use crate::own_thread::{self, Until};
 use crate::runtimes::Watched;
 
-/// Growth that is worth a word: a tenth of what was there, and more than this.
+/// Growth that is worth a word: a twentieth of what was there, and more than this.
 const LITTLE: i64 = 1 << 20;
+
+/// Moments at which it is looked: enough to tell growth from what comes and goes.
+const MOMENTS: u32 = 12;
 
 /// The parts of the memory, in bytes, at the beginning and at the end of some time.
 #[derive(Debug, Clone, Serialize)]
@@ -38,15 +41,29 @@ pub(crate) struct Memory {
 pub(crate) struct Part {
     from: i64,
     to: i64,
+    /// By how much the least of the last third is above the most of the first third.
+    rise: i64,
 }
 
 impl Part {
+    fn of(values: impl Iterator<Item = i64>) -> Self {
+        let values: Vec<_> = values.collect();
+        let third = values.len().div_ceil(3);
+        let of_first = values.iter().take(third).max().copied();
+        let of_last = values.iter().rev().take(third).min().copied();
+        Self {
+            from: values.first().copied().unwrap_or_default(),
+            to: values.last().copied().unwrap_or_default(),
+            rise: of_last.unwrap_or_default() - of_first.unwrap_or_default(),
+        }
+    }
+
     fn growth(self) -> i64 {
         self.to - self.from
     }
 
     fn grows(self) -> bool {
-        self.growth() > LITTLE.max(self.from / 10)
+        self.rise > LITTLE.max(self.from / 20)
     }
 }
 
@@ -78,7 +95,7 @@ impl Moment {
     }
 }
 
-/// Looks at the beginning and at the end of `duration`.
+/// Looks at it for `duration`.
 pub(crate) async fn watch(
     runtimes: Vec<Watched>,
     duration: Duration,
@@ -93,24 +110,29 @@ pub(crate) async fn watch(
 
 fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Memory> {
     let began = Instant::now();
-    let first = Moment::now(runtimes)?;
-    #[cfg(target_os = "linux")]
-    until.sleep(until.end.saturating_duration_since(began));
-    let last = Moment::now(runtimes)?;
-    let part = |from, to| Part { from, to };
-    let live = first.live.zip(last.live);
-    let cached = |moment: &Moment| {
-        moment
-            .resident
-            .saturating_sub(moment.live.unwrap_or_default())
-    };
+    let step = until.end.saturating_duration_since(began) / (MOMENTS - 1);
+    let mut moments = vec![Moment::now(runtimes)?];
+    loop {
+        let is_over = until.is_over();
+        let counted_in = moments.last()?.counted_in;
+        // An allocator that takes long to count is not asked often.
+        until.sleep(step.max(counted_in * 100));
+        moments.push(Moment::now(runtimes)?);
+        if is_over || until.is_over() {
+            break;
+        }
+    }
+    let last = moments.last()?;
+    let parts = |part: fn(&Moment) -> i64| Part::of(moments.iter().map(part));
+    let is_told = last.live.is_some();
     let mut memory = Memory {
         seconds: began.elapsed().as_secs_f64(),
         allocator: Allocator::of_this_process(),
-        resident: part(first.resident, last.resident),
-        live: live.map(|(from, to)| part(from, to)),
-        cached: live.map(|_| part(cached(&first), cached(&last))),
-        tasks: part(first.tasks, last.tasks),
+        resident: parts(|moment| moment.resident),
+        live: is_told.then(|| parts(|moment| moment.live.unwrap_or_default())),
+        cached: is_told
+            .then(|| parts(|moment| (moment.resident - moment.live.unwrap_or_default()).max(0))),
+        tasks: parts(|moment| moment.tasks),
         counted_in: last.counted_in.as_secs_f64(),
         says: String::new(),
     };
@@ -133,13 +155,12 @@ impl Memory {
                 "{resident:.0} MiB are resident, which {grows}; this process' allocator does not tell what is live"
             );
         };
-        let tasks = self.tasks.growth();
         let says = if live.grows() {
             format!(
                 "live memory grows by {:.1} MiB a second: something keeps what it allocates, and a heap profile says who",
                 rate(live)
             )
-        } else if cached.grows() {
+        } else if cached.grows() && cached.rise > 16 * LITTLE {
             format!(
                 "what the allocator keeps grows by {:.1} MiB a second, and live memory does not",
                 rate(cached)
@@ -155,8 +176,8 @@ impl Memory {
                 mib(live.to)
             )
         };
-        if tasks > 100.max(self.tasks.from / 10) {
-            let rate = tasks as f64 / self.seconds;
+        if self.tasks.rise > 100.max(self.tasks.from / 20) {
+            let rate = self.tasks.growth() as f64 / self.seconds;
             return format!("{says}; so do the tasks, by {rate:.0} a second");
         }
         says
@@ -168,17 +189,14 @@ mod tests {
     use super::*;
 
     fn seen(first: [i64; 3], last: [i64; 3]) -> String {
-        let mib = |part: usize| Part {
-            from: first[part] << 20,
-            to: last[part] << 20,
-        };
+        let mib = |part: usize| Part::of([first[part] << 20, last[part] << 20].into_iter());
         let memory = Memory {
             seconds: 10.0,
             allocator: Some(Allocator::Glibc),
             resident: mib(0),
             live: Some(mib(1)),
             cached: Some(mib(2)),
-            tasks: Part { from: 5, to: 5 },
+            tasks: Part::of(std::iter::once(5)),
             counted_in: 0.0,
             says: String::new(),
         };
@@ -212,6 +230,13 @@ mod tests {
             let seen = seen(first, last);
             assert!(seen.contains(says), "{seen}");
         }
+    }
+
+    #[test]
+    fn what_comes_and_goes_does_not_grow() {
+        let mib = |values: [i64; 6]| Part::of(values.map(|mib| mib << 20).into_iter());
+        assert!(!mib([10, 30, 10, 30, 10, 30]).grows());
+        assert!(mib([10, 15, 12, 20, 18, 25]).grows());
     }
 
     #[test]

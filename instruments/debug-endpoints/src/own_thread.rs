@@ -24,7 +24,6 @@ impl<'a> Until<'a> {
     }
 
     /// Sleeps so long, or until the end.
-    #[cfg(target_os = "linux")]
     pub(crate) fn sleep(&self, pause: Duration) {
         let until = self.end.min(Instant::now() + pause);
         while !self.is_over() && Instant::now() < until {
