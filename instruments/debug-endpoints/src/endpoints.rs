@@ -24,6 +24,8 @@ use crate::limits::checked_duration;
 use crate::memory;
 use crate::metrics;
 use crate::runtimes::Runtimes;
+#[cfg(target_os = "linux")]
+use crate::sockets;
 use crate::waits::Waits;
 
 /// One address a line, with what it answers.
@@ -38,6 +40,7 @@ const INDEX: &str = "\
 /debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
 /debug/heartbeat?seconds=N              how late the runtimes and their blocking pools are, JSON
 /debug/memory?seconds=N                 what is live, what the allocator keeps, and which grows, JSON
+/debug/sockets?seconds=N                connections opened, by address, and Nagle's algorithm (&format=json)
 /debug/metrics                          counters, Prometheus text
 ";
 
@@ -61,6 +64,7 @@ pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
         .route("/debug/metrics", get(metrics_text))
         .route("/debug/heartbeat", get(heartbeat))
         .route("/debug/memory", get(memory))
+        .route("/debug/sockets", get(sockets))
         .route("/debug/pprof/profile", get(cpu_profile))
         .route("/debug/pprof/flamegraph", get(cpu_flamegraph))
         .route("/debug/pprof/last", get(last_cpu_profile))
@@ -188,6 +192,24 @@ async fn memory(
     memory::watch(shared.runtimes.all(), duration)
         .await
         .map(Json)
+}
+
+#[cfg(target_os = "linux")]
+async fn sockets(Query(request): Query<Request>) -> Result<Response, EndpointError> {
+    let duration = checked_duration(request.seconds)?;
+    match request.format {
+        None => Ok(sockets::watch(duration).await?.to_string().into_response()),
+        Some(Format::Json) => Ok(Json(sockets::watch(duration).await?).into_response()),
+        Some(_) => {
+            let reason = "sockets are told as text, without a format, and as format=json";
+            Err(EndpointError::BadRequest(reason.to_owned()))
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn sockets() -> EndpointError {
+    EndpointError::Unsupported("sockets are told on Linux only")
 }
 
 async fn cpu_profile(

@@ -52,6 +52,7 @@
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with the feature `heap`) |
 //! | `/debug/heartbeat?seconds=N` | how late the runtimes and their blocking pools are, JSON |
 //! | `/debug/memory?seconds=N` | what of the memory is live, what the allocator keeps, and which grows, JSON |
+//! | `/debug/sockets?seconds=N` | connections opened and accepted, by address, and what waits in them (`&format=json`) |
 //! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |
 //!
 //! A listener has them all, a list of them at `/`, and `/metrics` too. Each of its connections answers one
@@ -115,6 +116,10 @@ mod permit;
 mod runtimes;
 #[cfg(all(unix, feature = "cpu"))]
 mod sigprof;
+#[cfg(target_os = "linux")]
+mod sockets;
+#[cfg(target_os = "linux")]
+mod tcp_socket;
 mod waits;
 
 pub use await_profile::{AwaitProfiler, MatchedRoute};
