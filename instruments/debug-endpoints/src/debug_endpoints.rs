@@ -15,17 +15,20 @@ use crate::error::{ListenError, TokenError};
 use crate::guard::{Guard, Token};
 use crate::listener;
 use crate::metrics;
+use crate::runtimes::Runtimes;
 use crate::threads::ThreadProfiler;
 use crate::waits::Waits;
 
 /// Profiles and metrics of this process, over HTTP. The [crate's page](crate) has a service with them.
 ///
-/// Make one, within the service's runtime, which the heartbeat watches.
+/// Make one, within the service's runtime: heartbeat and metrics watch that. Further runtimes are added by
+/// [`runtime`](Self::runtime) or, each from its own threads, by
+/// [`watch_current_runtime`](Self::watch_current_runtime).
 #[derive(Clone)]
 #[must_use]
 pub struct DebugEndpoints {
     waits: Waits,
-    runtime: Option<Handle>,
+    runtimes: Runtimes,
     token: Option<Token>,
     metrics: Option<OwnMetrics>,
     further: Router,
@@ -35,9 +38,11 @@ pub struct DebugEndpoints {
 impl DebugEndpoints {
     /// Endpoints for this machine alone.
     pub fn new() -> Self {
+        let runtimes = Runtimes::default();
+        runtimes.add_current();
         Self {
             waits: Waits::default(),
-            runtime: Handle::try_current().ok(),
+            runtimes,
             token: None,
             metrics: None,
             further: Router::new(),
@@ -57,6 +62,19 @@ impl DebugEndpoints {
     pub fn token(mut self, token: impl AsRef<str>) -> Result<Self, TokenError> {
         self.token = Some(Token::new(token.as_ref())?);
         Ok(self)
+    }
+
+    /// Watches this runtime, too: heartbeat and metrics tell of each by its name.
+    pub fn runtime(self, name: &str, runtime: Handle) -> Self {
+        self.runtimes.add(name, runtime);
+        self
+    }
+
+    /// Watches the runtime that this is called in, too, named as the calling thread; outside of a runtime it does
+    /// nothing. For services that make a runtime for each worker, such as those of actix: call it in the closure
+    /// that `HttpServer::new` takes, which each worker calls.
+    pub fn watch_current_runtime(&self) {
+        self.runtimes.add_current();
     }
 
     /// Puts the service's own counters before those of runtime and process: text for Prometheus or, if
@@ -142,7 +160,7 @@ impl DebugEndpoints {
             cpu: CpuProfiler::default(),
             threads: ThreadProfiler::default(),
             waits: self.waits.clone(),
-            runtime: self.runtime.clone(),
+            runtimes: self.runtimes.clone(),
             metrics: self.metrics.clone(),
             index: self.index.clone(),
         })

@@ -13,7 +13,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
-use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::cpu_profile::CpuProfile;
@@ -23,7 +22,11 @@ use crate::heap_profile;
 use crate::heartbeat;
 use crate::jemalloc;
 use crate::limits::checked_duration;
+use crate::memory;
 use crate::metrics;
+use crate::runtimes::Runtimes;
+#[cfg(target_os = "linux")]
+use crate::sockets;
 use crate::threads::{ThreadProfile, ThreadProfiler};
 use crate::waits::Waits;
 
@@ -39,7 +42,9 @@ const INDEX: &str = "\
 /debug/threads/last?format=folded|svg|json   the last profile of threads again
 /debug/pprof/heap                       who keeps memory, by jemalloc (--features jemalloc)
 /debug/heap?seconds=N                   heap profile for dhat's viewer (--features heap)
-/debug/heartbeat?seconds=N              how late the runtime's ticks are, JSON
+/debug/heartbeat?seconds=N              how late the runtimes and their blocking pools are, JSON
+/debug/memory?seconds=N                 what is live, what the allocator keeps, and which grows, JSON
+/debug/sockets?seconds=N                connections opened, by address, and Nagle's algorithm (&format=json)
 /debug/metrics                          counters, Prometheus text
 ";
 
@@ -51,7 +56,7 @@ pub(crate) struct Shared {
     pub(crate) cpu: CpuProfiler,
     pub(crate) threads: ThreadProfiler,
     pub(crate) waits: Waits,
-    pub(crate) runtime: Option<Handle>,
+    pub(crate) runtimes: Runtimes,
     pub(crate) metrics: Option<OwnMetrics>,
     /// Lines of the index for what the service adds.
     pub(crate) index: String,
@@ -63,6 +68,8 @@ pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
         .route("/debug", get(index))
         .route("/debug/metrics", get(metrics_text))
         .route("/debug/heartbeat", get(heartbeat))
+        .route("/debug/memory", get(memory))
+        .route("/debug/sockets", get(sockets))
         .route("/debug/pprof/profile", get(cpu_profile))
         .route("/debug/pprof/flamegraph", get(cpu_flamegraph))
         .route("/debug/pprof/last", get(last_cpu_profile))
@@ -187,7 +194,7 @@ async fn metrics_text(
 ) -> Result<impl IntoResponse, EndpointError> {
     let own = shared.metrics.as_ref().map(|own| own()).transpose();
     let own = own.map_err(EndpointError::failed)?.unwrap_or_default();
-    let (kind, text) = metrics::text(&own, shared.runtime.as_ref());
+    let (kind, text) = metrics::text(&own, &shared.runtimes.all());
     Ok(([(header::CONTENT_TYPE, kind)], text))
 }
 
@@ -195,11 +202,38 @@ async fn heartbeat(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
 ) -> Result<impl IntoResponse, EndpointError> {
-    let runtime = shared.runtime.clone().ok_or(EndpointError::Unsupported(
-        "there is no tokio runtime to watch: make the DebugEndpoints within the service's",
-    ))?;
     let duration = checked_duration(request.seconds)?;
-    heartbeat::watch(runtime, duration).await.map(Json)
+    heartbeat::watch(shared.runtimes.all(), duration)
+        .await
+        .map(Json)
+}
+
+async fn memory(
+    State(shared): State<Arc<Shared>>,
+    Query(request): Query<Request>,
+) -> Result<impl IntoResponse, EndpointError> {
+    let duration = checked_duration(request.seconds)?;
+    memory::watch(shared.runtimes.all(), duration)
+        .await
+        .map(Json)
+}
+
+#[cfg(target_os = "linux")]
+async fn sockets(Query(request): Query<Request>) -> Result<Response, EndpointError> {
+    let duration = checked_duration(request.seconds)?;
+    match request.format {
+        None => Ok(sockets::watch(duration).await?.to_string().into_response()),
+        Some(Format::Json) => Ok(Json(sockets::watch(duration).await?).into_response()),
+        Some(_) => {
+            let reason = "sockets are told as text, without a format, and as format=json";
+            Err(EndpointError::BadRequest(reason.to_owned()))
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn sockets() -> EndpointError {
+    EndpointError::Unsupported("sockets are told on Linux only")
 }
 
 async fn cpu_profile(

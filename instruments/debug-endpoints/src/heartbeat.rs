@@ -1,33 +1,63 @@
 //! How late the service's runtime is: a thread that is no part of it asks for a tick every millisecond.
 
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tokio::runtime::{Handle, RuntimeMetrics};
-use tokio::sync::oneshot;
+use tokio::runtime::RuntimeMetrics;
 
 use crate::error::EndpointError;
+use crate::own_thread::{self, Until};
+use crate::runtimes::{Scope, Watched};
 
+/// Between two ticks of a runtime, where few are watched.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// How late the ticks of some time were. Of all moments, not of all ticks: one tick that is a second
-/// late stands for the thousand that were due in that second. All times in seconds.
-#[derive(Debug, Serialize)]
+/// Of more than so many runtimes, each is asked less often.
+const AT_ONCE: u32 = 8;
+
+/// Between two jobs for a blocking pool. One job at a time: it never needs more than one thread.
+const JOBS: Duration = Duration::from_millis(100);
+
+/// How late the ticks of some time were, and how much of the process they were of. What stands here itself is
+/// of the runtime that was the latest at the 99th percentile.
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct Heartbeat {
     /// How long it was looked at.
     seconds: f64,
-    /// Ticks that ran; a thousand a second, if none was late.
+    #[serde(flatten)]
+    latest: Pulse,
+    /// Each runtime that is watched.
+    runtimes: Vec<Pulse>,
+    scope: Scope,
+}
+
+/// How late one runtime was. Of all moments, not of all ticks: one tick that is a second late stands for the
+/// thousand that were due in that second. All times in seconds.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Pulse {
+    /// The runtime's name.
+    runtime: String,
+    /// Ticks that ran; a thousand a second, if none was late and few runtimes are watched.
     ticks: usize,
-    late_p50: f64,
-    late_p99: f64,
-    late_worst: f64,
+    late_p50: f32,
+    late_p99: f32,
+    late_worst: f32,
     /// How long the last tick had been waiting in vain when the time was over; 0 if it ran.
     unanswered: f64,
     /// The longest that each worker was held: neither parked nor, after 61 polls, looked for new work. Where
     /// it is much longer than a poll may take, something on that worker did not yield, and whatever was in
     /// its hands waited, even if other workers answered every tick in time.
     held_worst: Vec<f64>,
+    /// Jobs that the blocking pool ran for this, ten a second if none waited, and how long they waited for a
+    /// thread of the pool to begin: what `spawn_blocking` and `tokio::fs` wait, too.
+    blocking_jobs: usize,
+    blocking_wait_p50: f32,
+    blocking_wait_worst: f32,
+    /// As `unanswered`, of the last job.
+    blocking_unanswered: f64,
 }
 
 /// What one worker of the runtime has told about itself.
@@ -69,123 +99,301 @@ impl Worker {
     }
 }
 
-/// Watches `runtime` for `duration`, from a new thread. Dropping the future ends it.
-pub(crate) async fn watch(runtime: Handle, duration: Duration) -> Result<Heartbeat, EndpointError> {
-    static WATCHED: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-    let one_at_a_time = WATCHED.try_lock();
-    let one_at_a_time = one_at_a_time.map_err(|_| EndpointError::Busy("heartbeat"))?;
-    let (sender, receiver) = oneshot::channel();
-    std::thread::Builder::new()
-        .name("heartbeat".to_owned())
-        .spawn(move || {
-            let heartbeat = take(&runtime, duration, &|| sender.is_closed());
-            drop(one_at_a_time);
-            let _ = sender.send(heartbeat);
-        })
-        .map_err(EndpointError::failed)?;
-    receiver.await.map_err(EndpointError::failed)
+/// Something that is asked for again and again: when it was asked for, and how late the answers were.
+struct Beat {
+    period: Duration,
+    due: Instant,
+    asked: Option<Instant>,
+    answers: usize,
+    late: Vec<f32>,
 }
 
-fn take(runtime: &Handle, duration: Duration, is_over: &dyn Fn() -> bool) -> Heartbeat {
-    let began = Instant::now();
-    let end = began + duration;
-    let metrics = runtime.metrics();
-    let mut workers = Worker::all(&metrics);
-    let (mut late, mut ticks, mut unanswered) = (Vec::new(), 0, Duration::ZERO);
-    let mut due = began;
-    while due < end && !is_over() {
-        std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        // From when it was asked for: that this thread woke late is not the runtime's doing.
-        let asked = Instant::now();
-        let (sender, receiver) = channel();
-        runtime.spawn(async move { sender.send(Instant::now()) });
-        let answered = loop {
-            let answer = receiver.recv_timeout(PERIOD);
-            Worker::look(&mut workers, &metrics);
-            match answer {
-                Ok(at) => break Some(at),
-                Err(RecvTimeoutError::Timeout) if Instant::now() < end && !is_over() => {}
-                // Out of time, or the runtime has ended.
-                Err(_) => break None,
-            }
+impl Beat {
+    fn new(period: Duration, due: Instant) -> Self {
+        Self {
+            period,
+            due,
+            asked: None,
+            answers: 0,
+            late: Vec::new(),
+        }
+    }
+
+    /// Whether it is to be asked for now; then it counts as asked.
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        let is_due = self.asked.is_none() && self.due <= now;
+        if is_due {
+            // From now: that this thread woke late is not the runtime's doing.
+            self.asked = Some(now);
+        }
+        is_due
+    }
+
+    fn answered(&mut self, at: Instant) {
+        self.answers += 1;
+        self.counted_until(at);
+        self.due = (self.due + self.period).max(at);
+    }
+
+    /// Counts all answers that would have been due since it was asked for, which is how long ago?
+    fn counted_until(&mut self, until: Instant) -> Duration {
+        let Some(asked) = self.asked.take() else {
+            return Duration::ZERO;
         };
-        let until = answered.unwrap_or_else(Instant::now);
-        // Every tick that would have been due meanwhile.
         let mut moment = asked;
         while moment <= until {
-            late.push(until - moment);
-            moment += PERIOD;
+            self.late.push((until - moment).as_secs_f32());
+            moment += self.period;
         }
-        if answered.is_none() {
-            unanswered = until - asked;
-            break;
-        }
-        ticks += 1;
-        due = (due + PERIOD).max(until);
+        until - asked
     }
-    late.sort_unstable();
-    let quantile = |of_a_hundred: usize| {
-        let at = (late.len() * of_a_hundred / 100).min(late.len().saturating_sub(1));
-        late.get(at).map_or(0.0, Duration::as_secs_f64)
-    };
-    Heartbeat {
+
+    /// Of the sorted times.
+    fn quantile(&self, of_a_hundred: usize) -> f32 {
+        let at = self.late.len() * of_a_hundred / 100;
+        let at = at.min(self.late.len().saturating_sub(1));
+        self.late.get(at).copied().unwrap_or_default()
+    }
+}
+
+/// When something ran, and where; nothing, if its runtime has ended.
+type Ran = Option<(Instant, Thread)>;
+
+/// Tells once it is dropped whether it ran.
+struct Asked {
+    to: Sender<(usize, bool, Ran)>,
+    runtime: usize,
+    is_job: bool,
+    ran: Ran,
+}
+
+impl Asked {
+    fn run(mut self) {
+        self.ran = Some((Instant::now(), std::thread::current()));
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let _ = self.to.send((self.runtime, self.is_job, self.ran.take()));
+    }
+}
+
+/// A runtime while it is watched.
+struct Patient {
+    watched: Watched,
+    metrics: RuntimeMetrics,
+    workers: Vec<Worker>,
+    ticks: Beat,
+    jobs: Beat,
+    has_ended: bool,
+}
+
+impl Patient {
+    fn pulse(mut self, now: Instant) -> Pulse {
+        let unanswered = self.ticks.counted_until(now).as_secs_f64();
+        let blocking_unanswered = self.jobs.counted_until(now).as_secs_f64();
+        self.ticks.late.sort_unstable_by(f32::total_cmp);
+        self.jobs.late.sort_unstable_by(f32::total_cmp);
+        let held = self.workers.iter().map(|one| one.held.as_secs_f64());
+        Pulse {
+            runtime: self.watched.name,
+            ticks: self.ticks.answers,
+            late_p50: self.ticks.quantile(50),
+            late_p99: self.ticks.quantile(99),
+            late_worst: self.ticks.quantile(100),
+            unanswered,
+            held_worst: held.collect(),
+            blocking_jobs: self.jobs.answers,
+            blocking_wait_p50: self.jobs.quantile(50),
+            blocking_wait_worst: self.jobs.quantile(100),
+            blocking_unanswered,
+        }
+    }
+}
+
+/// Watches `runtimes` for `duration`, from a new thread. Dropping the future ends it.
+pub(crate) async fn watch(
+    runtimes: Vec<Watched>,
+    duration: Duration,
+) -> Result<Heartbeat, EndpointError> {
+    static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let heartbeat = own_thread::look("heartbeat", &ONE, duration, move |until| {
+        take(&runtimes, until)
+    });
+    let heartbeat = heartbeat.await?;
+    heartbeat.ok_or(EndpointError::Unsupported(
+        "there is no tokio runtime to watch: make the DebugEndpoints within the service's, or add it with \
+         DebugEndpoints::runtime or watch_current_runtime",
+    ))
+}
+
+/// Nothing, if there is nothing to watch.
+fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Heartbeat> {
+    let began = Instant::now();
+    let period = PERIOD * u32::try_from(runtimes.len()).ok()?.div_ceil(AT_ONCE);
+    let patients = runtimes.iter().map(|watched| {
+        let metrics = watched.handle.metrics();
+        Patient {
+            watched: watched.clone(),
+            workers: Worker::all(&metrics),
+            metrics,
+            ticks: Beat::new(period, began),
+            jobs: Beat::new(JOBS, began),
+            has_ended: false,
+        }
+    });
+    let mut patients: Vec<_> = patients.collect();
+    let mut threads = BTreeSet::new();
+    let (to, answers) = channel();
+    while !until.is_over() && patients.iter().any(|one| !one.has_ended) {
+        for (runtime, one) in patients.iter_mut().enumerate() {
+            let asked = |is_job| Asked {
+                to: to.clone(),
+                runtime,
+                is_job,
+                ran: None,
+            };
+            if !one.has_ended && one.ticks.is_due() {
+                let asked = asked(false);
+                one.watched.handle.spawn(async { asked.run() });
+            }
+            if !one.has_ended && one.jobs.is_due() {
+                let asked = asked(true);
+                one.watched.handle.spawn_blocking(|| asked.run());
+            }
+        }
+        // The first one within a millisecond, and whatever else has come.
+        let first = answers.recv_timeout(PERIOD).ok();
+        for (runtime, is_job, ran) in first.into_iter().chain(answers.try_iter()) {
+            let one = &mut patients[runtime];
+            match ran {
+                Some((at, _)) if is_job => one.jobs.answered(at),
+                Some((at, thread)) => {
+                    one.ticks.answered(at);
+                    if let Some(name) = thread.name().filter(|name| !threads.contains(*name)) {
+                        threads.insert(name.to_owned());
+                    }
+                }
+                None => {
+                    // It owes no answer.
+                    (one.ticks.asked, one.jobs.asked) = (None, None);
+                    one.has_ended = true;
+                }
+            }
+        }
+        for one in &mut patients {
+            Worker::look(&mut one.workers, &one.metrics);
+        }
+    }
+    let now = Instant::now();
+    let pulses: Vec<_> = patients.into_iter().map(|one| one.pulse(now)).collect();
+    let order = |one: &&Pulse, other: &&Pulse| one.late_p99.total_cmp(&other.late_p99);
+    Some(Heartbeat {
         seconds: began.elapsed().as_secs_f64(),
-        ticks,
-        late_p50: quantile(50),
-        late_p99: quantile(99),
-        late_worst: quantile(100),
-        unanswered: unanswered.as_secs_f64(),
-        held_worst: workers.iter().map(|one| one.held.as_secs_f64()).collect(),
-    }
+        latest: pulses.iter().rev().max_by(order)?.clone(),
+        runtimes: pulses,
+        scope: Scope::of(runtimes, &threads),
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::runtime::{Builder, Handle, Runtime};
+
     use super::*;
 
-    /// What is seen of this runtime in so many milliseconds.
-    async fn seen(ms: u64, meanwhile: impl Fn(&Handle) + Send + 'static) -> Heartbeat {
-        let watched = tokio::task::spawn_blocking(move || {
-            let runtime = Handle::current();
-            take(&runtime, Duration::from_millis(ms), &|| {
-                meanwhile(&runtime);
-                false
-            })
-        });
-        watched.await.expect("it ends")
+    fn watched(name: &str, handle: &Handle) -> Watched {
+        Watched {
+            name: name.to_owned(),
+            handle: handle.clone(),
+        }
     }
 
-    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn a_stall_stands_for_all_the_ticks_that_were_due_in_it() {
+    fn multi_thread(workers: usize) -> Runtime {
+        let mut runtime = Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(workers).max_blocking_threads(1);
+        runtime.build().expect("a runtime")
+    }
+
+    /// What is seen of this runtime in so many milliseconds.
+    fn seen(runtime: &Runtime, ms: u64, meanwhile: impl Fn()) -> Heartbeat {
+        let watched = [watched("main", runtime.handle())];
+        let is_over = || {
+            meanwhile();
+            false
+        };
+        let heartbeat = take(&watched, &Until::new(Duration::from_millis(ms), &is_over));
+        heartbeat.expect("there is one")
+    }
+
+    #[test]
+    fn a_stall_stands_for_all_the_ticks_that_were_due_in_it() {
+        let runtime = multi_thread(1);
         let is_stalled = std::cell::Cell::new(false);
-        let heartbeat = seen(400, move |runtime| {
+        let heartbeat = seen(&runtime, 400, || {
             if !is_stalled.replace(true) {
                 runtime.spawn(async { std::thread::sleep(Duration::from_millis(300)) });
             }
         });
-        let heartbeat = heartbeat.await;
-        assert!(heartbeat.late_worst > 0.2, "{heartbeat:?}");
+        let latest = &heartbeat.latest;
+        assert!(latest.late_worst > 0.2, "{heartbeat:?}");
         // More than half of the moments, and one of the ticks.
-        assert!(heartbeat.late_p50 > 0.01, "{heartbeat:?}");
-        assert!(heartbeat.ticks > 0, "{heartbeat:?}");
+        assert!(latest.late_p50 > 0.01, "{heartbeat:?}");
+        assert!(latest.ticks > 0, "{heartbeat:?}");
     }
 
-    #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-    async fn a_worker_that_is_held_does_not_hide_behind_the_others() {
-        tokio::spawn(async { std::thread::sleep(Duration::from_millis(900)) });
-        let mut held = seen(600, |_| ()).await.held_worst;
+    #[test]
+    fn a_worker_that_is_held_does_not_hide_behind_the_others() {
+        let runtime = multi_thread(3);
+        runtime.spawn(async { std::thread::sleep(Duration::from_millis(900)) });
+        let mut held = seen(&runtime, 600, || ()).latest.held_worst;
         held.sort_by(f64::total_cmp);
         assert_eq!(held.len(), 3);
         assert!(held[2] > 0.2, "{held:?}");
     }
 
     #[test]
-    fn a_runtime_that_never_ticks_is_told_when_the_time_is_over() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .expect("a runtime that nobody drives");
-        let heartbeat = take(runtime.handle(), Duration::from_millis(60), &|| false);
-        assert_eq!(heartbeat.ticks, 0);
-        assert!(heartbeat.unanswered >= 0.05, "{heartbeat:?}");
+    fn a_full_blocking_pool_is_seen_while_the_workers_are_free() {
+        let runtime = multi_thread(1);
+        let free = seen(&runtime, 250, || ()).latest;
+        assert!(free.blocking_jobs >= 2, "{free:?}");
+        runtime.spawn_blocking(|| std::thread::sleep(Duration::from_millis(300)));
+        let full = seen(&runtime, 500, || ()).latest;
+        assert!(full.blocking_wait_worst > 0.2, "{full:?}");
+        runtime.spawn_blocking(|| std::thread::sleep(Duration::from_millis(900)));
+        let stuck = seen(&runtime, 200, || ()).latest;
+        assert_eq!(stuck.blocking_jobs, 0, "{stuck:?}");
+        assert!(stuck.blocking_unanswered > 0.1, "{stuck:?}");
+    }
+
+    #[test]
+    fn the_runtime_that_stands_still_is_the_one_at_the_top() {
+        let (free, stalled) = (multi_thread(1), multi_thread(1));
+        let two = [
+            watched("free", free.handle()),
+            watched("rows", stalled.handle()),
+        ];
+        stalled.spawn(async { std::thread::sleep(Duration::from_millis(600)) });
+        let heartbeat =
+            take(&two, &Until::new(Duration::from_millis(300), &|| false)).expect("two");
+        assert_eq!(heartbeat.latest.runtime, "rows");
+        assert!(heartbeat.latest.unanswered > 0.2, "{heartbeat:?}");
+        assert_eq!(heartbeat.runtimes[0].runtime, "free");
+        assert!(heartbeat.runtimes[0].ticks > 10, "{heartbeat:?}");
+    }
+
+    #[test]
+    fn a_runtime_that_never_ticks_is_told_when_the_time_is_over_and_one_that_ended_at_once() {
+        let runtime = Builder::new_current_thread().build();
+        let runtime = runtime.expect("a runtime that nobody drives");
+        let heartbeat = seen(&runtime, 60, || ());
+        assert_eq!(heartbeat.latest.ticks, 0);
+        assert!(heartbeat.latest.unanswered >= 0.05, "{heartbeat:?}");
+        let ended = [watched("gone", runtime.handle())];
+        drop(runtime);
+        let heartbeat = take(&ended, &Until::new(Duration::from_secs(60), &|| false)).expect("one");
+        assert!(heartbeat.seconds < 10.0, "{heartbeat:?}");
     }
 }

@@ -52,7 +52,9 @@
 //! | `/debug/heap?seconds=N` | heap profile for dhat's viewer (build with the feature `heap`) |
 //! | `/debug/threads?seconds=N` | what each thread does and where it is blocked, folded stacks (`&format=svg`, `json`) |
 //! | `/debug/threads/last?format=…` | the last profile of threads again, in another format |
-//! | `/debug/heartbeat?seconds=N` | how late the runtime's ticks are, JSON |
+//! | `/debug/heartbeat?seconds=N` | how late the runtimes and their blocking pools are, JSON |
+//! | `/debug/memory?seconds=N` | what of the memory is live, what the allocator keeps, and which grows, JSON |
+//! | `/debug/sockets?seconds=N` | connections opened and accepted, by address, and what waits in them (`&format=json`) |
 //! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |
 //!
 //! A listener has them all, a list of them at `/`, and `/metrics` too. Each of its connections answers one
@@ -92,6 +94,7 @@
 //! CPU profiles need a Unix system. On Windows their endpoints answer 501 with a sentence, and all
 //! others work. Memory and the number of threads are told on Linux only.
 
+mod allocator;
 #[cfg(all(unix, feature = "cpu"))]
 mod cpu_names;
 mod cpu_profile;
@@ -108,10 +111,17 @@ mod jemalloc;
 mod last;
 mod limits;
 mod listener;
+mod memory;
 mod metrics;
+mod own_thread;
 mod permit;
+mod runtimes;
 #[cfg(all(unix, feature = "cpu"))]
 mod sigprof;
+#[cfg(target_os = "linux")]
+mod sockets;
+#[cfg(target_os = "linux")]
+mod tcp_socket;
 #[cfg(all(unix, feature = "cpu"))]
 mod thread_roles;
 #[cfg(all(

@@ -19,6 +19,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+use crate::runtimes::OF_LISTENERS;
+
 /// A client that has not sent its headers by then is gone.
 const HEADERS_WITHIN: Duration = Duration::from_secs(5);
 
@@ -40,6 +42,7 @@ pub(crate) fn serve(listener: net::TcpListener, routes: Router) -> std::io::Resu
         // Symbols are looked up and profiles drawn there.
         .max_blocking_threads(4)
         .build()?;
+    OF_LISTENERS.fetch_add(1, Relaxed);
     std::thread::Builder::new()
         .name("admin".to_owned())
         .spawn(move || runtime.block_on(answer(listener, routes)))?;

@@ -4,16 +4,31 @@ use std::fmt::Write;
 #[cfg(target_os = "linux")]
 use std::{fs::File, os::unix::fs::FileExt, sync::OnceLock};
 
-use tokio::runtime::Handle;
+use tokio::runtime::RuntimeMetrics;
+
+use crate::allocator::Allocator;
+use crate::runtimes::{self, Watched};
 
 /// Ends a text in the format of `OpenMetrics`.
 const END: &str = "# EOF\n";
 
-/// A gauge that is read when it is asked for: its name, with its unit at the end, its help and its value.
-type Gauge = (&'static str, &'static str, f64);
+/// A gauge that is read when it is asked for: its name, with its unit at the end, its help, and its values, each
+/// with the name of its runtime, if several are watched.
+struct Gauge {
+    name: &'static str,
+    help: &'static str,
+    values: Vec<(Option<String>, f64)>,
+}
+
+impl Gauge {
+    fn of_process(name: &'static str, help: &'static str, value: f64) -> Self {
+        let values = vec![(None, value)];
+        Self { name, help, values }
+    }
+}
 
 /// The service's own text, and ours after it; and the media type of both.
-pub(crate) fn text(own: &str, runtime: Option<&Handle>) -> (&'static str, String) {
+pub(crate) fn text(own: &str, runtimes: &[Watched]) -> (&'static str, String) {
     let (own, is_open_metrics) = match own.strip_suffix(END) {
         Some(own) => (own, true),
         None => (own, false),
@@ -22,16 +37,20 @@ pub(crate) fn text(own: &str, runtime: Option<&Handle>) -> (&'static str, String
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    let mut ours = runtime.map(of_runtime).unwrap_or_default();
+    let mut ours = of_runtimes(runtimes);
     ours.extend(of_process());
-    for (name, help, value) in ours {
+    for Gauge { name, help, values } in ours {
         // The service may count the same by the same name, and nothing may be there twice.
-        if !own.contains(&format!("# TYPE {name} ")) {
-            // Into a string, which cannot fail.
-            let _ = writeln!(
-                text,
-                "# HELP {name} {help}.\n# TYPE {name} gauge\n{name} {value}"
-            );
+        if values.is_empty() || own.contains(&format!("# TYPE {name} ")) {
+            continue;
+        }
+        // Into a string, which cannot fail.
+        let _ = writeln!(text, "# HELP {name} {help}.\n# TYPE {name} gauge");
+        for (runtime, value) in values {
+            let _ = match runtime {
+                Some(runtime) => writeln!(text, "{name}{{runtime=\"{runtime}\"}} {value}"),
+                None => writeln!(text, "{name} {value}"),
+            };
         }
     }
     if is_open_metrics {
@@ -42,59 +61,113 @@ pub(crate) fn text(own: &str, runtime: Option<&Handle>) -> (&'static str, String
     ("text/plain; version=0.0.4; charset=utf-8", text)
 }
 
-#[allow(clippy::cast_precision_loss)] // Counts far below 2^53.
-fn of_runtime(runtime: &Handle) -> Vec<Gauge> {
-    let runtime = runtime.metrics();
-    let workers = runtime.num_workers();
-    let parks: u64 = (0..workers).map(|w| runtime.worker_park_count(w)).sum();
-    vec![
-        ("tokio_workers", "Worker threads", workers as f64),
-        (
+/// The sum over all workers of a runtime.
+fn of_all(runtime: &RuntimeMetrics, value: impl Fn(usize) -> f64) -> f64 {
+    (0..runtime.num_workers()).map(value).sum()
+}
+
+fn of_runtimes(runtimes: &[Watched]) -> Vec<Gauge> {
+    let gauge = |name, help, value: fn(&RuntimeMetrics) -> f64| {
+        let values = runtimes.iter().map(|one| {
+            let escaped = one
+                .name
+                .replace('\\', "\\\\")
+                .replace('"', "\\\"")
+                .replace('\n', " ");
+            let label = (runtimes.len() > 1).then_some(escaped);
+            (label, value(&one.handle.metrics()))
+        });
+        let values = values.collect();
+        Gauge { name, help, values }
+    };
+    let mut gauges = vec![
+        gauge("tokio_workers", "Worker threads", |runtime| {
+            runtime.num_workers() as f64
+        }),
+        gauge(
             "tokio_alive_tasks",
             "Tasks spawned and not ended",
-            runtime.num_alive_tasks() as f64,
+            |runtime| runtime.num_alive_tasks() as f64,
         ),
-        (
+        gauge(
             "tokio_global_queue_depth",
             "Tasks waiting in the injection queue",
-            runtime.global_queue_depth() as f64,
+            |runtime| runtime.global_queue_depth() as f64,
         ),
-        (
+        gauge(
             "tokio_worker_parks",
             "Times that workers went to sleep for want of work, all workers",
-            parks as f64,
+            |runtime| of_all(runtime, |worker| runtime.worker_park_count(worker) as f64),
         ),
-        (
+        gauge(
             "tokio_worker_busy_seconds",
             "Time that workers were not parked, all workers",
-            (0..workers)
-                .map(|w| runtime.worker_total_busy_duration(w).as_secs_f64())
-                .sum(),
+            |runtime| {
+                of_all(runtime, |worker| {
+                    runtime.worker_total_busy_duration(worker).as_secs_f64()
+                })
+            },
         ),
-    ]
+    ];
+    #[cfg(tokio_unstable)]
+    gauges.extend([
+        gauge(
+            "tokio_blocking_threads",
+            "Threads of the blocking pool",
+            |runtime| runtime.num_blocking_threads() as f64,
+        ),
+        gauge(
+            "tokio_blocking_threads_idle",
+            "Threads of the blocking pool without a job",
+            |runtime| runtime.num_idle_blocking_threads() as f64,
+        ),
+        gauge(
+            "tokio_blocking_queue_depth",
+            "Jobs waiting for a thread of the blocking pool",
+            |runtime| runtime.blocking_queue_depth() as f64,
+        ),
+    ]);
+    gauges.push(Gauge::of_process(
+        "tokio_runtimes_watched",
+        "Runtimes that these figures and the heartbeat are of",
+        runtimes.len() as f64,
+    ));
+    gauges.extend(runtimes::event_loops_not_watched(runtimes.len()).map(|more| {
+        Gauge::of_process(
+            "process_event_loops_not_watched",
+            "Event loops, such as further tokio runtimes have, that belong to none of these; at least so many",
+            more as f64,
+        )
+    }));
+    gauges
 }
 
 fn of_process() -> Vec<Gauge> {
     let cpu_time = cpu_time::ProcessTime::now().as_duration().as_secs_f64();
-    #[allow(unused_mut)] // Elsewhere than on Linux.
-    let mut gauges = vec![(
+    let mut gauges = vec![Gauge::of_process(
         "process_cpu_seconds",
         "CPU time of the whole process",
         cpu_time,
     )];
-    #[cfg(target_os = "linux")]
-    {
-        let status = own_status().unwrap_or_default();
-        let mut told = |field, factor, name, help| {
-            let number = status_field(&status, field);
-            gauges.extend(number.map(|number| (name, help, number * factor)));
-        };
-        let threads = "Threads of the whole process";
-        told("Threads:", 1.0, "process_threads", threads);
-        let resident = "Memory that the process has resident";
-        told("VmRSS:", 1024.0, "process_resident_memory_bytes", resident);
-        let most = "Most memory that the process had resident";
-        told("VmHWM:", 1024.0, "process_memory_peak_bytes", most);
+    let status = own_status().unwrap_or_default();
+    let mut told = |field, factor, name, help| {
+        let number = status_field(&status, field);
+        gauges.extend(number.map(|number| Gauge::of_process(name, help, number * factor)));
+    };
+    let threads = "Threads of the whole process";
+    told("Threads:", 1.0, "process_threads", threads);
+    let resident = "Memory that the process has resident";
+    told("VmRSS:", 1024.0, "process_resident_memory_bytes", resident);
+    let most = "Most memory that the process had resident";
+    told("VmHWM:", 1024.0, "process_memory_peak_bytes", most);
+    // Glibc would stand still while it counts.
+    if let Some(allocator @ Allocator::Jemalloc) = Allocator::of_this_process() {
+        let live = "Memory that is allocated and not freed";
+        gauges.extend(
+            allocator
+                .live()
+                .map(|bytes| Gauge::of_process("process_live_memory_bytes", live, bytes as f64)),
+        );
     }
     gauges
 }
@@ -102,7 +175,7 @@ fn of_process() -> Vec<Gauge> {
 /// The text of `/proc/self/status`, from a file that stays open: a service that is out of file descriptors
 /// is one to ask.
 #[cfg(target_os = "linux")]
-fn own_status() -> Option<String> {
+pub(crate) fn own_status() -> Option<String> {
     static FILE: OnceLock<Option<File>> = OnceLock::new();
     let file = FILE.get_or_init(|| File::open("/proc/self/status").ok());
     // The kernel writes it anew for whoever reads at its beginning, some 1,500 bytes.
@@ -112,15 +185,20 @@ fn own_status() -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// There is none.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn own_status() -> Option<String> {
+    None
+}
+
 /// Opens now what may not be opened any more when somebody asks.
 pub(crate) fn prepare() {
-    #[cfg(target_os = "linux")]
     own_status();
+    Allocator::of_this_process();
 }
 
 /// The number after `name` in the text of `/proc/self/status`.
-#[cfg(target_os = "linux")]
-fn status_field(status: &str, name: &str) -> Option<f64> {
+pub(crate) fn status_field(status: &str, name: &str) -> Option<f64> {
     let value = status.lines().find_map(|line| line.strip_prefix(name))?;
     value.split_whitespace().next()?.parse().ok()
 }
@@ -132,7 +210,7 @@ mod tests {
     #[test]
     fn what_the_service_counts_itself_is_not_there_twice_and_the_end_stays_the_end() {
         let own = "# TYPE process_cpu_seconds counter\nprocess_cpu_seconds_total 1\n# EOF\n";
-        let (kind, text) = text(own, None);
+        let (kind, text) = text(own, &[]);
         assert!(kind.starts_with("application/openmetrics-text"));
         assert_eq!(text.matches("# TYPE process_cpu_seconds ").count(), 1);
         assert_eq!(text.matches("# EOF").count(), 1);
@@ -141,12 +219,9 @@ mod tests {
 
     #[test]
     fn plain_text_stays_plain_and_ours_begins_on_a_line_of_its_own() {
-        let (kind, text) = text("queries_total 3", None);
+        let (kind, text) = text("queries_total 3", &[]);
         assert!(kind.starts_with("text/plain"));
-        assert!(
-            text.starts_with("queries_total 3\n# HELP process_cpu_seconds "),
-            "{text}"
-        );
+        assert!(text.starts_with("queries_total 3\n# HELP "), "{text}");
         assert!(!text.contains("# EOF"));
     }
 

@@ -86,6 +86,10 @@ fn each_endpoint_answers_on_the_service_and_on_a_listener() {
             assert!(heartbeat.contains(key), "{heartbeat}");
         }
 
+        let memory = ask(address, "/debug/memory?seconds=0.05");
+        let told = memory.text().contains("\"says\":\"");
+        assert!(told || !cfg!(target_os = "linux"), "{}", memory.text());
+
         for line in "\
             400 /debug/pprof/profile?seconds=0 over 0 and at most 600
             400 /debug/await?seconds=1&captures=0 from 1 to 100000

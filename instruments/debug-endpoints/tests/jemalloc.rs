@@ -25,6 +25,11 @@ fn who_keeps_memory_is_told_by_name_once_jemalloc_records_it() {
     let admin = DebugEndpoints::new()
         .listen("127.0.0.1:0")
         .expect("a free port");
+    let memory = ask(admin, "/debug/memory?seconds=0.01").text();
+    let live = memory.contains("\"allocator\":\"jemalloc\"") && memory.contains("\"live\":{");
+    assert!(live, "{memory}");
+    let metrics = ask(admin, "/debug/metrics").text();
+    assert!(metrics.contains("process_live_memory_bytes "), "{metrics}");
     let answer = ask(admin, "/debug/pprof/heap");
     if std::env::var_os(CONFIGURATION).is_some() {
         assert_eq!(answer.status, 200, "{}", answer.text());

@@ -1,0 +1,88 @@
+//! How much of the memory is live: given out by the allocator and not freed.
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
+
+/// What can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(dead_code)] // Not every build has both.
+pub(crate) enum Allocator {
+    Glibc,
+    Jemalloc,
+}
+
+impl Allocator {
+    /// The one that Rust's allocations of this process come from, if it is one of these. Asks once: at the start,
+    /// while the heap is small.
+    pub(crate) fn of_this_process() -> Option<Self> {
+        static FOUND: OnceLock<Option<Allocator>> = OnceLock::new();
+        *FOUND.get_or_init(|| {
+            let mut all = [Self::Jemalloc, Self::Glibc].into_iter();
+            all.find(|one| one.counts_what_rust_allocates())
+        })
+    }
+
+    fn counts_what_rust_allocates(self) -> bool {
+        const SIZE: usize = 1 << 20;
+        let Some(before) = self.live() else {
+            return false;
+        };
+        let some = std::hint::black_box(Vec::<u8>::with_capacity(SIZE));
+        let after = self.live().unwrap_or_default();
+        drop(some);
+        // Other threads allocate meanwhile, too.
+        after > before + SIZE as u64 / 2
+    }
+
+    /// Bytes that are live. Glibc holds the lock of each arena while it walks through what is free there: some tenths
+    /// of a second where that is a million pieces.
+    pub(crate) fn live(self) -> Option<u64> {
+        match self {
+            Self::Glibc => glibc(),
+            Self::Jemalloc => jemalloc(),
+        }
+    }
+}
+
+/// By its name, because a glibc before 2.33 has no such function and a program that asks for it would not be linked.
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    not(target_feature = "crt-static")
+))]
+fn glibc() -> Option<u64> {
+    // SAFETY: the name is a string that ends with 0, and the symbol is only looked up.
+    let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"mallinfo2".as_ptr()) };
+    if symbol.is_null() {
+        return None;
+    }
+    // SAFETY: this is the function of that name of the C library, which has this type since it exists.
+    let mallinfo2: extern "C" fn() -> libc::mallinfo2 = unsafe { std::mem::transmute(symbol) };
+    let told = mallinfo2();
+    // Small pieces, and those that are mapped each by itself.
+    Some((told.uordblks + told.hblkhd) as u64)
+}
+
+#[cfg(not(all(
+    target_os = "linux",
+    target_env = "gnu",
+    not(target_feature = "crt-static")
+)))]
+fn glibc() -> Option<u64> {
+    None
+}
+
+#[cfg(all(target_os = "linux", feature = "jemalloc"))]
+fn jemalloc() -> Option<u64> {
+    // Its figures are as of the last advance.
+    tikv_jemalloc_ctl::epoch::advance().ok()?;
+    tikv_jemalloc_ctl::stats::allocated::read()
+        .ok()
+        .map(|live| live as u64)
+}
+
+#[cfg(not(all(target_os = "linux", feature = "jemalloc")))]
+fn jemalloc() -> Option<u64> {
+    None
+}

@@ -1,0 +1,266 @@
+//! Which part of the memory grows: what is live, or what the allocator keeps of what was freed.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::allocator::Allocator;
+use crate::error::EndpointError;
+use crate::metrics::{own_status, status_field};
+use crate::own_thread::{self, Until};
+use crate::runtimes::Watched;
+
+/// Growth that is worth a word: a twentieth of what was there, and more than this.
+const LITTLE: i64 = 1 << 20;
+
+/// Moments at which it is looked: enough to tell growth from what comes and goes.
+const MOMENTS: u32 = 12;
+
+/// The parts of the memory, in bytes, at the beginning and at the end of some time.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Memory {
+    seconds: f64,
+    /// What counts `live`: `glibc` or `jemalloc`; nothing where no one can tell.
+    allocator: Option<Allocator>,
+    /// What the process has in memory, without files: live values, what the allocator keeps, and stacks.
+    resident: Part,
+    /// What was allocated and not freed.
+    live: Option<Part>,
+    /// Resident and not live: kept by the allocator for the next time, and stacks.
+    cached: Option<Part>,
+    /// Tasks of the watched runtimes that were spawned and have not ended.
+    tasks: Part,
+    /// How long the allocator took to count, at the end. Glibc's stands still meanwhile.
+    counted_in: f64,
+    /// Which of these grows, as a sentence.
+    says: String,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Part {
+    from: i64,
+    to: i64,
+    /// By how much the least of the last third is above the most of the first third.
+    rise: i64,
+}
+
+impl Part {
+    fn of(values: impl Iterator<Item = i64>) -> Self {
+        let values: Vec<_> = values.collect();
+        let third = values.len().div_ceil(3);
+        let of_first = values.iter().take(third).max().copied();
+        let of_last = values.iter().rev().take(third).min().copied();
+        Self {
+            from: values.first().copied().unwrap_or_default(),
+            to: values.last().copied().unwrap_or_default(),
+            rise: of_last.unwrap_or_default() - of_first.unwrap_or_default(),
+        }
+    }
+
+    fn growth(self) -> i64 {
+        self.to - self.from
+    }
+
+    fn grows(self) -> bool {
+        self.rise > LITTLE.max(self.from / 20)
+    }
+}
+
+/// What is told at one moment.
+struct Moment {
+    resident: i64,
+    live: Option<i64>,
+    tasks: i64,
+    counted_in: Duration,
+}
+
+impl Moment {
+    fn now(runtimes: &[Watched]) -> Option<Self> {
+        let began = Instant::now();
+        let live = Allocator::of_this_process().and_then(Allocator::live);
+        let live = live.and_then(|live| i64::try_from(live).ok());
+        let counted_in = began.elapsed();
+        let kib = status_field(&own_status()?, "RssAnon:")?;
+        let tasks = runtimes
+            .iter()
+            .map(|one| one.handle.metrics().num_alive_tasks());
+        Some(Self {
+            #[allow(clippy::cast_possible_truncation)] // A whole number of KiB.
+            resident: kib as i64 * 1024,
+            live,
+            tasks: tasks.map(|tasks| i64::try_from(tasks).unwrap_or(i64::MAX)).sum(),
+            counted_in,
+        })
+    }
+}
+
+/// Looks at it for `duration`.
+pub(crate) async fn watch(
+    runtimes: Vec<Watched>,
+    duration: Duration,
+) -> Result<Memory, EndpointError> {
+    static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let memory = own_thread::look("memory", &ONE, duration, move |until| {
+        take(&runtimes, until)
+    });
+    let unsupported = EndpointError::Unsupported("the parts of the memory are told on Linux only");
+    memory.await?.ok_or(unsupported)
+}
+
+fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Memory> {
+    let began = Instant::now();
+    let step = until.end.saturating_duration_since(began) / (MOMENTS - 1);
+    let mut moments = vec![Moment::now(runtimes)?];
+    loop {
+        let is_over = until.is_over();
+        let counted_in = moments.last()?.counted_in;
+        // An allocator that takes long to count is not asked often.
+        until.sleep(step.max(counted_in * 100));
+        moments.push(Moment::now(runtimes)?);
+        if is_over || until.is_over() {
+            break;
+        }
+    }
+    let last = moments.last()?;
+    let parts = |part: fn(&Moment) -> i64| Part::of(moments.iter().map(part));
+    let is_told = last.live.is_some();
+    let mut memory = Memory {
+        seconds: began.elapsed().as_secs_f64(),
+        allocator: Allocator::of_this_process(),
+        resident: parts(|moment| moment.resident),
+        live: is_told.then(|| parts(|moment| moment.live.unwrap_or_default())),
+        cached: is_told
+            .then(|| parts(|moment| (moment.resident - moment.live.unwrap_or_default()).max(0))),
+        tasks: parts(|moment| moment.tasks),
+        counted_in: last.counted_in.as_secs_f64(),
+        says: String::new(),
+    };
+    memory.says = memory.sentence();
+    Some(memory)
+}
+
+impl Memory {
+    fn sentence(&self) -> String {
+        let mib = |bytes: i64| bytes as f64 / f64::from(1 << 20);
+        let rate = |part: Part| mib(part.growth()) / self.seconds;
+        let resident = mib(self.resident.to);
+        let (Some(live), Some(cached)) = (self.live, self.cached) else {
+            let grows = if self.resident.grows() {
+                format!("grows by {:.1} MiB a second", rate(self.resident))
+            } else {
+                "does not grow".to_owned()
+            };
+            return format!(
+                "{resident:.0} MiB are resident, which {grows}; this process' allocator does not tell what is live"
+            );
+        };
+        let says = if live.grows() {
+            format!(
+                "live memory grows by {:.1} MiB a second: something keeps what it allocates, and a heap profile says who",
+                rate(live)
+            )
+        } else if cached.grows() && cached.rise > 16 * LITTLE {
+            format!(
+                "what the allocator keeps grows by {:.1} MiB a second, and live memory does not",
+                rate(cached)
+            )
+        } else if cached.to > live.to && mib(cached.to) > 32.0 {
+            format!(
+                "nothing grows; {:.0} of {resident:.0} MiB are not live: the allocator keeps them since a peak",
+                mib(cached.to)
+            )
+        } else {
+            format!(
+                "nothing grows; {:.0} of {resident:.0} MiB are live",
+                mib(live.to)
+            )
+        };
+        if self.tasks.rise > 100.max(self.tasks.from / 20) {
+            let rate = self.tasks.growth() as f64 / self.seconds;
+            return format!("{says}; so do the tasks, by {rate:.0} a second");
+        }
+        says
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn seen(first: [i64; 3], last: [i64; 3]) -> String {
+        let mib = |part: usize| Part::of([first[part] << 20, last[part] << 20].into_iter());
+        let memory = Memory {
+            seconds: 10.0,
+            allocator: Some(Allocator::Glibc),
+            resident: mib(0),
+            live: Some(mib(1)),
+            cached: Some(mib(2)),
+            tasks: Part::of(std::iter::once(5)),
+            counted_in: 0.0,
+            says: String::new(),
+        };
+        memory.sentence()
+    }
+
+    #[test]
+    fn a_sentence_says_which_part_grows() {
+        for (first, last, says) in [
+            (
+                [100, 80, 20],
+                [200, 175, 25],
+                "live memory grows by 9.5 MiB a second",
+            ),
+            (
+                [100, 80, 20],
+                [200, 82, 118],
+                "what the allocator keeps grows by 9.8",
+            ),
+            (
+                [300, 20, 280],
+                [300, 21, 279],
+                "279 of 300 MiB are not live",
+            ),
+            (
+                [100, 80, 20],
+                [101, 81, 20],
+                "nothing grows; 81 of 101 MiB are live",
+            ),
+        ] {
+            let seen = seen(first, last);
+            assert!(seen.contains(says), "{seen}");
+        }
+    }
+
+    #[test]
+    fn what_comes_and_goes_does_not_grow() {
+        let mib = |values: [i64; 6]| Part::of(values.map(|mib| mib << 20).into_iter());
+        assert!(!mib([10, 30, 10, 30, 10, 30]).grows());
+        assert!(mib([10, 15, 12, 20, 18, 25]).grows());
+    }
+
+    #[test]
+    #[cfg(target_env = "gnu")]
+    fn what_is_kept_and_what_was_freed_are_told_apart() {
+        if cfg!(feature = "heap") {
+            return;
+        }
+        let seen = |until: &Until<'_>| take(&[], until).expect("this is Linux");
+        let over = Until::new(Duration::ZERO, &|| true);
+        let before = seen(&over);
+        assert_eq!(before.allocator, Some(Allocator::Glibc));
+        // Too small to be mapped by themselves: freed, they stay with the allocator.
+        let pieces: Vec<_> = (0..100_000_u32).map(|_| vec![1_u8; 1000]).collect();
+        let pieces = std::hint::black_box(pieces);
+        let kept = seen(&over);
+        let more = |one: &Memory| one.live.expect("glibc").to / 1_000_000;
+        assert!(more(&kept) - more(&before) > 90, "{before:?} {kept:?}");
+        // The last one keeps the allocator from giving back what is below it.
+        let last = std::hint::black_box(pieces.into_iter().last());
+        let freed = seen(&over);
+        assert!(more(&kept) - more(&freed) > 90, "{kept:?} {freed:?}");
+        let cached = freed.cached.expect("glibc").to / 1_000_000;
+        assert!(cached > 50, "{freed:?}");
+        drop(last);
+    }
+}

@@ -1,0 +1,55 @@
+//! What looks at the process does so from a thread of its own: it goes on while the service's runtime stands still,
+//! and holds up nobody.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Mutex, oneshot};
+
+use crate::error::EndpointError;
+
+/// How long something is to be looked at, or less where nobody waits for it any more.
+pub(crate) struct Until<'a> {
+    pub(crate) end: Instant,
+    is_over: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Until<'a> {
+    pub(crate) fn new(duration: Duration, is_over: &'a dyn Fn() -> bool) -> Self {
+        let end = Instant::now() + duration;
+        Self { end, is_over }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        Instant::now() >= self.end || (self.is_over)()
+    }
+
+    /// Sleeps so long, or until the end.
+    pub(crate) fn sleep(&self, pause: Duration) {
+        let until = self.end.min(Instant::now() + pause);
+        while !self.is_over() && Instant::now() < until {
+            let left = until.saturating_duration_since(Instant::now());
+            std::thread::sleep(left.min(Duration::from_millis(50)));
+        }
+    }
+}
+
+/// Does `look` for `duration` on a new thread of this name, if none of this kind is at it. Dropping the future ends it.
+pub(crate) async fn look<T: Send + 'static>(
+    kind: &'static str,
+    one_at_a_time: &'static Mutex<()>,
+    duration: Duration,
+    look: impl FnOnce(&Until<'_>) -> T + Send + 'static,
+) -> Result<T, EndpointError> {
+    let permit = one_at_a_time.try_lock();
+    let permit = permit.map_err(|_| EndpointError::Busy(kind))?;
+    let (sender, receiver) = oneshot::channel();
+    std::thread::Builder::new()
+        .name(kind.to_owned())
+        .spawn(move || {
+            let seen = look(&Until::new(duration, &|| sender.is_closed()));
+            drop(permit);
+            let _ = sender.send(seen);
+        })
+        .map_err(EndpointError::failed)?;
+    receiver.await.map_err(EndpointError::failed)
+}

@@ -1,0 +1,215 @@
+//! Which runtimes are watched, and what else in this process may be one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use tokio::runtime::Handle;
+
+/// Runtimes of the endpoints' own listeners, which nobody needs to watch.
+pub(crate) static OF_LISTENERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Descriptors that tokio has open to each runtime's one epoll: of the poll, and of its registry. A test counts.
+const DESCRIPTORS_OF_ONE: usize = 2;
+
+/// More are not looked at. Runtimes are made early, and the system lists the lowest numbers first.
+const MOST_DESCRIPTORS: usize = 1024;
+
+/// A runtime, by the name that it is told by.
+#[derive(Debug, Clone)]
+pub(crate) struct Watched {
+    pub(crate) name: String,
+    pub(crate) handle: Handle,
+}
+
+impl Watched {
+    /// Whether it was shut down: then what is spawned is over at once.
+    fn has_ended(&self) -> bool {
+        let task = self.handle.spawn(std::future::pending::<()>());
+        let has_ended = task.is_finished();
+        task.abort();
+        has_ended
+    }
+}
+
+/// All that are watched, shared by what serves them and by whoever adds one later.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Runtimes(Arc<Mutex<Vec<Watched>>>);
+
+impl Runtimes {
+    /// Once each; a name that is taken gets a number.
+    pub(crate) fn add(&self, name: &str, handle: Handle) {
+        let mut all = self.living();
+        if all.iter().any(|one| one.handle.id() == handle.id()) {
+            return;
+        }
+        let numbered = (2..).map(|number| format!("{name} {number}"));
+        let name = std::iter::once(name.to_owned())
+            .chain(numbered)
+            .find(|name| all.iter().all(|one| one.name != *name))
+            .unwrap_or_default();
+        all.push(Watched { name, handle });
+    }
+
+    /// Adds the runtime that the caller is in, named as its thread, if there is one.
+    pub(crate) fn add_current(&self) {
+        if let Ok(handle) = Handle::try_current() {
+            self.add(std::thread::current().name().unwrap_or("unnamed"), handle);
+        }
+    }
+
+    pub(crate) fn all(&self) -> Vec<Watched> {
+        self.living().clone()
+    }
+
+    /// Without those that were shut down since.
+    fn living(&self) -> MutexGuard<'_, Vec<Watched>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|one| !one.has_ended());
+        all
+    }
+}
+
+/// How much of the process is watched.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Scope {
+    pub(crate) runtimes: usize,
+    pub(crate) workers: usize,
+    /// Event loops as tokio runtimes with I/O have them that belong to no watched runtime. Known on Linux.
+    pub(crate) event_loops_not_watched: Option<usize>,
+    /// Names of the threads that are neither the watched runtimes' nor the endpoints', with their number.
+    pub(crate) other_threads: BTreeMap<String, usize>,
+    /// The same as a sentence.
+    pub(crate) watches: String,
+}
+
+impl Scope {
+    /// Of the runtimes `watched`, whose `threads` have these names.
+    pub(crate) fn of(watched: &[Watched], threads: &BTreeSet<String>) -> Self {
+        let workers = watched.iter().map(|one| one.handle.metrics().num_workers());
+        let mut scope = Self {
+            runtimes: watched.len(),
+            workers: workers.sum(),
+            event_loops_not_watched: event_loops_not_watched(watched.len()),
+            other_threads: other_threads(threads),
+            watches: String::new(),
+        };
+        let names: Vec<_> = watched.iter().map(|one| one.name.as_str()).collect();
+        scope.watches = scope.sentence(&names.join(", "));
+        scope
+    }
+
+    fn sentence(&self, names: &str) -> String {
+        let counted = |count, what| match count {
+            1 => format!("1 {what}"),
+            count => format!("{count} {what}s"),
+        };
+        let watched = format!(
+            "watches {} ({names}) with {}",
+            counted(self.runtimes, "runtime"),
+            counted(self.workers, "worker"),
+        );
+        let Some(more @ 1..) = self.event_loops_not_watched else {
+            return watched;
+        };
+        let threads = self.other_threads.iter();
+        let threads: Vec<_> = threads.map(|(name, n)| format!("{n} {name}")).collect();
+        let threads = match threads.as_slice() {
+            [] => String::new(),
+            threads => format!(" (other threads: {})", threads.join(", ")),
+        };
+        format!(
+            "{watched}; this process has {} that it does not watch, as a further tokio runtime has one{threads}: add \
+             such runtimes with DebugEndpoints::runtime or watch_current_runtime",
+            counted(more, "event loop"),
+        )
+    }
+}
+
+/// How many runtimes there may be, by their descriptors, beside so many that are watched and those of the listeners.
+/// Another library's epoll has one descriptor, and is no runtime by itself.
+pub(crate) fn event_loops_not_watched(watched: usize) -> Option<usize> {
+    let known = (watched + OF_LISTENERS.load(Relaxed)) * DESCRIPTORS_OF_ONE;
+    let more = epoll_descriptors()?.saturating_sub(known);
+    Some(more / DESCRIPTORS_OF_ONE)
+}
+
+fn epoll_descriptors() -> Option<usize> {
+    let open = std::fs::read_dir("/proc/self/fd").ok()?;
+    let links = open.take(MOST_DESCRIPTORS).flatten();
+    let links = links.filter_map(|one| std::fs::read_link(one.path()).ok());
+    Some(
+        links
+            .filter(|to| to.as_os_str() == "anon_inode:[eventpoll]")
+            .count(),
+    )
+}
+
+/// The process's threads by name, without the main one, ours, and those of these names.
+fn other_threads(names: &BTreeSet<String>) -> BTreeMap<String, usize> {
+    // The system keeps 15 bytes of a name.
+    let shortened = |name: &str| name.as_bytes()[..name.len().min(15)].to_vec();
+    let known: BTreeSet<_> = names.iter().map(|name| shortened(name)).collect();
+    let mut others = BTreeMap::new();
+    let main = std::process::id().to_string();
+    for thread in std::fs::read_dir("/proc/self/task")
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let Ok(name) = std::fs::read(thread.path().join("comm")) else {
+            continue;
+        };
+        let name = name.trim_ascii_end();
+        let is_ours = [&b"admin"[..], b"heartbeat", b"memory", b"sockets"].contains(&name);
+        if !is_ours && thread.file_name() != *main && !known.contains(name) {
+            let name = String::from_utf8_lossy(name).into_owned();
+            *others.entry(name).or_default() += 1;
+        }
+    }
+    others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runtimes_are_watched_once_each_under_names_of_their_own_until_they_end() {
+        let runtimes = Runtimes::default();
+        let two = [1, 2].map(|_| {
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            runtime.expect("a runtime")
+        });
+        for runtime in two.iter().chain(&two) {
+            runtimes.add("rows", runtime.handle().clone());
+        }
+        let names = || -> Vec<_> { runtimes.all().into_iter().map(|one| one.name).collect() };
+        assert_eq!(names(), ["rows", "rows 2"]);
+        let [first, _second] = two;
+        drop(first);
+        assert_eq!(names(), ["rows 2"]);
+    }
+
+    #[test]
+    fn a_sentence_says_what_is_not_watched_and_what_to_do() {
+        let mut scope = Scope {
+            runtimes: 1,
+            workers: 2,
+            event_loops_not_watched: Some(0),
+            other_threads: BTreeMap::from([("actix-rt|system".to_owned(), 2)]),
+            watches: String::new(),
+        };
+        let sentence = scope.sentence("main");
+        assert_eq!(sentence, "watches 1 runtime (main) with 2 workers");
+        scope.event_loops_not_watched = Some(2);
+        let sentence = scope.sentence("main");
+        assert!(
+            sentence.contains("2 event loops that it does not watch")
+                && sentence.contains("2 actix-rt|system")
+                && sentence.contains("watch_current_runtime"),
+            "{sentence}"
+        );
+    }
+}

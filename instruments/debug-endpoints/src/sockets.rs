@@ -1,0 +1,370 @@
+//! Which TCP connections this process has and opens, and what waits in them, without a word in the service's code.
+//!
+//! The process's own descriptors are looked at many times. A connection that begins and ends between two looks is not
+//! seen, so what is counted here is "at least"; the kernel's own counts of the network namespace stand beside it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::error::EndpointError;
+use crate::own_thread::{self, Until};
+use crate::tcp_socket::TcpSocket;
+
+/// Between two looks, and how much longer than one look takes.
+const PAUSE: Duration = Duration::from_millis(20);
+const PAUSE_OF_LOOKS: u32 = 20;
+
+/// Between two looks at the whole namespace, and how much longer than one takes. What ended stays there for a minute.
+const PAUSE_OF_TABLES: Duration = Duration::from_secs(1);
+const PAUSE_OF_TABLE: u32 = 50;
+
+/// Connections that are told apart, at most.
+const MOST_CONNECTIONS: usize = 200_000;
+
+/// The state of ended connections in the system's tables.
+const TIME_WAIT: u8 = 6;
+
+/// The connections of this process during some time.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Sockets {
+    seconds: f64,
+    /// How many times the descriptors were looked at.
+    looks: u32,
+    /// Connections that the whole network namespace opened and accepted meanwhile, by the kernel's count.
+    namespace_opened: Option<u64>,
+    namespace_accepted: Option<u64>,
+    /// To whom this process connects.
+    upstreams: Vec<Peers>,
+    /// Where others connect to this process.
+    listeners: Vec<Peers>,
+    /// What stands out, a sentence each.
+    says: Vec<String>,
+}
+
+/// Connections to one remote address, or to one port of this process.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Peers {
+    /// The remote address, or the own port.
+    address: String,
+    open: usize,
+    most_open: usize,
+    /// That began meanwhile, at least.
+    opened: usize,
+    opened_per_second: f64,
+    /// Beside these, ended connections that were seen to be new (`TIME_WAIT`); they may be another process's.
+    ended: usize,
+    /// The most that had Nagle's algorithm on at once.
+    without_nodelay: usize,
+    /// Looks at a connection that had something written and not yet acknowledged.
+    queued_looks: u32,
+    /// Those of them in which a small piece waited for an acknowledgement, for Nagle's algorithm alone.
+    held_looks: u32,
+    /// The mean of the kernel's estimates.
+    round_trip_ms: Option<f64>,
+}
+
+/// On whose side this process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    Connects(SocketAddr),
+    Accepts(u16),
+}
+
+/// Both ends of a connection, this process's first.
+type Ends = (SocketAddr, SocketAddr);
+
+/// The ends in a line of the system's tables, and the state.
+fn row(line: &str) -> Option<(Ends, u8)> {
+    let mut words = line.split_whitespace().skip(1);
+    let ends = (address(words.next()?)?, address(words.next()?)?);
+    Some((ends, u8::from_str_radix(words.next()?, 16).ok()?))
+}
+
+/// `0100007F:1F90`, which is 127.0.0.1:8080: words of 32 bits as they lie in memory, and the port.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.split_once(':')?;
+    let word = |at| u32::from_str_radix(ip.get(at..at + 8)?, 16).ok();
+    let ip = if ip.len() == 8 {
+        IpAddr::V4(Ipv4Addr::from(word(0)?.to_ne_bytes()))
+    } else {
+        let mut bytes = [0; 16];
+        for (index, four) in bytes.chunks_exact_mut(4).enumerate() {
+            four.copy_from_slice(&word(index * 8)?.to_ne_bytes());
+        }
+        IpAddr::V6(Ipv6Addr::from(bytes)).to_canonical()
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+/// Connections of the network namespace that have ended not long ago, whoever's they were.
+fn ended() -> Vec<Ends> {
+    let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+    let texts = tables.map(|table| fs::read_to_string(table).unwrap_or_default());
+    let rows = texts.iter().flat_map(|text| text.lines()).filter_map(row);
+    let ended = rows.filter(|(_, state)| *state == TIME_WAIT);
+    ended.map(|(ends, _)| ends).collect()
+}
+
+/// This process's TCP sockets.
+fn own_sockets() -> Option<Vec<TcpSocket>> {
+    let open = fs::read_dir("/proc/self/fd").ok()?.flatten();
+    let descriptors = open.filter_map(|one| one.file_name().to_str()?.parse().ok());
+    Some(descriptors.filter_map(TcpSocket::of).collect())
+}
+
+/// Connections that the namespace opened and accepted since it began.
+fn namespace_counts() -> Option<(u64, u64)> {
+    let text = fs::read_to_string("/proc/self/net/snmp").ok()?;
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
+    let (names, values) = (lines.next()?.split(' '), lines.next()?.split(' '));
+    let counts: HashMap<_, _> = names.zip(values).collect();
+    let count = |name| counts.get(name)?.parse().ok();
+    Some((count("ActiveOpens")?, count("PassiveOpens")?))
+}
+
+/// What is known so far.
+#[derive(Default)]
+struct Seen {
+    looks: u32,
+    sides: BTreeMap<Side, Peers>,
+    connections: HashSet<Ends>,
+    round_trips: BTreeMap<Side, (f64, u32)>,
+}
+
+impl Seen {
+    /// Whether it is seen for the first time.
+    fn is_new(&mut self, ends: Ends) -> bool {
+        self.connections.len() < MOST_CONNECTIONS && self.connections.insert(ends)
+    }
+
+    fn side(&self, (local, remote): Ends) -> Side {
+        let accepts = Side::Accepts(local.port());
+        if self.sides.contains_key(&accepts) {
+            accepts
+        } else {
+            Side::Connects(remote)
+        }
+    }
+
+    /// Looks once more, if the descriptors can be read.
+    fn look(&mut self) -> Option<()> {
+        let own = own_sockets()?;
+        let is_first = self.looks == 0;
+        self.looks += 1;
+        for listener in own.iter().filter(|socket| socket.listens()) {
+            let accepts = Side::Accepts(listener.local.port());
+            self.sides.entry(accepts).or_default();
+        }
+        for peers in self.sides.values_mut() {
+            peers.open = 0;
+        }
+        let (mut looked_at, mut without_nodelay) = (HashSet::new(), BTreeMap::new());
+        for socket in own.iter().filter(|socket| socket.is_open()) {
+            let Some(ends) = socket.remote.map(|remote| (socket.local, remote)) else {
+                continue;
+            };
+            // Two descriptors may stand for one socket.
+            if !looked_at.insert(ends) {
+                continue;
+            }
+            let (is_new, side) = (self.is_new(ends), self.side(ends));
+            let peers = self.sides.entry(side).or_default();
+            peers.open += 1;
+            peers.opened += usize::from(is_new && !is_first);
+            let without: &mut usize = without_nodelay.entry(side).or_default();
+            *without += usize::from(!socket.is_nodelay);
+            peers.without_nodelay = peers.without_nodelay.max(*without);
+            peers.queued_looks += u32::from(socket.is_queued());
+            peers.held_looks += u32::from(socket.is_held_by_nagle());
+            let (sum, count) = self.round_trips.entry(side).or_default();
+            *sum += f64::from(socket.round_trip_us) / 1e3;
+            *count += 1;
+        }
+        for peers in self.sides.values_mut() {
+            peers.most_open = peers.most_open.max(peers.open);
+        }
+        Some(())
+    }
+
+    /// Looks for connections that have begun and ended since the last time.
+    fn look_for_ended(&mut self, is_first: bool) {
+        for ends in ended() {
+            let (is_new, side) = (self.is_new(ends), self.side(ends));
+            // Of addresses that this process has to do with; others are somebody else's.
+            if let Some(peers) = self.sides.get_mut(&side).filter(|_| is_new && !is_first) {
+                peers.ended += 1;
+            }
+        }
+    }
+
+    fn told(self, began: Instant, before: Option<(u64, u64)>) -> Sockets {
+        let seconds = began.elapsed().as_secs_f64();
+        let counts = before.zip(namespace_counts());
+        let mut sockets = Sockets {
+            seconds,
+            looks: self.looks,
+            namespace_opened: counts.map(|(before, now)| now.0.saturating_sub(before.0)),
+            namespace_accepted: counts.map(|(before, now)| now.1.saturating_sub(before.1)),
+            upstreams: Vec::new(),
+            listeners: Vec::new(),
+            says: Vec::new(),
+        };
+        for (side, mut peers) in self.sides {
+            peers.opened_per_second = peers.opened as f64 / seconds;
+            let round_trips = self.round_trips.get(&side);
+            peers.round_trip_ms = round_trips.map(|(sum, count)| sum / f64::from(*count));
+            let (name, of_side) = match side {
+                Side::Connects(to) => {
+                    peers.address = to.to_string();
+                    (format!("to {to}"), &mut sockets.upstreams)
+                }
+                Side::Accepts(port) => {
+                    peers.address = format!("port {port}");
+                    (format!("on port {port}"), &mut sockets.listeners)
+                }
+            };
+            sockets.says.extend(peers.held_back(&name));
+            sockets.says.extend(peers.not_used_again(&name, seconds));
+            of_side.push(peers);
+        }
+        for of_side in [&mut sockets.upstreams, &mut sockets.listeners] {
+            of_side.sort_by_key(|peers| std::cmp::Reverse((peers.opened, peers.most_open)));
+        }
+        sockets
+    }
+}
+
+impl Peers {
+    /// What Nagle's algorithm does, if it does anything.
+    fn held_back(&self, name: &str) -> Option<String> {
+        let share = f64::from(self.held_looks) / f64::from(self.queued_looks.max(1));
+        (self.held_looks >= 5 && share >= 0.1).then(|| {
+            format!(
+                "{} of {} connections {name} have Nagle's algorithm on (no TCP_NODELAY); in {:.0} % of the moments at \
+                 which something was queued, a small piece waited for the acknowledgement of the one before, which the \
+                 other end may delay by 40 ms: set TCP_NODELAY, or write each answer in one piece",
+                self.without_nodelay,
+                self.most_open,
+                100.0 * share,
+            )
+        })
+    }
+
+    /// That connections are opened again and again, if they are.
+    fn not_used_again(&self, name: &str, seconds: f64) -> Option<String> {
+        let opened = self.opened + self.ended;
+        (opened >= 10 && opened >= 3 * self.most_open).then(|| {
+            format!(
+                "connections {name} are hardly used again: at least {opened} were opened in {seconds:.1} s, and at most \
+                 {} were open at a time; a body that is not read to its end, a client made for each request, or a pool \
+                 that keeps too few would do that",
+                self.most_open
+            )
+        })
+    }
+}
+
+impl fmt::Display for Sockets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for sentence in &self.says {
+            writeln!(f, "{sentence}\n")?;
+        }
+        for (title, of_side) in [
+            ("connects to", &self.upstreams),
+            ("accepts on", &self.listeners),
+        ] {
+            let heads = "open   most  opened  a second  Nagle on  held back  round trip";
+            writeln!(f, "{title:<30}{heads}")?;
+            for peers in of_side.iter().take(50) {
+                let held = format!("{}/{}", peers.held_looks, peers.queued_looks);
+                let round_trip = peers.round_trip_ms.unwrap_or_default();
+                writeln!(
+                    f,
+                    "{:<29}{:>5}{:>7}{:>8}{:>10.1}{:>10}{held:>11}{round_trip:>9.3} ms",
+                    peers.address,
+                    peers.open,
+                    peers.most_open,
+                    peers.opened + peers.ended,
+                    peers.opened_per_second,
+                    peers.without_nodelay,
+                )?;
+            }
+        }
+        writeln!(
+            f,
+            "{} looks in {:.1} s. Opened: at least. Held back: of the looks at which a connection had something queued.",
+            self.looks, self.seconds
+        )?;
+        if let Some((opened, accepted)) = self.namespace_opened.zip(self.namespace_accepted) {
+            writeln!(
+                f,
+                "All processes of this network namespace together opened {opened} connections and accepted {accepted}."
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Looks at the sockets for `duration`.
+pub(crate) async fn watch(duration: Duration) -> Result<Sockets, EndpointError> {
+    static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let sockets = own_thread::look("sockets", &ONE, duration, take);
+    let unavailable =
+        "the system's tables of sockets cannot be read: no /proc, or no file descriptor is left";
+    let unavailable = EndpointError::Unavailable(unavailable.to_owned());
+    sockets.await?.ok_or(unavailable)
+}
+
+fn take(until: &Until<'_>) -> Option<Sockets> {
+    let (began, before) = (Instant::now(), namespace_counts());
+    let mut seen = Seen::default();
+    seen.look()?;
+    let mut tables_due = began;
+    loop {
+        let looked = Instant::now();
+        // At the end once more.
+        if tables_due <= looked || until.is_over() {
+            seen.look_for_ended(tables_due == began);
+            tables_due = looked + PAUSE_OF_TABLES.max(looked.elapsed() * PAUSE_OF_TABLE);
+        }
+        if until.is_over() {
+            return Some(seen.told(began, before));
+        }
+        let looked = Instant::now();
+        // Where no descriptor is left for a moment, the other looks count.
+        let _ = seen.look();
+        until.sleep(PAUSE.max(looked.elapsed() * PAUSE_OF_LOOKS));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_systems_table_is_read_and_a_damaged_one_is_not() {
+        let line =
+            "   1: 0100007F:1F90 0200007F:D431 06 00000000:00000000 00:00000000 00000000  1000";
+        let ends = ([127, 0, 0, 1], 8080).into();
+        let ends = (ends, ([127, 0, 0, 2], 54321).into());
+        assert_eq!(row(line), Some((ends, TIME_WAIT)));
+        let mapped = address("0000000000000000FFFF00000100007F:0050");
+        assert_eq!(mapped, Some(SocketAddr::from(([127, 0, 0, 1], 80))));
+        let six = address("00000000000000000000000001000000:0050");
+        assert_eq!(six, Some(SocketAddr::from((Ipv6Addr::LOCALHOST, 80))));
+        for damaged in [
+            &line[..34],
+            &line[..20],
+            "",
+            "  sl  local_address rem_address st",
+            "1: é:1 2:2 01",
+        ] {
+            assert_eq!(row(damaged), None);
+        }
+    }
+}

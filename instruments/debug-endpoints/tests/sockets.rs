@@ -1,0 +1,90 @@
+//! What is told of a process's connections, in a process of its own: all of them count.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use debug_endpoints::DebugEndpoints;
+
+/// Answers each line on a connection in two pieces with a moment between.
+fn in_two_pieces(is_nodelay: bool) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            stream.set_nodelay(is_nodelay).expect("set");
+            thread::spawn(move || {
+                while matches!(stream.read(&mut [0; 64]), Ok(1..)) {
+                    for piece in [b"one", b"two"] {
+                        let _ = stream.write_all(piece);
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+/// Asks so often on one connection.
+fn asks(address: SocketAddr, times: u32) {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_nodelay(true).expect("set");
+    for _ in 0..times {
+        stream.write_all(b"?").expect("sent");
+        stream.read_exact(&mut [0; 6]).expect("both");
+    }
+}
+
+/// One after the other, so that each load is the only one.
+#[test]
+fn connections_are_counted_and_nagle_is_accused_where_it_holds_something_back() {
+    let admin = DebugEndpoints::new().listen("127.0.0.1:0").expect("a port");
+    let told = |load: &(dyn Fn() + Sync), format: &str| {
+        thread::scope(|scope| {
+            let path = format!("/debug/sockets?seconds=1.5{format}");
+            let answer = scope.spawn(move || common::ask(admin, &path).text());
+            thread::sleep(Duration::from_millis(200));
+            load();
+            answer.join().expect("an answer")
+        })
+    };
+
+    let slow = in_two_pieces(false);
+    let text = told(&|| asks(slow, 25), "");
+    let accused = format!(
+        "1 of 1 connections on port {} have Nagle's algorithm on",
+        slow.port()
+    );
+    // Loopback delays acknowledgements as any other network does, unless the kernel was told otherwise.
+    assert!(
+        text.contains(&accused) && text.contains("set TCP_NODELAY"),
+        "{text}"
+    );
+
+    let quick = in_two_pieces(true);
+    let text = told(&|| asks(quick, 400), "");
+    assert!(!text.contains("Nagle's algorithm on (no"), "{text}");
+    assert!(text.contains(&format!("port {}", quick.port())), "{text}");
+
+    // A new connection for each call, held for longer than a look takes.
+    let json = told(
+        &|| {
+            for _ in 0..20 {
+                let held = TcpStream::connect(quick).expect("it listens");
+                thread::sleep(Duration::from_millis(50));
+                drop(held);
+            }
+        },
+        "&format=json",
+    );
+    let says = format!("connections to {quick} are hardly used again: at least");
+    assert!(json.contains(&says), "{json}");
+    assert!(json.contains("\"namespace_opened\":"), "{json}");
+    let picture = common::ask(admin, "/debug/sockets?seconds=1&format=svg");
+    assert_eq!(picture.status, 400, "{}", picture.text());
+}
