@@ -107,6 +107,7 @@ mod symbols;
 mod sync;
 mod tracked;
 mod tracking_waker;
+mod waits_table;
 
 #[cfg(feature = "tower")]
 mod body;
@@ -149,3 +150,4 @@ pub use profiler::AwaitProfiler;
 pub use stack::Frames;
 pub use summary::{Quantiles, RouteSummary, Samples, Summary};
 pub use tracked::{Tracked, inherit};
+pub use waits_table::{Wait, WaitKind};

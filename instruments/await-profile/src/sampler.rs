@@ -98,11 +98,16 @@ impl Sampler {
     }
 
     fn run_end(&self, time: Duration) -> RunEnd {
-        let routes = self.shared.registry.routes().into_iter();
+        let routes = self.shared.registry.routes();
+        let requests = routes.values().filter(|route| !route.is_part);
         RunEnd {
             moments: self.collected.moments(),
             time,
-            finished: routes.map(|(name, count)| (name, count.finished)).collect(),
+            requests: requests.map(|route| route.finished).sum(),
+            finished: routes
+                .into_iter()
+                .map(|(name, count)| (name, count.finished))
+                .collect(),
         }
     }
 

@@ -25,7 +25,7 @@ pub struct Summary {
     pub samples: Samples,
     /// Requests in flight, averaged over time.
     pub mean_in_flight: f64,
-    /// Requests finished during the profile.
+    /// Requests finished during the profile, response bodies not counted.
     pub finished: u64,
     /// Mean time of a request by Little's law, over all routes; none if none finished. Of
     /// routes that differ it says little: see [`RouteSummary::latency_ms`].
@@ -98,7 +98,7 @@ impl Samples {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RouteSummary {
-    /// Its label.
+    /// Its label; that of a response body, or of the wait for a service, says so.
     pub route: String,
     /// Samples that fell on it.
     pub samples: u64,

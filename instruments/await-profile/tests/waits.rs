@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use await_profile::{AwaitProfiler, Frames, Profile, ProfileOptions};
+use await_profile::{AwaitProfiler, Frames, Profile, ProfileOptions, WaitKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::{Builder, Runtime};
@@ -236,6 +236,52 @@ fn a_socket_write() {
         "writes_socket",
         "tokio::net::TcpStream::poll_write",
     );
+}
+
+/// Of a pool of one thread, which the first keeps for most of the profile.
+#[test]
+fn who_waits_for_a_blocking_thread_is_told_from_who_waits_for_a_task() {
+    async fn reads_file() {
+        tokio::fs::read("Cargo.toml").await.unwrap();
+    }
+    async fn computes() {
+        let closure = || std::thread::sleep(Duration::from_millis(20));
+        tokio::task::spawn_blocking(closure).await.unwrap();
+    }
+    let mut runtime = Builder::new_current_thread();
+    let runtime = runtime
+        .enable_all()
+        .max_blocking_threads(1)
+        .build()
+        .unwrap();
+    let profile = runtime.block_on(async {
+        let profiler = AwaitProfiler::new().armed();
+        for number in 0..REQUESTS {
+            let profiler = profiler.clone();
+            tokio::spawn(async move {
+                loop {
+                    match number % 3 {
+                        0 => profiler.wrap("GET /file", reads_file()).await,
+                        1 => profiler.wrap("GET /job", computes()).await,
+                        _ => profiler.wrap("GET /task", joins_task()).await,
+                    }
+                }
+            });
+        }
+        let options = ProfileOptions::lasting(Duration::from_millis(500));
+        let profile = profiler.profile(options.captures_per_second(500)).await;
+        profile.unwrap()
+    });
+    for (route, expected) in [
+        ("GET /file", WaitKind::BlockingPool),
+        ("GET /job", WaitKind::BlockingPool),
+        ("GET /task", WaitKind::Task),
+    ] {
+        let places = profile.shares(Frames::Own);
+        let place = places.iter().find(|place| place.frames[0] == route);
+        let wait = place.unwrap().wait.unwrap();
+        assert_eq!(wait.kind, expected, "{}", profile.folded(Frames::Own));
+    }
 }
 
 async fn never_registers() {
