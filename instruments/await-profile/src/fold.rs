@@ -181,7 +181,7 @@ impl Weights {
     }
 }
 
-fn labels(stack: &[Frame]) -> Vec<String> {
+pub(crate) fn labels(stack: &[Frame]) -> Vec<String> {
     stack.iter().map(Frame::label).collect()
 }
 

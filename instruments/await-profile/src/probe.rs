@@ -139,7 +139,7 @@ impl Probe {
         };
 
         let polled = match tracking {
-            Some(tracking) if guard.is_marked() && !guard.woken => {
+            Some(tracking) if guard.is_captured() => {
                 let (polled, captured) = poll_recorded(tracking, poll);
                 guard.answer_captured(matches!(polled, Polled::Pending(_)), captured);
                 polled

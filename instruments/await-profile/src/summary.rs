@@ -9,6 +9,7 @@ use crate::fold::{Release, Share};
 use crate::interval::{Interval, share_interval};
 use crate::profile::{Profile, millis};
 use crate::stack::Frames;
+use crate::unpolled::Unpolled;
 
 /// The figures of a profile. Times are in the unit that their name ends in.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +49,10 @@ pub struct Summary {
     pub places: Vec<Share>,
     /// Who let go of what requests waited for.
     pub releases: Vec<Release>,
+    /// Futures that requests have and did not poll, while they awaited something else.
+    pub unpolled: Vec<Unpolled>,
+    /// What all this says, in sentences.
+    pub remarks: Vec<String>,
 }
 
 /// How many samples found what. Their sum is all moments that were sampled.
@@ -203,6 +208,8 @@ impl Profile {
             routes: self.routes(),
             places: self.shares(Frames::Own),
             releases: self.releases(Frames::Own),
+            unpolled: self.unpolled(),
+            remarks: self.remarks(),
         }
     }
 
