@@ -11,7 +11,8 @@
 #![allow(unsafe_code)]
 
 use std::hint::black_box;
-use std::task::{Context, Waker};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use crate::clone_hook::{Observer, poll_hooked};
@@ -30,9 +31,27 @@ const MAX_WAKES: usize = 2;
 #[derive(Default)]
 pub(crate) struct Captured {
     pub(crate) stacks: Vec<RawStack>,
+    /// The clones in whose making these stacks were captured. None of a future that woke itself.
+    pub(crate) clones: Vec<Weak<Kept>>,
+    /// The future woke itself: it did not get to all that it waits for.
+    pub(crate) woke_itself: bool,
     /// Further clones, of which no stack was captured.
     pub(crate) uncaptured: u32,
     pub(crate) costs: Vec<Duration>,
+}
+
+/// A clone of a waker, which is no other's: for as long as it is there, the future that made it
+/// waits and was not polled since, or else it would have replaced it.
+pub(crate) struct Kept(Waker);
+
+impl Wake for Kept {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.wake_by_ref();
+    }
 }
 
 /// Stacks one after the other, in memory that is reserved beforehand.
@@ -53,20 +72,21 @@ impl Stacks {
         }
     }
 
-    /// Captures the stack from here out to the frame at `outermost`, if there is room.
-    fn push(&mut self, outermost: usize) {
+    /// Captures the stack from here out to the frame at `outermost`, if there is room. Whether there was.
+    fn push(&mut self, outermost: usize) -> bool {
         let start = Instant::now();
         let from = self.addresses.len();
         let room = self.addresses.capacity() - from;
         if self.ends.len() == self.ends.capacity() || room < MAX_FRAMES {
             self.uncaptured = self.uncaptured.saturating_add(1);
-            return;
+            return false;
         }
         trace(outermost, |address| {
             self.addresses.push(address);
             self.addresses.len() - from < MAX_FRAMES
         });
         self.ends.push((self.addresses.len(), start.elapsed()));
+        true
     }
 
     fn into_captured(self) -> Captured {
@@ -76,6 +96,8 @@ impl Stacks {
         };
         Captured {
             stacks: starts.zip(&self.ends).map(stack).collect(),
+            clones: Vec::new(),
+            woke_itself: false,
             uncaptured: self.uncaptured,
             costs: self.ends.iter().map(|&(_, cost)| cost).collect(),
         }
@@ -91,12 +113,21 @@ struct Recorder<'a> {
     /// under them.
     clones: Mutex<Stacks>,
     wakes: Mutex<Stacks>,
+    /// For the clones to come, the last one first; and for those that were made.
+    spare: Mutex<(Vec<Arc<Kept>>, Vec<Weak<Kept>>)>,
 }
 
 impl Observer for Recorder<'_> {
     fn clone_waker(&self) -> Waker {
-        lock(&self.clones).push(self.outermost);
-        self.waker.clone()
+        if !lock(&self.clones).push(self.outermost) {
+            return self.waker.clone();
+        }
+        let (spare, made) = &mut *lock(&self.spare);
+        let Some(clone) = spare.pop() else {
+            return self.waker.clone();
+        };
+        made.push(Arc::downgrade(&clone));
+        clone.into()
     }
 
     fn wake(&self) {
@@ -121,6 +152,12 @@ pub(crate) fn poll_recorded<R>(
         outermost: (&raw const *black_box(&local)).addr(),
         clones: Mutex::new(Stacks::with_room_for(MAX_STACKS)),
         wakes: Mutex::new(Stacks::with_room_for(MAX_WAKES)),
+        spare: Mutex::new((
+            (0..MAX_STACKS)
+                .map(|_| Arc::new(Kept(waker.clone())))
+                .collect(),
+            Vec::with_capacity(MAX_STACKS),
+        )),
     };
     let result = poll_hooked(&recorder, poll);
     let owned = |stacks: Mutex<Stacks>| {
@@ -128,8 +165,13 @@ pub(crate) fn poll_recorded<R>(
         stacks.unwrap_or_else(std::sync::PoisonError::into_inner)
     };
     let (kept, woken) = (owned(recorder.clones), owned(recorder.wakes));
+    let woke_itself = !woken.ends.is_empty();
     let captured = if kept.ends.is_empty() { woken } else { kept };
-    (result, captured.into_captured())
+    let mut captured = captured.into_captured();
+    captured.woke_itself = woke_itself;
+    let spare = recorder.spare.into_inner();
+    captured.clones = spare.unwrap_or_else(std::sync::PoisonError::into_inner).1;
+    (result, captured)
 }
 
 /// Captures the whole stack from here outwards, as far as `addresses` has room.

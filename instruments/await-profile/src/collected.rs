@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::interval::Runs;
 use crate::registry::RouteCount;
-use crate::session::RawStack;
+use crate::session::{FollowUp, RawStack};
 
 /// Index of a stack among the distinct ones.
 pub(crate) type StackId = u32;
@@ -66,6 +66,7 @@ pub(crate) struct Collected {
     pub(crate) missed: u64,
     pub(crate) waits: Stacks,
     pub(crate) releases: Stacks,
+    pub(crate) follow_ups: Vec<FollowUp<StackId>>,
     /// From marking a waiting request to its poll.
     pub(crate) delays: Vec<Duration>,
     /// The time that each capture of a stack took.

@@ -71,7 +71,11 @@ impl Profile {
             unit: "request-microseconds".to_owned(),
             theme: Theme::Plain,
             colours,
-            legend: Vec::new(),
+            legend: self
+                .remarks()
+                .iter()
+                .flat_map(|remark| wrapped(remark))
+                .collect(),
         };
         Ok(self.describe_frames(&drawing.draw(&folded)?, &weights))
     }
@@ -175,6 +179,21 @@ impl Profile {
         [measured, apart]
     }
 }
+
+/// In lines that fit below the picture.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.len() + word.len() < LINE => *line += &format!(" {word}"),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Bytes of a line below the picture.
+const LINE: usize = 170;
 
 /// The value of the attribute that begins so.
 fn number_of(tag: &str, attribute: &str) -> Option<u64> {

@@ -9,6 +9,7 @@ use crate::frame_kind::FrameKind;
 use crate::interval::{Interval, share_interval};
 use crate::profile::{Profile, millis};
 use crate::stack::{Frames, Stack};
+use crate::waits_table::{Wait, wait_of};
 
 /// A place where requests wait.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +18,8 @@ use crate::stack::{Frames, Stack};
 pub struct Share {
     /// From the route inwards to what is waited for.
     pub frames: Vec<String>,
+    /// What is known of that. None for what is not well known.
+    pub wait: Option<Wait>,
     /// Of all requests in flight, between 0 and 1.
     pub share: f64,
     /// That of the share. None for a profile of few moments.
@@ -125,6 +128,7 @@ impl Profile {
             let spent = self.latency(mean_in_flight, self.finished_of(route));
             Share {
                 frames: labels(stack),
+                wait: wait_of(stack),
                 share,
                 share_interval: share_interval(sums, &all),
                 mean_in_flight,
@@ -177,7 +181,7 @@ impl Weights {
     }
 }
 
-fn labels(stack: &[Frame]) -> Vec<String> {
+pub(crate) fn labels(stack: &[Frame]) -> Vec<String> {
     stack.iter().map(Frame::label).collect()
 }
 
@@ -244,7 +248,16 @@ fn join(stacks: &[Vec<Frame>], of_member: bool) -> Option<&[Frame]> {
 }
 
 /// Where the stacks of one sample part, a frame that says so, and equal parts for each.
+///
+/// Several that come to the same well-known wait are one: who waits for a connection of a pool also
+/// waits for the pool to be closed.
 fn side_by_side(mut stacks: Vec<Vec<Frame>>, uncaptured: u32) -> Vec<(Vec<Frame>, f64)> {
+    let is_remark = |stack: &Vec<Frame>| {
+        stack
+            .last()
+            .is_some_and(|leaf| leaf.kind == FrameKind::Remark)
+    };
+    stacks.dedup_by(|a, b| is_remark(a) && a == b);
     let all = stacks.len() + uncaptured as usize;
     let part = 1.0 / all as f64;
     if stacks.is_empty() && uncaptured > 0 {

@@ -114,7 +114,7 @@ pub(crate) fn is_within<'a>(path: &str, mut modules: impl Iterator<Item = &'a st
     })
 }
 
-/// Compiled from cargo's registry, a git dependency, or the toolchain.
+/// Compiled from cargo's registry, a git dependency, the toolchain, or another language.
 pub fn is_foreign(file: &str) -> bool {
     let file = file.replace('\\', "/");
     [
@@ -127,4 +127,5 @@ pub fn is_foreign(file: &str) -> bool {
     .iter()
     .any(|part| file.contains(part))
         || file.starts_with("/rust/deps/")
+        || !file.ends_with(".rs")
 }

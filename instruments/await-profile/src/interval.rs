@@ -57,7 +57,9 @@ pub(crate) struct Runs {
 pub(crate) struct RunEnd {
     pub(crate) moments: u64,
     pub(crate) time: Duration,
-    /// Requests finished, by route.
+    /// Requests finished.
+    pub(crate) requests: u64,
+    /// Requests and bodies finished, by route.
     pub(crate) finished: HashMap<Arc<str>, u64>,
 }
 
@@ -115,7 +117,7 @@ impl Runs {
     pub(crate) fn finished(&self, route: Option<&str>) -> Vec<f64> {
         self.differences(|end| match route {
             Some(route) => end.finished.get(route).copied().unwrap_or(0) as f64,
-            None => end.finished.values().sum::<u64>() as f64,
+            None => end.requests as f64,
         })
     }
 

@@ -97,6 +97,7 @@ mod probe;
 mod profile;
 mod profiler;
 mod registry;
+mod remarks;
 mod sampler;
 mod session;
 mod shared;
@@ -107,6 +108,8 @@ mod symbols;
 mod sync;
 mod tracked;
 mod tracking_waker;
+mod unpolled;
+mod waits_table;
 
 #[cfg(feature = "tower")]
 mod body;
@@ -154,3 +157,5 @@ pub use profiler::AwaitProfiler;
 pub use stack::Frames;
 pub use summary::{Quantiles, RouteSummary, Samples, Summary};
 pub use tracked::{Tracked, inherit};
+pub use unpolled::Unpolled;
+pub use waits_table::{Wait, WaitKind};

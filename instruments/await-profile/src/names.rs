@@ -28,7 +28,9 @@ pub(crate) fn clean(name: &str) -> String {
 /// inlined functions have lost theirs, and it is pieced together from the file.
 pub(crate) fn path_of(symbol: &Symbol) -> String {
     match &symbol.file {
-        Some(file) if !head(&symbol.name).contains("::") => path_in(file, &symbol.name),
+        Some(file) if file.ends_with(".rs") && !head(&symbol.name).contains("::") => {
+            path_in(file, &symbol.name)
+        }
         _ => clean(&symbol.name),
     }
 }

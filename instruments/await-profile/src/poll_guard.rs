@@ -96,10 +96,11 @@ impl<'a> PollGuard<'a> {
         let outer = CURRENT.with(|outer| outer.replace(Some(current)));
         let began = (!found.marks.is_empty()).then(Instant::now);
         let mut watch = found.watch;
-        if found.woken || generation == 0 {
-            if let Some(over) = watch.take() {
-                over.send();
-            }
+        if let Some(over) = watch.as_mut().filter(|_| found.woken) {
+            over.send();
+        }
+        if generation == 0 {
+            watch = None;
         }
         Some(PollGuard {
             home,
@@ -113,9 +114,14 @@ impl<'a> PollGuard<'a> {
         })
     }
 
-    /// Whether a sample waits for this poll.
-    pub(crate) fn is_marked(&self) -> bool {
-        !self.marks.is_empty()
+    /// Whether what this poll registers is to be captured: because a sample waits for it, or to see what it
+    /// leaves as it was.
+    pub(crate) fn is_captured(&self) -> bool {
+        if self.woken {
+            self.watch.is_some()
+        } else {
+            !self.marks.is_empty()
+        }
     }
 
     pub(crate) fn answer(&mut self, with: Answer, costs: Vec<Duration>) {
@@ -126,6 +132,19 @@ impl<'a> PollGuard<'a> {
     }
 
     pub(crate) fn answer_captured(&mut self, waiting: bool, captured: Captured) {
+        if self.woken {
+            self.answer(Answer::WokenFirst, Vec::new());
+        } else if waiting && !captured.stacks.is_empty() && self.whose == Whose::Request {
+            self.watch = Watch::of(&self.marks, self.watch.take());
+        }
+        if let Some(watch) = &mut self.watch {
+            let is_wait = waiting && !captured.stacks.is_empty() && !captured.woke_itself;
+            let goes_on = is_wait && watch.follow(&captured);
+            // Until it is woken, a wait is watched for who does that.
+            if self.woken && !goes_on {
+                self.watch = None;
+            }
+        }
         let with = match (waiting, captured.stacks.is_empty()) {
             (true, false) => Answer::Waiting {
                 stacks: captured.stacks,
@@ -134,9 +153,6 @@ impl<'a> PollGuard<'a> {
             (true, true) => Answer::Unregistered,
             (false, _) => Answer::Finished,
         };
-        if matches!(with, Answer::Waiting { .. }) && self.whose == Whose::Request {
-            self.watch = Watch::of(&self.marks, self.watch.take());
-        }
         self.answer(with, captured.costs);
     }
 

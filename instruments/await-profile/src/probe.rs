@@ -43,8 +43,8 @@ pub(crate) struct Probe {
 
 enum Kind {
     Request,
-    /// What belongs to requests and is none: a response body, a wait for a service. It is in flight,
-    /// but not counted as a request that finishes.
+    /// What belongs to requests and is none: a response body, a wait for a service. It is counted
+    /// apart from them.
     #[cfg_attr(
         not(feature = "tower"),
         expect(dead_code, reason = "only made by the layer")
@@ -139,7 +139,7 @@ impl Probe {
         };
 
         let polled = match tracking {
-            Some(tracking) if guard.is_marked() && !guard.woken => {
+            Some(tracking) if guard.is_captured() => {
                 let (polled, captured) = poll_recorded(tracking, poll);
                 guard.answer_captured(matches!(polled, Polled::Pending(_)), captured);
                 polled
@@ -180,7 +180,7 @@ impl Probe {
         let timed = state.is_profiling() && !self.late;
         self.home.slot = Some(match &self.kind {
             Kind::Request => registry.insert(route, waker.clone(), false, timed),
-            Kind::Part => registry.insert(route, waker.clone(), true, false),
+            Kind::Part => registry.insert(route, waker.clone(), true, timed),
             Kind::Child(parent) => {
                 let child = Arc::new(Slot::child(waker.clone()));
                 if let Some(parent) = parent.upgrade() {

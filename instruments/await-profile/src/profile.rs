@@ -1,8 +1,9 @@
 //! A finished profile.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::collected::{Collected, Sample};
+use crate::collected::{Collected, Outcome, Sample, StackId};
 use crate::interval::{Interval, interval};
 use crate::options::ProfileOptions;
 use crate::session::RawStack;
@@ -37,9 +38,24 @@ impl Profile {
             });
             stacks.collect()
         };
+        let mut stacks: Vec<Stack> = resolve(&collected.waits.distinct, Stack::new);
+        let releases: Vec<Stack> = resolve(&collected.releases.distinct, Stack::of_release);
+        // Whether all that were seen to end were ended by such a thread.
+        let mut blocking: HashMap<StackId, bool> = HashMap::new();
+        for sample in &collected.samples {
+            if let (Outcome::Waiting(waits), Some(release)) = (&sample.outcome, sample.release) {
+                if let [stack] = waits.stacks[..] {
+                    let is_blocking = releases[release as usize].is_of_pool_thread();
+                    *blocking.entry(stack).or_insert(true) &= is_blocking;
+                }
+            }
+        }
+        for (stack, _) in blocking.into_iter().filter(|&(_, is_blocking)| is_blocking) {
+            stacks[stack as usize].of_blocking();
+        }
         Profile {
-            stacks: resolve(&collected.waits.distinct, Stack::new),
-            releases: resolve(&collected.releases.distinct, Stack::of_release),
+            stacks,
+            releases,
             captures_per_second: options.captures_per_second,
             collected,
         }
@@ -62,11 +78,15 @@ impl Profile {
 
     /// Requests finished during the profile, response bodies not counted.
     pub fn finished(&self) -> u64 {
-        let routes = self.collected.routes.values();
+        let routes = self
+            .collected
+            .routes
+            .values()
+            .filter(|route| !route.is_part);
         routes.map(|route| route.finished).sum()
     }
 
-    /// Of this route.
+    /// Of this route, or of its bodies.
     pub(crate) fn finished_of(&self, route: &str) -> u64 {
         let route = self.collected.routes.get(route);
         route.map_or(0, |route| route.finished)

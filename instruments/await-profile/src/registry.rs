@@ -35,6 +35,8 @@ pub(crate) struct RouteCount {
     /// Of those that both began and finished during the profile, every sixteenth.
     pub(crate) timed: u64,
     pub(crate) time: Duration,
+    /// Of bodies, or of waits for a service, which are no requests.
+    pub(crate) is_part: bool,
     in_flight: usize,
     /// The requests since the label was last passed over, when one had to make room.
     uses: u8,
@@ -88,6 +90,8 @@ impl Registry {
         let mut shard = lock(&padded.shard);
         let route = shard.route(label);
         shard.routes[route].begin();
+        // Other routes are those of requests.
+        shard.routes[route].is_part |= is_part && route > 0;
         shard.inserted = shard.inserted.wrapping_add(1);
         let began = (timed && shard.inserted % TIMED_EVERY == 0).then(Instant::now);
         let slot = shard.slot(Slot::request(waker, home, route, is_part, began));
@@ -184,6 +188,7 @@ impl Registry {
                 let sum = routes
                     .entry(route.name.clone())
                     .or_insert_with(|| RouteCount::new(route.name.clone()));
+                sum.is_part |= route.is_part;
                 sum.add(route);
             }
         }
@@ -285,6 +290,7 @@ impl RouteCount {
             dropped: 0,
             timed: 0,
             time: Duration::ZERO,
+            is_part: false,
             in_flight: 0,
             uses: 0,
         }
@@ -300,12 +306,16 @@ impl RouteCount {
         let anew = RouteCount {
             in_flight: self.in_flight,
             uses: self.uses,
+            is_part: self.is_part,
             ..RouteCount::new(self.name.clone())
         };
         std::mem::replace(self, anew)
     }
 
     fn add(&mut self, other: &RouteCount) {
+        if other.is_part && !self.is_part {
+            return;
+        }
         self.finished += other.finished;
         self.dropped += other.dropped;
         self.timed += other.timed;
@@ -313,7 +323,7 @@ impl RouteCount {
     }
 
     fn count(&mut self, slot: &Slot, finished: bool) {
-        if slot.is_part {
+        if slot.is_part && !self.is_part {
             return;
         }
         if !finished {

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use crate::collected::{Collected, Outcome, Sample, Waits};
 use crate::interval::RunEnd;
 use crate::options::ProfileOptions;
-use crate::session::{Answer, Mark, Session, Whose};
+use crate::session::{Answer, FollowUp, Mark, Session, Whose};
 use crate::shared::{Permit, Shared};
 use crate::slot::{NotWaiting, Slot};
 
@@ -98,11 +98,16 @@ impl Sampler {
     }
 
     fn run_end(&self, time: Duration) -> RunEnd {
-        let routes = self.shared.registry.routes().into_iter();
+        let routes = self.shared.registry.routes();
+        let requests = routes.values().filter(|route| !route.is_part);
         RunEnd {
             moments: self.collected.moments(),
             time,
-            finished: routes.map(|(name, count)| (name, count.finished)).collect(),
+            requests: requests.map(|route| route.finished).sum(),
+            finished: routes
+                .into_iter()
+                .map(|(name, count)| (name, count.finished))
+                .collect(),
         }
     }
 
@@ -281,6 +286,7 @@ impl Sampler {
                 }
             }
         }
+        self.gather_follow_ups();
         for (samples, stack) in self.session.take_releases() {
             let release = self.collected.releases.intern(stack);
             for index in samples {
@@ -288,6 +294,36 @@ impl Sampler {
                     sample.release = release;
                 }
             }
+        }
+    }
+
+    /// Enters what was seen in later polls of requests that were sampled.
+    fn gather_follow_ups(&mut self) {
+        let Collected {
+            waits,
+            releases,
+            follow_ups,
+            ..
+        } = &mut self.collected;
+        for follow_up in self.session.take_follow_ups() {
+            if follow_ups.len() == MAX_SAMPLES {
+                return;
+            }
+            let left = follow_up.left.into_iter();
+            let left = left.filter_map(|(stack, time)| Some((waits.intern(stack)?, time)));
+            let left = left.collect();
+            let woken_from = follow_up.woken_from;
+            follow_ups.push(FollowUp {
+                sample: follow_up.sample,
+                at: follow_up.at,
+                woken_from: woken_from.and_then(|stack| releases.intern(stack)),
+                left,
+                waits: follow_up
+                    .waits
+                    .into_iter()
+                    .filter_map(|stack| waits.intern(stack))
+                    .collect(),
+            });
         }
     }
 

@@ -1,9 +1,10 @@
 //! How polls send what they captured to the sampler.
 
 use std::mem;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use crate::capture::{Captured, Kept};
 use crate::lock::lock;
 use crate::sync::Mutex;
 
@@ -58,7 +59,8 @@ pub(crate) struct Event {
     pub(crate) costs: Vec<Duration>,
 }
 
-/// A request whose stack was captured, until something wakes it.
+/// A request whose stack was captured, until something wakes it; and for some polls after that, if it may
+/// have futures that these do not poll.
 pub(crate) struct Watch {
     session: Arc<Session>,
     /// The samples that found it where it waits.
@@ -66,22 +68,51 @@ pub(crate) struct Watch {
     /// Where it was woken, with room for that from the start: a wake may happen under any
     /// lock.
     pub(crate) woken_from: Vec<usize>,
+    /// The first of all its samples.
+    first: u32,
+    /// The waits of polls before, and when those were.
+    kept: Vec<(Weak<Kept>, RawStack, Instant)>,
+    /// Those of the last one.
+    last: Vec<RawStack>,
+    /// Further polls that are captured without a sample.
+    polls_left: u8,
+}
+
+/// What a later poll of a request, of which there is a sample, left as it was.
+#[derive(Debug)]
+pub(crate) struct FollowUp<S> {
+    /// The first sample of the request.
+    pub(crate) sample: u32,
+    pub(crate) at: Instant,
+    /// From where it was woken to this poll. None if that is not known, or the sampler did it.
+    pub(crate) woken_from: Option<S>,
+    /// Waits that go on, though this poll did not reach their futures; and for how long they are so.
+    pub(crate) left: Vec<(S, Duration)>,
+    /// What the request waits for after this poll.
+    pub(crate) waits: Vec<S>,
 }
 
 /// Deeper stacks of wakes are cut at their outer end.
 const MAX_WAKE_FRAMES: usize = 128;
+/// So many polls after a sample are captured at most, and most of them are not.
+const MAX_FOLLOWED: u8 = 8;
 
 impl Watch {
     /// Of the samples that these marks stand for, and of those of an earlier poll in the same
     /// wait.
     pub(crate) fn of(marks: &[Mark], earlier: Option<Box<Watch>>) -> Option<Box<Self>> {
-        let session = &marks.last()?.session;
+        let last = marks.last()?;
+        let session = &last.session;
         let is_same = |watch: &Watch| Arc::ptr_eq(&watch.session, session);
         let new = || {
             Box::new(Watch {
                 session: session.clone(),
                 samples: Vec::new(),
                 woken_from: Vec::with_capacity(MAX_WAKE_FRAMES),
+                first: last.sample,
+                kept: Vec::new(),
+                last: Vec::new(),
+                polls_left: MAX_FOLLOWED,
             })
         };
         let mut watch = earlier.filter(|watch| is_same(watch)).unwrap_or_else(new);
@@ -93,12 +124,48 @@ impl Watch {
     }
 
     /// Sends to the sampler where the request was woken, if that is known.
-    pub(crate) fn send(self) {
-        if self.woken_from.is_empty() {
+    pub(crate) fn send(&mut self) {
+        if self.samples.is_empty() || self.woken_from.is_empty() {
             return;
         }
-        let stack = RawStack::from(self.woken_from);
-        lock(&self.session.releases).push((self.samples, stack));
+        let stack = RawStack::from(&*self.woken_from);
+        let samples = mem::take(&mut self.samples);
+        lock(&self.session.releases).push((samples, stack));
+    }
+
+    /// Tells the sampler what a poll that left the request waiting did not reach, and keeps what it captured.
+    /// Whether the next poll may be worth as much: if the request waits for several things, or was woken for
+    /// something else than what it waits for.
+    pub(crate) fn follow(&mut self, captured: &Captured) -> bool {
+        let now = Instant::now();
+        let was_woken = !self.woken_from.is_empty();
+        // A future that this poll reached has another clone by now, or none.
+        self.kept.retain(|(kept, ..)| kept.strong_count() > 0);
+        let left = self
+            .kept
+            .iter()
+            .map(|(_, stack, since)| (stack.clone(), now - *since));
+        let left: Vec<_> = left.collect();
+        let waits = &captured.stacks;
+        let is_of_interest = waits.len() > 1
+            || !left.is_empty()
+            || self.last.iter().any(|last| waits.contains(last));
+        if !self.last.is_empty() {
+            lock(&self.session.follow_ups).push(FollowUp {
+                sample: self.first,
+                at: now,
+                woken_from: was_woken.then(|| RawStack::from(&*self.woken_from)),
+                left,
+                waits: waits.clone(),
+            });
+        }
+        let clones = std::iter::zip(&captured.clones, waits);
+        self.kept
+            .extend(clones.map(|(kept, stack)| (kept.clone(), stack.clone(), now)));
+        self.last.clone_from(waits);
+        self.woken_from.clear();
+        self.polls_left = self.polls_left.saturating_sub(was_woken.into());
+        is_of_interest && self.polls_left > 0
     }
 }
 
@@ -108,6 +175,7 @@ pub(crate) struct Session {
     events: Mutex<Vec<Event>>,
     /// Samples, and where the wait ended that they fell on.
     releases: Mutex<Vec<(Vec<u32>, RawStack)>>,
+    follow_ups: Mutex<Vec<FollowUp<RawStack>>>,
 }
 
 impl Session {
@@ -117,6 +185,10 @@ impl Session {
 
     pub(crate) fn take_releases(&self) -> Vec<(Vec<u32>, RawStack)> {
         mem::take(&mut *lock(&self.releases))
+    }
+
+    pub(crate) fn take_follow_ups(&self) -> Vec<FollowUp<RawStack>> {
+        mem::take(&mut *lock(&self.follow_ups))
     }
 }
 

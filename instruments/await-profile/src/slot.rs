@@ -56,7 +56,7 @@ pub(crate) struct Slot {
     pub(crate) shard: usize,
     /// Index into the shard's routes.
     pub(crate) route: usize,
-    /// It is no request and does not count as one.
+    /// It is no request, and counted apart.
     pub(crate) is_part: bool,
     /// Of some requests that began while a profile was taken.
     pub(crate) began: Option<Instant>,

@@ -7,6 +7,7 @@ use crate::frame_kind::{FrameKind, is_internal, is_within};
 use crate::names::{crate_of, path_of, primitive_name, public_path};
 use crate::options::ProfileOptions;
 use crate::symbols::{Symbol, Symbols};
+use crate::waits_table::row_of;
 
 /// Which frames of a stack to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -47,17 +48,45 @@ impl Stack {
             // That of a request, or of a task that belongs to none.
             &["Probe::poll", "task::core::Core::poll"],
         );
-        let of_driver = |frame: &Frame| is_within(&frame.path, DRIVERS.iter().copied());
-        let own = if all.iter().any(of_driver) {
-            let text = "(the runtime: a timer or the network)";
-            vec![Frame::text(text, FrameKind::Remark)]
+        let is_in = |modules: &[&str]| {
+            let is_in = |frame: &Frame| is_within(&frame.path, modules.iter().copied());
+            all.iter().any(is_in)
+        };
+        let shown = shown_frames(&all);
+        let says_who = shown.iter().any(|frame| frame.kind == FrameKind::Own);
+        let remark = |text| vec![Frame::text(text, FrameKind::Remark)];
+        let own = if is_in(&DRIVERS) {
+            remark("(the runtime: a timer or the network)")
+        // Workers of the runtime are threads of that pool, too.
+        } else if !says_who
+            && is_in(&["tokio::runtime::blocking"])
+            && !is_in(&["tokio::runtime::scheduler"])
+        {
+            remark(POOL_THREAD)
         } else {
-            own_frames(&all)
+            shown
         };
         Stack {
             own,
             is_timeout: false,
             all,
+        }
+    }
+
+    /// Whether this wake came from a thread of the blocking pool.
+    pub(crate) fn is_of_pool_thread(&self) -> bool {
+        self.own.iter().any(|frame| frame.path == POOL_THREAD)
+    }
+
+    /// Names the wait for a handle, once its wakes have told that it is that of a closure which runs on a
+    /// blocking thread. Its own names do not tell.
+    pub(crate) fn of_blocking(&mut self) {
+        let closure = Frame::text("tokio::task::spawn_blocking", FrameKind::Primitive);
+        let is_handle = |leaf: &Frame| leaf.path == "tokio::task::JoinHandle";
+        if let Some((row, _)) =
+            row_of(&[closure]).filter(|_| self.own.last().is_some_and(is_handle))
+        {
+            self.own.push(Frame::text(row.wait.what, FrameKind::Remark));
         }
     }
 
@@ -78,7 +107,9 @@ const CLONES: [&str; 4] = [
     "clone_hook::wake_by_ref",
 ];
 /// Those that a wake after the poll goes through.
-const WAKES: [&str; 6] = [
+const WAKES: [&str; 8] = [
+    "capture::Kept::wake",
+    "capture::Kept::wake_by_ref",
     "capture_into",
     "record_release",
     "Slot::record_wake",
@@ -86,6 +117,9 @@ const WAKES: [&str; 6] = [
     "Slot::wake_by_ref",
     "Changed::wake_by_ref",
 ];
+
+/// What let go of who waits for a closure of `spawn_blocking`.
+const POOL_THREAD: &str = "(a thread of the blocking pool)";
 
 /// What wakes requests on behalf of the system.
 const DRIVERS: [&str; 3] = [
@@ -171,6 +205,17 @@ fn claim_macros(frames: &mut [Frame]) {
 
 /// Of all frames those that the reader wrote or called.
 fn own_frames(stack: &[Frame]) -> Vec<Frame> {
+    // A well-known wait is named, in place of what is inside of it.
+    if let Some((row, at)) = row_of(stack).filter(|(row, _)| row.is_frame()) {
+        let mut shown = shown_frames(&stack[..=at]);
+        shown.push(Frame::text(row.wait.what, FrameKind::Remark));
+        return shown;
+    }
+    shown_frames(stack)
+}
+
+/// Those that the reader wrote or called, and the one that is waited for.
+fn shown_frames(stack: &[Frame]) -> Vec<Frame> {
     let last_user = stack
         .iter()
         .rposition(|frame| matches!(frame.kind, FrameKind::Own | FrameKind::Library));

@@ -9,6 +9,7 @@ use crate::fold::{Release, Share};
 use crate::interval::{Interval, share_interval};
 use crate::profile::{Profile, millis};
 use crate::stack::Frames;
+use crate::unpolled::Unpolled;
 
 /// The figures of a profile. Times are in the unit that their name ends in.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +26,7 @@ pub struct Summary {
     pub samples: Samples,
     /// Requests in flight, averaged over time.
     pub mean_in_flight: f64,
-    /// Requests finished during the profile.
+    /// Requests finished during the profile, response bodies not counted.
     pub finished: u64,
     /// Mean time of a request by Little's law, over all routes; none if none finished. Of
     /// routes that differ it says little: see [`RouteSummary::latency_ms`].
@@ -48,6 +49,10 @@ pub struct Summary {
     pub places: Vec<Share>,
     /// Who let go of what requests waited for.
     pub releases: Vec<Release>,
+    /// Futures that requests have and did not poll, while they awaited something else.
+    pub unpolled: Vec<Unpolled>,
+    /// What all this says, in sentences.
+    pub remarks: Vec<String>,
 }
 
 /// How many samples found what. Their sum is all moments that were sampled.
@@ -98,7 +103,7 @@ impl Samples {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RouteSummary {
-    /// Its label.
+    /// Its label; that of a response body, or of the wait for a service, says so.
     pub route: String,
     /// Samples that fell on it.
     pub samples: u64,
@@ -203,6 +208,8 @@ impl Profile {
             routes: self.routes(),
             places: self.shares(Frames::Own),
             releases: self.releases(Frames::Own),
+            unpolled: self.unpolled(),
+            remarks: self.remarks(),
         }
     }
 

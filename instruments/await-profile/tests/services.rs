@@ -147,7 +147,12 @@ async fn callers_that_wait_for_the_service_are_seen_and_counted() {
     let shares = profile.shares(Frames::Own);
     let queue = shares.iter().find(|share| share.frames[0] == queueing);
     let frames = &queue.expect("they wait").frames;
-    assert!(frames.last().unwrap().contains("Semaphore"), "{frames:?}");
+    let limit = "(waiting for a permit of the concurrency limit)";
+    assert_eq!(frames.last().unwrap(), limit, "{frames:?}");
+    assert_eq!(
+        queue.unwrap().wait.unwrap().kind,
+        await_profile::WaitKind::Limit
+    );
     drop(service);
 }
 

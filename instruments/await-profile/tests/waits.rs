@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use await_profile::{AwaitProfiler, Frames, Profile, ProfileOptions};
+use await_profile::{AwaitProfiler, Frames, Profile, ProfileOptions, WaitKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::{Builder, Runtime};
@@ -238,6 +238,52 @@ fn a_socket_write() {
     );
 }
 
+/// Of a pool of one thread, which the first keeps for most of the profile.
+#[test]
+fn who_waits_for_a_blocking_thread_is_told_from_who_waits_for_a_task() {
+    async fn reads_file() {
+        tokio::fs::read("Cargo.toml").await.unwrap();
+    }
+    async fn computes() {
+        let closure = || std::thread::sleep(Duration::from_millis(20));
+        tokio::task::spawn_blocking(closure).await.unwrap();
+    }
+    let mut runtime = Builder::new_current_thread();
+    let runtime = runtime
+        .enable_all()
+        .max_blocking_threads(1)
+        .build()
+        .unwrap();
+    let profile = runtime.block_on(async {
+        let profiler = AwaitProfiler::new().armed();
+        for number in 0..REQUESTS {
+            let profiler = profiler.clone();
+            tokio::spawn(async move {
+                loop {
+                    match number % 3 {
+                        0 => profiler.wrap("GET /file", reads_file()).await,
+                        1 => profiler.wrap("GET /job", computes()).await,
+                        _ => profiler.wrap("GET /task", joins_task()).await,
+                    }
+                }
+            });
+        }
+        let options = ProfileOptions::lasting(Duration::from_millis(500));
+        let profile = profiler.profile(options.captures_per_second(500)).await;
+        profile.unwrap()
+    });
+    for (route, expected) in [
+        ("GET /file", WaitKind::BlockingPool),
+        ("GET /job", WaitKind::BlockingPool),
+        ("GET /task", WaitKind::Task),
+    ] {
+        let places = profile.shares(Frames::Own);
+        let place = places.iter().find(|place| place.frames[0] == route);
+        let wait = place.unwrap().wait.unwrap();
+        assert_eq!(wait.kind, expected, "{}", profile.folded(Frames::Own));
+    }
+}
+
 async fn never_registers() {
     std::future::poll_fn(|_| std::task::Poll::<()>::Pending).await;
 }
@@ -251,4 +297,131 @@ fn a_future_that_keeps_no_waker_is_counted() {
         let folded = profile.folded(Frames::Own);
         assert!(folded.starts_with("GET /;(pending without a waker) "));
     }
+}
+
+/// Profiles requests that end and begin anew, twelve at a time, for half a second.
+fn profile_of_repeated<F>(request: impl Fn() -> F + Clone + Send + Sync + 'static) -> Profile
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let profiler = AwaitProfiler::new().armed();
+        for _ in 0..12 {
+            let (profiler, request) = (profiler.clone(), request.clone());
+            tokio::spawn(async move {
+                loop {
+                    profiler.wrap("GET /", request()).await;
+                }
+            });
+        }
+        let options = ProfileOptions::lasting(Duration::from_millis(800));
+        let profile = profiler.profile(options.captures_per_second(500)).await;
+        profile.unwrap()
+    })
+}
+
+async fn selects(pool: Arc<Semaphore>) {
+    let _connection = pool.acquire().await.unwrap();
+    sleep(Duration::from_millis(2)).await;
+}
+
+async fn processes() {
+    sleep(Duration::from_millis(15)).await;
+}
+
+#[test]
+fn members_of_a_set_that_nobody_polls_are_told_with_who_woke_them() {
+    use futures_util::{StreamExt, stream};
+    async fn while_it_awaits(pool: Arc<Semaphore>) {
+        let mut rows = stream::iter(0..4)
+            .map(|_| selects(pool.clone()))
+            .buffered(2);
+        while rows.next().await.is_some() {
+            processes().await;
+        }
+    }
+    async fn one_after_the_other(pool: Arc<Semaphore>) {
+        let rows = stream::iter(0..4)
+            .map(|_| selects(pool.clone()))
+            .buffered(2);
+        let rows: Vec<()> = rows.collect().await;
+        for () in rows {
+            processes().await;
+        }
+    }
+    let pool = Arc::new(Semaphore::new(3));
+    let profile = profile_of_repeated(move || while_it_awaits(pool.clone()));
+    let unpolled = profile.unpolled();
+    let [first, ..] = unpolled.as_slice() else {
+        panic!("{}", profile.folded(Frames::Own));
+    };
+    let has = |frames: &[String], name: &str| frames.iter().any(|frame| frame.contains(name));
+    assert!(
+        first.requests >= 3 && first.requests <= first.of_requests,
+        "{first:?}"
+    );
+    assert!(
+        has(&first.frames, "while_it_awaits (tests/waits.rs:"),
+        "{first:?}"
+    );
+    assert!(has(&first.frames, "FuturesUnordered"), "{first:?}");
+    assert!(
+        has(&first.instead, "waits::processes (tests/waits.rs:"),
+        "{first:?}"
+    );
+    assert!(
+        has(&first.woken_by, "waits::selects (tests/waits.rs:"),
+        "{first:?}"
+    );
+    assert!(first.longest_ms.is_some_and(|ms| ms > 1.0), "{first:?}");
+    let remarks = profile.remarks();
+    assert!(
+        remarks[0].contains("were not polled for up to"),
+        "{remarks:?}"
+    );
+
+    let pool = Arc::new(Semaphore::new(3));
+    let profile = profile_of_repeated(move || one_after_the_other(pool.clone()));
+    assert_eq!(profile.unpolled(), []);
+}
+
+/// <https://rfd.shared.oxide.computer/rfd/0609>
+#[test]
+fn a_future_that_a_select_leaves_behind_in_the_queue_of_a_lock_is_told() {
+    async fn locks_briefly(lock: Arc<Mutex<()>>) {
+        let _guard = lock.lock().await;
+        sleep(Duration::from_millis(5)).await;
+    }
+    async fn leaves_behind(lock: Arc<Mutex<()>>) {
+        let mut first = std::pin::pin!(locks_briefly(lock));
+        tokio::select! {
+            () = &mut first => return,
+            () = sleep(Duration::from_millis(10)) => processes().await,
+        }
+        first.await;
+    }
+    async fn polls_on(lock: Arc<Mutex<()>>) {
+        tokio::join!(locks_briefly(lock), processes());
+    }
+    let lock = Arc::new(Mutex::new(()));
+    let profile = profile_of_repeated(move || leaves_behind(lock.clone()));
+    let unpolled = profile.unpolled();
+    let is_it = |unpolled: &await_profile::Unpolled| {
+        let [frames, instead] =
+            [&unpolled.frames, &unpolled.instead].map(|frames| frames.join(";"));
+        frames.contains("waits::a_future_that_a_select")
+            && frames.ends_with("tokio::sync::Mutex::lock")
+            && instead.contains("waits::processes")
+            && unpolled.longest_ms.is_some_and(|ms| ms > 1.0)
+    };
+    assert!(
+        unpolled.iter().any(is_it),
+        "{unpolled:#?}\n{}",
+        profile.folded(Frames::Own)
+    );
+
+    let lock = Arc::new(Mutex::new(()));
+    let profile = profile_of_repeated(move || polls_on(lock.clone()));
+    assert_eq!(profile.unpolled(), []);
 }

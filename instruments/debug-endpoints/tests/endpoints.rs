@@ -72,6 +72,12 @@ fn each_endpoint_answers_on_the_service_and_on_a_listener() {
         let waits = ask(address, "/debug/await?seconds=0.3").text();
         assert!(waits.contains("GET /orders/{id};"), "{waits}");
         assert!(waits.contains("stuck_here"), "{waits}");
+        assert!(waits.contains("\n# GET /orders/{id}: "), "{waits}");
+        let folded = ask(address, "/debug/await/last?format=folded").text();
+        assert!(
+            waits.starts_with(&folded) && !folded.contains('#'),
+            "{folded}"
+        );
         let pprof = ask(address, "/debug/pprof/await?seconds=0.1");
         assert!(!unzipped(&pprof.body).is_empty(), "{}", pprof.head);
         let drawn = ask(address, "/debug/await/last?format=svg");

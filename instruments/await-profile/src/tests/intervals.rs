@@ -55,6 +55,7 @@ fn collect(seed: u64, stays: f64) -> Collected {
             collected.runs.push(RunEnd {
                 moments: moment + 1,
                 time: Duration::from_secs_f64(time),
+                requests: finished,
                 finished: HashMap::from([(routes[0].clone(), finished)]),
             });
         }
@@ -63,6 +64,7 @@ fn collect(seed: u64, stays: f64) -> Collected {
     collected.runs.close(RunEnd {
         moments: MOMENTS,
         time: collected.elapsed,
+        requests: finished,
         finished: HashMap::from([(routes[0].clone(), finished)]),
     });
     collected
@@ -159,6 +161,7 @@ fn of_a_few_moments_there_is_no_interval() {
         few.runs.push(RunEnd {
             moments: moment,
             time: Duration::from_millis(5 * moment),
+            requests: 0,
             finished: HashMap::new(),
         });
     }

@@ -1,0 +1,97 @@
+//! What a profile says in sentences.
+
+use crate::fold::{Release, Share};
+use crate::profile::Profile;
+use crate::stack::Frames;
+use crate::summary::RouteSummary;
+use crate::unpolled::Unpolled;
+
+/// Places with a smaller share of the requests in flight are passed over.
+const LEAST_SHARE: f64 = 0.1;
+/// At most so many places are told.
+const MOST_PLACES: usize = 4;
+/// What is seen of fewer requests may be chance.
+const FEWEST_REQUESTS: u64 = 3;
+
+impl Profile {
+    /// What this profile says, in sentences: futures that nobody polls, then the places where most
+    /// requests wait, what that means, what to do, and who lets go.
+    pub fn remarks(&self) -> Vec<String> {
+        let (routes, releases) = (self.routes(), self.releases(Frames::Own));
+        let unpolled = self.unpolled().into_iter();
+        let unpolled = unpolled.filter(|unpolled| unpolled.requests >= FEWEST_REQUESTS);
+        let places = self.shares(Frames::Own).into_iter();
+        let places = places
+            .take_while(|place| place.share >= LEAST_SHARE)
+            .take(MOST_PLACES);
+        let places = places.filter_map(|place| of_place(&place, &routes, &releases));
+        unpolled
+            .map(|unpolled| of_unpolled(&unpolled))
+            .chain(places)
+            .collect()
+    }
+}
+
+fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Option<String> {
+    let wait = place.wait?;
+    let route = place.frames.first()?;
+    let latency = routes
+        .iter()
+        .find(|summary| summary.route == *route)?
+        .latency_ms;
+    let time = match (place.ms_per_request, latency) {
+        (Some(spent), Some(latency)) => format!("{spent:.1} of {latency:.1} ms "),
+        _ => String::new(),
+    };
+    let what = match wait.what.strip_prefix('(') {
+        Some(what) => what.trim_end_matches(')').to_owned(),
+        None => format!("waiting for {}", wait.what),
+    };
+    // The largest part comes first.
+    let release = releases
+        .iter()
+        .find(|release| release.frames == place.frames);
+    let release = release.filter(|release| !release.by.iter().any(|by| by.starts_with('(')));
+    let release = release.map_or_else(String::new, |release| {
+        format!(
+            " {:.0} % were let go by {}.",
+            release.share * 100.0,
+            release.by.join(", ")
+        )
+    });
+    let at = line_of(&place.frames).map_or_else(String::new, |line| format!(" at {line}"));
+    Some(format!(
+        "{route}: {time}{what}{at}, {:.1} requests at once. {}{release}",
+        place.mean_in_flight, wait.advice
+    ))
+}
+
+fn of_unpolled(unpolled: &Unpolled) -> String {
+    let at = |frames: &[String]| line_of(frames).unwrap_or("an unknown place").to_owned();
+    let is_woken = !unpolled.woken_by.is_empty();
+    let woken = match unpolled.woken_by.join(", ") {
+        by if is_woken => format!("were woken by {by} and "),
+        _ => String::new(),
+    };
+    let time = unpolled
+        .longest_ms
+        .map_or_else(String::new, |ms| format!(" for up to {ms:.1} ms"));
+    format!(
+        "{}: futures that {} polls {woken}were not polled{time}, while the request awaited {}; seen of {} in {} \
+         requests. They keep what they hold, and others wait for that. Put the work in between into those \
+         futures, or let them end first.",
+        unpolled.frames[0],
+        at(&unpolled.frames),
+        unpolled.instead[1..].join(", "),
+        unpolled.requests,
+        unpolled.of_requests,
+    )
+}
+
+/// The innermost line of the reader's: what is not a function, and no library's, has one.
+fn line_of(frames: &[String]) -> Option<&str> {
+    let lines = frames.iter().rev().map(String::as_str);
+    lines
+        .skip_while(|frame| frame.starts_with('('))
+        .find(|frame| frame.ends_with(')'))
+}
