@@ -74,7 +74,7 @@ impl Profile {
             legend: self
                 .remarks()
                 .iter()
-                .flat_map(|remark| wrapped(remark))
+                .flat_map(|remark| wrapped(&remark.says))
                 .collect(),
         };
         Ok(self.describe_frames(&drawing.draw(&folded)?, &weights))

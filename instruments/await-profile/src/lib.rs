@@ -140,6 +140,8 @@ pub use error::ProfileError;
 #[cfg(feature = "flamegraph")]
 pub use flamegraph::FlamegraphOptions;
 pub use fold::{Release, Share};
+#[doc(hidden)] // For `debug-endpoints`, which tells the reader's own code alike.
+pub use frame_kind::is_foreign;
 pub use interval::Interval;
 pub use label::Label;
 #[cfg(feature = "axum")]
@@ -147,13 +149,12 @@ pub use layer::MatchedRoute;
 #[cfg(feature = "tower")]
 pub use layer::{AwaitLayer, AwaitService, GrpcMethod, MethodAndPath, RouteName};
 pub use options::ProfileOptions;
-#[doc(hidden)] // For `debug-endpoints`, which tells the reader's own code alike.
-pub use frame_kind::is_foreign;
 #[cfg(feature = "pprof")]
 #[doc(hidden)] // For `debug-endpoints`, whose CPU profiles name files alike.
 pub use pprof::portable;
 pub use profile::Profile;
 pub use profiler::AwaitProfiler;
+pub use remarks::Remark;
 pub use stack::Frames;
 pub use summary::{Quantiles, RouteSummary, Samples, Summary};
 pub use tracked::{Tracked, inherit};

@@ -1,10 +1,13 @@
 //! What a profile says in sentences.
 
+use std::fmt;
+
 use crate::fold::{Release, Share};
 use crate::profile::Profile;
 use crate::stack::Frames;
 use crate::summary::RouteSummary;
 use crate::unpolled::Unpolled;
+use crate::waits_table::Wait;
 
 /// Places with a smaller share of the requests in flight are passed over.
 const LEAST_SHARE: f64 = 0.1;
@@ -13,10 +16,33 @@ const MOST_PLACES: usize = 4;
 /// What is seen of fewer requests may be chance.
 const FEWEST_REQUESTS: u64 = 3;
 
+/// What a profile says of a place, as a sentence or two.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Remark {
+    /// The route.
+    pub route: String,
+    /// What is waited for. None where futures are not polled.
+    pub wait: Option<Wait>,
+    /// Of the route's requests in flight, those there; between 0 and 1.
+    pub share: f64,
+    /// Requests there at once, averaged over time. None where futures are not polled.
+    pub mean_in_flight: Option<f64>,
+    /// The sentences.
+    pub says: String,
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.says)
+    }
+}
+
 impl Profile {
     /// What this profile says, in sentences: futures that nobody polls, then the places where most
     /// requests wait, what that means, what to do, and who lets go.
-    pub fn remarks(&self) -> Vec<String> {
+    pub fn remarks(&self) -> Vec<Remark> {
         let (routes, releases) = (self.routes(), self.releases(Frames::Own));
         let unpolled = self.unpolled().into_iter();
         let unpolled = unpolled.filter(|unpolled| unpolled.requests >= FEWEST_REQUESTS);
@@ -32,14 +58,11 @@ impl Profile {
     }
 }
 
-fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Option<String> {
+fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Option<Remark> {
     let wait = place.wait?;
     let route = place.frames.first()?;
-    let latency = routes
-        .iter()
-        .find(|summary| summary.route == *route)?
-        .latency_ms;
-    let time = match (place.ms_per_request, latency) {
+    let summary = routes.iter().find(|summary| summary.route == *route)?;
+    let time = match (place.ms_per_request, summary.latency_ms) {
         (Some(spent), Some(latency)) => format!("{spent:.1} of {latency:.1} ms "),
         _ => String::new(),
     };
@@ -60,13 +83,19 @@ fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Opt
         )
     });
     let at = line_of(&place.frames).map_or_else(String::new, |line| format!(" at {line}"));
-    Some(format!(
-        "{route}: {time}{what}{at}, {:.1} requests at once. {}{release}",
-        place.mean_in_flight, wait.advice
-    ))
+    Some(Remark {
+        route: route.clone(),
+        wait: Some(wait),
+        share: place.share / summary.share,
+        mean_in_flight: Some(place.mean_in_flight),
+        says: format!(
+            "{route}: {time}{what}{at}, {:.1} requests at once. {}{release}",
+            place.mean_in_flight, wait.advice
+        ),
+    })
 }
 
-fn of_unpolled(unpolled: &Unpolled) -> String {
+fn of_unpolled(unpolled: &Unpolled) -> Remark {
     let at = |frames: &[String]| line_of(frames).unwrap_or("an unknown place").to_owned();
     let is_woken = !unpolled.woken_by.is_empty();
     let woken = match unpolled.woken_by.join(", ") {
@@ -76,7 +105,7 @@ fn of_unpolled(unpolled: &Unpolled) -> String {
     let time = unpolled
         .longest_ms
         .map_or_else(String::new, |ms| format!(" for up to {ms:.1} ms"));
-    format!(
+    let says = format!(
         "{}: futures that {} polls {woken}were not polled{time}, while the request awaited {}; seen of {} in {} \
          requests. They keep what they hold, and others wait for that. Put the work in between into those \
          futures, or let them end first.",
@@ -85,7 +114,14 @@ fn of_unpolled(unpolled: &Unpolled) -> String {
         unpolled.instead[1..].join(", "),
         unpolled.requests,
         unpolled.of_requests,
-    )
+    );
+    Remark {
+        route: unpolled.frames[0].clone(),
+        wait: None,
+        share: unpolled.requests as f64 / unpolled.of_requests.max(1) as f64,
+        mean_in_flight: None,
+        says,
+    }
 }
 
 /// The innermost line of the reader's: what is not a function, and no library's, has one.

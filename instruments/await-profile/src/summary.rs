@@ -8,6 +8,7 @@ use crate::collected::Outcome;
 use crate::fold::{Release, Share};
 use crate::interval::{Interval, share_interval};
 use crate::profile::{Profile, millis};
+use crate::remarks::Remark;
 use crate::stack::Frames;
 use crate::unpolled::Unpolled;
 
@@ -52,7 +53,7 @@ pub struct Summary {
     /// Futures that requests have and did not poll, while they awaited something else.
     pub unpolled: Vec<Unpolled>,
     /// What all this says, in sentences.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
 }
 
 /// How many samples found what. Their sum is all moments that were sampled.

@@ -76,6 +76,16 @@ const KINDS: [(&str, WaitKind); 20] = [
     ("client", WaitKind::Client),
 ];
 
+impl WaitKind {
+    /// Its name in data, such as `new_connection`.
+    pub fn name(self) -> &'static str {
+        let mut kinds = KINDS.iter();
+        kinds
+            .find(|(_, kind)| *kind == self)
+            .map_or("", |(name, _)| name)
+    }
+}
+
 /// What is known of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

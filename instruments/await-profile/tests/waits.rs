@@ -377,7 +377,7 @@ fn members_of_a_set_that_nobody_polls_are_told_with_who_woke_them() {
     assert!(first.longest_ms.is_some_and(|ms| ms > 1.0), "{first:?}");
     let remarks = profile.remarks();
     assert!(
-        remarks[0].contains("were not polled for up to"),
+        remarks[0].says.contains("were not polled for up to"),
         "{remarks:?}"
     );
 

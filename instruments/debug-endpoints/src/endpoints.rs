@@ -22,6 +22,7 @@ use crate::heap_profile;
 use crate::heartbeat;
 use crate::jemalloc;
 use crate::limits::checked_duration;
+use crate::look;
 use crate::memory;
 use crate::metrics;
 use crate::runtimes::Runtimes;
@@ -45,6 +46,7 @@ const INDEX: &str = "\
 /debug/heartbeat?seconds=N              how late the runtimes and their blocking pools are, JSON
 /debug/memory?seconds=N                 what is live, what the allocator keeps, and which grows, JSON
 /debug/sockets?seconds=N                connections opened, by address, and Nagle's algorithm (&format=json)
+/debug/look?seconds=N                   all of them at once, and what they say together (&format=json)
 /debug/metrics                          counters, Prometheus text
 ";
 
@@ -70,6 +72,7 @@ pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
         .route("/debug/heartbeat", get(heartbeat))
         .route("/debug/memory", get(memory))
         .route("/debug/sockets", get(sockets))
+        .route("/debug/look", get(look))
         .route("/debug/pprof/profile", get(cpu_profile))
         .route("/debug/pprof/flamegraph", get(cpu_flamegraph))
         .route("/debug/pprof/last", get(last_cpu_profile))
@@ -234,6 +237,24 @@ async fn sockets(Query(request): Query<Request>) -> Result<Response, EndpointErr
 #[cfg(not(target_os = "linux"))]
 async fn sockets() -> EndpointError {
     EndpointError::Unsupported("sockets are told on Linux only")
+}
+
+async fn look(
+    State(shared): State<Arc<Shared>>,
+    Query(request): Query<Request>,
+) -> Result<Response, EndpointError> {
+    let duration = checked_duration(request.seconds)?;
+    match request.format {
+        None => Ok(look::look(&shared, duration)
+            .await
+            .to_string()
+            .into_response()),
+        Some(Format::Json) => Ok(Json(look::look(&shared, duration).await).into_response()),
+        Some(_) => {
+            let reason = "a look is told as text, without a format, and as format=json";
+            Err(EndpointError::BadRequest(reason.to_owned()))
+        }
+    }
 }
 
 async fn cpu_profile(

@@ -28,10 +28,21 @@ pub(crate) struct Heartbeat {
     /// How long it was looked at.
     seconds: f64,
     #[serde(flatten)]
-    latest: Pulse,
+    pub(crate) latest: Pulse,
     /// Each runtime that is watched.
-    runtimes: Vec<Pulse>,
+    pub(crate) runtimes: Vec<Pulse>,
     scope: Scope,
+}
+
+impl Heartbeat {
+    /// What of the process it does not watch, if there is such.
+    pub(crate) fn not_watched(&self) -> Option<String> {
+        let has_more = self
+            .scope
+            .event_loops_not_watched
+            .is_some_and(|more| more > 0);
+        has_more.then(|| format!("the heartbeat {}", self.scope.watches))
+    }
 }
 
 /// How late one runtime was. Of all moments, not of all ticks: one tick that is a second late stands for the
@@ -39,25 +50,25 @@ pub(crate) struct Heartbeat {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Pulse {
     /// The runtime's name.
-    runtime: String,
+    pub(crate) runtime: String,
     /// Ticks that ran; a thousand a second, if none was late and few runtimes are watched.
     ticks: usize,
     late_p50: f32,
-    late_p99: f32,
+    pub(crate) late_p99: f32,
     late_worst: f32,
     /// How long the last tick had been waiting in vain when the time was over; 0 if it ran.
-    unanswered: f64,
+    pub(crate) unanswered: f64,
     /// The longest that each worker was held: neither parked nor, after 61 polls, looked for new work. Where
     /// it is much longer than a poll may take, something on that worker did not yield, and whatever was in
     /// its hands waited, even if other workers answered every tick in time.
-    held_worst: Vec<f64>,
+    pub(crate) held_worst: Vec<f64>,
     /// Jobs that the blocking pool ran for this, ten a second if none waited, and how long they waited for a
     /// thread of the pool to begin: what `spawn_blocking` and `tokio::fs` wait, too.
     blocking_jobs: usize,
-    blocking_wait_p50: f32,
-    blocking_wait_worst: f32,
+    pub(crate) blocking_wait_p50: f32,
+    pub(crate) blocking_wait_worst: f32,
     /// As `unanswered`, of the last job.
-    blocking_unanswered: f64,
+    pub(crate) blocking_unanswered: f64,
 }
 
 /// What one worker of the runtime has told about itself.

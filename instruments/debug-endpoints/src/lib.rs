@@ -55,6 +55,7 @@
 //! | `/debug/heartbeat?seconds=N` | how late the runtimes and their blocking pools are, JSON |
 //! | `/debug/memory?seconds=N` | what of the memory is live, what the allocator keeps, and which grows, JSON |
 //! | `/debug/sockets?seconds=N` | connections opened and accepted, by address, and what waits in them (`&format=json`) |
+//! | `/debug/look?seconds=N` | all of them at once, and what they say together (`&format=json`) |
 //! | `/debug/metrics` | metrics of runtime and process, and the service's own, Prometheus text |
 //!
 //! A listener has them all, a list of them at `/`, and `/metrics` too. Each of its connections answers one
@@ -111,6 +112,7 @@ mod jemalloc;
 mod last;
 mod limits;
 mod listener;
+mod look;
 mod memory;
 mod metrics;
 mod own_thread;

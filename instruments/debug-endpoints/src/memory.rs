@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::allocator::Allocator;
 use crate::error::EndpointError;
+use crate::look::Finding;
 use crate::metrics::{own_status, status_field};
 use crate::own_thread::{self, Until};
 use crate::runtimes::Watched;
@@ -141,6 +142,20 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Memory> {
 }
 
 impl Memory {
+    /// Memory or tasks that grow so much that it is no warming up.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let part = self.live.unwrap_or(self.resident);
+        let says = format!("Memory: {}.", self.says);
+        if part.rise > (4 * LITTLE).max(part.from / 10) {
+            let see = "/debug/pprof/heap, /debug/heap, /debug/memory";
+            findings.push(Finding::new("memory", 0.9, see, says));
+        } else if self.tasks.rise > 100.max(self.tasks.from / 5) {
+            findings.push(Finding::new("tasks", 0.8, "/debug/memory", says));
+        }
+        findings
+    }
+
     fn sentence(&self) -> String {
         let mib = |bytes: i64| bytes as f64 / f64::from(1 << 20);
         let rate = |part: Part| mib(part.growth()) / self.seconds;

@@ -7,12 +7,21 @@ use serde::Serialize;
 
 use crate::error::EndpointError;
 use crate::last::Last;
+use crate::look::Finding;
 
 /// There is none.
 #[derive(Debug, Serialize)]
 pub(crate) enum ThreadProfile {}
 
 impl ThreadProfile {
+    pub(crate) fn findings(&self, _: f64) -> Vec<Finding> {
+        match *self {}
+    }
+
+    pub(crate) fn at_work_on_blocking_threads(&self) -> Option<String> {
+        match *self {}
+    }
+
     pub(crate) fn note(&self) -> Option<&str> {
         match *self {}
     }

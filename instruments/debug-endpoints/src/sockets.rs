@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::error::EndpointError;
+use crate::look::Finding;
 use crate::own_thread::{self, Until};
 use crate::tcp_socket::TcpSocket;
 
@@ -237,6 +238,43 @@ impl Seen {
         }
         sockets
     }
+}
+
+impl Sockets {
+    /// Connections that are not used again, of `finished` requests, and pieces that are held back.
+    pub(crate) fn findings(&self, finished: u64) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (of_side, kind, weight) in [
+            (&self.upstreams, "connections", 0.9),
+            (&self.listeners, "clients_connections", 0.3),
+        ] {
+            for peers in of_side {
+                let to = if kind == "connections" { "to" } else { "on" };
+                let name = format!("{to} {}", peers.address);
+                let held_back = peers.held_back(&name);
+                findings.extend(held_back.map(|says| of_says("nagle", 1.2, &says)));
+                let opened = (peers.opened + peers.ended) as f64;
+                let per_request = opened / finished.max(1) as f64;
+                let again = peers.not_used_again(&name, self.seconds);
+                let again = again.filter(|_| opened >= 20.0 && per_request >= 0.3);
+                findings.extend(again.map(|says| of_says(kind, weight, &says)));
+            }
+        }
+        findings
+    }
+
+    /// Connections to others.
+    pub(crate) fn open_to_upstreams(&self) -> usize {
+        self.upstreams.iter().map(|peers| peers.most_open).sum()
+    }
+}
+
+/// A sentence as a finding.
+fn of_says(kind: &str, weight: f64, says: &str) -> Finding {
+    let mut letters = says.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    let says = first.into_iter().chain(letters).chain(['.']).collect();
+    Finding::new(kind, weight, "/debug/sockets", says)
 }
 
 impl Peers {

@@ -1,5 +1,6 @@
 //! What threads do and where they are blocked: their stacks, also of those that do not run. Linux only.
 
+mod findings;
 mod profile;
 mod profiler;
 mod sampler;

@@ -1,0 +1,278 @@
+//! All instruments for some seconds at once, and what they say together.
+
+use std::fmt;
+use std::time::Duration;
+
+use await_profile::{Frames, Profile, Remark, WaitKind};
+use cpu_time::ProcessTime;
+use serde::Serialize;
+
+use crate::endpoints::Shared;
+use crate::error::EndpointError;
+use crate::heartbeat::{self, Heartbeat};
+use crate::memory;
+use crate::sockets::{self, Sockets};
+use crate::threads::ThreadProfile;
+
+/// At most so many causes are told.
+const MOST_FINDINGS: usize = 4;
+/// And so many places where requests spend their time.
+const MOST_PLACES: usize = 2;
+/// A wait is a cause if so much of a route's time goes there.
+const MUCH: f64 = 0.4;
+/// Of waits that may be on purpose, such as for a permit.
+const MOST_OF_IT: f64 = 0.6;
+/// So many requests at once on an HTTP/2 connection may have to queue for it.
+const MANY_STREAMS: f64 = 6.0;
+
+/// Something that holds requests up, or will.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Finding {
+    /// For programs: `blocked_worker`, `computing_worker`, `blocking_pool`, `unpolled`, `memory`, `tasks`,
+    /// `connections`, `nagle`, `late`, or the kind of a wait.
+    pub(crate) kind: String,
+    /// What was seen, what it means, and what to do.
+    pub(crate) says: String,
+    /// The endpoint that shows it.
+    pub(crate) see: &'static str,
+    /// The larger, the more likely this is what requests wait for: above 2 nothing else can go on, above 1 all that
+    /// pass there wait.
+    pub(crate) weight: f64,
+}
+
+impl Finding {
+    pub(crate) fn new(kind: &str, weight: f64, see: &'static str, says: String) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            says,
+            see,
+            weight,
+        }
+    }
+}
+
+/// What all instruments say together.
+#[derive(Debug, Serialize)]
+pub(crate) struct Look {
+    seconds: f64,
+    /// Requests that finished meanwhile.
+    finished: u64,
+    /// Requests in flight, averaged over time.
+    in_flight: f64,
+    /// The mean time that a request took in the service.
+    latency_ms: Option<f64>,
+    /// CPUs that the process kept busy, and that there are.
+    cpus_used: f64,
+    cpus: usize,
+    /// The most likely cause first; empty if nothing was found.
+    findings: Vec<Finding>,
+    /// Where requests spend their time, which need not be wrong.
+    spent: Vec<String>,
+    /// What was not seen, and why.
+    not_seen: Vec<String>,
+}
+
+/// Asks all instruments for `duration`. One that is in use, or that this system does not have, is left out and named.
+pub(crate) async fn look(shared: &Shared, duration: Duration) -> Look {
+    let before = ProcessTime::now();
+    let runtimes = || shared.runtimes.all();
+    let (waits, threads, heartbeat, memory, sockets) = tokio::join!(
+        shared.waits.record(duration, None),
+        shared.threads.record(duration),
+        heartbeat::watch(runtimes(), duration),
+        memory::watch(runtimes(), duration),
+        sockets::watch(duration),
+    );
+    let cpus_used = before.elapsed().as_secs_f64() / duration.as_secs_f64();
+    let mut not_seen = Vec::new();
+    let waits = told("await profile", waits, &mut not_seen);
+    let threads = told("threads", threads, &mut not_seen);
+    let heartbeat = told("heartbeat", heartbeat, &mut not_seen);
+    let memory = told("memory", memory, &mut not_seen);
+    let sockets = told("sockets", sockets, &mut not_seen);
+    not_seen.extend(
+        threads
+            .as_ref()
+            .and_then(|threads| threads.note())
+            .map(str::to_owned),
+    );
+    not_seen.extend(heartbeat.as_ref().and_then(Heartbeat::not_watched));
+
+    let summary = waits.as_ref().map(|profile| profile.summary());
+    let finished = summary.as_ref().map_or(0, |summary| summary.finished);
+    let threads = threads.as_deref();
+    let mut findings = Vec::new();
+    findings.extend(
+        heartbeat
+            .iter()
+            .flat_map(|heartbeat| of_runtimes(heartbeat, threads)),
+    );
+    findings.extend(
+        waits
+            .iter()
+            .flat_map(|profile| of_waits(profile, sockets.as_ref())),
+    );
+    findings.extend(memory.iter().flat_map(memory::Memory::findings));
+    findings.extend(
+        sockets
+            .iter()
+            .flat_map(|sockets| sockets.findings(finished)),
+    );
+    // Who waits for the pool is the pool's fault once it is known to be full.
+    if findings
+        .iter()
+        .any(|finding| finding.kind == "full_blocking_pool")
+    {
+        findings.retain(|finding| finding.kind != "blocking_pool");
+    }
+    findings.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    findings.truncate(MOST_FINDINGS);
+    Look {
+        seconds: duration.as_secs_f64(),
+        finished,
+        in_flight: summary
+            .as_ref()
+            .map_or(0.0, |summary| summary.mean_in_flight),
+        latency_ms: summary.as_ref().and_then(|summary| summary.mean_latency_ms),
+        cpus_used,
+        cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        findings,
+        spent: waits.iter().flat_map(|profile| spent(profile)).collect(),
+        not_seen,
+    }
+}
+
+fn told<T>(name: &str, told: Result<T, EndpointError>, not_seen: &mut Vec<String>) -> Option<T> {
+    told.map_err(|why| not_seen.push(format!("{name}: {why}")))
+        .ok()
+}
+
+/// Threads that are blocked or compute, and blocking pools that are full.
+fn of_runtimes(heartbeat: &Heartbeat, threads: Option<&ThreadProfile>) -> Vec<Finding> {
+    let Some(threads) = threads else {
+        let late = f64::from(heartbeat.latest.late_p99);
+        let is_late = late >= 0.05 || heartbeat.latest.unanswered >= 0.1;
+        let says = format!(
+            "A task of the runtime {} began up to {late:.2} s late: something blocks or keeps its threads.",
+            heartbeat.latest.runtime
+        );
+        let finding = Finding::new("late", 0.9, "/debug/heartbeat", says);
+        return is_late.then_some(finding).into_iter().collect();
+    };
+    let held = heartbeat
+        .runtimes
+        .iter()
+        .flat_map(|pulse| &pulse.held_worst);
+    let mut findings = threads.findings(held.copied().fold(0.0, f64::max));
+    for pulse in &heartbeat.runtimes {
+        let waited = f64::from(pulse.blocking_wait_worst).max(pulse.blocking_unanswered);
+        let is_usual = pulse.blocking_wait_p50 >= 0.005 || pulse.blocking_unanswered >= 0.2;
+        if waited < 0.05 || !is_usual {
+            continue;
+        }
+        let at_work = threads.at_work_on_blocking_threads();
+        let says = format!(
+            "The blocking pool of the runtime {} is full: a job waited {:.0} ms for a thread, and so do `spawn_blocking`, \
+             `tokio::fs` and name lookups.{} Bound those jobs by a semaphore of their own, or make them shorter, before \
+             you blame the disk.",
+            pulse.runtime,
+            waited * 1e3,
+            at_work.map_or_else(String::new, |place| format!(" Its threads are at {place}.")),
+        );
+        findings.push(Finding::new(
+            "full_blocking_pool",
+            1.7,
+            "/debug/threads",
+            says,
+        ));
+    }
+    findings
+}
+
+fn of_waits(profile: &Profile, sockets: Option<&Sockets>) -> Vec<Finding> {
+    let remarks = profile.remarks();
+    let mut findings: Vec<Finding> = Vec::new();
+    for remark in &remarks {
+        if let Some((kind, weight)) = of_remark(remark, sockets) {
+            findings.push(Finding::new(
+                &kind,
+                weight,
+                "/debug/await",
+                remark.says.clone(),
+            ));
+        }
+    }
+    findings
+}
+
+/// Whether what is waited for is a cause, and how likely.
+fn of_remark(remark: &Remark, sockets: Option<&Sockets>) -> Option<(String, f64)> {
+    let Some(wait) = remark.wait else {
+        return Some(("unpolled".to_owned(), 1.8));
+    };
+    let queues = || {
+        let connections = sockets.map_or(1, Sockets::open_to_upstreams).max(1);
+        remark.mean_in_flight.unwrap_or_default() / connections as f64 >= MANY_STREAMS
+    };
+    let (is_cause, weight) = match wait.kind {
+        WaitKind::Lock | WaitKind::Pool | WaitKind::NewConnection => (remark.share >= MUCH, 1.0),
+        // What has no such sentence is an ordinary query.
+        WaitKind::Database => (remark.share >= MUCH && wait.what.starts_with('('), 1.0),
+        WaitKind::Limit | WaitKind::Queue => (remark.share >= MOST_OF_IT, 0.9),
+        WaitKind::AnswerOrStream => (remark.share >= MUCH && queues(), 0.5),
+        WaitKind::BlockingPool => (remark.share >= MOST_OF_IT, 0.3),
+        WaitKind::Client => (remark.share >= MOST_OF_IT, 0.2),
+        _ => (false, 0.0),
+    };
+    is_cause.then(|| (wait.kind.name().to_owned(), weight + remark.share / 2.0))
+}
+
+/// Where most requests are.
+fn spent(profile: &Profile) -> Vec<String> {
+    let places = profile.shares(Frames::Own).into_iter();
+    let places = places.filter(|place| place.share >= 0.1).take(MOST_PLACES);
+    let place = places.map(|place| {
+        let time = place
+            .ms_per_request
+            .map_or_else(String::new, |ms| format!(", {ms:.1} ms each"));
+        format!(
+            "{:.0} % {}{time}",
+            place.share * 100.0,
+            place.frames.join("; ")
+        )
+    });
+    place.collect()
+}
+
+impl fmt::Display for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let each = self
+            .latency_ms
+            .map_or_else(String::new, |ms| format!(", {ms:.1} ms each in here"));
+        writeln!(
+            f,
+            "In {:.0} s {} requests finished{each}, {:.1} at once; {:.2} of {} CPUs used.",
+            self.seconds, self.finished, self.in_flight, self.cpus_used, self.cpus
+        )?;
+        for (number, finding) in (1..).zip(&self.findings) {
+            writeln!(f, "{number}. {} [{}]", finding.says, finding.see)?;
+        }
+        if self.findings.is_empty() {
+            let asked = self.finished > 0 || self.in_flight > 0.0;
+            let says = if asked {
+                "Nothing in this service holds requests up. If its clients wait longer, look outside of it: the other \
+                 services that it waits for, the network, a proxy, the clients themselves."
+            } else {
+                "No request came by: put load on the service, and look again."
+            };
+            writeln!(f, "{says}")?;
+        }
+        for spent in &self.spent {
+            writeln!(f, "Requests are: {spent}.")?;
+        }
+        for not_seen in &self.not_seen {
+            writeln!(f, "Not seen: {not_seen}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! What a profile of threads says of requests that wait.
+
+use std::collections::HashMap;
+
+use super::profile::{Stack, State, Thread, ThreadProfile};
+use crate::look::Finding;
+use crate::thread_roles::Role;
+
+/// A thread that runs requests and is blocked for less of the time holds up few.
+const BLOCKED: f64 = 0.1;
+/// Threads that compute for less of the time have time for whoever comes.
+const BUSY: f64 = 0.5;
+/// The same if one of them did not yield for so long, in seconds.
+const HELD: f64 = 0.01;
+const BUSY_WHILE_HELD: f64 = 0.1;
+/// A place with less of the computing is one among many.
+const MOST: f64 = 0.4;
+/// What is seen less often may be chance.
+const FEWEST: u64 = 5;
+
+impl ThreadProfile {
+    /// Who of those that run requests is blocked in a call, and what they compute. `held` is how long one of them
+    /// did not yield, in seconds.
+    pub(crate) fn findings(&self, held: f64) -> Vec<Finding> {
+        let drives: Vec<&Thread> = self
+            .threads
+            .iter()
+            .filter(|thread| thread.is_runtime)
+            .collect();
+        let of_state = |state| {
+            let stacks = drives.iter().flat_map(|thread| &thread.stacks);
+            most_frequent(stacks.filter(move |stack| stack.state == state))
+        };
+        let mut findings = Vec::new();
+        let worst = drives
+            .iter()
+            .map(|thread| thread.blocked)
+            .fold(0.0, f64::max);
+        let blocked = of_state(State::Blocked).filter(|(_, samples, _)| *samples >= FEWEST);
+        if let Some((stack, ..)) = blocked.filter(|_| worst >= BLOCKED) {
+            let count = drives
+                .iter()
+                .filter(|thread| thread.blocked >= BLOCKED)
+                .count();
+            let says = format!(
+                "{count} of {} threads that run requests sleep in a call, up to {:.0} % of the time: {} at {}. All that \
+                 such a thread has in hand waits meanwhile. {}",
+                drives.len(),
+                worst * 100.0,
+                stack.text.trim_matches(['(', ')']),
+                place(stack),
+                advice(stack),
+            );
+            findings.push(Finding::new(
+                "blocked_worker",
+                2.0 + worst,
+                "/debug/threads",
+                says,
+            ));
+        }
+        let samples: u64 = drives.iter().map(|thread| thread.samples).sum();
+        if let Some((stack, of_it, of_all)) = of_state(State::Running) {
+            let busy = of_all as f64 / samples.max(1) as f64;
+            let share = of_it as f64 / of_all.max(1) as f64;
+            let is_busy = busy >= BUSY || held >= HELD && busy >= BUSY_WHILE_HELD;
+            if stack.own.is_some() && is_busy && share >= MOST && of_it >= FEWEST {
+                let says = format!(
+                    "Threads that run requests compute {:.0} % of the time, {:.0} % of that at {}; one did not yield for \
+                     {:.0} ms. Whoever has to be polled waits meanwhile. Do it once and not for each request, do less of \
+                     it, or do it on a blocking thread.",
+                    busy * 100.0,
+                    share * 100.0,
+                    place(stack),
+                    held * 1e3,
+                );
+                findings.push(Finding::new(
+                    "computing_worker",
+                    1.0 + busy / 2.0,
+                    "/debug/pprof/flamegraph",
+                    says,
+                ));
+            }
+        }
+        findings
+    }
+
+    /// Where most of the blocking threads are that have something to do.
+    pub(crate) fn at_work_on_blocking_threads(&self) -> Option<String> {
+        let threads = self
+            .threads
+            .iter()
+            .filter(|thread| thread.role == Role::Blocking.name());
+        let stacks = threads.flat_map(|thread| &thread.stacks);
+        let (stack, ..) = most_frequent(stacks.filter(|stack| stack.state != State::Idle))?;
+        Some(format!("{} {}", place(stack), stack.text))
+    }
+}
+
+/// A stack of the place with most samples, the samples there, and all.
+fn most_frequent<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Option<(&'a Stack, u64, u64)> {
+    let mut places: HashMap<(String, &str), (&Stack, u64)> = HashMap::new();
+    let mut all = 0;
+    for stack in stacks {
+        all += stack.samples;
+        places
+            .entry((place(stack), &stack.text))
+            .or_insert((stack, 0))
+            .1 += stack.samples;
+    }
+    let (stack, samples) = places.into_values().max_by_key(|(_, samples)| *samples)?;
+    Some((stack, samples, all))
+}
+
+/// The line of the service's, or what a library was called for.
+fn place(stack: &Stack) -> String {
+    let last = || stack.frames.last().map(|frame| frame.function.clone());
+    stack
+        .own
+        .clone()
+        .or_else(last)
+        .unwrap_or_else(|| "an unknown place".to_owned())
+}
+
+/// What to do about a call that blocks.
+fn advice(stack: &Stack) -> &'static str {
+    let passes = |part: &str| {
+        stack
+            .frames
+            .iter()
+            .any(|frame| frame.function.contains(part))
+    };
+    if passes("rayon_core") {
+        "It waits for rayon's threads: hand the work over with `rayon::spawn`, and await a `oneshot` for its result."
+    } else if stack.text.contains("pipe") {
+        "Whoever reads what it writes is slow, or gone: write logs from a thread of their own, which may drop lines."
+    } else if passes("getaddrinfo") {
+        "A name is looked up: `tokio::net::lookup_host` does that on a blocking thread."
+    } else if stack.text.contains("futex") {
+        "A lock of std, parking_lot or DashMap, or a channel: let go of a guard before the `.await`, and wait for \
+         threads by async means."
+    } else {
+        "Do it on a blocking thread (`tokio::task::spawn_blocking`), or by a call that can be awaited."
+    }
+}
