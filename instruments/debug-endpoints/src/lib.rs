@@ -38,6 +38,12 @@
 //! # }
 //! ```
 //!
+//! # More than one runtime
+//!
+//! Heartbeat and metrics watch the runtime in which the `DebugEndpoints` were made. Add others by
+//! [`DebugEndpoints::runtime`] or, where each worker makes one as those of actix do, by
+//! [`DebugEndpoints::watch_current_runtime`]. The heartbeat says when the process has more than it watches.
+//!
 //! # What there is
 //!
 //! | path | answer |
@@ -93,7 +99,7 @@
 //! # Elsewhere than on Linux
 //!
 //! CPU profiles need a Unix system. On Windows their endpoints answer 501 with a sentence, and all
-//! others work. Memory and the number of threads are told on Linux only.
+//! others work. Memory, sockets, the number of threads and runtimes that nobody watches are told on Linux only.
 
 mod allocator;
 #[cfg(all(unix, feature = "cpu"))]

@@ -54,6 +54,19 @@ fn the_books_commands_run_on_the_shop() {
     assert!(ran > 10, "{ran}");
 }
 
+/// The small services with the faults that people reported: they compile with these instruments, and actix' endpoints
+/// are as the book shows them.
+#[test]
+#[ignore = "needs some minutes, to compile another workspace"]
+fn the_field_compiles_without_a_warning_and_its_tests_pass() {
+    let _turn = turn();
+    for words in ["clippy --all-targets --quiet", "test --quiet"] {
+        let mut field = cargo(&format!("{words} --locked --target-dir target/test"));
+        field.env("RUSTFLAGS", "-D warnings");
+        succeed(field.current_dir(root().join("examples/field")));
+    }
+}
+
 fn shop() -> PathBuf {
     root().join("examples/shop")
 }

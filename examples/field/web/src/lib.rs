@@ -1,0 +1,105 @@
+//! What the cases share: their arguments, the endpoints as the book tells to add them, an upstream, and work.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::routing::get;
+use axum::serve::ListenerExt;
+use clap::Parser;
+use debug_endpoints::DebugEndpoints;
+use tokio::net::TcpListener;
+
+/// A service with one fault that people reported.
+#[derive(Debug, Clone, Parser)]
+pub struct Arguments {
+    /// Where the service listens.
+    #[arg(long, env, default_value_t = 8080)]
+    pub port: u16,
+    /// Where the debug endpoints listen, beside those of the service itself.
+    #[arg(long)]
+    pub admin: Option<u16>,
+    /// Runs without the fault.
+    #[arg(long)]
+    pub fixed: bool,
+}
+
+impl Arguments {
+    /// Those of this process.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self::parse()
+    }
+}
+
+/// Serves `routes` and `/health` until the process ends.
+///
+/// # Errors
+///
+/// When a port is taken.
+pub async fn serve(arguments: &Arguments, routes: Router) -> std::io::Result<()> {
+    serve_with(arguments, routes, true).await
+}
+
+/// As [`serve`], on connections with the option `TCP_NODELAY` or without.
+///
+/// # Errors
+///
+/// When a port is taken.
+pub async fn serve_with(
+    arguments: &Arguments,
+    routes: Router,
+    is_nodelay: bool,
+) -> std::io::Result<()> {
+    let debug = DebugEndpoints::new();
+    if let Some(port) = arguments.admin {
+        let address = debug.listen((Ipv4Addr::LOCALHOST, port));
+        let address = address.map_err(std::io::Error::other)?;
+        println!("profiles are at http://{address}/debug");
+    }
+    let app = routes
+        .route("/health", get(async || "ok"))
+        .layer(debug.layer())
+        .merge(debug.router())
+        .into_make_service_with_connect_info::<SocketAddr>();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port)).await?;
+    println!("the service is at http://{}", listener.local_addr()?);
+    let listener = listener.tap_io(move |stream| {
+        // A client that has gone already needs no option.
+        let _ = stream.set_nodelay(is_nodelay);
+    });
+    axum::serve(listener, app).await
+}
+
+/// Runs another service on a runtime and thread of its own; yields its address.
+///
+/// # Panics
+///
+/// When this machine has no port left.
+pub fn beside<Serving>(serve: impl FnOnce(TcpListener) -> Serving + Send + 'static) -> SocketAddr
+where
+    Serving: Future<Output = std::io::Result<()>>,
+{
+    let (address, addresses) = mpsc::channel();
+    std::thread::spawn(move || -> std::io::Result<()> {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().build()?.block_on(async move {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+            let _ = address.send(listener.local_addr()?);
+            serve(listener).await
+        })
+    });
+    addresses.recv().expect("the other service has a port")
+}
+
+/// Computes for so long, by the clock.
+pub fn compute(duration: Duration) {
+    let began = Instant::now();
+    let mut number = 3_u64;
+    while began.elapsed() < duration {
+        for _ in 0..1_000 {
+            number = std::hint::black_box(number.wrapping_mul(0x5851_f42d_4c95_7f2d));
+        }
+    }
+}
