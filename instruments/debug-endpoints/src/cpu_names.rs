@@ -12,6 +12,7 @@ use pprof::protos::{self, Message};
 
 use crate::cpu_profile::CpuProfile;
 use crate::error::EndpointError;
+use crate::thread_roles::Role;
 
 /// One function at an address.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -105,11 +106,23 @@ pub(crate) fn profile(
             samples: u64::try_from(samples).unwrap_or_default(),
         }
     });
-    let stacks: Vec<Stack> = stacks.collect();
+    let mut stacks: Vec<Stack> = stacks.collect();
     let mappings = Mapping::all();
     let mut known: HashMap<usize, Functions> = HashMap::new();
     for &address in stacks.iter().flat_map(|stack| &stack.addresses) {
         known.entry(address).or_insert_with(|| functions(address));
+    }
+    for stack in &mut stacks {
+        let addresses = stack.addresses.iter().rev();
+        let functions = addresses
+            .filter_map(|at| known.get(at))
+            .flat_map(|all| all.iter().rev());
+        let names: Vec<&str> = functions
+            .map(|(function, _)| function.name.as_str())
+            .collect();
+        if let Some(role) = Role::of(&names) {
+            role.name().clone_into(&mut stack.thread);
+        }
     }
     // What was read for it is as large as the program's debug information.
     backtrace::clear_symbol_cache();
