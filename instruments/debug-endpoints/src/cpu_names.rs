@@ -22,6 +22,7 @@ pub(crate) struct Function {
     /// Without what tells whose machine it was compiled on.
     pub(crate) file: String,
     /// Compiled from a library or the toolchain.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) is_foreign: bool,
 }
 
@@ -120,9 +121,7 @@ pub(crate) fn profile(
         let names: Vec<&str> = functions
             .map(|(function, _)| function.name.as_str())
             .collect();
-        if let Some(role) = Role::of(&names) {
-            role.name().clone_into(&mut stack.thread);
-        }
+        stack.thread = Role::label(Role::of(&names), &stack.thread);
     }
     // What was read for it is as large as the program's debug information.
     backtrace::clear_symbol_cache();

@@ -3,6 +3,8 @@
 //! Not by its name. Tokio's workers and its blocking threads have the same one, and threads inherit it: a pool of rayon's
 //! is called `tokio-rt-worker`, too, if a worker was the first to use it.
 
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))] // Elsewhere only CPU profiles use it.
+
 use await_profile::plumbing::{crate_of, place_of};
 
 /// What a thread is for.
@@ -60,6 +62,22 @@ impl Role {
             Self::CurrentThread => "tokio current_thread",
             Self::Blocking => "tokio blocking thread",
             Self::Rayon => "rayon",
+        }
+    }
+
+    /// The first frame of a thread's stacks. Names that somebody has given stay, but for the numbers at their end.
+    pub(crate) fn label(role: Option<Self>, name: &str) -> String {
+        let numbers = |c: char| c.is_ascii_digit() || matches!(c, '-' | '_' | '#' | ' ');
+        let Some(role) = role else {
+            return name.to_owned();
+        };
+        let given = match role {
+            Self::Worker | Self::Blocking | Self::CurrentThread => name.trim_end_matches(numbers),
+            Self::Actix | Self::Rayon => "",
+        };
+        match given {
+            "" | "tokio-rt-worker" => role.name().to_owned(),
+            given => format!("{} ({given})", role.name()),
         }
     }
 
@@ -188,6 +206,17 @@ mod tests {
         ] {
             assert_eq!(Role::of(stack), role, "{stack:?}");
             assert_eq!(idle(role, stack), why_idle, "{stack:?}");
+        }
+    }
+    #[test]
+    fn a_name_that_somebody_gave_stays() {
+        for (role, name, label) in [
+            (Some(Role::Worker), "tokio-rt-worker", "tokio worker"),
+            (Some(Role::Worker), "shop-io-12", "tokio worker (shop-io)"),
+            (Some(Role::Rayon), "tokio-rt-worker", "rayon"),
+            (None, "upstream-1", "upstream-1"),
+        ] {
+            assert_eq!(Role::label(role, name), label);
         }
     }
 }

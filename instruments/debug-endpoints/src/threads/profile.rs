@@ -34,6 +34,9 @@ pub(crate) struct Thread {
     pub(crate) name: String,
     /// What it is for, by what its stack begins with; its name, where that tells nothing.
     pub(crate) role: String,
+    /// The first frame of its stacks.
+    #[serde(skip)]
+    label: String,
     /// Whether all tasks that it drives wait while it is held.
     pub(crate) is_runtime: bool,
     /// Moments in which it was there.
@@ -144,7 +147,7 @@ impl ThreadProfile {
                     shown(&stack.frames)
                 };
                 let mut line = String::new();
-                for frame in [&thread.role, &stack.text].into_iter().chain(&frames) {
+                for frame in [&thread.label, &stack.text].into_iter().chain(&frames) {
                     line.push_str(&frame.replace([';', '\n'], ","));
                     line.push(';');
                 }
@@ -246,6 +249,7 @@ impl Thread {
         Self {
             tid,
             role: role.map_or_else(|| name.clone(), |role| role.name().to_owned()),
+            label: Role::label(role, &name),
             is_runtime: role.is_some_and(Role::is_runtime),
             name,
             samples,
