@@ -10,6 +10,7 @@ use await_profile::{is_foreign, portable};
 use pprof::UnresolvedReport;
 
 use crate::cpu_profile::CpuProfile;
+use crate::thread_roles::Role;
 
 /// One function at an address.
 pub(crate) struct Function {
@@ -18,6 +19,7 @@ pub(crate) struct Function {
     /// Without what tells whose machine it was compiled on.
     pub(crate) file: String,
     /// Compiled from a library or the toolchain.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) is_foreign: bool,
 }
 
@@ -102,11 +104,21 @@ pub(crate) fn profile(
             samples: u64::try_from(samples).unwrap_or_default(),
         }
     });
-    let stacks: Vec<Stack> = stacks.collect();
+    let mut stacks: Vec<Stack> = stacks.collect();
     let mappings = Mapping::all();
     let mut known: HashMap<usize, Functions> = HashMap::new();
     for &address in stacks.iter().flat_map(|stack| &stack.addresses) {
         known.entry(address).or_insert_with(|| functions(address));
+    }
+    for stack in &mut stacks {
+        let addresses = stack.addresses.iter().rev();
+        let functions = addresses
+            .filter_map(|at| known.get(at))
+            .flat_map(|all| all.iter().rev());
+        let names: Vec<&str> = functions
+            .map(|(function, _)| function.name.as_str())
+            .collect();
+        stack.thread = Role::label(Role::of(&names), &stack.thread);
     }
     // What was read for it is as large as the program's debug information.
     backtrace::clear_symbol_cache();

@@ -14,22 +14,24 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, PoisonError, mpsc};
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::Duration;
 
 use cpu_time::ProcessTime;
 use pprof::{ProfilerGuard, ProfilerGuardBuilder};
 use tempfile::NamedTempFile;
-use tokio::sync::oneshot;
 
 use crate::cpu_names;
 use crate::cpu_profile::CpuProfile;
 use crate::error::EndpointError;
+use crate::own_thread::OwnThread;
 use crate::permit::Permit;
 use crate::sigprof::{self, Disposition};
 
 /// No timer is started by it, since the system refuses negative times.
 const NO_TIMER: i32 = -1;
+
+static THREAD: OwnThread = OwnThread::new("cpu-profiles");
 
 /// Samples for `duration`; `permit` is kept until the last symbol is looked up, also where nobody
 /// waits for it any more.
@@ -38,45 +40,17 @@ pub(crate) async fn record(
     frequency: u32,
     permit: Permit,
 ) -> Result<CpuProfile, EndpointError> {
-    let sampling = on_own_thread(move || Sampling::begin(frequency, permit)).await??;
+    let sampling = THREAD
+        .run(move |_| Sampling::begin(frequency, permit))
+        .await??;
     let before = ProcessTime::now();
     tokio::time::sleep(duration).await;
     let cpu_time = before.elapsed();
-    let finished = on_own_thread(move || {
+    let finished = THREAD.run(move |_| {
         let (addresses, _permit) = sampling.end()?;
         Ok(cpu_names::profile(addresses, duration, frequency, cpu_time))
     });
     finished.await?
-}
-
-/// Does what takes long, and megabytes, on a thread that does it for all profiles: many allocators keep for a thread
-/// what it has freed.
-async fn on_own_thread<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, EndpointError> {
-    type Work = Box<dyn FnOnce() + Send>;
-    static QUEUE: Mutex<Option<mpsc::Sender<Work>>> = Mutex::new(None);
-    let (sender, receiver) = oneshot::channel();
-    let work: Work = Box::new(move || {
-        // Nobody may wait for it any more.
-        let _ = sender.send(work());
-    });
-    {
-        let mut queue = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
-        let unsent = match &*queue {
-            Some(queue) => queue.send(work).err().map(|unsent| unsent.0),
-            None => Some(work),
-        };
-        if let Some(work) = unsent {
-            let (new, works) = mpsc::channel::<Work>();
-            let thread = std::thread::Builder::new().name("cpu-profiles".to_owned());
-            let thread = thread.spawn(move || works.into_iter().for_each(|work| work()));
-            thread.map_err(EndpointError::failed)?;
-            let _ = new.send(work);
-            *queue = Some(new);
-        }
-    }
-    receiver.await.map_err(EndpointError::failed)
 }
 
 /// A running profiler; it stops when this is dropped.

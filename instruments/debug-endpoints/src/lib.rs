@@ -1,5 +1,5 @@
-//! Profiles of a running service, over HTTP: CPU, heap and what its requests wait for, a heartbeat of
-//! its runtime, and metrics. What Go's `net/http/pprof` is there, for async Rust.
+//! Profiles of a running service, over HTTP: CPU, heap, what its requests wait for and where its threads are blocked, a
+//! heartbeat of its runtime, and metrics. What Go's `net/http/pprof` is there, for async Rust.
 //!
 //! # An axum service
 //!
@@ -87,6 +87,9 @@
 //! waiting can be taken at the same time; then each has in it what the other one costs. The last CPU
 //! profile and the last await profile stay in memory.
 //!
+//! A profile of threads stops each of them for a moment, by ptrace, and no more than once while it sleeps; no call of
+//! the service's fails for it. The [README](https://docs.rs/crate/debug-endpoints) says more.
+//!
 //! The first CPU profile allocates that profiler's tables, **about 100 MB of resident memory** that stay. Where that is
 //! too much, leave out the default feature `cpu`, and take CPU profiles with perf. A CPU profile also needs a
 //! folder for temporary files that can be written to; none is left there.
@@ -98,8 +101,9 @@
 //!
 //! # Elsewhere than on Linux
 //!
-//! CPU profiles need a Unix system. On Windows their endpoints answer 501 with a sentence, and all
-//! others work. Memory, sockets, the number of threads and runtimes that nobody watches are told on Linux only.
+//! CPU profiles need a Unix system, and those of threads need Linux. Elsewhere their endpoints answer 501 with a
+//! sentence, and all others work. Memory, sockets, the number of threads and runtimes that nobody watches are told on
+//! Linux only.
 
 mod allocator;
 #[cfg(all(unix, feature = "cpu"))]

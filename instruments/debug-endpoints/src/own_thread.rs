@@ -1,6 +1,8 @@
 //! What looks at the process does so from a thread of its own: it goes on while the service's runtime stands still,
 //! and holds up nobody.
 
+#[cfg(all(unix, feature = "cpu"))]
+use std::sync::{Mutex as Lock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, oneshot};
@@ -52,4 +54,51 @@ pub(crate) async fn look<T: Send + 'static>(
         })
         .map_err(EndpointError::failed)?;
     receiver.await.map_err(EndpointError::failed)
+}
+
+/// What takes long, and megabytes.
+#[cfg(all(unix, feature = "cpu"))]
+type Work = Box<dyn FnOnce() + Send>;
+
+#[cfg(all(unix, feature = "cpu"))]
+/// Does it for all profiles of a kind, once there is any: many allocators keep for a thread what it has freed.
+pub(crate) struct OwnThread {
+    name: &'static str,
+    queue: Lock<Option<mpsc::Sender<Work>>>,
+}
+
+#[cfg(all(unix, feature = "cpu"))]
+impl OwnThread {
+    pub(crate) const fn new(name: &'static str) -> Self {
+        let queue = Lock::new(None);
+        Self { name, queue }
+    }
+
+    /// What `work` yields, which is told whether anybody still waits for that.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
+    ) -> Result<T, EndpointError> {
+        let (sender, receiver) = oneshot::channel();
+        let work: Work = Box::new(move || {
+            let done = work(&|| !sender.is_closed());
+            let _ = sender.send(done);
+        });
+        {
+            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let unsent = match &*queue {
+                Some(queue) => queue.send(work).err().map(|unsent| unsent.0),
+                None => Some(work),
+            };
+            if let Some(work) = unsent {
+                let (new, works) = mpsc::channel::<Work>();
+                let thread = std::thread::Builder::new().name(self.name.to_owned());
+                let thread = thread.spawn(move || works.into_iter().for_each(|work| work()));
+                thread.map_err(EndpointError::failed)?;
+                let _ = new.send(work);
+                *queue = Some(new);
+            }
+        }
+        receiver.await.map_err(EndpointError::failed)
+    }
 }

@@ -3,6 +3,8 @@
 //! Not by its name. Tokio's workers and its blocking threads have the same one, and threads inherit it: a pool of rayon's
 //! is called `tokio-rt-worker`, too, if a worker was the first to use it.
 
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))] // Elsewhere only CPU profiles use it.
+
 use await_profile::plumbing::{crate_of, place_of};
 
 /// What a thread is for.
@@ -20,10 +22,11 @@ pub(crate) enum Role {
     Rayon,
 }
 
-/// What tells a role, wherever it is in a stack; the first that is there. A worker's stack begins with the pool of
-/// blocking threads, which starts all of them, and may have a job of rayon's further in.
-const TOLD_BY: [(&str, Role); 11] = [
-    ("multi_thread::worker::block_in_place", Role::Blocking),
+/// A worker that gave its tasks away and blocks nobody.
+const GAVE_AWAY: &str = "multi_thread::worker::block_in_place";
+
+/// What tells a role.
+const TOLD_BY: [(&str, Role); 10] = [
     ("multi_thread::worker::run", Role::Worker),
     ("multi_thread::worker::Context", Role::Worker),
     ("multi_thread::worker::Launch", Role::Worker),
@@ -37,11 +40,18 @@ const TOLD_BY: [(&str, Role); 11] = [
 ];
 
 impl Role {
-    /// Of the functions of a stack, in any order.
+    /// Of the functions of a stack, from the outermost inwards: further in, whoever hands a job over is in the pool's
+    /// functions, too.
     pub(crate) fn of(functions: &[&str]) -> Option<Self> {
-        let is_there = |part: &str| functions.iter().any(|name| name.contains(part));
-        let told = TOLD_BY.iter().find(|(part, _)| is_there(part));
-        told.map(|(_, role)| *role)
+        let told = |name: &&str| TOLD_BY.iter().find(|(part, _)| name.contains(part));
+        let mut told = functions.iter().filter_map(told).map(|(_, role)| *role);
+        let first = told.next()?;
+        // Workers are threads of the blocking pool with a task that never ends.
+        let is_worker = first == Self::Blocking && told.any(|role| role == Self::Worker);
+        let role = if is_worker { Self::Worker } else { first };
+        let gave_away =
+            role == Self::Worker && functions.iter().any(|name| name.contains(GAVE_AWAY));
+        Some(if gave_away { Self::Blocking } else { role })
     }
 
     /// What it is called in profiles.
@@ -52,6 +62,22 @@ impl Role {
             Self::CurrentThread => "tokio current_thread",
             Self::Blocking => "tokio blocking thread",
             Self::Rayon => "rayon",
+        }
+    }
+
+    /// The first frame of a thread's stacks. Names that somebody has given stay, but for the numbers at their end.
+    pub(crate) fn label(role: Option<Self>, name: &str) -> String {
+        let numbers = |c: char| c.is_ascii_digit() || matches!(c, '-' | '_' | '#' | ' ');
+        let Some(role) = role else {
+            return name.to_owned();
+        };
+        let given = match role {
+            Self::Worker | Self::Blocking | Self::CurrentThread => name.trim_end_matches(numbers),
+            Self::Actix | Self::Rayon => "",
+        };
+        match given {
+            "" | "tokio-rt-worker" => role.name().to_owned(),
+            given => format!("{} ({given})", role.name()),
         }
     }
 
@@ -72,9 +98,8 @@ pub(crate) fn idle(role: Option<Role>, functions: &[&str]) -> Option<&'static st
     match role {
         Some(role) if role.is_runtime() => parks.then_some("parked worker"),
         Some(Role::Blocking) => {
-            let has_work = |name: &str| {
-                name.contains("tokio::runtime::task::") || name.contains("block_in_place")
-            };
+            let has_work =
+                |name: &str| name.contains("tokio::runtime::task::") || name.contains(GAVE_AWAY);
             (!any(&has_work)).then_some("blocking thread without work")
         }
         Some(_) => any(&|name| name.contains("rayon_core::sleep")).then_some("rayon without work"),
@@ -121,6 +146,77 @@ impl Whose {
             Self::Library
         } else {
             Self::Own
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_what_its_stack_begins_with_whatever_it_calls() {
+        let pool = "<tokio::runtime::blocking::pool::Inner>::run";
+        let task = "tokio::runtime::task::raw::poll";
+        let worker = "tokio::runtime::scheduler::multi_thread::worker::run";
+        let park = "<tokio::runtime::scheduler::multi_thread::worker::Context>::park_internal";
+        let actix = "actix_rt::arbiter::Arbiter::with_tokio_rt::{{closure}}";
+        let in_place = "tokio::runtime::scheduler::multi_thread::worker::block_in_place";
+        let block_on = "tokio::runtime::park::CachedParkThread::block_on";
+        let parks = "tokio::runtime::park::CachedParkThread::park";
+        for (stack, role, why_idle) in [
+            (
+                &[pool, task, worker, task, "shop::visit"][..],
+                Some(Role::Worker),
+                None,
+            ),
+            (
+                &[pool, task, worker, park],
+                Some(Role::Worker),
+                Some("parked worker"),
+            ),
+            (
+                &[pool, task, worker, task, in_place, block_on, parks],
+                Some(Role::Blocking),
+                None,
+            ),
+            (&[pool, task, "shop::export"], Some(Role::Blocking), None),
+            (
+                &[pool, "parking_lot::condvar::Condvar::wait"],
+                Some(Role::Blocking),
+                Some("blocking thread without work"),
+            ),
+            // It waits for the lock of the pool to which it gives a job.
+            (
+                &[actix, "actix_web::web::block", pool],
+                Some(Role::Actix),
+                None,
+            ),
+            (
+                &[
+                    "rayon_core::registry::main_loop",
+                    "rayon_core::sleep::Sleep::sleep",
+                ],
+                Some(Role::Rayon),
+                Some("rayon without work"),
+            ),
+            (&["shop::main", block_on, "shop::serve"], None, None),
+            (&["shop::main", block_on, parks], None, Some("block_on")),
+            (&["shop::main", "std::thread::JoinHandle::join"], None, None),
+        ] {
+            assert_eq!(Role::of(stack), role, "{stack:?}");
+            assert_eq!(idle(role, stack), why_idle, "{stack:?}");
+        }
+    }
+    #[test]
+    fn a_name_that_somebody_gave_stays() {
+        for (role, name, label) in [
+            (Some(Role::Worker), "tokio-rt-worker", "tokio worker"),
+            (Some(Role::Worker), "shop-io-12", "tokio worker (shop-io)"),
+            (Some(Role::Rayon), "tokio-rt-worker", "rayon"),
+            (None, "upstream-1", "upstream-1"),
+        ] {
+            assert_eq!(Role::label(role, name), label);
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use await_profile::plumbing::crate_of;
 use serde::Serialize;
 
-use super::sampler::{Moment, Samples};
+use super::sampler::{Moment, Sampled, Samples};
 use crate::cpu_names::{self, Functions, Mapping};
 use crate::error::EndpointError;
 use crate::thread_roles::{Role, Whose, idle};
@@ -33,10 +34,15 @@ pub(crate) struct Thread {
     pub(crate) name: String,
     /// What it is for, by what its stack begins with; its name, where that tells nothing.
     pub(crate) role: String,
+    /// The first frame of its stacks.
+    #[serde(skip)]
+    label: String,
     /// Whether all tasks that it drives wait while it is held.
     pub(crate) is_runtime: bool,
     /// Moments in which it was there.
     pub(crate) samples: u64,
+    /// How often it was stopped for its stack.
+    pub(crate) stops: u64,
     /// Shares of them.
     pub(crate) blocked: f64,
     pub(crate) running: f64,
@@ -108,8 +114,7 @@ impl ThreadProfile {
             .map(|stack| frames(stack, &known, &mappings))
             .collect();
         let threads = samples.threads.into_iter();
-        let threads =
-            threads.map(|(tid, seen)| Thread::new(tid, seen.name, &seen.moments, &stacks));
+        let threads = threads.map(|(tid, seen)| Thread::new(tid, seen, &stacks));
         let refused = samples.refused.filter(|_| samples.stops == 0);
         let refused = refused.map(|why| format!("No stacks: {why}."));
         Self {
@@ -142,7 +147,7 @@ impl ThreadProfile {
                     shown(&stack.frames)
                 };
                 let mut line = String::new();
-                for frame in [&thread.role, &stack.text].into_iter().chain(&frames) {
+                for frame in [&thread.label, &stack.text].into_iter().chain(&frames) {
                     line.push_str(&frame.replace([';', '\n'], ","));
                     line.push(';');
                 }
@@ -187,18 +192,19 @@ impl ThreadProfile {
 }
 
 impl Thread {
-    fn new(tid: i32, name: String, moments: &HashMap<Moment, u64>, stacks: &[Vec<Frame>]) -> Self {
+    fn new(tid: i32, seen: Sampled, stacks: &[Vec<Frame>]) -> Self {
         let frames = |moment: &Moment| moment.stack.map_or(&[][..], |at| &stacks[at]);
         let names = |moment| -> Vec<&str> {
             let frames = frames(moment).iter();
             frames.map(|frame| frame.function.as_str()).collect()
         };
+        let (name, moments) = (seen.name, seen.moments);
         // What it is for does not change: the most frequent stack whose root was reached tells it.
         let mut by_samples: Vec<_> = moments.iter().collect();
         by_samples.sort_by_key(|(_, samples)| u64::MAX - **samples);
         let mut roles = by_samples.iter();
         let role = roles.find_map(|(moment, _)| Role::of(&names(moment)));
-        let mut seen: Vec<Stack> = moments
+        let mut did: Vec<Stack> = moments
             .iter()
             .map(|(moment, samples)| {
                 let frames = frames(moment);
@@ -232,24 +238,26 @@ impl Thread {
                 }
             })
             .collect();
-        seen.sort_by(|a, b| {
+        did.sort_by(|a, b| {
             (b.samples, a.state, &a.text, &a.own).cmp(&(a.samples, b.state, &b.text, &b.own))
         });
-        let samples: u64 = seen.iter().map(|stack| stack.samples).sum();
+        let samples: u64 = did.iter().map(|stack| stack.samples).sum();
         let share = |state| {
-            let of_state = seen.iter().filter(|stack| stack.state == state);
+            let of_state = did.iter().filter(|stack| stack.state == state);
             of_state.map(|stack| stack.samples).sum::<u64>() as f64 / samples.max(1) as f64
         };
         Self {
             tid,
             role: role.map_or_else(|| name.clone(), |role| role.name().to_owned()),
+            label: Role::label(role, &name),
             is_runtime: role.is_some_and(Role::is_runtime),
             name,
             samples,
+            stops: seen.stops,
             blocked: share(State::Blocked),
             running: share(State::Running),
             idle: share(State::Idle),
-            stacks: seen,
+            stacks: did,
         }
     }
 }
@@ -293,19 +301,28 @@ fn shown(frames: &[Frame]) -> Vec<String> {
     let first = frames.iter().position(|frame| frame.own);
     let first = first.or_else(|| frames.iter().position(is_somebodys));
     let Some(first) = first else {
-        // Without names, or of the runtime alone: all.
-        return frames.iter().map(Frame::label).collect();
+        // Of the runtime alone; or without names.
+        let last = frames
+            .iter()
+            .rev()
+            .find(|frame| frame.function.contains("::"));
+        return last.map_or_else(
+            || frames.iter().map(Frame::label).collect(),
+            |last| vec![last.label()],
+        );
     };
     let last = frames.iter().rposition(is_somebodys).unwrap_or(first);
     let mut shown: Vec<&Frame> = Vec::new();
     for frame in &frames[first..=last] {
-        let krate = await_profile::plumbing::crate_of(&frame.function);
+        let krate = crate_of(&frame.function);
+        let is_there = shown.iter().any(|one| one.function == frame.function);
         match (frame.whose, shown.last_mut()) {
             (Whose::Plumbing, _) => {}
             // An async block inside its function: keep the innermost line.
             (Whose::Own, Some(before)) if before.function == frame.function => *before = frame,
-            (Whose::Library, Some(before))
-                if await_profile::plumbing::crate_of(&before.function) == krate => {}
+            (Whose::Library, Some(before)) if crate_of(&before.function) == krate => {}
+            // Libraries that divide work call each other again and again.
+            (Whose::Library, _) if is_there => {}
             _ => shown.push(frame),
         }
     }

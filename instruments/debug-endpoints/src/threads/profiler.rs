@@ -1,15 +1,16 @@
-//! Profiles of what threads do, blocked ones too; the last is kept. Linux only.
+//! Takes profiles of what threads do, and keeps the last.
 
 use std::sync::Arc;
 use std::time::Duration;
-
-use tokio::sync::oneshot;
 
 use super::profile::ThreadProfile;
 use super::sampler;
 use crate::error::EndpointError;
 use crate::last::Last;
+use crate::own_thread::OwnThread;
 use crate::permit;
+
+static THREAD: OwnThread = OwnThread::new("thread-profiles");
 
 /// Takes profiles and remembers the last.
 #[derive(Debug, Default)]
@@ -18,24 +19,20 @@ pub(crate) struct ThreadProfiler {
 }
 
 impl ThreadProfiler {
-    /// Looks at all threads for `duration`, from a new one. Dropping the future ends it.
+    /// Looks at all threads for `duration`. Dropping the future ends it.
     pub(crate) async fn record(
         &self,
         duration: Duration,
     ) -> Result<Arc<ThreadProfile>, EndpointError> {
         let permit = permit::threads()?;
-        let (sender, receiver) = oneshot::channel();
-        let thread = std::thread::Builder::new().name("thread-profiles".to_owned());
-        let thread = thread.spawn(move || {
-            let samples = sampler::sample(duration, &|| sender.is_closed());
-            if !sender.is_closed() {
-                let profile = ThreadProfile::new(samples, duration);
-                drop(permit);
-                let _ = sender.send(profile);
-            }
+        let profile = THREAD.run(move |is_awaited| {
+            let samples = sampler::sample(duration, is_awaited);
+            let profile = is_awaited().then(|| ThreadProfile::new(samples, duration));
+            drop(permit);
+            profile
         });
-        thread.map_err(EndpointError::failed)?;
-        let profile = receiver.await.map_err(EndpointError::failed)?;
+        let profile = profile.await?;
+        let profile = profile.ok_or_else(|| EndpointError::failed("nobody waits for it"))?;
         Ok(self.last.keep(profile))
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct Moment {
 #[derive(Debug, Default)]
 pub(crate) struct Sampled {
     pub(crate) name: String,
+    /// How often it was stopped.
+    pub(crate) stops: u64,
     pub(crate) moments: HashMap<Moment, u64>,
 }
 
@@ -84,7 +86,7 @@ struct Sampler {
 }
 
 /// Samples until `duration` is over, or nobody waits for it any more. The calling thread is left out.
-pub(crate) fn sample(duration: Duration, is_over: &dyn Fn() -> bool) -> Samples {
+pub(crate) fn sample(duration: Duration, is_awaited: &dyn Fn() -> bool) -> Samples {
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let mut sampler = Sampler {
         own: stops::own_tid(),
@@ -105,7 +107,7 @@ pub(crate) fn sample(duration: Duration, is_over: &dyn Fn() -> bool) -> Samples 
         let pause = PERIOD.saturating_sub(began.elapsed());
         let pause = pause.max(used.elapsed() * 19);
         let left = end.saturating_duration_since(Instant::now());
-        if left < pause || is_over() {
+        if left < pause || !is_awaited() {
             std::thread::sleep(left.min(pause));
             return sampler.samples;
         }
@@ -251,6 +253,9 @@ impl Sampler {
         };
         self.known.insert(thread.tid, known);
         self.count(thread.tid, &thread.name, moment);
+        if let Some(sampled) = self.samples.threads.get_mut(&thread.tid) {
+            sampled.stops += u64::from(stop.outcome == Outcome::Taken);
+        }
     }
 
     fn count(&mut self, tid: i32, name: &str, moment: Moment) {
