@@ -126,8 +126,6 @@ fn of_unpolled(unpolled: &Unpolled) -> Remark {
 
 /// The innermost line of the reader's: what is not a function, and no library's, has one.
 fn line_of(frames: &[String]) -> Option<&str> {
-    let lines = frames.iter().rev().map(String::as_str);
-    lines
-        .skip_while(|frame| frame.starts_with('('))
-        .find(|frame| frame.ends_with(')'))
+    let mut lines = frames.iter().rev().map(String::as_str);
+    lines.find(|frame| frame.ends_with(')') && !frame.starts_with('('))
 }

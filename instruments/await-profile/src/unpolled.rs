@@ -150,17 +150,19 @@ impl Profile {
     }
 
     /// Whether a waker that is kept for this wait says that its future exists. Locks and timers take it
-    /// out with the future; sockets and channels may keep it for longer. A timer counts as what the
-    /// reader's own function around it may hold.
+    /// out with the future; sockets and channels may keep it for longer. A timer counts for what a
+    /// function of the reader's around it may hold, if that is not around what is awaited instead.
     fn is_kept_while_it_exists(&self, stack: StackId, instead: StackId) -> bool {
         let own = |stack: StackId| {
             let frames = self.stacks[stack as usize].frames(Frames::Own).iter();
-            frames.filter(|frame| frame.kind == FrameKind::Own).count()
+            frames
+                .filter(|frame| frame.kind == FrameKind::Own)
+                .map(|frame| &frame.path)
         };
-        let frames = self.stacks[stack as usize].frames(Frames::Own);
-        match wait_of(frames).map(|wait| wait.kind) {
+        let common = std::iter::zip(own(stack), own(instead)).take_while(|(a, b)| a == b);
+        match wait_of(self.stacks[stack as usize].frames(Frames::Own)).map(|wait| wait.kind) {
             Some(WaitKind::Lock | WaitKind::Limit | WaitKind::Pool) => true,
-            Some(WaitKind::Timer) => own(stack) > own(instead).min(1),
+            Some(WaitKind::Timer) => own(stack).count() > common.count(),
             _ => false,
         }
     }

@@ -1,4 +1,4 @@
-//! What is known of common waits: [`waits.md`](waits.md), which the documentation shows as it is.
+//! What is known of common waits: `waits.md`, which the documentation shows as it is.
 
 use std::sync::LazyLock;
 
