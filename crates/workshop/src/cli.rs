@@ -85,6 +85,8 @@ pub(crate) enum Command {
     },
     /// Put a chapter's load on one variant, or a load of your own on your own service
     Load(Box<Load>),
+    /// Ask all instruments of your own service at once, under your load, and say what holds requests up
+    Look(Look),
     /// Compare two builds of your own service
     Compare(Box<Compare>),
     /// Profile one variant under its chapter's load
@@ -198,6 +200,19 @@ pub(crate) struct Load {
     pub(crate) output: Output,
     #[command(flatten)]
     pub(crate) sent: Sent,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Look {
+    /// Where its debug endpoints are: `http://127.0.0.1:6060`. If they ask for a token, put it into DEBUG_TOKEN
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+    /// Seconds to look
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    #[arg(value_parser = number(1.0..=600.0, "10"))]
+    pub(crate) seconds: f64,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ mod doctor;
 mod hint;
 mod load;
 mod load_url;
+mod look;
 mod numa;
 mod profile;
 mod prove;
@@ -48,6 +49,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
                 "name a chapter, or --url of your own service",
             )),
         },
+        Command::Look(options) => look::run(&options),
         Command::Compare(options) => compare::run(&options),
         Command::Profile(options) => profile::run(&options),
         Command::Capture(options) => capture::run(&options),

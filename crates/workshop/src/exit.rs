@@ -50,6 +50,10 @@ impl CliError {
         Self::new(Exit::Usage, sentence)
     }
 
+    pub(crate) fn invalid(sentence: impl fmt::Display) -> Self {
+        Self::new(Exit::Invalid, sentence)
+    }
+
     /// For `map_err`: what could not be done, and why.
     pub(crate) fn because<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) -> Self {
         move |why| Self::bad(format!("{what}: {why}"))
