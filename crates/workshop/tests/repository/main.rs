@@ -7,6 +7,8 @@
 mod book;
 mod conditions;
 mod edits;
+#[cfg(target_os = "linux")]
+mod field;
 mod figures;
 mod instruments;
 mod lints;

@@ -58,7 +58,7 @@ fn the_books_commands_run_on_the_shop() {
 /// are as the book shows them.
 #[test]
 #[ignore = "needs some minutes, to compile another workspace"]
-fn the_field_compiles_without_a_warning_and_its_tests_pass() {
+fn weekly_the_field_compiles_without_a_warning_and_its_tests_pass() {
     let _turn = turn();
     for words in ["clippy --all-targets --quiet", "test --quiet"] {
         let mut field = cargo(&format!("{words} --locked --target-dir target/test"));

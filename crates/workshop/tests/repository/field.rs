@@ -1,0 +1,254 @@
+//! The faults that people reported, as the services of `examples/field`: `look` names each, and none in those without.
+//!
+//! A busy machine can hide a fault, or look like one: each service has some attempts, of which one has to be right.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::{cargo, json, root, succeed, tell, turn, workshop};
+
+const ATTEMPTS: u32 = 3;
+
+/// One service, and what `look` has to say of it first.
+struct Case {
+    program: &'static str,
+    /// What users ask for, how many they are, and for how many seconds each thinks.
+    load: &'static str,
+    kind: &'static str,
+    /// Words of the sentence: the line that has to change, or what it is about.
+    says: &'static str,
+}
+
+const fn case(
+    program: &'static str,
+    load: &'static str,
+    kind: &'static str,
+    says: &'static str,
+) -> Case {
+    Case {
+        program,
+        load,
+        kind,
+        says,
+    }
+}
+
+/// Of each kind of instrument the one that needs it.
+const OF_A_PUSH: [Case; 6] = [
+    case(
+        "blockpool",
+        "--get /export --users 24",
+        "full_blocking_pool",
+        "blockpool::export",
+    ),
+    case(
+        "buffered",
+        "--get /batch --users 8 --think 0.01",
+        "unpolled",
+        "buffered",
+    ),
+    case(
+        "dashmap",
+        "--get /visit/{1..3} --users 6",
+        "blocked_worker",
+        "dashmap::visit",
+    ),
+    case(
+        "nagle",
+        "--get /report --users 8 --think 0.01",
+        "nagle",
+        "Nagle's algorithm",
+    ),
+    case("sse", "--get /events --users 8", "lock", "sse"),
+    case(
+        "unbounded",
+        "--get /event --users 4 --think 0.001",
+        "memory",
+        "live memory grows",
+    ),
+];
+
+const THE_OTHERS: [Case; 9] = [
+    case(
+        "body",
+        "--get /probe --users 4 --think 0.02",
+        "connections",
+        "hardly used again",
+    ),
+    case(
+        "db",
+        "--get /like/{1..100} --users 8 --think 0.005",
+        "database",
+        "db::like",
+    ),
+    case(
+        "field-actix",
+        "--get /row --users 6",
+        "blocked_worker",
+        "row",
+    ),
+    case(
+        "h2streams",
+        "--get /quote --users 40",
+        "answer_or_stream",
+        "h2streams",
+    ),
+    case(
+        "lifo",
+        "--get /quote --users 4 --think 0.02",
+        "computing_worker",
+        "burn",
+    ),
+    case(
+        "logging",
+        "--get /order --users 4 --think 0.01",
+        "blocked_worker",
+        "logging::order",
+    ),
+    case(
+        "rayon",
+        "--get /rank --users 4 --think 0.01",
+        "blocked_worker",
+        "rayon",
+    ),
+    case(
+        "regex",
+        "--get /check/{1..9} --users 8 --think 0.005",
+        "computing_worker",
+        "regex::check",
+    ),
+    case(
+        "sessions",
+        "--get /visit --users 8 --think 0.002",
+        "memory",
+        "live memory grows",
+    ),
+];
+
+#[test]
+#[ignore = "needs some minutes, to compile another workspace"]
+fn look_names_the_faults_that_people_reported() {
+    named(&OF_A_PUSH);
+}
+
+#[test]
+#[ignore = "needs some minutes"]
+fn weekly_look_names_the_other_faults_that_people_reported() {
+    named(&THE_OTHERS);
+}
+
+/// With the load that a service without the fault has to carry.
+#[test]
+#[ignore = "needs some minutes"]
+fn weekly_look_accuses_no_service_without_a_fault() {
+    let _turn = turn();
+    let programs = build();
+    let all = OF_A_PUSH.iter().chain(&THE_OTHERS);
+    let accused = all.filter(|case| {
+        let is_clear = |said: &Value| said["findings"].as_array().is_some_and(Vec::is_empty);
+        !has_said(&programs, case, &["--fixed"], is_clear)
+    });
+    let accused: Vec<_> = accused.map(|case| case.program).collect();
+    assert!(accused.is_empty(), "accused without a fault: {accused:?}");
+}
+
+fn named(cases: &[Case]) {
+    let _turn = turn();
+    let programs = build();
+    let missed = cases.iter().filter(|case| {
+        let is_named = |said: &Value| {
+            let first = &said["findings"][0];
+            let says = first["says"].as_str().unwrap_or_default();
+            first["kind"] == case.kind && says.contains(case.says)
+        };
+        !has_said(&programs, case, &[], is_named)
+    });
+    let missed: Vec<_> = missed.map(|case| case.program).collect();
+    assert!(missed.is_empty(), "not named: {missed:?}");
+}
+
+/// The folder with the services.
+fn build() -> PathBuf {
+    let field = root().join("examples/field");
+    succeed(cargo("build --locked --quiet --target-dir target/test").current_dir(&field));
+    field.join("target/test/debug")
+}
+
+/// Whether one of some looks at the service under its load is as `wanted` has it.
+fn has_said(
+    programs: &PathBuf,
+    case: &Case,
+    options: &[&str],
+    wanted: impl Fn(&Value) -> bool,
+) -> bool {
+    (0..ATTEMPTS).any(|_| {
+        let said = look(programs, case, options);
+        let is_right = wanted(&said);
+        if !is_right {
+            tell(&format!("{} {options:?}: {said}", case.program));
+        }
+        is_right
+    })
+}
+
+fn look(programs: &PathBuf, case: &Case, options: &[&str]) -> Value {
+    let [port, admin] = [(); 2].map(|()| free_port());
+    let mut service = Command::new(programs.join(case.program));
+    service
+        .args(["--port", &port, "--admin", &admin])
+        .args(options);
+    // One whose output nobody reads is a case of its own.
+    let _service = Ends(
+        service
+            .stdout(Stdio::piped())
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    wait_for(&port);
+    let load = format!(
+        "load --url http://127.0.0.1:{port} {} --seconds 6",
+        case.load
+    );
+    // Whatever it says: the service may answer nobody.
+    let mut load = workshop(&load);
+    let _load = Ends(
+        load.stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    // Until the load is on, and what grows at first has grown.
+    thread::sleep(Duration::from_secs(2));
+    json(&mut workshop(&format!(
+        "look http://127.0.0.1:{admin} --seconds 3"
+    )))
+}
+
+/// A process that ends with the value.
+struct Ends(Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn free_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port().to_string()
+}
+
+fn wait_for(port: &str) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
+        assert!(Instant::now() < end, "nobody listens on port {port}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
