@@ -369,10 +369,10 @@ mod tests {
     fn a_full_blocking_pool_is_seen_while_the_workers_are_free() {
         let runtime = multi_thread(1);
         let free = seen(&runtime, 250, || ()).latest;
-        assert!(free.blocking_jobs >= 2, "{free:?}");
+        assert!(free.blocking_jobs >= 1, "{free:?}");
         runtime.spawn_blocking(|| std::thread::sleep(Duration::from_millis(300)));
         let full = seen(&runtime, 500, || ()).latest;
-        assert!(full.blocking_wait_worst > 0.2, "{full:?}");
+        assert!(full.blocking_wait_worst > 0.1, "{full:?}");
         runtime.spawn_blocking(|| std::thread::sleep(Duration::from_millis(900)));
         let stuck = seen(&runtime, 200, || ()).latest;
         assert_eq!(stuck.blocking_jobs, 0, "{stuck:?}");

@@ -85,7 +85,7 @@ impl TcpSocket {
 }
 
 /// Which socket it is, if it is one.
-fn socket_inode(descriptor: i32) -> Option<u64> {
+fn socket_inode(descriptor: i32) -> Option<libc::ino_t> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: it writes to `stat`, which has room for it, or fails; a descriptor may be any number.
     let failed = unsafe { libc::fstat(descriptor, stat.as_mut_ptr()) };
