@@ -15,6 +15,8 @@ pub(crate) fn clean(name: &str) -> String {
     let path = without_generics(name);
     let mut parts: Vec<&str> = path
         .split("::")
+        // Of a reference to a type, the type.
+        .map(|part| part.trim_start_matches('&'))
         .filter(|part| !part.is_empty() && !is_noise(part))
         .collect();
     // A closure's closure, or an async block in it, is at the same place.
@@ -292,6 +294,7 @@ mod tests {
                 "<&mut shop::Reader as shop::Read>::next",
                 "shop::Reader::next",
             ),
+            ("&shop::Pool<D>::fetch", "shop::Pool::fetch"),
             ("main", "main"),
             ("0x5566", "0x5566"),
             ("broken<name", "brokenname"),
