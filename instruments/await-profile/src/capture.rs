@@ -104,6 +104,12 @@ impl Stacks {
     }
 }
 
+/// Clones that are allocated before the poll.
+struct Clones {
+    spare: Vec<Arc<Kept>>,
+    made: Vec<Weak<Kept>>,
+}
+
 struct Recorder<'a> {
     /// The waker that a clone is a clone of.
     waker: &'a Waker,
@@ -113,8 +119,7 @@ struct Recorder<'a> {
     /// under them.
     clones: Mutex<Stacks>,
     wakes: Mutex<Stacks>,
-    /// For the clones to come, the last one first; and for those that were made.
-    spare: Mutex<(Vec<Arc<Kept>>, Vec<Weak<Kept>>)>,
+    kept: Mutex<Clones>,
 }
 
 impl Observer for Recorder<'_> {
@@ -122,11 +127,11 @@ impl Observer for Recorder<'_> {
         if !lock(&self.clones).push(self.outermost) {
             return self.waker.clone();
         }
-        let (spare, made) = &mut *lock(&self.spare);
-        let Some(clone) = spare.pop() else {
+        let kept = &mut *lock(&self.kept);
+        let Some(clone) = kept.spare.pop() else {
             return self.waker.clone();
         };
-        made.push(Arc::downgrade(&clone));
+        kept.made.push(Arc::downgrade(&clone));
         clone.into()
     }
 
@@ -152,12 +157,12 @@ pub(crate) fn poll_recorded<R>(
         outermost: (&raw const *black_box(&local)).addr(),
         clones: Mutex::new(Stacks::with_room_for(MAX_STACKS)),
         wakes: Mutex::new(Stacks::with_room_for(MAX_WAKES)),
-        spare: Mutex::new((
-            (0..MAX_STACKS)
+        kept: Mutex::new(Clones {
+            spare: (0..MAX_STACKS)
                 .map(|_| Arc::new(Kept(waker.clone())))
                 .collect(),
-            Vec::with_capacity(MAX_STACKS),
-        )),
+            made: Vec::with_capacity(MAX_STACKS),
+        }),
     };
     let result = poll_hooked(&recorder, poll);
     let owned = |stacks: Mutex<Stacks>| {
@@ -169,8 +174,10 @@ pub(crate) fn poll_recorded<R>(
     let captured = if kept.ends.is_empty() { woken } else { kept };
     let mut captured = captured.into_captured();
     captured.woke_itself = woke_itself;
-    let spare = recorder.spare.into_inner();
-    captured.clones = spare.unwrap_or_else(std::sync::PoisonError::into_inner).1;
+    let clones = recorder.kept.into_inner();
+    captured.clones = clones
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .made;
     (result, captured)
 }
 

@@ -185,7 +185,7 @@ fn wrapped(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {
-            Some(line) if line.len() + word.len() < LINE => *line += &format!(" {word}"),
+            Some(line) if line.len() + word.len() < LINE => line.extend([" ", word]),
             _ => lines.push(word.to_owned()),
         }
     }

@@ -1,6 +1,6 @@
 //! What a frame is: whose code, or no code at all.
 
-use crate::names::{crate_of, package_of};
+use crate::names::{crate_of, is_rust, package_of};
 use crate::plumbing::place_of;
 
 /// What a frame of a stack is, and so its colour.
@@ -127,5 +127,5 @@ pub fn is_foreign(file: &str) -> bool {
     .iter()
     .any(|part| file.contains(part))
         || file.starts_with("/rust/deps/")
-        || !file.ends_with(".rs")
+        || !is_rust(&file)
 }

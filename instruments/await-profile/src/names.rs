@@ -5,6 +5,8 @@
 //! generic type by its type with all arguments. Readers know them as
 //! `service::routes::read` and `Type::method`.
 
+use std::path::Path;
+
 use crate::symbols::Symbol;
 
 /// The path a reader would write: no generic arguments, no closures, no
@@ -13,6 +15,8 @@ pub(crate) fn clean(name: &str) -> String {
     let path = without_generics(name);
     let mut parts: Vec<&str> = path
         .split("::")
+        // Of a reference to a type, the type.
+        .map(|part| part.trim_start_matches('&'))
         .filter(|part| !part.is_empty() && !is_noise(part))
         .collect();
     // A closure's closure, or an async block in it, is at the same place.
@@ -28,11 +32,18 @@ pub(crate) fn clean(name: &str) -> String {
 /// inlined functions have lost theirs, and it is pieced together from the file.
 pub(crate) fn path_of(symbol: &Symbol) -> String {
     match &symbol.file {
-        Some(file) if file.ends_with(".rs") && !head(&symbol.name).contains("::") => {
+        Some(file) if is_rust(file) && !head(&symbol.name).contains("::") => {
             path_in(file, &symbol.name)
         }
         _ => clean(&symbol.name),
     }
+}
+
+/// Whether the file is of this language.
+pub(crate) fn is_rust(file: &str) -> bool {
+    Path::new(file)
+        .extension()
+        .is_some_and(|extension| extension == "rs")
 }
 
 /// A name up to its generic arguments.
@@ -283,6 +294,7 @@ mod tests {
                 "<&mut shop::Reader as shop::Read>::next",
                 "shop::Reader::next",
             ),
+            ("&shop::Pool<D>::fetch", "shop::Pool::fetch"),
             ("main", "main"),
             ("0x5566", "0x5566"),
             ("broken<name", "brokenname"),

@@ -7,12 +7,14 @@ use crate::profile::Profile;
 use crate::stack::Frames;
 use crate::summary::RouteSummary;
 use crate::unpolled::Unpolled;
-use crate::waits_table::Wait;
+use crate::waits_table::{Wait, WaitKind};
 
 /// Places with a smaller share of the requests in flight are passed over.
 const LEAST_SHARE: f64 = 0.1;
+/// Of a client that keeps its connections, next to no request waits for a new one.
+const LEAST_OF_CONNECTIONS: f64 = 0.02;
 /// At most so many places are told.
-const MOST_PLACES: usize = 4;
+const MOST_PLACES: usize = 6;
 /// What is seen of fewer requests may be chance.
 const FEWEST_REQUESTS: u64 = 3;
 
@@ -47,9 +49,11 @@ impl Profile {
         let unpolled = self.unpolled().into_iter();
         let unpolled = unpolled.filter(|unpolled| unpolled.requests >= FEWEST_REQUESTS);
         let places = self.shares(Frames::Own).into_iter();
-        let places = places
-            .take_while(|place| place.share >= LEAST_SHARE)
-            .take(MOST_PLACES);
+        let is_told = |place: &Share| match place.wait.map(|wait| wait.kind) {
+            Some(WaitKind::NewConnection) => place.share >= LEAST_OF_CONNECTIONS,
+            _ => place.share >= LEAST_SHARE,
+        };
+        let places = places.filter(is_told).take(MOST_PLACES);
         let places = places.filter_map(|place| of_place(&place, &routes, &releases));
         unpolled
             .map(|unpolled| of_unpolled(&unpolled))

@@ -36,7 +36,7 @@ const INDEX: &str = "\
 /debug/pprof/profile?seconds=N          CPU profile for go tool pprof (&format=folded|svg)
 /debug/pprof/flamegraph?seconds=N       CPU flamegraph (&idle=true draws idle time too)
 /debug/pprof/last?format=pprof|folded|svg   the last CPU profile again
-/debug/await?seconds=N                  what requests wait for, folded stacks, remarks (&format=folded|svg|pprof|json, &all=true)
+/debug/await?seconds=N                  what requests wait for, folded stacks (&format=svg|pprof|json, &all=true)
 /debug/pprof/await?seconds=N            the same for go tool pprof and collectors
 /debug/await/last?format=folded|svg|pprof|json   the last await profile again
 /debug/threads?seconds=N                where each thread is blocked, folded stacks (&format=svg|json, &idle=true, &all=true)
@@ -311,7 +311,7 @@ async fn await_profile(
     let format = request.of_waits()?;
     let duration = checked_duration(request.seconds)?;
     let profile = shared.waits.record(duration, request.captures).await?;
-    written(move || waits_response(&profile, format, &request)).await
+    written(move || waits_response(&profile, format, request.all)).await
 }
 
 async fn await_pprof(
@@ -328,33 +328,18 @@ async fn last_await_profile(
 ) -> Result<Response, EndpointError> {
     let format = request.of_waits()?;
     let profile = shared.waits.last.get().ok_or(EndpointError::NothingYet)?;
-    written(move || waits_response(&profile, format, &request)).await
+    written(move || waits_response(&profile, format, request.all)).await
 }
 
-fn waits_response(
-    profile: &Profile,
-    format: Format,
-    request: &Request,
-) -> Result<Response, EndpointError> {
-    let frames = if request.all {
-        Frames::All
-    } else {
-        Frames::Own
-    };
+fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Response, EndpointError> {
+    let frames = if all { Frames::All } else { Frames::Own };
     Ok(match format {
         Format::Folded => {
             let folded = profile.folded(frames);
             if folded.is_empty() {
                 return Err(EndpointError::NoRequests(why_empty(profile)));
             }
-            // For eyes. Tools that read folded stacks ask for that format.
-            let remarks = if request.format.is_none() {
-                profile.remarks()
-            } else {
-                Vec::new()
-            };
-            let remarks = remarks.iter().map(|remark| format!("# {remark}\n"));
-            (folded + &remarks.collect::<String>()).into_response()
+            folded.into_response()
         }
         Format::Json => Json(profile.summary()).into_response(),
         Format::Pprof => (attachment("await.pb.gz"), profile.pprof(frames)).into_response(),
