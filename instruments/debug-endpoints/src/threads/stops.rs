@@ -21,6 +21,8 @@
 //! `io_uring_enter` by the kernel's source): a thread in one of them is not stopped. What remains is that it enters one
 //! between that look and the stop, a few microseconds later. On x86-64 the kernel is then told to restart the call,
 //! which is as young as that; on aarch64 the call fails with EINTR once, which event loops have to expect anyway.
+//! Where a filter of seccomp kills on ptrace instead of refusing it, the child dies; kernels before 5.16 may then end
+//! whoever shares its memory, which is the service.
 //! And a call that has already transferred a part, such as a `write` of much to a full pipe, returns that part.
 #![allow(unsafe_code)]
 
