@@ -34,8 +34,9 @@ use std::time::Duration;
 /// Bytes of a stack that are copied; frames below are not seen.
 const STACK_BYTES: usize = 128 << 10;
 
-/// How long the child waits for a thread to stop, in nanoseconds: one that waits for a disk does not.
-const PATIENCE: c_long = 20_000_000;
+/// How long the child waits for a thread to stop, one that waits for a disk or for a CPU; nobody stands still meanwhile.
+/// Long, since a thread that was given up may see EINTR in its next call.
+const PATIENCE: libc::time_t = 1;
 
 /// How often it looks before it sleeps.
 const LOOKS: u32 = 200;
@@ -419,8 +420,8 @@ fn wait_for(tid: c_int) -> Option<c_int> {
     let flags = libc::WNOHANG | libc::__WALL;
     let children: u64 = 1 << (libc::SIGCHLD - 1);
     let patience = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: PATIENCE,
+        tv_sec: PATIENCE,
+        tv_nsec: 0,
     };
     let mut looks: u32 = 0;
     loop {
