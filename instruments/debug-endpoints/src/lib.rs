@@ -88,7 +88,7 @@
 //! profile and the last await profile stay in memory.
 //!
 //! A profile of threads stops each of them for a moment, by ptrace, and no more than once while it sleeps; no call of
-//! the service's fails for it. The [README](https://docs.rs/crate/debug-endpoints) says more.
+//! the service's fails for it on x86-64. The crate's README says more.
 //!
 //! The first CPU profile allocates that profiler's tables, **about 100 MB of resident memory** that stay. Where that is
 //! too much, leave out the default feature `cpu`, and take CPU profiles with perf. A CPU profile also needs a

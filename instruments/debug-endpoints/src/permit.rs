@@ -9,6 +9,7 @@ pub(crate) type Permit = MutexGuard<'static, ()>;
 
 static CPU: Mutex<()> = Mutex::const_new(());
 static AWAIT: Mutex<()> = Mutex::const_new(());
+#[allow(dead_code)] // Not every build has it.
 static THREADS: Mutex<()> = Mutex::const_new(());
 
 /// The right to take a CPU profile, unless another one is being taken.
@@ -25,6 +26,7 @@ pub(crate) fn waits() -> Result<Permit, EndpointError> {
 }
 
 /// The right to stop threads for their stacks, unless another such profile is being taken.
+#[allow(dead_code)]
 pub(crate) fn threads() -> Result<Permit, EndpointError> {
     THREADS
         .try_lock()

@@ -328,11 +328,12 @@ fn one_profile_of_a_kind_at_a_time_and_none_once_nobody_waits() {
         ("/debug/await", "another await profile"),
         ("/debug/heartbeat", "another heartbeat"),
         ("/debug/pprof/profile", "another CPU profile"),
+        ("/debug/threads", "another profile of threads"),
     ];
-    let of_this_build = if cfg!(all(unix, feature = "cpu")) {
-        3
-    } else {
-        2
+    let of_this_build = match (cfg!(feature = "cpu"), cfg!(target_os = "linux"), cfg!(unix)) {
+        (true, true, _) => 4,
+        (true, _, true) => 3,
+        _ => 2,
     };
     let kinds = &kinds[..of_this_build];
     // All at the same time, as a collector asks.

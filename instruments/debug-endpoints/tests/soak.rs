@@ -164,6 +164,8 @@ fn waiters(stop: &Arc<AtomicBool>) -> [(&'static str, JoinHandle<(u32, u32)>); 5
     let (silent, open) = UnixStream::pair().expect("a pair");
     let time_out = Duration::from_millis(30);
     silent.set_read_timeout(Some(time_out)).expect("set");
+    // Both stay open: the last to wait on them is not the one that has them.
+    let (silent, _) = (&*Box::leak(Box::new(silent)), Box::leak(Box::new(open)));
     let socket = silent.as_raw_fd();
     // SAFETY: it has no conditions.
     let events = unsafe { libc::epoll_create1(0) };
@@ -183,8 +185,7 @@ fn waiters(stop: &Arc<AtomicBool>) -> [(&'static str, JoinHandle<(u32, u32)>); 5
         unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) == 0 }
     };
     let read = move || {
-        let _ = &open;
-        let error = (&silent).read(&mut [0]).expect_err("nothing comes");
+        let error = (&mut &*silent).read(&mut [0]).expect_err("nothing comes");
         error.kind() == std::io::ErrorKind::WouldBlock
     };
     let epoll = move |time_out| {

@@ -11,7 +11,7 @@ mod common;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
@@ -109,7 +109,6 @@ fn a_guard_held_across_an_await_is_found_when_no_worker_is_left() {
             .route("/visit", get(visit))
             .layer(debug.layer())
     });
-    IS_OVER.store(false, Relaxed);
     let _stuck: Vec<_> = (0..8).map(|_| send(own, "/visit")).collect();
     let line = line_with(
         admin,
@@ -119,12 +118,9 @@ fn a_guard_held_across_an_await_is_found_when_no_worker_is_left() {
             "Shard",
         ],
     );
-    // Without debug information, as a test of this repository is never built, there are no lines.
+    // Whoever builds without debug information, as this repository does not, has no lines.
     if option_env!("CARGO_PROFILE_TEST_DEBUG") != Some("0") {
-        assert!(
-            line.contains("threads::visit::{closure#0} (debug-endpoints/tests/threads.rs:"),
-            "{line}"
-        );
+        assert!(line.contains("tests/threads.rs:"), "{line}");
     }
     let folded = ask(admin, "/debug/threads?seconds=3").text();
     assert!(
@@ -154,11 +150,16 @@ static CHILD: Mutex<Option<Child>> = Mutex::new(None);
 static SENDER: Mutex<Option<mpsc::Sender<()>>> = Mutex::new(None);
 type End = fn();
 
+/// Goes up when whoever sleeps in vain is to end.
+static TURN: AtomicU32 = AtomicU32::new(0);
+
 fn sleep_in_vain() {
-    while !IS_OVER.load(Relaxed) {
+    let turn = TURN.load(Relaxed);
+    while TURN.load(Relaxed) == turn {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
 async fn logs() {
     let mut unread = Command::new("sleep");
     let mut unread = unread
@@ -201,7 +202,7 @@ fn a_blocking_call_is_found_with_the_handler_that_makes_it_and_the_role_of_its_t
             .route("/waits", get(waits_for_a_pool))
             .layer(debug.layer())
     });
-    let over: End = || IS_OVER.store(true, Relaxed);
+    let over: End = || _ = TURN.fetch_add(1, Relaxed);
     let killed: End = || {
         let mut child = CHILD.lock().expect("nobody panics");
         let child = child.as_mut().expect("started");
@@ -245,8 +246,7 @@ fn a_blocking_call_is_found_with_the_handler_that_makes_it_and_the_role_of_its_t
             over,
         ),
     ] {
-        IS_OVER.store(false, Relaxed);
-        let _request = send(own, path);
+        let request = send(own, path);
         line_with(admin, &[&format!("{role};{state}"), function]);
         let folded = ask(admin, "/debug/threads/last").text();
         assert!(!folded.contains("(idle"), "{folded}");
@@ -257,6 +257,7 @@ fn a_blocking_call_is_found_with_the_handler_that_makes_it_and_the_role_of_its_t
             "{idle}"
         );
         end();
+        request.peek(&mut [0]).expect("an answer");
     }
     let drawn = ask(admin, "/debug/threads/last?format=svg");
     assert!(

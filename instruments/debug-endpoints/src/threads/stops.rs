@@ -21,6 +21,8 @@
 //! `io_uring_enter` by the kernel's source): a thread in one of them is not stopped. What remains is that it enters one
 //! between that look and the stop, a few microseconds later. On x86-64 the kernel is then told to restart the call,
 //! which is as young as that; on aarch64 the call fails with EINTR once, which event loops have to expect anyway.
+//! Where a filter of seccomp kills on ptrace instead of refusing it, the child dies; kernels before 5.16 may then end
+//! whoever shares its memory, which is the service.
 //! And a call that has already transferred a part, such as a `write` of much to a full pipe, returns that part.
 #![allow(unsafe_code)]
 
@@ -32,8 +34,9 @@ use std::time::Duration;
 /// Bytes of a stack that are copied; frames below are not seen.
 const STACK_BYTES: usize = 128 << 10;
 
-/// How long the child waits for a thread to stop, in nanoseconds: one that waits for a disk does not.
-const PATIENCE: c_long = 20_000_000;
+/// How long the child waits for a thread to stop, one that waits for a disk or for a CPU; nobody stands still meanwhile.
+/// Long, since a thread that was given up may see EINTR in its next call.
+const PATIENCE: libc::time_t = 1;
 
 /// How often it looks before it sleeps.
 const LOOKS: u32 = 200;
@@ -417,8 +420,8 @@ fn wait_for(tid: c_int) -> Option<c_int> {
     let flags = libc::WNOHANG | libc::__WALL;
     let children: u64 = 1 << (libc::SIGCHLD - 1);
     let patience = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: PATIENCE,
+        tv_sec: PATIENCE,
+        tv_nsec: 0,
     };
     let mut looks: u32 = 0;
     loop {
