@@ -28,8 +28,8 @@ const MANY_STREAMS: f64 = 6.0;
 /// Something that holds requests up, or will.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Finding {
-    /// For programs: `blocked_worker`, `computing_worker`, `blocking_pool`, `unpolled`, `memory`, `tasks`,
-    /// `connections`, `nagle`, `late`, or the kind of a wait.
+    /// For programs: `blocked_worker`, `computing_worker`, `full_blocking_pool`, `unpolled`, `memory`, `tasks`,
+    /// `connections`, `clients_connections`, `nagle`, `late`, or the kind of a wait.
     pub(crate) kind: String,
     /// What was seen, what it means, and what to do.
     pub(crate) says: String,
@@ -66,6 +66,8 @@ pub(crate) struct Look {
     cpus: usize,
     /// The most likely cause first; empty if nothing was found.
     findings: Vec<Finding>,
+    /// Limits and full queues that most requests of a route wait for: on purpose, or too small.
+    bounds: Vec<Finding>,
     /// Where requests spend their time, which need not be wrong.
     spent: Vec<String>,
     /// What was not seen, and why.
@@ -118,14 +120,9 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Look {
             .iter()
             .flat_map(|sockets| sockets.findings(finished)),
     );
-    // Who waits for the pool is the pool's fault once it is known to be full.
-    if findings
-        .iter()
-        .any(|finding| finding.kind == "full_blocking_pool")
-    {
-        findings.retain(|finding| finding.kind != "blocking_pool");
-    }
     findings.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    let is_bound = |finding: &Finding| ["limit", "queue"].contains(&&*finding.kind);
+    let (bounds, mut findings): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_bound);
     findings.truncate(MOST_FINDINGS);
     Look {
         seconds: duration.as_secs_f64(),
@@ -137,6 +134,7 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Look {
         cpus_used,
         cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         findings,
+        bounds,
         spent: waits.iter().flat_map(|profile| spent(profile)).collect(),
         not_seen,
     }
@@ -194,15 +192,19 @@ fn of_waits(profile: &Profile, sockets: Option<&Sockets>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for remark in &remarks {
         if let Some((kind, weight)) = of_remark(remark, sockets) {
-            findings.push(Finding::new(
-                &kind,
-                weight,
-                "/debug/await",
-                remark.says.clone(),
-            ));
+            let mut says = remark.says.clone();
+            if kind == WaitKind::AnswerOrStream.name() {
+                let open = connections(sockets);
+                says = format!("{says} Connections to other services: {open}.");
+            }
+            findings.push(Finding::new(&kind, weight, "/debug/await", says));
         }
     }
     findings
+}
+
+fn connections(sockets: Option<&Sockets>) -> usize {
+    sockets.map_or(1, Sockets::open_to_upstreams).max(1)
 }
 
 /// Whether what is waited for is a cause, and how likely.
@@ -210,17 +212,14 @@ fn of_remark(remark: &Remark, sockets: Option<&Sockets>) -> Option<(String, f64)
     let Some(wait) = remark.wait else {
         return Some(("unpolled".to_owned(), 1.8));
     };
-    let queues = || {
-        let connections = sockets.map_or(1, Sockets::open_to_upstreams).max(1);
-        remark.mean_in_flight.unwrap_or_default() / connections as f64 >= MANY_STREAMS
-    };
+    let queues =
+        || remark.mean_in_flight.unwrap_or_default() / connections(sockets) as f64 >= MANY_STREAMS;
     let (is_cause, weight) = match wait.kind {
         WaitKind::Lock | WaitKind::Pool | WaitKind::NewConnection => (remark.share >= MUCH, 1.0),
         // What has no such sentence is an ordinary query.
         WaitKind::Database => (remark.share >= MUCH && wait.what.starts_with('('), 1.0),
         WaitKind::Limit | WaitKind::Queue => (remark.share >= MOST_OF_IT, 0.9),
         WaitKind::AnswerOrStream => (remark.share >= MUCH && queues(), 0.5),
-        WaitKind::BlockingPool => (remark.share >= MOST_OF_IT, 0.3),
         WaitKind::Client => (remark.share >= MOST_OF_IT, 0.2),
         _ => (false, 0.0),
     };
@@ -236,7 +235,7 @@ fn spent(profile: &Profile) -> Vec<String> {
             .ms_per_request
             .map_or_else(String::new, |ms| format!(", {ms:.1} ms each"));
         format!(
-            "{:.0} % {}{time}",
+            "{:.0} % of the requests in flight are in {}{time}",
             place.share * 100.0,
             place.frames.join("; ")
         )
@@ -259,7 +258,9 @@ impl fmt::Display for Look {
         }
         if self.findings.is_empty() {
             let asked = self.finished > 0 || self.in_flight > 0.0;
-            let says = if asked {
+            let says = if asked && !self.bounds.is_empty() {
+                "Nothing in this service holds requests up but a bound."
+            } else if asked {
                 "Nothing in this service holds requests up. If its clients wait longer, look outside of it: the other \
                  services that it waits for, the network, a proxy, the clients themselves."
             } else {
@@ -267,8 +268,15 @@ impl fmt::Display for Look {
             };
             writeln!(f, "{says}")?;
         }
+        for bound in &self.bounds {
+            writeln!(
+                f,
+                "On purpose, or too small? {} [{}]",
+                bound.says, bound.see
+            )?;
+        }
         for spent in &self.spent {
-            writeln!(f, "Requests are: {spent}.")?;
+            writeln!(f, "{spent}.")?;
         }
         for not_seen in &self.not_seen {
             writeln!(f, "Not seen: {not_seen}")?;

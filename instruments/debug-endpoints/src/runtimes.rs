@@ -146,6 +146,17 @@ fn epoll_descriptors() -> Option<usize> {
     )
 }
 
+/// Threads of the endpoints.
+const OURS: [&str; 7] = [
+    "admin",
+    "await-profile",
+    "cpu-profiles",
+    "heartbeat",
+    "memory",
+    "sockets",
+    "thread-profiles",
+];
+
 /// The process's threads by name, without the main one, ours, and those of these names.
 fn other_threads(names: &BTreeSet<String>) -> BTreeMap<String, usize> {
     // The system keeps 15 bytes of a name.
@@ -162,7 +173,7 @@ fn other_threads(names: &BTreeSet<String>) -> BTreeMap<String, usize> {
             continue;
         };
         let name = name.trim_ascii_end();
-        let is_ours = [&b"admin"[..], b"heartbeat", b"memory", b"sockets"].contains(&name);
+        let is_ours = OURS.iter().any(|ours| ours.as_bytes() == name);
         if !is_ours && thread.file_name() != *main && !known.contains(name) {
             let name = String::from_utf8_lossy(name).into_owned();
             *others.entry(name).or_default() += 1;

@@ -253,10 +253,12 @@ impl Sockets {
                 let name = format!("{to} {}", peers.address);
                 let held_back = peers.held_back(&name);
                 findings.extend(held_back.map(|says| of_says("nagle", 1.2, &says)));
-                let opened = (peers.opened + peers.ended) as f64;
-                let per_request = opened / finished.max(1) as f64;
+                let seen = (peers.opened + peers.ended) as u64;
+                // Those that are short are seldom seen. The kernel counts all, if not of this process alone.
+                let opened = self.namespace_opened.unwrap_or(seen).max(seen);
+                let per_request = opened as f64 / finished.max(1) as f64;
                 let again = peers.not_used_again(&name, self.seconds);
-                let again = again.filter(|_| opened >= 20.0 && per_request >= 0.3);
+                let again = again.filter(|_| seen >= 20 && per_request >= 0.3);
                 findings.extend(again.map(|says| of_says(kind, weight, &says)));
             }
         }

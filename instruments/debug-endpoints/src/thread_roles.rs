@@ -43,8 +43,11 @@ impl Role {
     /// Of the functions of a stack, from the outermost inwards: further in, whoever hands a job over is in the pool's
     /// functions, too.
     pub(crate) fn of(functions: &[&str]) -> Option<Self> {
+        // Threads of the profilers hand tasks to runtimes, too.
+        let is_others = |name: &&&str| !is_profilers(name);
+        let outer = functions.iter().take_while(is_others);
         let told = |name: &&str| TOLD_BY.iter().find(|(part, _)| name.contains(part));
-        let mut told = functions.iter().filter_map(told).map(|(_, role)| *role);
+        let mut told = outer.filter_map(told).map(|(_, role)| *role);
         let first = told.next()?;
         // Workers are threads of the blocking pool with a task that never ends.
         let is_worker = first == Self::Blocking && told.any(|role| role == Self::Worker);
@@ -87,6 +90,10 @@ impl Role {
     }
 }
 
+fn is_profilers(name: &str) -> bool {
+    ["await_profile", "debug_endpoints"].contains(&crate_of(name))
+}
+
 /// Why a thread that sleeps with this stack has nothing to do, if it has not.
 pub(crate) fn idle(role: Option<Role>, functions: &[&str]) -> Option<&'static str> {
     let any = |is_so: &dyn Fn(&str) -> bool| functions.iter().any(|name| is_so(name));
@@ -104,11 +111,7 @@ pub(crate) fn idle(role: Option<Role>, functions: &[&str]) -> Option<&'static st
         }
         Some(_) => any(&|name| name.contains("rayon_core::sleep")).then_some("rayon without work"),
         None if parks => Some("block_on"),
-        None => {
-            let is_profilers =
-                |name: &str| ["await_profile", "debug_endpoints"].contains(&crate_of(name));
-            any(&is_profilers).then_some("profiler")
-        }
+        None => any(&is_profilers).then_some("profiler"),
     }
 }
 

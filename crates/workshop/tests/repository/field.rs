@@ -3,7 +3,7 @@
 //! A busy machine can hide a fault, or look like one: each service has some attempts, of which one has to be right.
 
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -38,13 +38,18 @@ const fn case(
     }
 }
 
-/// Of each kind of instrument the one that needs it.
-const OF_A_PUSH: [Case; 6] = [
+const CASES: [Case; 15] = [
     case(
         "blockpool",
         "--get /export --users 24",
         "full_blocking_pool",
         "blockpool::export",
+    ),
+    case(
+        "body",
+        "--get /probe --users 4 --think 0.02",
+        "connections",
+        "hardly used again",
     ),
     case(
         "buffered",
@@ -57,28 +62,6 @@ const OF_A_PUSH: [Case; 6] = [
         "--get /visit/{1..3} --users 6",
         "blocked_worker",
         "dashmap::visit",
-    ),
-    case(
-        "nagle",
-        "--get /report --users 8 --think 0.01",
-        "nagle",
-        "Nagle's algorithm",
-    ),
-    case("sse", "--get /events --users 8", "lock", "sse"),
-    case(
-        "unbounded",
-        "--get /event --users 4 --think 0.001",
-        "memory",
-        "live memory grows",
-    ),
-];
-
-const THE_OTHERS: [Case; 9] = [
-    case(
-        "body",
-        "--get /probe --users 4 --think 0.02",
-        "connections",
-        "hardly used again",
     ),
     case(
         "db",
@@ -102,13 +85,19 @@ const THE_OTHERS: [Case; 9] = [
         "lifo",
         "--get /quote --users 4 --think 0.02",
         "computing_worker",
-        "burn",
+        "lifo.rs",
     ),
     case(
         "logging",
         "--get /order --users 4 --think 0.01",
         "blocked_worker",
         "logging::order",
+    ),
+    case(
+        "nagle",
+        "--get /report --users 8 --think 0.01",
+        "nagle",
+        "Nagle's algorithm",
     ),
     case(
         "rayon",
@@ -128,48 +117,52 @@ const THE_OTHERS: [Case; 9] = [
         "memory",
         "live memory grows",
     ),
+    case(
+        "unbounded",
+        "--get /event --users 4 --think 0.001",
+        "memory",
+        "live memory grows",
+    ),
+    case("sse", "--get /events --users 8", "lock", "sse"),
 ];
 
 #[test]
 #[ignore = "needs some minutes, to compile another workspace"]
-fn look_names_the_faults_that_people_reported() {
-    named(&OF_A_PUSH);
-}
-
-#[test]
-#[ignore = "needs some minutes"]
-fn weekly_look_names_the_other_faults_that_people_reported() {
-    named(&THE_OTHERS);
+fn weekly_look_names_the_faults_that_people_reported() {
+    let is_named = |case: &Case, said: &Value| {
+        let first = &said["findings"][0];
+        let says = first["says"].as_str().unwrap_or_default();
+        first["kind"] == case.kind && says.contains(case.says)
+    };
+    let missed = without(&[], is_named);
+    assert!(missed.is_empty(), "not named: {missed:?}");
 }
 
 /// With the load that a service without the fault has to carry.
 #[test]
-#[ignore = "needs some minutes"]
+#[ignore = "needs some minutes, to compile another workspace"]
 fn weekly_look_accuses_no_service_without_a_fault() {
-    let _turn = turn();
-    let programs = build();
-    let all = OF_A_PUSH.iter().chain(&THE_OTHERS);
-    let accused = all.filter(|case| {
-        let is_clear = |said: &Value| said["findings"].as_array().is_some_and(Vec::is_empty);
-        !has_said(&programs, case, &["--fixed"], is_clear)
-    });
-    let accused: Vec<_> = accused.map(|case| case.program).collect();
+    let is_clear = |_: &Case, said: &Value| said["findings"].as_array().is_some_and(Vec::is_empty);
+    let accused = without(&["--fixed"], is_clear);
     assert!(accused.is_empty(), "accused without a fault: {accused:?}");
 }
 
-fn named(cases: &[Case]) {
+/// The services of which no look is as `wanted` has it.
+fn without(options: &[&str], wanted: impl Fn(&Case, &Value) -> bool) -> Vec<&'static str> {
     let _turn = turn();
     let programs = build();
-    let missed = cases.iter().filter(|case| {
-        let is_named = |said: &Value| {
-            let first = &said["findings"][0];
-            let says = first["says"].as_str().unwrap_or_default();
-            first["kind"] == case.kind && says.contains(case.says)
-        };
-        !has_said(&programs, case, &[], is_named)
-    });
-    let missed: Vec<_> = missed.map(|case| case.program).collect();
-    assert!(missed.is_empty(), "not named: {missed:?}");
+    let is_as_wanted = |case: &&Case| {
+        (0..ATTEMPTS).any(|_| {
+            let said = look(&programs, case, options);
+            let is_right = wanted(case, &said);
+            if !is_right {
+                tell(&format!("{} {options:?}: {said}", case.program));
+            }
+            is_right
+        })
+    };
+    let others = CASES.iter().filter(|case| !is_as_wanted(case));
+    others.map(|case| case.program).collect()
 }
 
 /// The folder with the services.
@@ -179,24 +172,7 @@ fn build() -> PathBuf {
     field.join("target/test/debug")
 }
 
-/// Whether one of some looks at the service under its load is as `wanted` has it.
-fn has_said(
-    programs: &PathBuf,
-    case: &Case,
-    options: &[&str],
-    wanted: impl Fn(&Value) -> bool,
-) -> bool {
-    (0..ATTEMPTS).any(|_| {
-        let said = look(programs, case, options);
-        let is_right = wanted(&said);
-        if !is_right {
-            tell(&format!("{} {options:?}: {said}", case.program));
-        }
-        is_right
-    })
-}
-
-fn look(programs: &PathBuf, case: &Case, options: &[&str]) -> Value {
+fn look(programs: &Path, case: &Case, options: &[&str]) -> Value {
     let [port, admin] = [(); 2].map(|()| free_port());
     let mut service = Command::new(programs.join(case.program));
     service

@@ -6,8 +6,8 @@ use super::profile::{Stack, State, Thread, ThreadProfile};
 use crate::look::Finding;
 use crate::thread_roles::Role;
 
-/// A thread that runs requests and is blocked for less of the time holds up few.
-const BLOCKED: f64 = 0.1;
+/// A thread that runs requests and is blocked for less of the time holds up few: runtimes have locks of their own.
+const BLOCKED: f64 = 0.2;
 /// Threads that compute for less of the time have time for whoever comes.
 const BUSY: f64 = 0.5;
 /// The same if one of them did not yield for so long, in seconds.
@@ -63,7 +63,9 @@ impl ThreadProfile {
             let busy = of_all as f64 / samples.max(1) as f64;
             let share = of_it as f64 / of_all.max(1) as f64;
             let is_busy = busy >= BUSY || held >= HELD && busy >= BUSY_WHILE_HELD;
-            if stack.own.is_some() && is_busy && share >= MOST && of_it >= FEWEST {
+            let is_told = stack.own.as_ref().is_some_and(|own| !is_main(own));
+            // Who is blocked most of the time is not held up by what else it does.
+            if is_told && worst < BUSY && is_busy && share >= MOST && of_it >= FEWEST {
                 let says = format!(
                     "Threads that run requests compute {:.0} % of the time, {:.0} % of that at {}; one did not yield for \
                      {:.0} ms. Whoever has to be polled waits meanwhile. Do it once and not for each request, do less of \
@@ -111,14 +113,25 @@ fn most_frequent<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Option<(&'a Sta
     Some((stack, samples, all))
 }
 
-/// The line of the service's, or what a library was called for.
+/// The line of the service's and the one that called it, or what a library was called for.
 fn place(stack: &Stack) -> String {
-    let last = || stack.frames.last().map(|frame| frame.function.clone());
-    stack
-        .own
-        .clone()
-        .or_else(last)
-        .unwrap_or_else(|| "an unknown place".to_owned())
+    let Some(innermost) = stack.frames.iter().rev().find(|frame| frame.own) else {
+        let last = stack.frames.last();
+        return last.map_or_else(
+            || "an unknown place".to_owned(),
+            |last| last.function.clone(),
+        );
+    };
+    let mut own = stack.frames.iter().filter(|frame| frame.own);
+    let called_by = own.rfind(|frame| frame.function != innermost.function);
+    let called_by = called_by.filter(|frame| !is_main(&frame.function));
+    let called_by = called_by.map(|frame| format!(", called by {}", frame.label()));
+    innermost.label() + &called_by.unwrap_or_default()
+}
+
+/// Whether everything is in this function.
+fn is_main(function: &str) -> bool {
+    function.contains("::main")
 }
 
 /// What to do about a call that blocks.

@@ -90,7 +90,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// Own code with its line.
-    fn label(&self) -> String {
+    pub(super) fn label(&self) -> String {
         match (&self.file, self.line) {
             (Some(file), Some(line)) if self.own => format!("{} ({file}:{line})", self.function),
             _ => self.function.clone(),
