@@ -204,7 +204,7 @@ pub(crate) struct Load {
 
 #[derive(Debug, Args)]
 pub(crate) struct Look {
-    /// Where its debug endpoints are: `http://127.0.0.1:6060`. If they ask for a token, put it into DEBUG_TOKEN
+    /// Where its debug endpoints are: `http://127.0.0.1:6060`. If they ask for a token, put it into `DEBUG_TOKEN`
     #[arg(value_name = "URL")]
     pub(crate) url: String,
     /// Seconds to look

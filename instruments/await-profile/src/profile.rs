@@ -15,7 +15,7 @@ use crate::symbols::{SymbolCache, Symbols};
 /// A share always means the share of the requests in flight, averaged over time.
 pub struct Profile {
     pub(crate) collected: Collected,
-    /// By [`StackId`](crate::collected::StackId).
+    /// By [`StackId`].
     pub(crate) stacks: Vec<Stack>,
     pub(crate) releases: Vec<Stack>,
     pub(crate) captures_per_second: u32,
