@@ -188,6 +188,9 @@ pub(crate) struct Load {
     /// A server that runs already, `http://127.0.0.1:8080`, instead of one of our own
     #[arg(long, value_name = "URL")]
     pub(crate) host: Option<String>,
+    /// With --url: look at the service meanwhile, by its debug endpoints there, and set its time beside the client's
+    #[arg(long, value_name = "URL", requires = "url")]
+    pub(crate) look: Option<String>,
     /// With --url: write the load as a k6 script, too
     #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) k6: Option<PathBuf>,

@@ -38,6 +38,24 @@
 //! # }
 //! ```
 //!
+//! Three lines for warp, whose filters become a tower service that `hyper_util`'s `TowerToHyperService` serves; tonic's
+//! server takes the same layer, by `Server::builder().layer(debug.layer())`:
+//!
+//! ```
+//! use warp::Filter;
+//!
+//! # fn example() -> Result<(), debug_endpoints::ListenError> {
+//! let debug = debug_endpoints::DebugEndpoints::new(); // 1
+//! debug.listen("127.0.0.1:6060")?; // 2
+//! let routes = warp::path!("hello").map(|| "hello");
+//! let service = tower::ServiceBuilder::new()
+//!     .layer(debug.layer()) // 3
+//!     .service(warp::service(routes));
+//! # let _ = service;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # More than one runtime
 //!
 //! Heartbeat and metrics watch the runtime in which the `DebugEndpoints` were made. Add others by

@@ -72,6 +72,8 @@ pub(crate) struct Look {
     spent: Vec<String>,
     /// What was not seen, and why.
     not_seen: Vec<String>,
+    /// The same for people.
+    text: String,
 }
 
 /// Asks all instruments for `duration`. One that is in use, or that this system does not have, is left out and named.
@@ -124,7 +126,7 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Look {
     let is_bound = |finding: &Finding| ["limit", "queue"].contains(&&*finding.kind);
     let (bounds, mut findings): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_bound);
     findings.truncate(MOST_FINDINGS);
-    Look {
+    let mut look = Look {
         seconds: duration.as_secs_f64(),
         finished,
         in_flight: summary
@@ -137,7 +139,10 @@ pub(crate) async fn look(shared: &Shared, duration: Duration) -> Look {
         bounds,
         spent: waits.iter().flat_map(|profile| spent(profile)).collect(),
         not_seen,
-    }
+        text: String::new(),
+    };
+    look.text = look.to_string();
+    look
 }
 
 fn told<T>(name: &str, told: Result<T, EndpointError>, not_seen: &mut Vec<String>) -> Option<T> {

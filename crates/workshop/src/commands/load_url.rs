@@ -1,6 +1,7 @@
 //! `cargo workshop load --url URL`: a load on a reader's own service.
 
 use std::fmt::Write as _;
+use std::thread;
 
 use bench::answers::{self, AnswerError, Asked};
 use bench::placement::Placement;
@@ -12,7 +13,7 @@ use measurement::outcome::{Latency, Outcome};
 use measurement::traffic::Traffic;
 use serde::Serialize;
 
-use super::load;
+use super::{load, look};
 use crate::by_locust::{self, ByLocust};
 use crate::cli::{Format, Load};
 use crate::exit::{CliError, Exit};
@@ -66,6 +67,8 @@ pub(crate) fn run(url: &str, options: &Load) -> Result<Exit, CliError> {
     let mut notes = learn(&target, &mut traffic, options, &interrupt)?;
     write_scripts(&target, &specs, &traffic, options)?;
     terminal.show(Event::Begins(1, 1, url));
+    let (look_at, seconds) = (options.look.clone(), options.seconds);
+    let looking = look_at.map(|url| thread::spawn(move || look::ask(&url, seconds, true)));
     let outcome = if let Some(locust) = by_locust {
         notes.push(by_locust::NOTE.to_owned());
         locust.announce(&terminal);
@@ -80,7 +83,15 @@ pub(crate) fn run(url: &str, options: &Load) -> Result<Exit, CliError> {
         )?
     };
     drop(terminal);
-    let loaded = Loaded::of(outcome, &traffic, notes);
+    let mut loaded = Loaded::of(outcome, &traffic, notes);
+    if let Some(looking) = looking {
+        let said = looking
+            .join()
+            .unwrap_or_else(|_| Err(CliError::bad("the look panicked")))?;
+        loaded
+            .notes
+            .extend(look::inside(&said, loaded.outcome.latency.mean_ms));
+    }
     match options.output.format {
         Format::Json => json::print(&loaded)?,
         Format::Human => print!("{}", table(&loaded)),
