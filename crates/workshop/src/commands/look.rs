@@ -67,14 +67,14 @@ pub(super) fn inside(said: &str, client_ms: f64) -> Option<String> {
     let outside = 1.0 - inside / client_ms;
     let shares = if outside > 0.2 && client_ms - inside > 0.5 {
         format!(
-            "{:.0} % of the time lies outside of the handlers: in bodies, sockets, the kernel, a proxy, or here",
+            "{:.0} % of the time lies outside of it, in sockets, the kernel, a proxy, or here",
             outside * 100.0
         )
     } else {
-        "the time is spent in the handlers".to_owned()
+        "it is spent in there".to_owned()
     };
     Some(format!(
-        "{inside:.3} ms in the service's handlers, {client_ms:.3} ms for the client: {shares}.\n{text}"
+        "{inside:.3} ms in the service, {client_ms:.3} ms for the client: {shares}.\n{text}"
     ))
 }
 
@@ -83,19 +83,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_outside_of_the_handlers_is_named() {
+    fn time_outside_of_the_service_is_named() {
         let said = r#"{ "latency_ms": 0.5, "text": "Nothing." }"#;
         let outside = inside(said, 42.0).unwrap();
         assert!(
-            outside.contains("99 % of the time lies outside of the handlers"),
+            outside.contains("99 % of the time lies outside of it"),
             "{outside}"
         );
         assert!(outside.ends_with("Nothing."));
-        assert!(
-            inside(said, 0.6)
-                .unwrap()
-                .contains("is spent in the handlers")
-        );
+        assert!(inside(said, 0.6).unwrap().contains("is spent in there"));
         assert_eq!(inside(r#"{ "latency_ms": null }"#, 1.0), None);
     }
 }

@@ -67,7 +67,7 @@ const CASES: [Case; 15] = [
         "db",
         "--get /like/{1..100} --users 8 --think 0.005",
         "database",
-        "db::like",
+        "db::count_up",
     ),
     case(
         "field-actix",
