@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use await_profile::{Frames, Profile, Remark, WaitKind};
+use await_profile::{Frames, Profile, Remark, Share, WaitKind};
 use cpu_time::ProcessTime;
 use serde::Serialize;
 
@@ -201,11 +201,25 @@ fn of_waits(profile: &Profile, sockets: Option<&Sockets>) -> Vec<Finding> {
             if kind == WaitKind::AnswerOrStream.name() {
                 let open = connections(sockets);
                 says = format!("{says} Connections to other services: {open}.");
+            } else if let Some(past) = past(profile, remark) {
+                says = format!("{says} Requests that are past it are at {past}.");
             }
             findings.push(Finding::new(&kind, weight, "/debug/await", says));
         }
     }
     findings
+}
+
+/// Where requests of this route are that do not wait so: of a lock or a pool they are its holders.
+fn past(profile: &Profile, remark: &Remark) -> Option<String> {
+    let wait = remark.wait?;
+    let mut places = profile.shares(Frames::Own).into_iter();
+    let is_past = |place: &Share| {
+        let is_here = place.wait.is_some_and(|other| other.what == wait.what);
+        place.frames.first() == Some(&remark.route) && place.frames.len() > 2 && !is_here
+    };
+    let place = places.find(is_past)?;
+    Some(place.frames[1..].join("; "))
 }
 
 fn connections(sockets: Option<&Sockets>) -> usize {
@@ -264,7 +278,7 @@ impl fmt::Display for Look {
         if self.findings.is_empty() {
             let asked = self.finished > 0 || self.in_flight > 0.0;
             let says = if asked && !self.bounds.is_empty() {
-                "Nothing in this service holds requests up but a bound."
+                "Requests wait at a bound: it is too small, or those past it do more than they have to, or it is on purpose."
             } else if asked {
                 "Nothing in this service holds requests up. If its clients wait longer, look outside of it: the other \
                  services that it waits for, the network, a proxy, the clients themselves."
@@ -274,11 +288,7 @@ impl fmt::Display for Look {
             writeln!(f, "{says}")?;
         }
         for bound in &self.bounds {
-            writeln!(
-                f,
-                "On purpose, or too small? {} [{}]",
-                bound.says, bound.see
-            )?;
+            writeln!(f, "Bound: {} [{}]", bound.says, bound.see)?;
         }
         for spent in &self.spent {
             writeln!(f, "{spent}.")?;
