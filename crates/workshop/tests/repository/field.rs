@@ -2,14 +2,14 @@
 //!
 //! A busy machine can hide a fault, or look like one: each service has some attempts, of which one has to be right.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::running::{Running, free_port, wait_for};
 use crate::{cargo, json, root, succeed, tell, turn, workshop};
 
 const ATTEMPTS: u32 = 3;
@@ -179,7 +179,7 @@ fn look(programs: &Path, case: &Case, options: &[&str]) -> Value {
         .args(["--port", &port, "--admin", &admin])
         .args(options);
     // One whose output nobody reads is a case of its own.
-    let _service = Ends(
+    let _service = Running(
         service
             .stdout(Stdio::piped())
             .stdin(Stdio::null())
@@ -193,7 +193,7 @@ fn look(programs: &Path, case: &Case, options: &[&str]) -> Value {
     );
     // Whatever it says: the service may answer nobody.
     let mut load = workshop(&load);
-    let _load = Ends(
+    let _load = Running(
         load.stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -204,27 +204,4 @@ fn look(programs: &Path, case: &Case, options: &[&str]) -> Value {
     json(&mut workshop(&format!(
         "look http://127.0.0.1:{admin} --seconds 3"
     )))
-}
-
-/// A process that ends with the value.
-struct Ends(Child);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn free_port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port().to_string()
-}
-
-fn wait_for(port: &str) {
-    let end = Instant::now() + Duration::from_secs(30);
-    while std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
-        assert!(Instant::now() < end, "nobody listens on port {port}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }

@@ -16,6 +16,8 @@ mod lints;
 mod own_service;
 mod pages;
 mod parts;
+#[cfg(unix)]
+mod running;
 #[cfg(target_os = "linux")]
 mod stops;
 mod verdicts;

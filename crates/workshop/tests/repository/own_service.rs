@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
+use crate::running::{Running, WITHIN, free_port, wait_for};
 use crate::{cargo, pages, root, run, succeed, turn, workshop};
 
 /// What starts the service on a page, before its options.
@@ -13,9 +14,6 @@ const STARTS: &str = "./target/release/shop";
 const PORT: &str = "8080";
 /// Before a block whose commands are not run here, with the reason.
 const NOT_RUN: &str = "<!-- not run by the tests: ";
-
-/// Longer than anything takes here that is not broken.
-const WITHIN: Duration = Duration::from_secs(60);
 
 /// What requests wait for under load: the first fault.
 const WAITS: &str = "shop::database::Database::connection";
@@ -97,16 +95,6 @@ fn commands_of(page: &str) -> Vec<String> {
     commands
 }
 
-/// A process that ends with the value.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// The shop, on a port of its own.
 struct Server {
     port: String,
@@ -115,9 +103,7 @@ struct Server {
 
 impl Server {
     fn start(command: &str) -> Self {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port().to_string();
-        drop(listener);
+        let port = free_port();
         let command = here(command).replace(PORT, &port);
         let mut words = command.split_whitespace();
         let program = shop().join(words.next().unwrap());
@@ -129,11 +115,7 @@ impl Server {
             _process: Running(process.unwrap()),
             port,
         };
-        let began = Instant::now();
-        while std::net::TcpStream::connect(format!("127.0.0.1:{}", server.port)).is_err() {
-            assert!(began.elapsed() < WITHIN, "the shop does not listen");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_for(&server.port);
         server
     }
 
