@@ -4,8 +4,7 @@ use std::fmt;
 
 use crate::fold::{Release, Share};
 use crate::profile::Profile;
-use crate::stack::Frames;
-use crate::summary::RouteSummary;
+use crate::summary::{RouteSummary, Summary};
 use crate::unpolled::Unpolled;
 use crate::waits_table::{Wait, WaitKind};
 
@@ -45,20 +44,22 @@ impl Profile {
     /// What this profile says, in sentences: futures that nobody polls, then the places where most
     /// requests wait, what that means, what to do, and who lets go.
     pub fn remarks(&self) -> Vec<Remark> {
-        let (routes, releases) = (self.routes(), self.releases(Frames::Own));
-        let unpolled = self.unpolled().into_iter();
+        self.summary().remarks
+    }
+}
+
+impl Summary {
+    /// Those of what is in it.
+    pub(crate) fn remarked(&self) -> Vec<Remark> {
+        let unpolled = self.unpolled.iter();
         let unpolled = unpolled.filter(|unpolled| unpolled.requests >= FEWEST_REQUESTS);
-        let places = self.shares(Frames::Own).into_iter();
-        let is_told = |place: &Share| match place.wait.map(|wait| wait.kind) {
+        let is_told = |place: &&Share| match place.wait.map(|wait| wait.kind) {
             Some(WaitKind::NewConnection) => place.share >= LEAST_OF_CONNECTIONS,
             _ => place.share >= LEAST_SHARE,
         };
-        let places = places.filter(is_told).take(MOST_PLACES);
-        let places = places.filter_map(|place| of_place(&place, &routes, &releases));
-        unpolled
-            .map(|unpolled| of_unpolled(&unpolled))
-            .chain(places)
-            .collect()
+        let places = self.places.iter().filter(is_told).take(MOST_PLACES);
+        let places = places.filter_map(|place| of_place(place, &self.routes, &self.releases));
+        unpolled.map(of_unpolled).chain(places).collect()
     }
 }
 

@@ -193,7 +193,7 @@ impl Profile {
             } += 1;
         }
         let seconds = collected.elapsed.as_secs_f64();
-        Summary {
+        let mut summary = Summary {
             seconds,
             budget_per_second: self.captures_per_second,
             true_rate_per_second: collected.moments() as f64 / seconds.max(f64::MIN_POSITIVE),
@@ -210,8 +210,10 @@ impl Profile {
             places: self.shares(Frames::Own),
             releases: self.releases(Frames::Own),
             unpolled: self.unpolled(),
-            remarks: self.remarks(),
-        }
+            remarks: Vec::new(),
+        };
+        summary.remarks = summary.remarked();
+        summary
     }
 
     /// Figures by route, the one with most requests in flight first.

@@ -7,8 +7,6 @@ use crate::frame_kind::{FrameKind, is_within};
 
 /// What kind of thing a request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum WaitKind {
     /// A lock, or what another request makes for all.
@@ -83,6 +81,13 @@ impl WaitKind {
         kinds
             .find(|(_, kind)| *kind == self)
             .map_or("", |(name, _)| name)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for WaitKind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

@@ -22,11 +22,10 @@ use crate::heap_profile;
 use crate::heartbeat;
 use crate::jemalloc;
 use crate::limits::checked_duration;
-use crate::look;
+use crate::look::Evidence;
 use crate::memory;
 use crate::metrics;
 use crate::runtimes::Runtimes;
-#[cfg(target_os = "linux")]
 use crate::sockets;
 use crate::threads::{ThreadProfile, ThreadProfiler};
 use crate::waits::Waits;
@@ -152,6 +151,24 @@ impl Request {
             format => drawable(format),
         }
     }
+
+    /// The same of what is told in words; `what` begins the sentence that refuses another.
+    fn of_text(&self, what: &str) -> Result<Text, EndpointError> {
+        match self.format {
+            None => Ok(Text::Plain),
+            Some(Format::Json) => Ok(Text::Json),
+            Some(_) => Err(EndpointError::BadRequest(format!(
+                "{what} told as text, without a format, and as format=json"
+            ))),
+        }
+    }
+}
+
+/// How what has words is written.
+#[derive(Clone, Copy)]
+enum Text {
+    Plain,
+    Json,
 }
 
 fn drawable(format: Format) -> Result<Format, EndpointError> {
@@ -221,40 +238,29 @@ async fn memory(
         .map(Json)
 }
 
-#[cfg(target_os = "linux")]
 async fn sockets(Query(request): Query<Request>) -> Result<Response, EndpointError> {
-    let duration = checked_duration(request.seconds)?;
-    match request.format {
-        None => Ok(sockets::watch(duration).await?.to_string().into_response()),
-        Some(Format::Json) => Ok(Json(sockets::watch(duration).await?).into_response()),
-        Some(_) => {
-            let reason = "sockets are told as text, without a format, and as format=json";
-            Err(EndpointError::BadRequest(reason.to_owned()))
-        }
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-async fn sockets() -> EndpointError {
-    EndpointError::Unsupported("sockets are told on Linux only")
+    let format = request.of_text("sockets are")?;
+    let sockets = sockets::watch(checked_duration(request.seconds)?).await?;
+    Ok(match format {
+        Text::Plain => sockets.to_string().into_response(),
+        Text::Json => Json(sockets).into_response(),
+    })
 }
 
 async fn look(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
 ) -> Result<Response, EndpointError> {
-    let duration = checked_duration(request.seconds)?;
-    match request.format {
-        None => Ok(look::look(&shared, duration)
-            .await
-            .to_string()
-            .into_response()),
-        Some(Format::Json) => Ok(Json(look::look(&shared, duration).await).into_response()),
-        Some(_) => {
-            let reason = "a look is told as text, without a format, and as format=json";
-            Err(EndpointError::BadRequest(reason.to_owned()))
-        }
-    }
+    let format = request.of_text("a look is")?;
+    let evidence = Evidence::take(&shared, checked_duration(request.seconds)?).await;
+    written(move || {
+        let look = evidence.judge();
+        Ok(match format {
+            Text::Plain => look.to_string().into_response(),
+            Text::Json => Json(look.with_text()).into_response(),
+        })
+    })
+    .await
 }
 
 async fn cpu_profile(

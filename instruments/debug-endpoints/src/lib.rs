@@ -150,6 +150,9 @@ mod runtimes;
 mod sigprof;
 #[cfg(target_os = "linux")]
 mod sockets;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_sockets.rs"]
+mod sockets;
 #[cfg(target_os = "linux")]
 mod tcp_socket;
 #[cfg(all(unix, feature = "cpu"))]

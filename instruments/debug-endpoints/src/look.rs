@@ -1,16 +1,17 @@
 //! All instruments for some seconds at once, and what they say together.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use await_profile::{Frames, Profile, Remark, Share, WaitKind};
+use await_profile::{Profile, Remark, Share, Summary, WaitKind};
 use cpu_time::ProcessTime;
 use serde::Serialize;
 
 use crate::endpoints::Shared;
 use crate::error::EndpointError;
 use crate::heartbeat::{self, Heartbeat};
-use crate::memory;
+use crate::memory::{self, Memory};
 use crate::sockets::{self, Sockets};
 use crate::threads::ThreadProfile;
 
@@ -30,7 +31,7 @@ const MANY_STREAMS: f64 = 6.0;
 pub(crate) struct Finding {
     /// For programs: `blocked_worker`, `computing_worker`, `full_blocking_pool`, `unpolled`, `memory`, `tasks`,
     /// `connections`, `clients_connections`, `nagle`, `late`, or the kind of a wait.
-    pub(crate) kind: String,
+    pub(crate) kind: &'static str,
     /// What was seen, what it means, and what to do.
     pub(crate) says: String,
     /// The endpoint that shows it.
@@ -41,9 +42,9 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn new(kind: &str, weight: f64, see: &'static str, says: String) -> Self {
+    pub(crate) fn new(kind: &'static str, weight: f64, see: &'static str, says: String) -> Self {
         Self {
-            kind: kind.to_owned(),
+            kind,
             says,
             see,
             weight,
@@ -72,77 +73,103 @@ pub(crate) struct Look {
     spent: Vec<String>,
     /// What was not seen, and why.
     not_seen: Vec<String>,
-    /// The same for people.
+}
+
+/// A look as data, and the same for people.
+#[derive(Debug, Serialize)]
+pub(crate) struct WithText {
+    #[serde(flatten)]
+    look: Look,
     text: String,
 }
 
-/// Asks all instruments for `duration`. One that is in use, or that this system does not have, is left out and named.
-pub(crate) async fn look(shared: &Shared, duration: Duration) -> Look {
-    let before = ProcessTime::now();
-    let runtimes = || shared.runtimes.all();
-    let (waits, threads, heartbeat, memory, sockets) = tokio::join!(
-        shared.waits.record(duration, None),
-        shared.threads.record(duration),
-        heartbeat::watch(runtimes(), duration),
-        memory::watch(runtimes(), duration),
-        sockets::watch(duration),
-    );
-    let cpus_used = before.elapsed().as_secs_f64() / duration.as_secs_f64();
-    let mut not_seen = Vec::new();
-    let waits = told("await profile", waits, &mut not_seen);
-    let threads = told("threads", threads, &mut not_seen);
-    let heartbeat = told("heartbeat", heartbeat, &mut not_seen);
-    let memory = told("memory", memory, &mut not_seen);
-    let sockets = told("sockets", sockets, &mut not_seen);
-    not_seen.extend(
-        threads
-            .as_ref()
-            .and_then(|threads| threads.note())
-            .map(str::to_owned),
-    );
-    not_seen.extend(heartbeat.as_ref().and_then(Heartbeat::not_watched));
+impl Look {
+    pub(crate) fn with_text(self) -> WithText {
+        let text = self.to_string();
+        WithText { look: self, text }
+    }
+}
 
-    let summary = waits.as_ref().map(|profile| profile.summary());
-    let finished = summary.as_ref().map_or(0, |summary| summary.finished);
-    let threads = threads.as_deref();
-    let mut findings = Vec::new();
-    findings.extend(
-        heartbeat
-            .iter()
-            .flat_map(|heartbeat| of_runtimes(heartbeat, threads)),
-    );
-    findings.extend(
-        waits
-            .iter()
-            .flat_map(|profile| of_waits(profile, sockets.as_ref())),
-    );
-    findings.extend(memory.iter().flat_map(memory::Memory::findings));
-    findings.extend(
-        sockets
-            .iter()
-            .flat_map(|sockets| sockets.findings(finished)),
-    );
-    findings.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-    let is_bound = |finding: &Finding| ["limit", "queue"].contains(&&*finding.kind);
-    let (bounds, mut findings): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_bound);
-    findings.truncate(MOST_FINDINGS);
-    let mut look = Look {
-        seconds: duration.as_secs_f64(),
-        finished,
-        in_flight: summary
-            .as_ref()
-            .map_or(0.0, |summary| summary.mean_in_flight),
-        latency_ms: summary.as_ref().and_then(|summary| summary.mean_latency_ms),
-        cpus_used,
-        cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        findings,
-        bounds,
-        spent: waits.iter().flat_map(|profile| spent(profile)).collect(),
-        not_seen,
-        text: String::new(),
-    };
-    look.text = look.to_string();
-    look
+/// What the instruments saw. One that is in use, or that this system does not have, is left out and named.
+pub(crate) struct Evidence {
+    duration: Duration,
+    cpu_time: Duration,
+    waits: Option<Arc<Profile>>,
+    threads: Option<Arc<ThreadProfile>>,
+    heartbeat: Option<Heartbeat>,
+    memory: Option<Memory>,
+    sockets: Option<Sockets>,
+    not_seen: Vec<String>,
+}
+
+impl Evidence {
+    /// Asks all instruments for `duration`.
+    pub(crate) async fn take(shared: &Shared, duration: Duration) -> Self {
+        let before = ProcessTime::now();
+        let runtimes = || shared.runtimes.all();
+        let (waits, threads, heartbeat, memory, sockets) = tokio::join!(
+            shared.waits.record(duration, None),
+            shared.threads.record(duration),
+            heartbeat::watch(runtimes(), duration),
+            memory::watch(runtimes(), duration),
+            sockets::watch(duration),
+        );
+        let cpu_time = before.elapsed();
+        let mut not_seen = Vec::new();
+        Self {
+            duration,
+            cpu_time,
+            waits: told("await profile", waits, &mut not_seen),
+            threads: told("threads", threads, &mut not_seen),
+            heartbeat: told("heartbeat", heartbeat, &mut not_seen),
+            memory: told("memory", memory, &mut not_seen),
+            sockets: told("sockets", sockets, &mut not_seen),
+            not_seen,
+        }
+    }
+
+    /// What they say together. Adds up many stacks, which takes its time.
+    pub(crate) fn judge(self) -> Look {
+        let (threads, sockets) = (self.threads.as_deref(), self.sockets.as_ref());
+        let mut not_seen = self.not_seen;
+        not_seen.extend(threads.and_then(ThreadProfile::note).map(str::to_owned));
+        not_seen.extend(self.heartbeat.as_ref().and_then(Heartbeat::not_watched));
+
+        let summary = self.waits.map(|profile| profile.summary());
+        let summary = summary.as_ref();
+        let finished = summary.map_or(0, |summary| summary.finished);
+        let mut findings = Vec::new();
+        if let Some(heartbeat) = &self.heartbeat {
+            findings.extend(of_runtimes(heartbeat, threads));
+        }
+        if let Some(summary) = summary {
+            findings.extend(of_waits(summary, sockets));
+        }
+        if let Some(memory) = &self.memory {
+            findings.extend(memory.findings());
+        }
+        if let Some(sockets) = sockets {
+            findings.extend(sockets.findings(finished));
+        }
+        findings.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        let kinds = [WaitKind::Limit, WaitKind::Queue].map(WaitKind::name);
+        let is_bound = |finding: &Finding| kinds.contains(&finding.kind);
+        let (bounds, mut findings): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_bound);
+        findings.truncate(MOST_FINDINGS);
+        let seconds = self.duration.as_secs_f64();
+        Look {
+            seconds,
+            finished,
+            in_flight: summary.map_or(0.0, |summary| summary.mean_in_flight),
+            latency_ms: summary.and_then(|summary| summary.mean_latency_ms),
+            cpus_used: self.cpu_time.as_secs_f64() / seconds,
+            cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            findings,
+            bounds,
+            spent: summary.map_or_else(Vec::new, |summary| spent(&summary.places)),
+            not_seen,
+        }
+    }
 }
 
 fn told<T>(name: &str, told: Result<T, EndpointError>, not_seen: &mut Vec<String>) -> Option<T> {
@@ -192,33 +219,30 @@ fn of_runtimes(heartbeat: &Heartbeat, threads: Option<&ThreadProfile>) -> Vec<Fi
     findings
 }
 
-fn of_waits(profile: &Profile, sockets: Option<&Sockets>) -> Vec<Finding> {
-    let remarks = profile.remarks();
-    let mut findings: Vec<Finding> = Vec::new();
-    for remark in &remarks {
-        if let Some((kind, weight)) = of_remark(remark, sockets) {
-            let mut says = remark.says.clone();
-            if kind == WaitKind::AnswerOrStream.name() {
-                let open = connections(sockets);
-                says = format!("{says} Connections to other services: {open}.");
-            } else if let Some(past) = past(profile, remark) {
-                says = format!("{says} Requests that are past it are at {past}.");
-            }
-            findings.push(Finding::new(&kind, weight, "/debug/await", says));
-        }
-    }
-    findings
+fn of_waits(summary: &Summary, sockets: Option<&Sockets>) -> Vec<Finding> {
+    let findings = summary.remarks.iter().filter_map(|remark| {
+        let (kind, weight) = of_remark(remark, sockets)?;
+        let more = if kind == WaitKind::AnswerOrStream.name() {
+            let open = connections(sockets);
+            Some(format!(" Connections to other services: {open}."))
+        } else {
+            let past = past(&summary.places, remark);
+            past.map(|past| format!(" Requests that are past it are at {past}."))
+        };
+        let says = remark.says.clone() + &more.unwrap_or_default();
+        Some(Finding::new(kind, weight, "/debug/await", says))
+    });
+    findings.collect()
 }
 
 /// Where requests of this route are that do not wait so: of a lock or a pool they are its holders.
-fn past(profile: &Profile, remark: &Remark) -> Option<String> {
+fn past(places: &[Share], remark: &Remark) -> Option<String> {
     let wait = remark.wait?;
-    let mut places = profile.shares(Frames::Own).into_iter();
-    let is_past = |place: &Share| {
+    let is_past = |place: &&Share| {
         let is_here = place.wait.is_some_and(|other| other.what == wait.what);
         place.frames.first() == Some(&remark.route) && place.frames.len() > 2 && !is_here
     };
-    let place = places.find(is_past)?;
+    let place = places.iter().find(is_past)?;
     Some(place.frames[1..].join("; "))
 }
 
@@ -227,9 +251,9 @@ fn connections(sockets: Option<&Sockets>) -> usize {
 }
 
 /// Whether what is waited for is a cause, and how likely.
-fn of_remark(remark: &Remark, sockets: Option<&Sockets>) -> Option<(String, f64)> {
+fn of_remark(remark: &Remark, sockets: Option<&Sockets>) -> Option<(&'static str, f64)> {
     let Some(wait) = remark.wait else {
-        return Some(("unpolled".to_owned(), 1.8));
+        return Some(("unpolled", 1.8));
     };
     let queues =
         || remark.mean_in_flight.unwrap_or_default() / connections(sockets) as f64 >= MANY_STREAMS;
@@ -242,12 +266,12 @@ fn of_remark(remark: &Remark, sockets: Option<&Sockets>) -> Option<(String, f64)
         WaitKind::Client => (remark.share >= MOST_OF_IT, 0.2),
         _ => (false, 0.0),
     };
-    is_cause.then(|| (wait.kind.name().to_owned(), weight + remark.share / 2.0))
+    is_cause.then(|| (wait.kind.name(), weight + remark.share / 2.0))
 }
 
 /// Where most requests are.
-fn spent(profile: &Profile) -> Vec<String> {
-    let places = profile.shares(Frames::Own).into_iter();
+fn spent(places: &[Share]) -> Vec<String> {
+    let places = places.iter();
     let places = places.filter(|place| place.share >= 0.1).take(MOST_PLACES);
     let place = places.map(|place| {
         let time = place

@@ -244,18 +244,29 @@ impl Sockets {
     /// Connections that are not used again, of `finished` requests, and pieces that are held back.
     pub(crate) fn findings(&self, finished: u64) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for (of_side, kind, weight) in [
-            (&self.upstreams, "connections", 0.9),
-            (&self.listeners, "clients_connections", 0.3),
+        for (of_side, of_namespace, to, kind, weight) in [
+            (
+                &self.upstreams,
+                self.namespace_opened,
+                "to",
+                "connections",
+                0.9,
+            ),
+            (
+                &self.listeners,
+                self.namespace_accepted,
+                "on",
+                "clients_connections",
+                0.3,
+            ),
         ] {
             for peers in of_side {
-                let to = if kind == "connections" { "to" } else { "on" };
                 let name = format!("{to} {}", peers.address);
                 let held_back = peers.held_back(&name);
                 findings.extend(held_back.map(|says| of_says("nagle", 1.2, &says)));
                 let seen = (peers.opened + peers.ended) as u64;
                 // Those that are short are seldom seen. The kernel counts all, if not of this process alone.
-                let opened = self.namespace_opened.unwrap_or(seen).max(seen);
+                let opened = of_namespace.unwrap_or(seen).max(seen);
                 let per_request = opened as f64 / finished.max(1) as f64;
                 let again = peers.not_used_again(&name, self.seconds);
                 let again = again.filter(|_| seen >= 20 && per_request >= 0.3);
@@ -272,7 +283,7 @@ impl Sockets {
 }
 
 /// A sentence as a finding.
-fn of_says(kind: &str, weight: f64, says: &str) -> Finding {
+fn of_says(kind: &'static str, weight: f64, says: &str) -> Finding {
     let mut letters = says.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase());
     let says = first.into_iter().chain(letters).chain(['.']).collect();
