@@ -10,6 +10,7 @@ use await_profile::{is_foreign, portable};
 use pprof::UnresolvedReport;
 
 use crate::cpu_profile::CpuProfile;
+use crate::maps::{self, Part};
 use crate::thread_roles::Role;
 
 /// One function at an address.
@@ -44,7 +45,7 @@ pub(crate) struct Mapping {
 impl Mapping {
     /// The program's own first, as readers expect it; elsewhere than on Linux none is known.
     pub(crate) fn all() -> Vec<Self> {
-        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let maps = maps::read();
         let mut all: Vec<Self> = maps.lines().filter_map(Self::parse).collect();
         let own = std::env::current_exe().unwrap_or_default();
         all.sort_by_key(|mapping| Path::new(&mapping.name) != own);
@@ -56,19 +57,15 @@ impl Mapping {
         all
     }
 
-    /// Of a line such as `5600-5700 r-xp 00001000 fe:00 42  /bin/shop`.
+    /// Of a line of the list, if it is of a file's code.
     fn parse(line: &str) -> Option<Self> {
-        let mut words = line.splitn(6, ' ').map(str::trim);
-        let (start, end) = words.next()?.split_once('-')?;
-        let is_code = words.next()?.contains('x');
-        let offset = u64::from_str_radix(words.next()?, 16).ok()?;
-        let name = words.nth(2)?;
-        let number = |hex| usize::from_str_radix(hex, 16).ok();
-        (is_code && name.starts_with('/')).then_some(Self {
-            start: number(start)?,
-            end: number(end)?,
-            offset,
-            name: name.to_owned(),
+        let part = Part::parse(line)?;
+        let is_code = part.permissions.contains('x') && part.name.starts_with('/');
+        is_code.then_some(Self {
+            start: usize::try_from(part.start).ok()?,
+            end: usize::try_from(part.end).ok()?,
+            offset: part.offset,
+            name: part.name.to_owned(),
         })
     }
 

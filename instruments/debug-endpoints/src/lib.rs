@@ -141,6 +141,8 @@ mod last;
 mod limits;
 mod listener;
 mod look;
+#[cfg(all(unix, feature = "cpu"))]
+mod maps;
 mod memory;
 mod metrics;
 mod own_thread;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, oneshot};
 
 use crate::error::EndpointError;
+use crate::permit;
 
 /// How long something is to be looked at, or less where nobody waits for it any more.
 pub(crate) struct Until<'a> {
@@ -42,8 +43,7 @@ pub(crate) async fn look<T: Send + 'static>(
     duration: Duration,
     look: impl FnOnce(&Until<'_>) -> T + Send + 'static,
 ) -> Result<T, EndpointError> {
-    let permit = one_at_a_time.try_lock();
-    let permit = permit.map_err(|_| EndpointError::Busy(kind))?;
+    let permit = permit::take(one_at_a_time, kind)?;
     let (sender, receiver) = oneshot::channel();
     std::thread::Builder::new()
         .name(kind.to_owned())
@@ -60,8 +60,8 @@ pub(crate) async fn look<T: Send + 'static>(
 #[cfg(all(unix, feature = "cpu"))]
 type Work = Box<dyn FnOnce() + Send>;
 
-#[cfg(all(unix, feature = "cpu"))]
 /// Does it for all profiles of a kind, once there is any: many allocators keep for a thread what it has freed.
+#[cfg(all(unix, feature = "cpu"))]
 pub(crate) struct OwnThread {
     name: &'static str,
     queue: Lock<Option<mpsc::Sender<Work>>>,

@@ -12,25 +12,30 @@ static AWAIT: Mutex<()> = Mutex::const_new(());
 #[allow(dead_code)] // Not every build has it.
 static THREADS: Mutex<()> = Mutex::const_new(());
 
+/// The right to do what `one_at_a_time` is for, unless another `what` is at it.
+pub(crate) fn take(
+    one_at_a_time: &'static Mutex<()>,
+    what: &'static str,
+) -> Result<Permit, EndpointError> {
+    one_at_a_time
+        .try_lock()
+        .map_err(|_| EndpointError::Busy(what))
+}
+
 /// The right to take a CPU profile, unless another one is being taken.
 pub(crate) fn cpu() -> Result<Permit, EndpointError> {
-    CPU.try_lock()
-        .map_err(|_| EndpointError::Busy("CPU profile"))
+    take(&CPU, "CPU profile")
 }
 
 /// The right to take an await profile, unless another one is being taken.
 pub(crate) fn waits() -> Result<Permit, EndpointError> {
-    AWAIT
-        .try_lock()
-        .map_err(|_| EndpointError::Busy("await profile"))
+    take(&AWAIT, "await profile")
 }
 
 /// The right to stop threads for their stacks, unless another such profile is being taken.
 #[allow(dead_code)]
 pub(crate) fn threads() -> Result<Permit, EndpointError> {
-    THREADS
-        .try_lock()
-        .map_err(|_| EndpointError::Busy("profile of threads"))
+    take(&THREADS, "profile of threads")
 }
 
 /// The right to have the allocator record its callers, while nobody looks names up: each waits for a lock of the

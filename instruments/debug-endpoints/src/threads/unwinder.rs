@@ -12,38 +12,13 @@ use framehop::{
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 
 use super::stops::Stop;
+use crate::maps::{self, Part};
 
 /// The program itself.
 const OWN: &str = "/proc/self/exe";
 
 /// Deeper callers are left out.
 const DEEPEST: usize = 512;
-
-/// One line of the kernel's list of what is in memory.
-struct Part<'a> {
-    start: u64,
-    end: u64,
-    permissions: &'a str,
-    offset: u64,
-    name: &'a str,
-}
-
-impl<'a> Part<'a> {
-    fn all(maps: &'a str) -> impl Iterator<Item = Self> {
-        maps.lines().filter_map(|line| {
-            let mut words = line.splitn(6, ' ').map(str::trim);
-            let (start, end) = words.next()?.split_once('-')?;
-            let number = |hex| u64::from_str_radix(hex, 16).ok();
-            Some(Self {
-                start: number(start)?,
-                end: number(end)?,
-                permissions: words.next()?,
-                offset: number(words.next()?)?,
-                name: words.nth(2).unwrap_or_default(),
-            })
-        })
-    }
-}
 
 /// Finds callers in the files that it has read.
 pub(crate) struct Unwinder {
@@ -67,10 +42,10 @@ impl Unwinder {
 
     /// Looks again what is in memory: threads and libraries come.
     pub(crate) fn look(&mut self) {
-        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let maps = maps::read();
         self.stacks.clear();
         let mut base = (0, "");
-        for part in Part::all(&maps) {
+        for part in maps.lines().filter_map(Part::parse) {
             if part.permissions.starts_with("rw") {
                 self.stacks.push((part.start, part.end));
             }
