@@ -23,14 +23,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bench::provenance;
 use bench::server::{Launch, Server};
-use bench::{environment, provenance};
-use loadgen::interrupt::Interrupt;
-use loadgen::{Settings, cpus};
+use duel::environment;
+use duel::figures;
+use duel::load::interrupt::Interrupt;
+use duel::load::{Settings, cpus};
+use duel::outcome::{Latency, Outcome};
 use measurement::chapter_file::ChapterFile;
-use measurement::figures;
 use measurement::load::Load;
-use measurement::outcome::{Latency, Outcome};
 
 /// What can go wrong in a study, from any thread.
 pub type Failed = Box<dyn Error + Send + Sync>;
@@ -96,7 +97,7 @@ pub fn load(server: &Server, load: &Load, cpus: &[usize]) -> Result<Outcome, Fai
         cpus,
         ..Settings::of(&interrupt)
     };
-    let outcome = loadgen::run(server.service(), load, &settings)?;
+    let outcome = Outcome::from(duel::load::run(server.service(), &load.into(), &settings)?);
     let beside = outcome.bystander.iter();
     let beside: u64 = beside.flat_map(|pings| pings.errors.values()).sum();
     match outcome.error_count() + outcome.wrong_answers + beside {

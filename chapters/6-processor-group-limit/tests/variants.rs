@@ -2,7 +2,7 @@
 
 use bench::server::{Server, ServerError};
 use bench::testing::{self, count, post};
-use loadgen::cpus;
+use duel::load::cpus;
 use measurement::load::Load;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter6");

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bench::contract::{Chapter, crowd};
 use bench::testing::{get, launch, post, start};
-use loadgen::Settings;
-use loadgen::interrupt::Interrupt;
+use duel::load::Settings;
+use duel::load::interrupt::Interrupt;
 use measurement::load::{Exchange, Load};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter9");
@@ -80,16 +80,16 @@ fn a_server_that_is_killed_under_load_has_lost_and_invented_nothing() {
         let service = server.service();
         let loaded = std::thread::spawn(move || {
             let interrupt = Interrupt::new();
-            loadgen::run(
+            duel::load::run(
                 service,
-                &Load::closed(order(), USERS),
+                &(&Load::closed(order(), USERS)).into(),
                 &Settings::of(&interrupt),
             )
         });
         std::thread::sleep(Duration::from_millis(after_ms));
         server.kill();
         let outcome = loaded.join().expect("it ends");
-        let confirmed = outcome.expect("the load can be sent").completed;
+        let confirmed = outcome.expect("the load can be sent").users.completed;
 
         let server = start(PROGRAM, variant, 0, &arguments);
         let books = get(&server, "/books").expect("it is back");

@@ -6,10 +6,8 @@ use measurement::{
     record::{Purpose, Record, Round},
 };
 
-use crate::{
-    prediction::{self, Inputs, Prediction, in_scenario},
-    statistics::{self, REPORTED},
-};
+use crate::prediction::{self, Inputs, Prediction, in_scenario};
+use duel::statistics::{self, REPORTED};
 
 /// One claim with its figures.
 #[derive(Debug, Clone, PartialEq)]

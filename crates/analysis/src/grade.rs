@@ -2,13 +2,12 @@
 
 mod contract;
 
+use duel::{figures, outcome::Outcome};
 use measurement::{
     attempt::{Attempt, Observed, Trial},
     chapter_file::ChapterFile,
     claim::{Bound, Claim, Of, Role},
-    figures,
     law::Law,
-    outcome::Outcome,
 };
 use serde::{Deserialize, Serialize};
 

@@ -2,12 +2,9 @@
 //! record can be judged again at any time and each branch is tested without a server.
 
 pub mod baseline;
-pub mod comparison;
 pub mod finding;
-pub mod folded;
 pub mod grade;
 pub mod heap;
 pub mod prediction;
-pub mod statistics;
 pub mod validity;
 pub mod verdict;

@@ -6,7 +6,7 @@ mod laws;
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics;
+use duel::statistics;
 use measurement::{
     chapter_file::{ChapterFile, Scenario, WORKER_PARKS},
     claim::{Metric, PROBLEM},
@@ -181,7 +181,7 @@ pub(crate) fn nothing_to_gain(law: &Law, inputs: Inputs) -> Option<String> {
         format!(
             "this machine cannot show it: the problem sees as many CPUs as the solution \
              here ({}).",
-            measurement::figures::count(problem)
+            duel::figures::count(problem)
         )
     })
 }

@@ -1,11 +1,13 @@
 //! What makes a run say nothing about the claim, whatever its figures.
 
-use measurement::{
-    chapter_file::{ChapterFile, Conditions, Scenario},
-    claim::PROBLEM,
+use duel::{
     environment::Environment,
     figures,
     outcome::{GeneratorFacts, Outcome},
+};
+use measurement::{
+    chapter_file::{ChapterFile, Conditions, Scenario},
+    claim::PROBLEM,
     record::{Purpose, Record, Round},
 };
 
@@ -104,8 +106,7 @@ pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
     // A rate may be measured from answer to answer, which is a gap between two
     // answers longer or shorter than the span.
     let completed = outcome.completed as f64;
-    let agree =
-        measurement::outcome::belongs_to(outcome.requests_per_second, completed, outcome.seconds);
+    let agree = duel::outcome::belongs_to(outcome.requests_per_second, completed, outcome.seconds);
     if !agree || outcome.seconds <= 0.0 {
         return Some(format!(
             "{} in {} s are not {} a second; the record is damaged.",

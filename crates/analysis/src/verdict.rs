@@ -3,9 +3,9 @@
 //! [`analyse`] is a pure function of the record, so that a capture can be
 //! judged again at any time and every branch can be tested without a server.
 
+use duel::figures;
 use measurement::{
     claim::{Bound, Role},
-    figures,
     record::Record,
 };
 use serde::{Deserialize, Serialize};

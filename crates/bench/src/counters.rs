@@ -1,6 +1,6 @@
 //! How many CPUs there are, by each of those whom programs ask, and which of them is wrong.
 
-use crate::environment::quota;
+use duel::environment::quota;
 
 /// What each counter says when the calling thread asks, by name: `std::thread::available_parallelism`,
 /// `num_cpus::get`, the workers of tokio's multi-thread runtime, and the processors of
@@ -79,7 +79,7 @@ fn cpus() -> usize {
 // Not by many_cpus, which keeps its first answer and is one of those who are asked.
 #[cfg(not(windows))]
 fn cpus() -> usize {
-    loadgen::cpus::count() as usize
+    duel::load::cpus::count() as usize
 }
 
 #[cfg(test)]

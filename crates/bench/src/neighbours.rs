@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use cpu_time::ProcessTime;
 
-use crate::child::processes::{TICKS_A_SECOND, cpu_ticks};
+use duel::child::processes::{TICKS_A_SECOND, cpu_ticks};
 
 /// The machine's and this process's CPU time at one moment.
 #[derive(Debug, Clone, Copy)]

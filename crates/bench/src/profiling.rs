@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use crate::rounds::{Bench, RunError};
 use crate::server::{Server, ServerError};
-use analysis::folded;
 use analysis::heap::{self, HeapProfile};
-use loadgen::GeneratorError;
-use loadgen::interrupt::Interrupt;
-use measurement::figures;
-use measurement::profile::{Profile, ProfileKind};
+use duel::figures;
+use duel::folded;
+use duel::load::GeneratorError;
+use duel::load::interrupt::Interrupt;
+use duel::profile::{Profile, ProfileKind};
 
 /// A profile and its data in every format that its kind has.
 #[derive(Debug, Clone)]
@@ -100,14 +100,14 @@ impl Bench<'_> {
         let server = self.start(variant, asked, 0)?;
         std::thread::scope(|scope| {
             let driver = scope.spawn(|| {
-                let settings = loadgen::Settings {
+                let settings = duel::load::Settings {
                     cpus: &self.placement.generator,
                     interrupt: &enough,
                     progress: None,
                 };
-                loadgen::run(server.service(), &load, &settings)
+                duel::load::run(server.service(), &(&load).into(), &settings)
             });
-            self.sleep(loadgen::ramp(&load) + load.warm_up);
+            self.sleep(duel::load::ramp(&(&load).into()) + load.warm_up);
             let before = cpu_time(&server);
             let profile = self.take(&server, variant, scenario, kind, seconds);
             let used = cpu_time(&server) - before;

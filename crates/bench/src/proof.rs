@@ -3,14 +3,15 @@
 
 mod plan;
 
+use duel::profile::ProfileKind;
 use measurement::claim::PROBLEM;
-use measurement::profile::ProfileKind;
 use measurement::record::{Purpose, Round};
 
 pub use self::plan::planned_s;
 use self::plan::{Step, beforehand, label, matrix_plan, triplets};
 use crate::profiling::ProfileData;
-use crate::rounds::{Bench, Event, RunError};
+use crate::rounds::{Bench, RunError};
+use duel::event::Event;
 
 /// Shares of the machine's CPU time, used elsewhere, that lie further apart than this make the rounds
 /// of a triplet unequal.

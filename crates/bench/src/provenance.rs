@@ -2,8 +2,6 @@
 
 use std::{path::Path, process::Command, time::SystemTime};
 
-use sha2::{Digest as _, Sha256};
-
 use measurement::record::Commit;
 
 /// Now, UTC, to the second: `2026-11-20T20:30:00Z`. A clock that is set to before 1970 is taken for that
@@ -14,11 +12,6 @@ pub fn now() -> String {
 
 fn written(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH)).to_string()
-}
-
-/// SHA-256 of a text or of bytes, in hexadecimal.
-pub fn digest(of: impl AsRef<[u8]>) -> String {
-    format!("{:x}", Sha256::digest(of))
 }
 
 /// The version of the `rustc` that cargo calls in `folder`, such as `1.95.0`.
@@ -68,15 +61,6 @@ mod tests {
         assert!(now.ends_with('Z'), "{now}");
         let before = SystemTime::UNIX_EPOCH - std::time::Duration::from_secs(1);
         assert_eq!(written(before), "1970-01-01T00:00:00Z");
-    }
-
-    /// The example of FIPS 180-2, appendix B.1.
-    #[test]
-    fn the_digest_is_sha_256() {
-        assert_eq!(
-            digest("abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
     }
 
     #[test]

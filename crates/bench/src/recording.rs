@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use analysis::verdict::{self, analyse};
-use measurement::environment::Environment;
+use duel::environment::Environment;
 use measurement::record::{Commit, Purpose, Record};
 use measurement::reference::Published;
 
@@ -17,8 +17,10 @@ use self::outside::Nginx;
 pub use self::outside::nginx;
 use crate::profiling::ProfileData;
 use crate::proof::{self, Proof};
-use crate::rounds::{Bench, Event, RunError};
-use crate::{child, environment, provenance};
+use crate::provenance;
+use crate::rounds::{Bench, RunError};
+use duel::event::Event;
+use duel::{child, environment};
 
 /// What is to be recorded of a chapter, and with what.
 #[derive(Clone)]

@@ -5,19 +5,20 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use loadgen::interrupt::Interrupt;
-use loadgen::{GeneratorError, Progress};
+use duel::event::Event;
+use duel::load::interrupt::Interrupt;
+use duel::load::{GeneratorError, Progress};
+use duel::outcome::Outcome;
+use duel::prometheus::Metrics;
 use measurement::chapter_file::{ChapterFile, Scenario};
 use measurement::load::Load;
-use measurement::metrics::Metrics;
-use measurement::outcome::Outcome;
 use measurement::record::{Purpose, Round};
 
-use crate::environment::quota::throttled_so_far;
 use crate::neighbours::CpuTime;
-use crate::placement::Placement;
 use crate::server::{Launch, Server, ServerError};
 use crate::watch;
+use duel::environment::quota::throttled_so_far;
+use duel::placement::Placement;
 
 /// Everything that a run on servers needs to know.
 #[derive(Clone)]
@@ -36,21 +37,6 @@ pub struct Bench<'a> {
     pub interrupt: &'a Interrupt,
     /// Told what happens, for the terminal.
     pub observer: &'a dyn Fn(Event<'_>),
-}
-
-/// What happens, as it happens.
-#[derive(Debug, Clone, Copy)]
-pub enum Event<'a> {
-    /// A round or a profile begins: number, of how many, what it is.
-    Begins(usize, usize, &'a str),
-    /// Load is on.
-    Runs(Progress),
-    /// A round ended: what it was, and its requests per second.
-    Measured(&'a str, f64),
-    /// A profile ended: what it was, and what it shows most of.
-    Profiled(&'a str, &'a str),
-    /// A sentence for whoever looks on.
-    Said(&'a str),
 }
 
 /// Why a run could not be carried through.
@@ -161,12 +147,12 @@ impl Bench<'_> {
     /// As [`Bench::drive`].
     pub fn drive_at(&self, target: SocketAddr, load: &Load) -> Result<Outcome, GeneratorError> {
         let progress = |now: Progress| (self.observer)(Event::Runs(now));
-        let settings = loadgen::Settings {
+        let settings = duel::load::Settings {
             cpus: &self.placement.generator,
             interrupt: self.interrupt,
             progress: Some(&progress),
         };
-        loadgen::run(target, load, &settings)
+        duel::load::run(target, &load.into(), &settings).map(Outcome::from)
     }
 
     /// One fresh server under one load; also whether it was an optimised build.
@@ -256,4 +242,13 @@ impl Watch {
 fn throttled_since(before: Option<Duration>) -> Option<f64> {
     let so_far = throttled_so_far()?.checked_sub(before?)?;
     Some(so_far.as_secs_f64())
+}
+
+/// Where the servers of this chapter and their generator run: apart, unless the claim is about all CPUs.
+pub fn placement_of(chapter: &ChapterFile) -> Placement {
+    if chapter.all_cpus {
+        Placement::anywhere()
+    } else {
+        Placement::apart()
+    }
 }

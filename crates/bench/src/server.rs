@@ -1,9 +1,5 @@
 //! A chapter's server as a child process: started, asked, and never left behind.
 
-mod ask;
-pub mod command;
-pub mod program;
-
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use sysinfo::System;
 
-pub use self::ask::{get, send};
-use crate::child::{self, Running, Starting, Tail, panics_in};
-use loadgen::interrupt::Interrupt;
-use measurement::metrics::Metrics;
+use duel::ask::get;
+use duel::child::{self, Running, Starting, Tail, panics_in};
+use duel::load::interrupt::Interrupt;
+use duel::prometheus::Metrics;
 
 /// A server that says nothing for so long after its start hangs.
 const START_TIME_OUT: Duration = Duration::from_secs(15);

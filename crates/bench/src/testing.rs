@@ -5,13 +5,15 @@
 use std::path::Path;
 use std::time::Duration;
 
-use loadgen::Settings;
-use loadgen::interrupt::Interrupt;
+use duel::load::Settings;
+use duel::load::interrupt::Interrupt;
+use duel::outcome::Outcome;
+use duel::prometheus::Metrics;
 use measurement::load::{Exchange, Load};
-use measurement::metrics::Metrics;
-use measurement::outcome::Outcome;
 
-use crate::server::{Launch, Server, ServerError, send};
+use duel::ask::send;
+
+use crate::server::{Launch, Server, ServerError};
 
 /// For one answer, or one profile.
 pub const TIME_OUT: Duration = Duration::from_secs(30);
@@ -68,7 +70,7 @@ pub fn post(path: &str, body: &str, answer: &str) -> Exchange {
 ///
 /// A status that is no success, and what came with it.
 pub fn ask(server: &Server, exchange: &Exchange) -> Result<String, String> {
-    let body = send(server.service(), exchange, TIME_OUT)?;
+    let body = send(server.service(), &exchange.into(), TIME_OUT)?;
     Ok(String::from_utf8(body).expect("text"))
 }
 
@@ -85,7 +87,8 @@ pub fn get(server: &Server, path: &str) -> Result<String, String> {
 pub fn load(server: &Server, load: &Load) -> Outcome {
     let interrupt = Interrupt::new();
     let settings = Settings::of(&interrupt);
-    let outcome = loadgen::run(server.service(), load, &settings).expect("the load can be sent");
+    let outcome = duel::load::run(server.service(), &load.into(), &settings);
+    let outcome = Outcome::from(outcome.expect("the load can be sent"));
     assert_eq!((outcome.wrong_answers, outcome.error_count()), (0, 0));
     outcome
 }

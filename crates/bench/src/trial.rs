@@ -10,8 +10,9 @@ use measurement::load::Load;
 use measurement::record::{Purpose, Round};
 
 use crate::contract;
-use crate::rounds::{Bench, Event, RunError, Watch};
-use crate::server::{self, Server, ServerError};
+use crate::rounds::{Bench, RunError, Watch};
+use crate::server::{Server, ServerError};
+use duel::event::Event;
 
 /// How long the problem may take for the one answer that tells what is right.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
@@ -131,7 +132,7 @@ fn counted(
 /// What the problem, which is correct if slow, answers.
 fn right_answer(server: &Server, load: &Load) -> Result<String, RunError> {
     let exchange = &load.exchange;
-    let body = server::send(server.service(), exchange, FIRST_ANSWER)
+    let body = duel::ask::send(server.service(), &exchange.into(), FIRST_ANSWER)
         .map_err(|reason| ServerError::no(PROBLEM, &exchange.path, reason))?;
     Ok(String::from_utf8_lossy(&body).into_owned())
 }

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 pub use self::{error::ChapterFileError, scenario::Scenario};
 use crate::{
     checked,
-    claim::{Claims, Role, Unit},
+    claim::{Claims, Role},
     instructions::Counting,
     law::Law,
-    load::{Arrivals, Bystander, Exchange, Load, Writes},
-    profile::ProfileKind,
+    load::{Bystander, Exchange, Load, Writes},
 };
+use duel::{metric::Unit, profile::ProfileKind, traffic::Arrivals};
 
 /// How often threads of the service's runtime went to sleep.
 pub const WORKER_PARKS: &str = "tokio_worker_parks";

@@ -5,12 +5,13 @@ mod bound;
 mod claims;
 mod quantity;
 
+use duel::metric::Unit;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
     bound::{Bound, Direction, Of},
     claims::Claims,
-    quantity::{Metric, Quantity, Unit, WORK_CPU},
+    quantity::{Metric, Quantity, WORK_CPU},
 };
 
 /// The variant with the fault.

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use duel::traffic::{self, Arrivals, Expected, Paced, Request, Route, Traffic};
 use serde::{Deserialize, Serialize};
 
 use crate::checked;
@@ -34,20 +35,6 @@ impl Exchange {
             answer: answer.to_owned(),
         }
     }
-
-    /// What kind of text the body is, for the header; `None` without a body.
-    pub fn content_type(&self) -> Option<&'static str> {
-        let body = self.body.as_deref();
-        body.map(|body| content_type(body.as_bytes()))
-    }
-}
-
-/// What kind of text a body is, for its header.
-pub fn content_type(body: &[u8]) -> &'static str {
-    match body {
-        [b'{' | b'[', ..] => "application/json",
-        _ => "text/plain; charset=utf-8",
-    }
 }
 
 fn get() -> String {
@@ -71,24 +58,6 @@ pub struct Bystander {
     pub exchange: Exchange,
     /// Requests per second, in an open loop: latency counts from the scheduled moment.
     pub per_second: f64,
-}
-
-/// When a user sends the next request.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Arrivals {
-    /// Closed loop: `think` after the answer to the one before. Throughput
-    /// sinks with the server's latency, which a closed loop therefore hides.
-    Closed {
-        /// Pause between an answer and the user's next request.
-        think: Duration,
-    },
-    /// Open loop: all users together send this many requests per second on a
-    /// fixed schedule, whatever the answers do. Latency counts from the
-    /// scheduled moment, so it is corrected for coordinated omission.
-    Open {
-        /// Requests per second over all users.
-        per_second: f64,
-    },
 }
 
 /// A whole load: exchange, users, arrivals and how long.
@@ -130,6 +99,47 @@ impl Load {
             warm_up: Duration::ZERO,
             duration: Duration::from_secs(1),
             time_out: Duration::from_secs(60),
+        }
+    }
+}
+
+impl From<&Exchange> for Request {
+    fn from(exchange: &Exchange) -> Self {
+        let body = exchange.body.as_deref();
+        let kind = body.map(|body| traffic::content_type(body.as_bytes()));
+        Self {
+            method: exchange.method.clone(),
+            path: exchange.path.clone(),
+            headers: kind
+                .map(|kind| ("content-type".to_owned(), kind.to_owned()))
+                .into_iter()
+                .collect(),
+            body: exchange.body.clone(),
+            expected: Expected::of(200, Some(exchange.answer.clone().into_bytes())),
+        }
+    }
+}
+
+impl From<&Load> for Traffic {
+    /// The first route is the load's own, the second that of its writes.
+    fn from(load: &Load) -> Self {
+        let writes = load.writes.as_ref();
+        let share = writes.map_or(0.0, |writes| writes.share);
+        let own = Route::of((&load.exchange).into(), 1.0 - share);
+        let written = writes.map(|writes| Route::of((&writes.exchange).into(), share));
+        Self {
+            routes: [own].into_iter().chain(written).collect(),
+            bystander: load.bystander.as_ref().map(|bystander| Paced {
+                route: Route::of((&bystander.exchange).into(), 1.0),
+                per_second: bystander.per_second,
+            }),
+            users: load.users,
+            arrivals: load.arrivals,
+            keep_alive: load.keep_alive,
+            warm_up: load.warm_up,
+            duration: load.duration,
+            time_out: load.time_out,
+            seed: 0,
         }
     }
 }

@@ -8,12 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     chapter_file::ChapterFile,
     claim::{Claim, PROBLEM, Quantity, Role, WORK_CPU},
-    environment::Environment,
     instructions::Instructions,
-    outcome::Outcome,
-    profile::Profile,
     reference::Published,
 };
+use duel::{environment::Environment, outcome::Outcome, profile::Profile};
 
 /// One proof run of one chapter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

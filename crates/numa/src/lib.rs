@@ -28,7 +28,7 @@ pub mod verdict;
 use std::path::Path;
 use std::thread::{self, ScopedJoinHandle};
 
-use loadgen::interrupt::Interrupt;
+use duel::load::interrupt::Interrupt;
 use serde::Deserialize;
 
 use self::machine::Machine;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bench::child::Starting;
-use loadgen::interrupt::Interrupt;
+use duel::child::Starting;
+use duel::load::interrupt::Interrupt;
 
 use crate::record::Load;
 use crate::{Error, LOAD, Parts};

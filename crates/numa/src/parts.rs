@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bench::child;
+use duel::child;
 
 use crate::Error;
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use duel::figures;
 use measurement::claim::{PROBLEM, SOLUTION};
-use measurement::figures;
 use report::table::anchors;
 
 use crate::record::{LOCAL_AT_LEAST, Record, Variant};

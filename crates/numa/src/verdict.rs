@@ -1,8 +1,8 @@
 //! What a record shows.
 
 use analysis::verdict::{Verdict, VerdictKind};
+use duel::figures;
 use measurement::claim::PROBLEM;
-use measurement::figures;
 
 use crate::record::{LOCAL_AT_LEAST, Record, Variant};
 

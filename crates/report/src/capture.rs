@@ -19,16 +19,18 @@ pub use self::error::CaptureError;
 pub(crate) use self::error::stacks_error;
 use self::error::{io_error, not_a_record};
 use crate::{
-    flamegraph::{self, Picture},
     plots::{self, Series},
     table,
 };
-use analysis::folded;
 use analysis::verdict::{Analysis, analyse};
-use measurement::{
-    claim::PROBLEM,
+use duel::folded;
+use duel::report::flamegraph::{self, Picture};
+use duel::{
     figures,
     profile::{Profile, ProfileKind},
+};
+use measurement::{
+    claim::PROBLEM,
     record::{ConnectionsAt, Purpose, Record, Round},
 };
 

@@ -1,15 +1,15 @@
 //! The pictures of the front page and of the gallery, drawn from recorded stacks without the names
 //! that give a chapter away.
 
-use analysis::folded;
 use await_profile::plumbing::{crate_of, place_of};
-use measurement::{
+use duel::folded;
+use duel::{
     figures,
     profile::{Profile, ProfileKind},
 };
 
 use crate::capture::{Capture, CaptureError, stacks_error};
-use crate::flamegraph::{Boxes, busy, in_flight};
+use duel::report::flamegraph::{Boxes, busy, in_flight};
 
 /// Frames of the standard library that a reader knows by another name.
 const KNOWN: [(&str, &str); 5] = [

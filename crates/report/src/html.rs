@@ -1,94 +1,13 @@
 //! The report: one HTML file that needs nothing else, not even a network.
 
-pub(crate) mod frame;
 mod sections;
 
-pub(crate) use self::sections::scrolled;
+use duel::report::html::{Head, document, frame, pictures, section};
+use duel::report::table::sentence_case;
+use maud::{Markup, html};
 
-use std::fmt::Display;
-
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-
-use crate::{
-    capture::{Capture, CaptureError},
-    table::sentence_case,
-};
-use measurement::figures;
-
-const STYLE: &str = include_str!("html/page.css");
-
-/// Nothing but what stands in the file: no network, no other file.
-const POLICY: &str =
-    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
-
-/// What every report begins with.
-pub(crate) struct Head<'a> {
-    /// What is above the title.
-    pub(crate) kicker: &'a str,
-    pub(crate) title: &'a str,
-    /// How it came out.
-    pub(crate) verdict: &'a dyn Display,
-    /// The colour of that.
-    pub(crate) class: &'a str,
-    pub(crate) sentence: &'a str,
-    /// What was measured, when and where.
-    pub(crate) provenance: Markup,
-}
-
-/// A report, whatever it is about: verdict first.
-pub(crate) fn document(head: &Head<'_>, sections: &Markup) -> String {
-    let verdict = head.verdict.to_string();
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                link rel="icon" href="data:,";
-                title { (head.title) " – " (verdict) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                header {
-                    p.kicker { (head.kicker) }
-                    h1 { (head.title) }
-                    p.verdict.(head.class) { strong { (verdict) } " " (head.sentence) }
-                    p.provenance { (head.provenance) }
-                }
-                main { (sections) }
-            }
-        }
-    };
-    page.into_string()
-}
-
-/// A part of a report.
-pub(crate) fn section(id: &str, heading: &str, content: &Markup) -> Markup {
-    html! {
-        section aria-labelledby=(id) {
-            h2 id=(id) { (heading) }
-            (content)
-        }
-    }
-}
-
-/// Plots beside each other, each with words for those who do not see it and, if there is more to say, a
-/// caption.
-pub(crate) fn pictures<'a>(plots: impl Iterator<Item = (&'a str, String, &'a str)>) -> Markup {
-    html! {
-        div.pictures {
-            @for (svg, alt, caption) in plots {
-                figure {
-                    img src={ "data:image/svg+xml;base64," (STANDARD.encode(svg)) } alt=(alt) width="480" height="370";
-                    @if !caption.is_empty() { figcaption { (caption) } }
-                }
-            }
-        }
-    }
-}
+use crate::capture::{Capture, CaptureError};
+use duel::figures;
 
 /// The report of a capture.
 ///

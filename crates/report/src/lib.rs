@@ -3,8 +3,6 @@
 
 pub mod capture;
 pub mod claims;
-pub mod comparison;
-pub mod flamegraph;
 pub mod gallery;
 pub mod html;
 pub mod measuring;

@@ -1,7 +1,7 @@
 //! Plots of the tables that studies print: `flamegraphs/measuring/NAME.md` gives
 //! `flamegraphs/measuring/plots/NAME.svg`.
 
-use measurement::figures::{self, number};
+use duel::figures::{self, number};
 
 use crate::plots::{self, Direction, Marks, Point, Series};
 

@@ -5,10 +5,10 @@ use analysis::{
     finding::{Finding, median_metric},
     verdict::{Analysis, claim_bound},
 };
+use duel::figures;
 use measurement::{
     chapter_file::Secondary,
     claim::{Bound, Metric, PROBLEM, Quantity, Role},
-    figures,
     record::{Record, Round},
 };
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use analysis::verdict::{Analysis, VerdictKind};
-use measurement::figures::{self, ratio};
+use duel::figures::{self, ratio};
 use measurement::record::Record;
 use serde::{Deserialize, Serialize};
 

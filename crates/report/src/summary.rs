@@ -3,9 +3,8 @@
 mod terminal;
 
 use analysis::verdict::{Analysis, VerdictKind};
+use duel::{environment::Environment, outcome::GeneratorKind};
 use measurement::{
-    environment::Environment,
-    outcome::GeneratorKind,
     record::{Purpose, Record},
     reference::Published,
 };

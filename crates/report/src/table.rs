@@ -7,7 +7,8 @@ mod values;
 use std::fmt::Write as _;
 
 use analysis::{baseline, verdict::Analysis};
-use measurement::{claim::Metric, figures, record::Record, reference::Published};
+use duel::figures;
+use measurement::{claim::Metric, record::Record, reference::Published};
 
 pub use self::{
     matrix::matrix,
@@ -16,68 +17,7 @@ pub use self::{
 };
 pub(crate) use self::{matrix::tables as matrix_tables, rounds::rounds_in_full};
 use crate::rows::{Row, rows, unknown};
-
-/// A table for the book and for the report.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Table {
-    /// What stands above each column, and whether figures stand in it.
-    pub(crate) heads: Vec<(String, bool)>,
-    /// The cells, row by row.
-    pub(crate) rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    /// Columns of text, then columns of figures: as most tables are.
-    pub(crate) fn new(texts: &[&str], figures: &[&str], rows: Vec<Vec<String>>) -> Self {
-        let texts = texts.iter().map(|head| ((*head).to_owned(), false));
-        let figures = figures.iter().map(|head| ((*head).to_owned(), true));
-        Self {
-            heads: texts.chain(figures).collect(),
-            rows,
-        }
-    }
-
-    /// As a terminal shows it: columns as wide as their widest cell.
-    pub(crate) fn text(&self) -> String {
-        let heads = self.heads.iter().map(|(head, _)| head.clone()).collect();
-        let rows = || [&heads].into_iter().chain(&self.rows);
-        let mut text = String::new();
-        for row in rows() {
-            let cells = row.iter().enumerate().map(|(column, cell)| {
-                let width = rows()
-                    .map(|row: &Vec<String>| row[column].chars().count())
-                    .max();
-                let width = width.unwrap_or(0);
-                if self.heads[column].1 {
-                    format!("{cell:>width$}")
-                } else {
-                    format!("{cell:<width$}")
-                }
-            });
-            let line = cells.collect::<Vec<_>>().join("  ");
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "{}", line.trim_end());
-        }
-        text
-    }
-
-    /// As the book includes it.
-    pub(crate) fn markdown(&self) -> String {
-        let mut text = String::new();
-        for (head, _) in &self.heads {
-            let space = if head.is_empty() { "" } else { " " };
-            // Writing to a String cannot fail.
-            let _ = write!(text, "|{space}{head} ");
-        }
-        let rules = self.heads.iter();
-        let rules = rules.map(|(_, is_figure)| if *is_figure { "| ---: " } else { "| --- " });
-        let _ = writeln!(text, "|\n{}|", rules.collect::<String>());
-        for row in &self.rows {
-            let _ = writeln!(text, "| {} |", row.join(" | "));
-        }
-        text
-    }
-}
+use duel::report::table::{Table, sentence_case};
 
 /// The chapter's figures: both variants side by side, predictions and verdict.
 pub fn table(record: &Record, analysis: &Analysis) -> String {
@@ -233,14 +173,6 @@ pub(crate) fn published_table(record: &Record) -> Table {
     let mut table = Table::new(&["published elsewhere"], &["figure"], rows);
     table.heads.push(("to know".to_owned(), false));
     table
-}
-
-/// A reason begins a sentence of its own in the book.
-pub(crate) fn sentence_case(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use measurement::chapter_file::ChapterFile;
 
-use crate::exit::CliError;
+use duel::cli::exit::CliError;
 
 /// Where everything recorded is, in the workshop's folder.
 pub(crate) const CAPTURES: &str = "flamegraphs";
@@ -114,7 +114,7 @@ impl Chapter {
         ChapterFile::read(
             &self.folder.join("chapter.toml"),
             &format!("chapters/{name}/chapter.toml"),
-            loadgen::cpus::count(),
+            duel::load::cpus::count(),
         )
         .map_err(CliError::usage)
     }

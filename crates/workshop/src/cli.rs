@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-mod service;
+use duel::cli::options::Load as OfService;
+pub(crate) use duel::cli::options::{Compare, Format, Look, Output, Sent, With, Workers};
 
-pub(crate) use self::service::{Compare, Sent, Workers};
-use crate::arguments::{chapter, number};
+use duel::cli::arguments::number;
+use duel::cli::with_negative_numbers;
+
+use crate::arguments::chapter;
 
 /// A profiling workshop for Rust web services.
 ///
@@ -30,14 +33,7 @@ impl Cli {
         if words.get(1).is_some_and(|word| word == "workshop") {
             words.remove(1);
         }
-        let read = Self::command()
-            .mut_subcommands(|command| {
-                command.mut_args(|argument| {
-                    let takes_value = argument.get_action().takes_values();
-                    argument.allow_negative_numbers(takes_value)
-                })
-            })
-            .get_matches_from(words);
+        let read = with_negative_numbers(Self::command()).get_matches_from(words);
         Self::from_arg_matches(&read).unwrap_or_else(|error| error.exit())
     }
 }
@@ -205,17 +201,24 @@ pub(crate) struct Load {
     pub(crate) sent: Sent,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Look {
-    /// Where its debug endpoints are: `http://127.0.0.1:6060`. If they ask for a token, put it into `DEBUG_TOKEN`
-    #[arg(value_name = "URL")]
-    pub(crate) url: String,
-    /// Seconds to look
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-    #[arg(value_parser = number(1.0..=600.0, "10"))]
-    pub(crate) seconds: f64,
-    #[command(flatten)]
-    pub(crate) output: Output,
+impl Load {
+    /// The same for a reader's own service, with what is usual there.
+    pub(crate) fn of_a_service(self) -> OfService {
+        OfService {
+            url: self.url.unwrap_or_default(),
+            users: self.users.unwrap_or(50),
+            think: self.think.unwrap_or(0.0),
+            rate: self.rate,
+            seconds: self.seconds,
+            with: self.with,
+            look: self.look,
+            k6: self.k6,
+            locust: self.locust,
+            workers: self.workers,
+            output: self.output,
+            sent: self.sent,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -261,27 +264,6 @@ pub(crate) struct Capture {
     /// CPUs of that machine [default: two for each node]
     #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]
     pub(crate) cpus: Option<u32>,
-}
-
-#[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct Output {
-    /// For people, or one JSON value on standard output
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    pub(crate) format: Format,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    Human,
-    Json,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum With {
-    /// The workshop's own, which needs nothing installed
-    Embedded,
-    K6,
-    Locust,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -2,12 +2,9 @@
 
 mod capture;
 mod check;
-mod compare;
 mod doctor;
 mod hint;
 mod load;
-mod load_url;
-mod look;
 mod numa;
 mod profile;
 mod prove;
@@ -17,8 +14,12 @@ mod solution;
 mod status;
 mod steps;
 
+use duel::cli::Program;
+
+use crate::chapters::Workshop;
 use crate::cli::{Cli, Command};
-use crate::exit::{CliError, Exit};
+use crate::tools::Tools;
+use duel::cli::exit::{CliError, Exit};
 
 pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
     let Some(command) = cli.command else {
@@ -42,19 +43,24 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         } => hint::run(chapter, upto, output.format),
         Command::Solution { chapter } => solution::run(chapter),
         Command::Reset { chapter } => reset::run(chapter),
-        Command::Load(options) => match (options.chapter, &options.url) {
-            (_, Some(url)) => load_url::run(url, &options),
-            (Some(chapter), None) => load::run(chapter, &options),
-            (None, None) => Err(CliError::usage(
-                "name a chapter, or --url of your own service",
-            )),
+        Command::Load(options) => match options.chapter {
+            Some(chapter) => load::run(chapter, &options),
+            None => duel::cli::load::run(&options.of_a_service(), &program()),
         },
-        Command::Look(options) => look::run(&options),
-        Command::Compare(options) => compare::run(&options),
+        Command::Look(options) => duel::cli::look::run(&options),
+        Command::Compare(options) => duel::cli::compare::run(&options, &program()),
         Command::Profile(options) => profile::run(&options),
         Command::Capture(options) => capture::run(&options),
         Command::Steps { output } => steps::run(output.format),
         Command::Doctor { output } => doctor::run(output.format),
         Command::Setup { tools } => setup::run(&tools),
+    }
+}
+
+/// What the commands for a reader's own service find here.
+fn program() -> Program {
+    let workshop = Workshop::find().ok();
+    Program {
+        locust: workshop.map(|workshop| Tools::of(&workshop).in_venv("locust")),
     }
 }

@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use bench::child::{self, Starting};
-use loadgen::interrupt::Interrupt;
+use duel::child::{self, Starting};
+use duel::load::interrupt::Interrupt;
 use serde::Deserialize;
 
 use crate::chapters::{Chapter, Workshop};
-use crate::exit::CliError;
+use duel::cli::exit::CliError;
 
 /// How often a reader's wish to stop is looked for.
 const LOOK: Duration = Duration::from_millis(50);

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::chapters::{Chapter, Workshop};
-use crate::exit::CliError;
-use crate::files;
+use duel::cli::exit::CliError;
+use duel::cli::files;
 
 /// A chapter's `exercise.rs`.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::chapters::Chapter;
 use crate::exercise;
-use crate::exit::CliError;
+use duel::cli::exit::CliError;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Hint {

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use bench::placement::Placement;
 use bench::profiling::ProfileData;
 use bench::provenance;
 use bench::recording::{self, Counting};
 use bench::rounds::Bench;
-use loadgen::interrupt::Interrupt;
+use duel::load::interrupt::Interrupt;
 use measurement::chapter_file::ChapterFile;
 use measurement::reference;
 use report::capture::Capture;
@@ -16,8 +15,9 @@ use crate::chapters::{CAPTURES, Chapter, Workshop};
 use crate::cli::UpstreamOf;
 use crate::compile::Build;
 use crate::exercise;
-use crate::exit::CliError;
-use crate::terminal::Terminal;
+use crate::exit;
+use duel::cli::exit::CliError;
+use duel::cli::terminal::Terminal;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
@@ -102,7 +102,7 @@ pub(crate) fn measure(
             counted: programs.counted.as_deref(),
             arguments: &arguments,
             chapter: &file,
-            placement: &Placement::of_chapter(&file),
+            placement: &bench::rounds::placement_of(&file),
             interrupt,
             observer: &|event| terminal.show(event),
         },
@@ -111,7 +111,9 @@ pub(crate) fn measure(
         command: &order.command,
         commit: provenance::checked_out(workshop.root(), CAPTURES),
         tools: BTreeMap::from_iter(rustc.map(|version| ("rustc".to_owned(), version))),
-        digest: provenance::digest(exercise::read(&chapter.folder.join("chapter.toml"))?),
+        digest: duel::service::program::digest(exercise::read(
+            &chapter.folder.join("chapter.toml"),
+        )?),
         references,
         before_nginx: order.upstream == UpstreamOf::Nginx,
         profiles: order.profiles,
@@ -121,7 +123,7 @@ pub(crate) fn measure(
             example: example.as_deref(),
         }),
     });
-    let recorded = recorded.map_err(|error| CliError::of_run(&error, interrupt))?;
+    let recorded = recorded.map_err(|error| exit::of_run(&error, interrupt))?;
     drop(terminal);
     Ok(Measured {
         seconds: recorded.seconds,

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::chapters::{Chapter, Workshop};
 use crate::exercise::Exercise;
-use crate::exit::CliError;
-use crate::files;
+use duel::cli::exit::CliError;
+use duel::cli::files;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Progress {
@@ -56,7 +56,7 @@ pub(crate) struct OwnProof {
 /// SHA-256 of the exercise as it is now.
 pub(crate) fn exercise_now(chapter: &Chapter) -> String {
     let text = Exercise::read(chapter).ok().and_then(|e| e.text);
-    bench::provenance::digest(text.unwrap_or_default())
+    duel::service::program::digest(text.unwrap_or_default())
 }
 
 /// Changes what is remembered of a chapter, or says why it cannot: a result that cannot be remembered is a

@@ -18,9 +18,9 @@ use measurement::chapter_file::ChapterFile;
 
 pub(crate) use self::step::{Branch, Change};
 use self::step::{MAIL, NAME, StepCommit, beneath_steps, chapter_folders, tree};
-use crate::exit::CliError;
-use crate::files;
-use crate::git::Git;
+use duel::cli::exit::CliError;
+use duel::cli::files;
+use duel::cli::git::Git;
 
 /// Writes the branches of all chapters at HEAD. The reader's files, index and other branches are
 /// not touched.
@@ -39,7 +39,7 @@ pub(crate) fn write(git: &Git) -> Result<Vec<Branch>, CliError> {
         let Some(text) = git.ask(["cat-file", "blob", &format!("{base}:{shown_as}")]) else {
             continue;
         };
-        let chapter = ChapterFile::parse(&text, &shown_as, loadgen::cpus::count())
+        let chapter = ChapterFile::parse(&text, &shown_as, duel::load::cpus::count())
             .map_err(CliError::usage)?;
         branches.extend(branch(&git, &base, &folder, &chapter)?);
     }

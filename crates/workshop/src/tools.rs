@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bench::child;
 pub(crate) use bench::recording::nginx;
+use duel::child;
 
 use crate::chapters::Workshop;
 use crate::cli::Tool;

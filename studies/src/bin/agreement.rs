@@ -10,13 +10,13 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use bench::drivers::{self, k6, locust};
-use bench::placement::Placement;
+use bench::drivers::{k6, locust};
 use bench::server::Server;
-use loadgen::interrupt::Interrupt;
-use measurement::figures::{count, percent};
+use duel::figures::{count, percent};
+use duel::load::interrupt::Interrupt;
+use duel::outcome::Outcome;
+use duel::placement::Placement;
 use measurement::load::Load;
-use measurement::outcome::Outcome;
 use studies::{Failed, milliseconds};
 
 /// Python starts, and then the users in batches of a second. The others wait for that, so that all
@@ -27,7 +27,7 @@ fn main() -> Result<(), Failed> {
     let number = studies::argument(1, 1)?;
     studies::compile(&[number])?;
     let file = studies::chapter_file(number)?;
-    let placement = Placement::of_chapter(&file);
+    let placement = bench::rounds::placement_of(&file);
     let server = studies::start(number, "solution", &placement.server, &file.load.arguments)?;
     let whole = file.load_of(&file.load);
     let mut load = Load {
@@ -43,7 +43,7 @@ fn main() -> Result<(), Failed> {
         None => None,
     };
     let interrupt = Interrupt::new();
-    let settings = |program, script| drivers::Settings {
+    let settings = |program, script| duel::tool::Settings {
         program: Path::new(program),
         script,
         cpus: &placement.generator,

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use chapter8::Pool;
-use measurement::figures;
+use duel::figures;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg32;
 use studies::Failed;

@@ -7,7 +7,8 @@
 
 use std::time::Duration;
 
-use measurement::load::{Arrivals, Exchange, Load};
+use duel::traffic::Arrivals;
+use measurement::load::{Exchange, Load};
 use studies::Failed;
 
 const DUE_PER_SECOND: f64 = 25.0;

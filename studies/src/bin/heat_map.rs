@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bench::placement::Placement;
+use duel::placement::Placement;
 use measurement::load::Load;
 use studies::Failed;
 

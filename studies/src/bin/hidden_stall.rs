@@ -9,9 +9,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bench::placement::Placement;
-use measurement::figures;
-use measurement::load::{Arrivals, Exchange, Load};
+use duel::figures;
+use duel::placement::Placement;
+use duel::traffic::Arrivals;
+use measurement::load::{Exchange, Load};
 use studies::Failed;
 
 const USERS: u32 = 64;

@@ -9,9 +9,9 @@
 
 use std::time::{Duration, Instant};
 
-use loadgen::cpus;
+use duel::figures;
+use duel::load::cpus;
 use measurement::claim::{PROBLEM, SOLUTION};
-use measurement::figures;
 use measurement::load::Load;
 use studies::Failed;
 

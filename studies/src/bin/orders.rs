@@ -15,10 +15,10 @@
 use std::thread;
 use std::time::Duration;
 
-use analysis::statistics::{self, Side, mean_ratio};
-use bench::placement::Placement;
+use duel::figures;
+use duel::placement::Placement;
+use duel::statistics::{self, Side, mean_ratio};
 use measurement::claim::{PROBLEM, SOLUTION};
-use measurement::figures;
 use measurement::load::Load;
 use studies::{Failed, beside_a_busy_loop};
 

@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bench::counters::{Judged, Usable, counts};
-use loadgen::cpus;
+use duel::load::cpus;
 use studies::Failed;
 
 /// Moves the shell, and what it starts, to one CPU.

@@ -8,10 +8,10 @@
 
 use std::time::Duration;
 
-use analysis::statistics::{self, REPORTED};
-use bench::placement::Placement;
-use bench::server::get;
-use measurement::figures::{count, percent};
+use duel::ask::get;
+use duel::figures::{count, percent};
+use duel::placement::Placement;
+use duel::statistics::{self, REPORTED};
 use measurement::load::{Exchange, Load};
 use studies::Failed;
 
@@ -67,7 +67,7 @@ fn round(profile: Option<&str>, seconds: u32) -> Result<f64, Failed> {
         duration: Duration::from_secs(seconds.into()),
         ..Load::closed(Exchange::get("/read", "6"), USERS)
     };
-    let begin = loadgen::ramp(&load) + warm_up / 2;
+    let begin = duel::load::ramp(&(&load).into()) + warm_up / 2;
     let admin = server.admin();
     // Longer than the recorded span: resolving symbols comes after it.
     let path = profile.map(|path| format!("{path}seconds={}", seconds + 1));

@@ -8,10 +8,11 @@
 
 use std::time::Duration;
 
-use bench::placement::Placement;
-use measurement::figures;
-use measurement::load::{Arrivals, Bystander, Exchange, Load};
-use measurement::outcome::Latency;
+use duel::figures;
+use duel::outcome::Latency;
+use duel::placement::Placement;
+use duel::traffic::Arrivals;
+use measurement::load::{Bystander, Exchange, Load};
 use studies::Failed;
 
 /// The published rates, in larger steps.

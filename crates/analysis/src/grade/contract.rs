@@ -1,7 +1,7 @@
 //! What every variant must do, whatever it gains: the contract.
 
+use duel::{figures, outcome::Outcome};
 use measurement::attempt::{Tested, Trial};
-use measurement::{figures, outcome::Outcome};
 use serde::{Deserialize, Serialize};
 
 use crate::validity::fault;

@@ -1,7 +1,7 @@
 //! Each law's prediction, with the sentence that tells it.
 
 use super::Prediction;
-use measurement::figures;
+use duel::figures;
 
 /// Little's law, of users who think for so many seconds.
 pub(super) fn little(call_ms: f64, in_flight: u32, users: u32, think: f64) -> Prediction {

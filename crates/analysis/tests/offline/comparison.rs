@@ -1,8 +1,8 @@
 //! Verdicts on two builds, and how often they are wrong: simulated, with a fixed seed.
 
-use analysis::comparison::{Estimate, Goal, LOOKS, Verdict, Word, drawbacks, judge};
-use measurement::comparison::{Figures, Metric, P50, REQUESTS_PER_SECOND, Round};
-use measurement::outcome::Quantile;
+use duel::metric::{Figures, Metric, P50, REQUESTS_PER_SECOND, Round};
+use duel::outcome::Quantile;
+use duel::verdict::{Estimate, Goal, LOOKS, Verdict, Word, drawbacks, judge};
 use rand::Rng as _;
 use rand_pcg::Pcg64;
 

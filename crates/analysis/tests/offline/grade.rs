@@ -3,12 +3,12 @@
 use crate::support::{chapter, claiming, outcome, record, round};
 use crate::verdict::completes;
 use analysis::grade::{Grade, GradeKind, grade};
+use duel::outcome::Outcome;
 use measurement::{
     attempt::{Attempt, Failure, Observed, Tested, Trial},
     chapter_file::ChapterFile,
     claim::{Bound, Claim, EXERCISE, JudgedBy, Metric, PROBLEM, Quantity, Role},
     law::Law,
-    outcome::Outcome,
     record::Purpose,
 };
 

@@ -1,6 +1,6 @@
 //! Simulated proofs: how often an interval holds the truth, and how often a proof is wrong.
 
-use analysis::statistics::{REPORTED, Side, interval, tail_of_look, triplets};
+use duel::statistics::{REPORTED, Side, interval, tail_of_look, triplets};
 use rand::Rng as _;
 use rand_pcg::Pcg32;
 

@@ -1,6 +1,6 @@
 //! The statistics against answers worked out elsewhere, and how often they are wrong.
 
-use analysis::statistics::{
+use duel::statistics::{
     REPORTED, Side, abba, interval, mean_ratio, median_ratio, noise_floor, tail_of_look, triplets,
 };
 

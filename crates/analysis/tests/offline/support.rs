@@ -1,13 +1,15 @@
 //! Records and outcomes of runs that never ran, for the tests of what is made of them: here, and in
 //! the reports' tests.
 
-use analysis::statistics::{Side, triplets};
-use measurement::{
-    chapter_file::ChapterFile,
-    claim::{Claim, Claims, PROBLEM, SOLUTION},
+use duel::statistics::{Side, triplets};
+use duel::{
     environment::Environment,
     outcome::{GeneratorFacts, Latency, Outcome},
     profile::{Profile, ProfileKind},
+};
+use measurement::{
+    chapter_file::ChapterFile,
+    claim::{Claim, Claims, PROBLEM, SOLUTION},
     record::{Commit, Purpose, Record, Round},
     reference,
 };

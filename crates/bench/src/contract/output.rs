@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use loadgen::interrupt::Interrupt;
+use duel::load::interrupt::Interrupt;
 use measurement::attempt::{Failure, Tested};
 
 use super::VARIANT;
-use crate::child::Starting;
+use duel::child::Starting;
 
 /// Before a panic of the server, in what a failed test prints.
 pub(super) const PANIC: &str = "the server panicked: ";

@@ -5,12 +5,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use duel::traffic::content_type;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::HeaderMap;
 use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use measurement::load::content_type;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;

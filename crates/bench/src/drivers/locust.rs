@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::child::{Ended, Task};
-use super::{DriverError, Settings};
-use loadgen::cpus::allow_open_files;
+use duel::load::cpus::allow_open_files;
+use duel::outcome::{GeneratorKind, Latency, Outcome};
+use duel::tool::{DriverError, Ended, Settings, Task};
 use measurement::load::Load;
-use measurement::outcome::{GeneratorKind, Latency, Outcome};
 
 const TOOL: &str = "Locust";
 /// How Locust's scripts name a wrong body among the failures.

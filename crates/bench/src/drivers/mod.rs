@@ -3,78 +3,18 @@
 
 pub mod k6;
 pub mod locust;
-pub mod locust_workers;
 
-mod child;
-
-use std::fmt::Display;
-use std::path::Path;
 use std::time::Duration;
 
-use loadgen::cpus::FileLimit;
-use loadgen::interrupt::Interrupt;
-use measurement::load::{Arrivals, Load};
-use measurement::outcome::Outcome;
+use duel::outcome::Outcome;
+use duel::tool::{DriverError, Settings};
+use duel::traffic::Arrivals;
+use measurement::load::Load;
 
 /// More than any run counts, and each number up to it is exact as `f64`.
 const MOST: u64 = 1 << 53;
 /// In milliseconds: a day is longer than any run.
 const LONGEST_MS: f64 = 86_400_000.0;
-
-/// How a tool is run, apart from the load itself.
-#[derive(Debug, Clone, Copy)]
-pub struct Settings<'s> {
-    /// The tool's executable: a path, or a name to look for in `PATH`.
-    pub program: &'s Path,
-    /// The chapter's script for this tool.
-    pub script: &'s Path,
-    /// The CPUs that the tool may use (Linux only; elsewhere, and if empty: all).
-    pub cpus: &'s [usize],
-    /// What an answer takes with nobody else there, for scripts that compare with it. Without it
-    /// they find out by themselves, which is wrong where others are there already.
-    pub alone: Option<Duration>,
-    /// Ends the run early when set.
-    pub interrupt: &'s Interrupt,
-}
-
-/// A run that yielded nothing.
-#[derive(Debug, thiserror::Error)]
-pub enum DriverError {
-    /// The tool or its script is missing, cannot send the load, cannot be run, or does not tell what it
-    /// saw: which, and what to do.
-    #[error("{0}")]
-    Failed(String),
-    /// Too few file descriptors for the users' connections.
-    #[error(transparent)]
-    Files(#[from] FileLimit),
-    /// The interrupt flag was set.
-    #[error("the load was interrupted")]
-    Interrupted,
-}
-
-impl DriverError {
-    /// For `map_err`: the tool could not be started or watched.
-    fn run<E: Display>(tool: &str) -> impl Fn(E) -> Self {
-        move |reason| Self::Failed(format!("cannot run {tool}: {reason}"))
-    }
-
-    /// A load that the tool's scripts cannot send.
-    fn load(tool: &str, what: &str) -> Self {
-        Self::Failed(format!(
-            "{tool} cannot send this load: {what}; use the embedded generator"
-        ))
-    }
-
-    /// For `map_err`: a summary that is not what this version of the tool is known to write.
-    fn summary<E: Display>(tool: &str) -> impl Fn(E) -> Self {
-        move |reason| {
-            Self::Failed(format!(
-                "{tool}'s summary cannot be read: {reason}; run `cargo workshop setup` to install the \
-                 version that the workshop knows"
-            ))
-        }
-    }
-}
 
 /// What both tools' scripts are told: k6's by these names in capitals, Locust's by options. What they
 /// saw of bystanders stays in their thresholds; without a time alone they find it out by themselves.
@@ -161,8 +101,8 @@ fn contradiction(outcome: &Outcome) -> Option<&'static str> {
 mod tests {
     use measurement::load::Exchange;
 
-    use super::child::Ended;
     use super::*;
+    use duel::tool::Ended;
 
     #[test]
     fn a_damaged_summary_is_refused_or_can_be_calculated_with() {

@@ -1,6 +1,6 @@
 //! The rounds of a proof, in order.
 
-use analysis::statistics::{self, Side};
+use duel::statistics::{self, Side};
 use measurement::chapter_file::{ChapterFile, Scenario};
 use measurement::claim::{PROBLEM, Role, SOLUTION};
 use measurement::record::Purpose;

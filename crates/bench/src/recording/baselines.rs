@@ -8,7 +8,8 @@ use measurement::claim::SOLUTION;
 use measurement::record::{Purpose, Round};
 
 use super::outside::{Nginx, start_go};
-use crate::rounds::{Bench, Event, RunError};
+use crate::rounds::{Bench, RunError};
+use duel::event::Event;
 
 const GO: &str = "Go's net/http";
 const NGINX: &str = "nginx as a proxy";

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use duel::profile::ProfileKind;
 use measurement::claim::{PROBLEM, SOLUTION};
 use measurement::instructions::{Instructions, per_round};
-use measurement::profile::ProfileKind;
 
-use crate::child::{self, Starting};
 use crate::profiling::ProfileData;
-use crate::rounds::{Bench, Event, RunError};
+use crate::rounds::{Bench, RunError};
+use duel::child::{self, Starting};
+use duel::event::Event;
 
 /// How long one count may take; it takes seconds.
 const TIMEOUT: Duration = Duration::from_secs(20 * 60);

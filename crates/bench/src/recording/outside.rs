@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use measurement::chapter_file::Baselines;
 use tempfile::TempDir;
 
-use crate::child::{self, Running, Starting};
 use crate::rounds::{Bench, RunError};
+use duel::child::{self, Running, Starting};
 
 /// How long one may take to listen.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -5,7 +5,7 @@
 mod real;
 mod scripts;
 #[allow(dead_code, reason = "the embedded generator's tests need more of it")]
-#[path = "../../../loadgen/tests/generator/server.rs"]
+#[path = "../../../../instruments/duel/tests/generator/server.rs"]
 mod server;
 
 use std::fs;
@@ -15,10 +15,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bench::drivers::{DriverError, Settings, k6, locust};
-use loadgen::interrupt::Interrupt;
-use measurement::load::{Arrivals, Exchange, Load};
-use measurement::outcome::{GeneratorKind, MISSED, Outcome};
+use bench::drivers::{k6, locust};
+use duel::load::interrupt::Interrupt;
+use duel::outcome::{GeneratorKind, MISSED, Outcome};
+use duel::tool::{DriverError, Settings};
+use duel::traffic::Arrivals;
+use measurement::load::{Exchange, Load};
 use tempfile::TempDir;
 
 /// What k6 1.8.1 wrote, cut down to the metrics that are read.

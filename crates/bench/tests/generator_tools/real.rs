@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use bench::drivers::locust_workers::{self, Workers};
-use loadgen::interrupt::Interrupt;
-use measurement::load::{Arrivals, Exchange, Load};
-use measurement::outcome::GeneratorKind;
-use measurement::traffic::{Route, Traffic};
+use duel::load::interrupt::Interrupt;
+use duel::locust::Workers;
+use duel::outcome::GeneratorKind;
+use duel::traffic::Arrivals;
+use duel::traffic::{Request, Route, Traffic};
+use measurement::load::Load;
 
 use crate::server::{Reaction, Server, answer};
 use crate::workshop;
@@ -203,7 +204,7 @@ class Reader(FastHttpUser):
 #[ignore = "needs Locust: cargo workshop setup locust"]
 fn workers_here_and_elsewhere_are_put_together() {
     let traffic = Traffic {
-        routes: vec![Route::of(&Exchange::get("/a", ""), 1.0)].into(),
+        routes: vec![Route::of(Request::get("/a"), 1.0)].into(),
         ..Traffic::from(&Load {
             users: 10,
             arrivals: Arrivals::Closed {
@@ -225,7 +226,7 @@ fn workers_here_and_elsewhere_are_put_together() {
             cpus: &[],
             interrupt: &interrupt,
         };
-        locust_workers::run(&traffic, &workers)
+        duel::locust::run(&traffic, &workers)
     };
     let server = concurrent();
     let outcome = run(&server, 2, 0).unwrap();

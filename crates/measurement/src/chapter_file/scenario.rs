@@ -4,7 +4,8 @@ use std::{fmt::Write as _, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{checked, figures};
+use crate::checked;
+use duel::figures;
 
 /// Users and times: with the chapter's [`crate::load::Exchange`], a [`crate::load::Load`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

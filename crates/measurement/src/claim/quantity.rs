@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::figures;
-use crate::outcome::{Latency, Outcome};
+use duel::outcome::{Latency, Outcome};
+use duel::{figures, metric::Unit};
 
 /// A figure of one round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -222,52 +222,6 @@ impl Metric {
             Self::BystanderP99Ms => outcome.bystander.as_ref()?.latency.at(0.99),
         }?;
         (value.is_finite() && value > 0.0).then_some(value)
-    }
-}
-
-/// What a figure counts in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// It is a count.
-    #[default]
-    Count,
-    /// Things per second.
-    PerSecond,
-    /// Time, printed in milliseconds.
-    Seconds,
-    /// Time in milliseconds.
-    Ms,
-    /// Memory, printed in MiB.
-    Bytes,
-}
-
-impl Unit {
-    /// A value for people.
-    pub fn text(self, value: f64) -> String {
-        match self {
-            Self::Count | Self::PerSecond => figures::count(value),
-            Self::Ms => figures::milliseconds(value),
-            Self::Seconds => figures::milliseconds(value * 1e3),
-            Self::Bytes => figures::bytes(value),
-        }
-    }
-
-    /// Its name in JSON; empty for a count.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Count => "",
-            Self::PerSecond => "1/s",
-            Self::Seconds => "s",
-            Self::Ms => "ms",
-            Self::Bytes => "bytes",
-        }
-    }
-
-    // serde hands a reference.
-    #[allow(clippy::trivially_copy_pass_by_ref)]
-    pub(crate) fn is_count(&self) -> bool {
-        *self == Self::Count
     }
 }
 

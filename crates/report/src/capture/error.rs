@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::RECORD;
-use crate::flamegraph::FlamegraphError;
-use measurement::profile::Profile;
+use duel::profile::Profile;
+use duel::report::flamegraph::FlamegraphError;
 
 /// A capture that cannot be written, read, derived or trusted.
 #[derive(Debug, thiserror::Error)]

@@ -2,10 +2,10 @@
 //! root cause, every round a mark.
 
 use analysis::{finding::median_metric, prediction::cpu_of};
+use duel::figures;
 use measurement::{
     chapter_file::{Matrix, Scenario},
     claim::{Metric, Quantity},
-    figures,
     record::{Purpose, Record, Round},
 };
 

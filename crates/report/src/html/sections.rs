@@ -4,36 +4,15 @@ use analysis::verdict::Analysis;
 use maud::{Markup, html};
 use measurement::record::Record;
 
-use super::section;
-use crate::{
-    rows::rows,
-    table::{self, Table},
-};
-
-/// A table that a narrow page scrolls; the first cell of a row is its heading.
-pub(crate) fn scrolled(table: &Table, label: &str, class: &str) -> Markup {
-    html! {
-        div.scroll.(class) tabindex="0" role="region" aria-label=(label) {
-            table {
-                thead { tr { @for (head, number) in &table.heads { th.number[*number] scope="col" { (head) } } } }
-                tbody {
-                    @for row in &table.rows {
-                        tr {
-                            th.number[table.heads[0].1] scope="row" { (row[0]) }
-                            @for (cell, (_, number)) in row.iter().zip(&table.heads).skip(1) { td.number[*number] { (cell) } }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
+use crate::{rows::rows, table};
+use duel::report::html::{scrolled, section};
+use duel::report::table::{Table, sentence_case};
 
 /// Predictions, root causes, effects and guardrails side by side.
 pub(super) fn claims(record: &Record, analysis: &Analysis) -> Markup {
     let rows = rows(record, analysis).into_iter().map(|row| {
         let name = if row.label.is_empty() {
-            table::sentence_case(&row.name)
+            sentence_case(&row.name)
         } else {
             format!("{}: {}", row.label, row.name)
         };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use measurement::figures;
+use duel::figures;
 
 use super::Summary;
 use crate::rows::Row;

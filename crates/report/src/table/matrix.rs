@@ -3,9 +3,9 @@
 use super::{Table, provenance};
 use crate::rows::{median_reading, unknown};
 use analysis::finding::median_of;
+use duel::figures;
 use measurement::{
     chapter_file::{Scenario, Secondary},
-    figures,
     record::{Purpose, Record, Round},
 };
 

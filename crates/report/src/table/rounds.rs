@@ -2,10 +2,12 @@
 
 use super::{Table, sourced};
 use crate::rows::unknown;
-use measurement::{
-    claim::Metric,
+use duel::{
     figures,
     outcome::{GeneratorKind, Outcome},
+};
+use measurement::{
+    claim::Metric,
     record::{Purpose, Record, Round},
 };
 

@@ -7,18 +7,17 @@ use analysis::{
     baseline,
     finding::{Finding, median_of, ratios},
     prediction::{self, Prediction, cpu_of, sleeps_of},
-    statistics,
     verdict::Analysis,
 };
+use duel::statistics;
+use duel::{figures, metric::Unit, outcome::BystanderOutcome};
 use measurement::{
-    claim::{Metric, PROBLEM, Quantity, Role, Unit},
-    figures,
-    outcome::BystanderOutcome,
+    claim::{Metric, PROBLEM, Quantity, Role},
     record::{Purpose, Record, Round},
 };
 
-use crate::flamegraph::busy;
 use crate::rows::{median_text, secondary_text, unknown};
+use duel::report::flamegraph::busy;
 
 /// All single figures of a capture, as a Markdown file of anchors. `folded`
 /// holds the folded stacks by file name.
@@ -269,7 +268,7 @@ impl Values {
             let stacks = folded
                 .get(&profile.folded_name())
                 .map_or("", String::as_str);
-            if let Ok(Some((leaf, share))) = analysis::folded::most_frequent_leaf(stacks) {
+            if let Ok(Some((leaf, share))) = duel::folded::most_frequent_leaf(stacks) {
                 let leaf = format!("`{}`", leaf.replace('`', "'"));
                 self.add(&format!("{stem}-top"), leaf);
                 self.add(&format!("{stem}-top-share"), figures::percent(share));

@@ -1,8 +1,8 @@
 //! Pictures of stacks, and what is read off them.
 
-use analysis::folded::{self, NoCount};
-use measurement::profile::ProfileKind::{self, Await, Cpu};
-use report::flamegraph::{self, FlamegraphError, Picture};
+use duel::folded::{self, NoCount};
+use duel::profile::ProfileKind::{self, Await, Cpu};
+use duel::report::flamegraph::{self, FlamegraphError, Picture};
 
 use crate::captured::has;
 

@@ -1,6 +1,7 @@
 //! How long a proof of a chapter takes, and where it puts the server.
 
-use bench::{placement::Placement, proof::planned_s};
+use bench::proof::planned_s;
+use duel::placement::Placement;
 use measurement::chapter_file::ChapterFile;
 
 use crate::support::chapter;
@@ -16,7 +17,7 @@ fn a_proof_of_chapter_1_leaves_room_in_a_minute() {
 #[test]
 fn server_and_generator_share_all_cpus_where_the_claim_is_about_them() {
     let file = ChapterFile::parse(CHAPTER_6, "chapter.toml", 2).unwrap();
-    let placement = Placement::of_chapter(&file);
+    let placement = bench::rounds::placement_of(&file);
     assert!(placement.server.is_empty() && placement.generator.is_empty());
-    assert_eq!(Placement::of_chapter(&chapter()), Placement::apart());
+    assert_eq!(bench::rounds::placement_of(&chapter()), Placement::apart());
 }

@@ -5,8 +5,9 @@ use crate::{
     support::{claiming, record},
 };
 use analysis::verdict::analyse;
+use duel::metric::Unit;
 use measurement::{
-    claim::{Bound, Quantity, Role, Unit},
+    claim::{Bound, Quantity, Role},
     record::{Purpose, Record},
 };
 use report::summary::Summary;

@@ -12,9 +12,9 @@ use report::capture;
 use super::numa;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::Capture;
-use crate::exit::{CliError, Exit};
 use crate::measured::{Order, measure};
-use crate::{ctrl_c, files};
+use duel::cli::exit::{CliError, Exit};
+use duel::{cli::ctrl_c, cli::files};
 
 pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
     if let Some(nodes) = options.regions {

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use analysis::grade::{Contract, Grade, GradeKind, grade};
-use bench::placement::Placement;
 use bench::rounds::Bench;
 use bench::trial;
 use measurement::attempt::Attempt;
@@ -15,11 +14,13 @@ use crate::chapters::{Chapter, Workshop};
 use crate::cli::Format;
 use crate::compile::{Build, CompileError};
 use crate::exercise::Exercise;
-use crate::exit::{CliError, Exit};
-use crate::git::Git;
+use crate::exit;
+use crate::progress_file;
 use crate::progress_file::Check;
-use crate::terminal::Terminal;
-use crate::{ctrl_c, json, progress_file};
+use duel::cli::exit::{CliError, Exit};
+use duel::cli::git::Git;
+use duel::cli::terminal::Terminal;
+use duel::{cli::ctrl_c, cli::json};
 
 /// What `--format json` prints.
 #[derive(Debug, Serialize)]
@@ -69,12 +70,12 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
                 counted: programs.counted.as_deref(),
                 arguments: &[],
                 chapter: &file,
-                placement: &Placement::of_chapter(&file),
+                placement: &bench::rounds::placement_of(&file),
                 interrupt: &interrupt,
                 observer: &|event| terminal.show(event),
             };
             trial::run(&bench, &contract, variant, unforeseen())
-                .map_err(|error| CliError::of_run(&error, &interrupt))?
+                .map_err(|error| exit::of_run(&error, &interrupt))?
         }
         Err(CompileError::Refused(compiler)) => {
             began = Instant::now();

@@ -6,16 +6,18 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use bench::counters::{Judged, Usable, counts};
-use bench::{environment, provenance};
-use measurement::environment::Environment;
+use bench::provenance;
+use duel::environment;
+use duel::environment::Environment;
 use numa::Parts;
 use serde::Serialize;
 
 use crate::chapters::Workshop;
 use crate::cli::Format;
-use crate::exit::{CliError, Exit};
+use crate::compile;
 use crate::tools::{self, OF_LINUX, PROGRAMS, Program, Tools};
-use crate::{compile, json};
+use duel::cli::exit::{CliError, Exit};
+use duel::cli::json;
 
 /// The oldest Rust that compiles the workshop.
 const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
@@ -225,7 +227,7 @@ fn tick() -> Option<Finding> {
 /// is not pinned.
 fn counters() -> Vec<Finding> {
     let usable = Usable::here();
-    let affinity = match loadgen::cpus::available()[..] {
+    let affinity = match duel::load::cpus::available()[..] {
         [] => "the system does not tell".to_owned(),
         ref may => format!("this process may run on {} CPUs", may.len()),
     };
@@ -272,7 +274,7 @@ fn most_users(workshop: &Workshop) -> u32 {
 }
 
 fn open_files(needed: u64) -> Finding {
-    let refused = loadgen::cpus::allow_open_files(needed).err();
+    let refused = duel::load::cpus::allow_open_files(needed).err();
     let found = match &refused {
         None => format!("{needed} can be had, as the largest load needs"),
         Some(limit) => format!("{} at most", limit.allowed),

@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use crate::chapters::Workshop;
 use crate::cli::Format;
-use crate::exit::{CliError, Exit};
 use crate::hints::{self, Hint};
-use crate::json;
 use crate::progress_file::{self, Progress};
+use duel::cli::exit::{CliError, Exit};
+use duel::cli::json;
 
 /// What `--format json` prints.
 #[derive(Debug, Serialize)]

@@ -3,21 +3,24 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use bench::drivers::{self, k6, locust};
-use bench::placement::Placement;
-use bench::rounds::{Bench, Event};
+use bench::drivers::{k6, locust};
+use bench::rounds::Bench;
+use duel::event::Event;
+use duel::outcome::Outcome;
+use duel::tool;
+use duel::traffic::Arrivals;
 use measurement::chapter_file::{ChapterFile, Scenario};
-use measurement::figures;
-use measurement::load::Arrivals;
-use measurement::outcome::{Latency, MISSED, Outcome};
+
+use duel::cli::load::{exit_of, figures_of};
 
 use crate::chapters::Workshop;
 use crate::cli::{Format, Load, With};
 use crate::compile::Build;
-use crate::exit::{CliError, Exit};
-use crate::terminal::Terminal;
+use crate::exit;
 use crate::tools::Tools;
-use crate::{ctrl_c, json};
+use duel::cli::exit::{CliError, Exit};
+use duel::cli::terminal::Terminal;
+use duel::{cli::ctrl_c, cli::json};
 
 /// How long a server that runs already may take to accept a connection.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -29,7 +32,7 @@ pub(crate) fn run(number: u32, options: &Load) -> Result<Exit, CliError> {
     let file = chapter.file()?;
     let scenario = scenario(number, options, &file)?;
     let interrupt = ctrl_c::watch();
-    let placement = Placement::of_chapter(&file);
+    let placement = bench::rounds::placement_of(&file);
     let (server, target) = if let Some(host) = &options.host {
         (None, running(host)?)
     } else {
@@ -49,7 +52,7 @@ pub(crate) fn run(number: u32, options: &Load) -> Result<Exit, CliError> {
         };
         let server = bench
             .start(&options.variant, &file.load, 0)
-            .map_err(|error| CliError::of_run(&error.into(), &interrupt))?;
+            .map_err(|error| exit::of_run(&error.into(), &interrupt))?;
         let target = server.service();
         (Some(server), target)
     };
@@ -62,17 +65,18 @@ pub(crate) fn run(number: u32, options: &Load) -> Result<Exit, CliError> {
     }
     let outcome = match options.with {
         With::Embedded => {
-            let settings = loadgen::Settings {
+            let settings = duel::load::Settings {
                 cpus: &placement.generator,
                 interrupt: &interrupt,
                 progress: Some(&show),
             };
-            loadgen::run(target, &load, &settings)
-                .map_err(|error| CliError::of_run(&error.into(), &interrupt))?
+            duel::load::run(target, &(&load).into(), &settings)
+                .map(Outcome::from)
+                .map_err(|error| exit::of_run(&error.into(), &interrupt))?
         }
         With::K6 | With::Locust => {
             let (tools, package) = (Tools::of(&workshop), chapter.package());
-            let settings = |program, script| drivers::Settings {
+            let settings = |program, script| tool::Settings {
                 program,
                 script,
                 cpus: &placement.generator,
@@ -93,21 +97,9 @@ pub(crate) fn run(number: u32, options: &Load) -> Result<Exit, CliError> {
     drop((server, terminal));
     match options.output.format {
         Format::Json => json::print(&outcome)?,
-        Format::Human => print!("{}", table(&outcome)),
+        Format::Human => print!("{}", figures_of(&outcome)),
     }
-    Ok(exit(&outcome))
-}
-
-/// What the command ends with: good only if everybody was answered rightly, and nobody left waiting.
-pub(super) fn exit(outcome: &Outcome) -> Exit {
-    let faults = outcome.error_count() + outcome.wrong_answers;
-    if outcome.generator.is_bound() {
-        Exit::Invalid
-    } else if faults == 0 && outcome.completed > 0 && outcome.unanswered.is_none() {
-        Exit::Good
-    } else {
-        Exit::Bad
-    }
+    Ok(exit_of(&outcome))
 }
 
 fn scenario(number: u32, options: &Load, file: &ChapterFile) -> Result<Scenario, CliError> {
@@ -152,80 +144,4 @@ fn address(host: &str) -> Result<SocketAddr, CliError> {
             "--host takes a server on this machine, such as http://127.0.0.1:8080, not {host}"
         ))),
     }
-}
-
-/// The figures for people.
-pub(super) fn table(outcome: &Outcome) -> String {
-    let at = |latency: &Latency, quantile| {
-        let found = latency.point(quantile);
-        found.map_or("-".to_owned(), |found| {
-            let over = figures::over(found.is_lower_bound);
-            format!("{over}{:.1} ms", found.ms)
-        })
-    };
-    let latency = |quantile| at(&outcome.latency, quantile);
-    let time = Duration::from_secs_f64(outcome.seconds);
-    let mut lines = vec![
-        format!(
-            "{} requests/s over {:.1} s: {} right answers, {} wrong, {} failed, {} unfinished",
-            figures::count(outcome.requests_per_second),
-            time.as_secs_f64(),
-            outcome.completed,
-            outcome.wrong_answers,
-            outcome.error_count(),
-            outcome.unfinished,
-        ),
-        format!(
-            "latency: median {}, 90 % {}, 99 % {}, mean {}{:.1} ms ({} loop)",
-            latency(0.5),
-            latency(0.9),
-            latency(0.99),
-            figures::over(outcome.latency.lower_bound_from.is_some()),
-            outcome.latency.mean_ms,
-            if outcome.generator.open_loop {
-                "open"
-            } else {
-                "closed"
-            },
-        ),
-    ];
-    if let Some(bystander) = &outcome.bystander {
-        lines.push(format!(
-            "bystanders: {} right answers, {} wrong, {} failed, {} unfinished; median {}, 99 % {} (open loop)",
-            bystander.completed,
-            bystander.wrong_answers,
-            bystander.errors.values().sum::<u64>(),
-            bystander.unfinished,
-            at(&bystander.latency, 0.5),
-            at(&bystander.latency, 0.99),
-        ));
-    }
-    for (cause, count) in &outcome.errors {
-        lines.push(format!("failed: {count} x {cause}"));
-    }
-    if let Some(unanswered) = &outcome.unanswered {
-        lines.push(unanswered.to_string());
-    }
-    if let Some(wrong) = &outcome.first_wrong_answer {
-        lines.push(format!("first wrong answer: {wrong}"));
-    }
-    if let Some(code) = outcome.exit_code {
-        lines.push(match code {
-            0 => "the script's thresholds: kept, exit code 0".to_owned(),
-            MISSED => format!("the script's thresholds: missed, exit code {MISSED}"),
-            other => format!("the script ended with exit code {other}"),
-        });
-    }
-    if let Some(share) = outcome.generator.cpu_share {
-        let bound = if outcome.generator.is_bound() {
-            ": GENERATOR-BOUND, these figures describe it and not the server"
-        } else {
-            ""
-        };
-        lines.push(format!(
-            "generator used {:.0} % of its CPUs{bound}",
-            share * 100.0
-        ));
-    }
-    lines.join("\n") + "\n"
 }

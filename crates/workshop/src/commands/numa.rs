@@ -15,9 +15,10 @@ use numa::{Parts, Programs, Shape, table, values};
 use crate::chapters::{CAPTURES, Chapter, Workshop};
 use crate::cli::{Capture, Format, Prove};
 use crate::compile::Build;
-use crate::exit::{CliError, Exit};
+use crate::exit;
 use crate::tools::Tools;
-use crate::{ctrl_c, files, json};
+use duel::cli::exit::{CliError, Exit};
+use duel::{cli::ctrl_c, cli::files, cli::json};
 
 /// Variants to run, and where the record of them goes.
 struct Plan<'a> {
@@ -146,7 +147,8 @@ impl Plan<'_> {
         );
         let folder = files::temporary()?;
         let folder = folder.path();
-        let observed = numa::observe(&parts, shape, programs, variants, folder, &interrupt)?;
+        let observed = numa::observe(&parts, shape, programs, variants, folder, &interrupt)
+            .map_err(exit::of_numa)?;
         let mut tools = BTreeMap::from([
             ("QEMU".to_owned(), parts.qemu_version),
             ("Linux".to_owned(), observed.kernel),

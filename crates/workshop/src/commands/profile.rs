@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use bench::placement::Placement;
 use bench::profiling::ProfileData;
 use bench::rounds::Bench;
-use measurement::profile::ProfileKind;
+use duel::profile::ProfileKind;
 use serde::Serialize;
 
 use crate::chapters::Workshop;
 use crate::cli::{Format, Kind, Profile};
 use crate::compile::Build;
-use crate::exit::{CliError, Exit};
-use crate::terminal::Terminal;
-use crate::{ctrl_c, files, json};
+use crate::exit;
+use duel::cli::exit::{CliError, Exit};
+use duel::cli::terminal::Terminal;
+use duel::{cli::ctrl_c, cli::files, cli::json};
 
 /// What `--format json` prints.
 #[derive(Debug, Serialize)]
@@ -63,13 +63,13 @@ pub(crate) fn run(options: &Profile) -> Result<Exit, CliError> {
         counted: None,
         arguments: &[],
         chapter: &file,
-        placement: &Placement::of_chapter(&file),
+        placement: &bench::rounds::placement_of(&file),
         interrupt: &interrupt,
         observer: &|event| terminal.show(event),
     };
     let data = bench
         .profile(&options.variant, kind, options.seconds)
-        .map_err(|error| CliError::of_run(&error, &interrupt))?;
+        .map_err(|error| exit::of_run(&error, &interrupt))?;
     drop(terminal);
     let report = Report {
         chapter: chapter.number,

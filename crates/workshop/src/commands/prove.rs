@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use analysis::baseline::{Baseline, baselines};
 use analysis::verdict::VerdictKind;
 use bench::proof::planned_s;
+use duel::figures;
 use measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
-use measurement::figures;
 use measurement::law::Law;
 use measurement::record::Record;
 use report::html;
@@ -17,10 +17,11 @@ use serde::Serialize;
 use super::numa;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Format, Prove, UpstreamOf};
-use crate::exit::{CliError, Exit};
 use crate::measured::{Measured, Order, measure};
+use crate::progress_file;
 use crate::progress_file::{OwnProof, Proof};
-use crate::{ctrl_c, files, json, progress_file};
+use duel::cli::exit::{CliError, Exit};
+use duel::{cli::ctrl_c, cli::files, cli::json};
 
 /// What `--format json` prints for a chapter.
 #[derive(Debug, Serialize)]

@@ -12,16 +12,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bench::child::Starting;
 use clap::ValueEnum;
-use loadgen::interrupt::Interrupt;
+use duel::child::Starting;
+use duel::load::interrupt::Interrupt;
 use tempfile::TempDir;
 
 use crate::chapters::Workshop;
 use crate::cli::Tool;
-use crate::exit::{CliError, Exit};
+use crate::compile;
 use crate::tools::{self, PROGRAMS, Tools};
-use crate::{compile, ctrl_c, files};
+use duel::cli::exit::{CliError, Exit};
+use duel::{cli::ctrl_c, cli::files};
 
 /// How a folder's name begins in which something is being installed.
 const PARTIAL: &str = "partial-";

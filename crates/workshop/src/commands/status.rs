@@ -2,16 +2,17 @@
 
 use analysis::grade::GradeKind;
 use analysis::verdict::VerdictKind;
-use bench::child;
+use duel::child;
 use serde::Serialize;
 
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::Format;
 use crate::exercise::Exercise;
-use crate::exit::{CliError, Exit};
+use crate::hints;
 use crate::progress_file::{ChapterProgress, OwnProof, Progress};
 use crate::tools::Tools;
-use crate::{hints, json};
+use duel::cli::exit::{CliError, Exit};
+use duel::cli::json;
 
 /// What `--format json` prints.
 #[derive(Debug, Serialize)]
@@ -70,7 +71,7 @@ fn status(
 ) -> Result<Status, CliError> {
     let file = chapter.file()?;
     let exercise = Exercise::read(chapter)?;
-    let now = bench::provenance::digest(exercise.text.as_deref().unwrap_or_default());
+    let now = duel::service::program::digest(exercise.text.as_deref().unwrap_or_default());
     let hints = hints::read(chapter)?.len();
     Ok(Status {
         chapter: chapter.number,
@@ -129,7 +130,7 @@ impl std::fmt::Display for Status {
         }
         if let Some(OwnProof { kind, gain, .. }) = &self.own_proof {
             let gain = gain.map_or_else(String::new, |gain| {
-                format!(": {}", measurement::figures::gain(gain))
+                format!(": {}", duel::figures::gain(gain))
             });
             parts.push(format!("your fix {kind} here{gain}"));
         }

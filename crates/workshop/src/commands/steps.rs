@@ -2,10 +2,10 @@
 
 use crate::chapters::Workshop;
 use crate::cli::Format;
-use crate::exit::{CliError, Exit};
-use crate::git::Git;
-use crate::json;
 use crate::steps::{self, Branch, Change};
+use duel::cli::exit::{CliError, Exit};
+use duel::cli::git::Git;
+use duel::cli::json;
 
 pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;

@@ -1,11 +1,11 @@
 //! A step's commit message: what, why, and what was measured.
 
 use analysis::verdict::{Analysis, analyse};
+use duel::figures;
 use measurement::chapter_file::{ChapterFile, Step};
-use measurement::figures;
 use measurement::record::Record;
 
-use crate::git::Git;
+use duel::cli::git::Git;
 
 /// The recorded evidence that is committed beside the code.
 #[derive(Debug)]

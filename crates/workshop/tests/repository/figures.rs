@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use analysis::prediction::cpu_of;
+use duel::figures::number;
 use measurement::claim::Quantity;
-use measurement::figures::number;
 use measurement::record::{Purpose, Record, Round};
 use minijinja::Value;
 use report::capture::Capture;

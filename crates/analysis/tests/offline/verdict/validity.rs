@@ -1,7 +1,7 @@
 //! Runs that say nothing about the claim, whatever their figures.
 
 use super::*;
-use measurement::outcome::Outcome;
+use duel::outcome::Outcome;
 
 /// Of a run with one change.
 #[track_caller]

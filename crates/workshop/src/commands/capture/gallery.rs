@@ -3,12 +3,12 @@
 
 use std::collections::btree_map::{BTreeMap, Entry};
 
-use measurement::profile::ProfileKind::{self, Await, Cpu};
+use duel::profile::ProfileKind::{self, Await, Cpu};
 use report::capture::{self, Capture, Files};
 use report::gallery;
 
 use crate::chapters::Workshop;
-use crate::exit::CliError;
+use duel::cli::exit::CliError;
 
 /// File, chapter, variant and kind of the profile that it shows.
 const PICTURES: [(&str, u32, &str, ProfileKind); 14] = [

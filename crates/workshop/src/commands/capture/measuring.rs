@@ -3,7 +3,7 @@
 use report::measuring::{PLOTTED, plot};
 
 use crate::chapters::Workshop;
-use crate::exit::CliError;
+use duel::cli::exit::CliError;
 
 /// Draws the plots of the recorded tables again, or compares them with those that are there.
 pub(super) fn derive(workshop: &Workshop, verify: bool) -> Result<(), CliError> {

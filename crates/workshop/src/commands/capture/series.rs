@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use report::series::{Proof, table};
 
 use crate::chapters::{Chapter, Workshop};
-use crate::exit::{CliError, Exit};
 use crate::measured::{Measured, Order, measure};
-use crate::{ctrl_c, files};
+use duel::cli::exit::{CliError, Exit};
+use duel::{cli::ctrl_c, cli::files};
 
 /// Proves each chapter and keeps what came out, whatever it is.
 pub(super) fn record(workshop: &Workshop, chapters: &[Chapter]) -> Result<Exit, CliError> {

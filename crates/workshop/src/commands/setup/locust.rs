@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{Done, Setup, not_written, put};
-use crate::exit::CliError;
 use crate::tools;
+use duel::cli::exit::CliError;
 
 impl Setup {
     /// Makes the environment anew; where that fails the one that was there comes back.

@@ -1,0 +1,122 @@
+//! The load of a reader's own service by Locust, where one generator's machine is the limit.
+
+use std::path::PathBuf;
+
+use crate::child;
+use crate::figures;
+use crate::load::TrafficOutcome;
+use crate::load::interrupt::Interrupt;
+use crate::locust::{self, PORT};
+use crate::tool::DriverError;
+use crate::traffic::Traffic;
+
+use super::Program;
+use crate::cli::exit::CliError;
+use crate::cli::options::{Sent, With, Workers};
+use crate::cli::requests::Spec;
+use crate::cli::scripts::{self, About};
+use crate::cli::terminal::Terminal;
+
+/// What its verdicts rest on, for those who read them.
+pub(crate) const NOTE: &str = "Locust sent the load, and compared the status of answers alone.";
+
+/// A load that Locust is to send, to whatever host.
+pub(crate) struct ByLocust<'a> {
+    program: PathBuf,
+    own: u32,
+    others: u32,
+    sent: &'a Sent,
+    specs: &'a [Spec],
+    /// Seconds.
+    think: f64,
+    cpus: &'a [usize],
+    interrupt: &'a Interrupt,
+}
+
+impl<'a> ByLocust<'a> {
+    /// `None` where `with` is another generator. Runs on `cpus`, or where it likes.
+    pub(crate) fn of(
+        by: &Program,
+        (with, workers): (With, &Workers),
+        (sent, specs): (&'a Sent, &'a [Spec]),
+        traffic: &Traffic,
+        think: f64,
+        cpus: &'a [usize],
+        interrupt: &'a Interrupt,
+    ) -> Result<Option<Self>, CliError> {
+        match with {
+            With::Embedded if workers.workers.or(workers.expect_workers).is_some() => {
+                return Err(CliError::usage(
+                    "--workers and --expect-workers are Locust's: add --with locust",
+                ));
+            }
+            With::Embedded => return Ok(None),
+            With::K6 => {
+                return Err(CliError::usage(
+                    "--with k6 is for a chapter; `load --url` writes a script for it, by --k6 FILE",
+                ));
+            }
+            With::Locust => {}
+        }
+        locust::sendable(traffic).map_err(CliError::usage)?;
+        let others = workers.expect_workers.unwrap_or(0);
+        let own = workers.workers.unwrap_or(u32::from(others == 0));
+        if own + others == 0 {
+            return Err(CliError::usage(
+                "nobody sends the load: give --workers, or --expect-workers for other machines",
+            ));
+        }
+        let installed = by.locust.clone().filter(|program| program.is_file());
+        let program = installed.unwrap_or_else(|| "locust".into());
+        if child::find(&program).is_none() {
+            return Err(CliError::usage(
+                "Locust is not here: put `locust` into PATH, or run this in the workshop's folder after `cargo \
+                 workshop setup locust`",
+            ));
+        }
+        Ok(Some(Self {
+            program,
+            own,
+            others,
+            sent,
+            specs,
+            think,
+            cpus,
+            interrupt,
+        }))
+    }
+
+    /// Says what is to be done on other machines, if they are waited for.
+    pub(crate) fn announce(&self, terminal: &Terminal) {
+        if self.others > 0 {
+            terminal.say(&format!(
+                "waiting for {} of other machines, which must reach the service, and port {PORT} of this \
+                 machine. There, with the same version of Locust, once for each:\n    \
+                 while sleep 1; do locust -f - --worker --master-host THIS_MACHINE; done",
+                figures::things(self.others.into(), "worker"),
+            ));
+        }
+    }
+
+    /// Puts the load, whose answers are known, on the service at `host`, `https://HOST:PORT`.
+    pub(crate) fn run(&self, host: &str, traffic: &Traffic) -> Result<TrafficOutcome, DriverError> {
+        let about = About {
+            host: host.to_owned(),
+            cacert: self.sent.cacert.as_deref(),
+            users: traffic.users,
+            think: self.think,
+            rate: None,
+            seconds: traffic.duration.as_secs_f64(),
+        };
+        let workers = locust::Workers {
+            program: &self.program,
+            script: &scripts::locust(&about, self.specs, &scripts::statuses(traffic)),
+            host,
+            own: self.own,
+            others: self.others,
+            cpus: self.cpus,
+            interrupt: self.interrupt,
+        };
+        locust::run(traffic, &workers)
+    }
+}

@@ -1,0 +1,431 @@
+//! `duel compare`: two builds of a service.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::answers::AnswerError;
+use crate::comparison::{self, Compared, ComparisonError};
+use crate::environment;
+use crate::event::Event;
+use crate::figures;
+use crate::load::interrupt::Interrupt;
+use crate::load::{GeneratorError, Tls};
+use crate::metric::{Metric, P50, REQUESTS_PER_SECOND};
+use crate::placement::Placement;
+use crate::report::{Comparison, Page, Side};
+use crate::service::Launch;
+use crate::traffic::Traffic;
+use crate::verdict::{Goal, Verdict, Word};
+
+use super::Program;
+use super::revision::{GIT, Revision, Started};
+use super::{ctrl_c, files, json};
+use crate::cli::by_locust::{self, ByLocust};
+use crate::cli::exit::{CliError, Exit};
+use crate::cli::options::{Compare, Format};
+use crate::cli::requests::{self, Target};
+use crate::cli::terminal::Terminal;
+
+/// Compares, and writes the reports.
+pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
+    let specs = requests::specs(&options.sent, None)?;
+    let traffic = requests::traffic(
+        &options.sent,
+        &specs,
+        options.users,
+        (options.rate, options.think),
+        options.seconds,
+    )?;
+    let routes: Vec<&str> = traffic.routes.iter().map(|route| &*route.name).collect();
+    let metrics = Metric::all(&routes, traffic.bystander.is_some(), &options.root_cause);
+    let deciding = deciding(options, &metrics)?;
+    let folder = options
+        .report
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("target/workshop"));
+    check(options)?;
+    if options.report.is_none() {
+        // Where it cannot be made is told next.
+        let _ = files::ignored(&folder);
+    }
+    files::writable(&folder)?;
+    let environment = environment::observe(true, "", BTreeMap::new());
+    let interrupt = ctrl_c::watch();
+    let placement = placement(options);
+    let by_locust = ByLocust::of(
+        program,
+        (options.with, &options.workers),
+        (&options.sent, &specs),
+        &traffic,
+        options.think,
+        &placement.generator,
+        &interrupt,
+    )?;
+    let terminal = Terminal::new();
+    if let Some(locust) = &by_locust {
+        locust.announce(&terminal);
+    }
+    let began = Instant::now();
+    let mut sides = sides(options);
+    let locust = by_locust.as_ref().map(|locust| {
+        |target: &crate::load::Target, traffic: &Traffic| locust.run(&target.origin(), traffic)
+    });
+    let generator = Generator {
+        placement: &placement,
+        other: locust.as_ref().map(|run| run as _),
+    };
+    let compared = compare(
+        options, &traffic, deciding, &mut sides, &generator, &interrupt, &terminal,
+    );
+    drop(terminal);
+    let compared = match compared {
+        Ok(mut compared) => {
+            compared
+                .notes
+                .extend(by_locust.map(|_| by_locust::NOTE.to_owned()));
+            compared
+        }
+        Err(error) if error.exit == Exit::Invalid && !interrupt.is_set() => {
+            invalid(&error, began.elapsed())
+        }
+        Err(error) => return Err(error),
+    };
+    let comparison = Comparison::new(
+        &compared.verdict,
+        &compared.notes,
+        began.elapsed().as_secs_f64(),
+        deciding,
+        &metrics,
+        &compared.rounds,
+        sides,
+    );
+    let page = Page {
+        metrics: &metrics,
+        deciding: &deciding.key,
+        rounds: &compared.rounds,
+        profiles: &compared.profiles,
+        load: &load_in_words(options, &traffic, &compared),
+        environment: &environment,
+        command: &typed(),
+    };
+    let file = folder.join("compare.html");
+    files::replace(&file, comparison.page(&page))?;
+    if let Some(markdown) = &options.markdown {
+        files::replace(markdown, comparison.markdown())?;
+    }
+    match options.output.format {
+        Format::Human => {
+            println!("{}\nreport: {}", comparison.text(), file.display());
+        }
+        Format::Json => {
+            eprintln!("{}\nreport: {}", comparison.text(), file.display());
+            json::print(&comparison)?;
+        }
+    }
+    Ok(match compared.verdict.word {
+        Word::Invalid => Exit::Invalid,
+        _ if compared.verdict.is_good => Exit::Good,
+        _ => Exit::Bad,
+    })
+}
+
+/// What can be said before anything is built or started.
+fn check(options: &Compare) -> Result<(), CliError> {
+    let commands = [("--base", &options.base), ("--change", &options.change)];
+    for (option, command) in commands {
+        let Some(command) = command else { continue };
+        if command.trim().is_empty() {
+            return Err(CliError::usage(format!(
+                "{option} is empty: name a command"
+            )));
+        }
+        if command.starts_with(GIT) && options.run.is_none() {
+            return Err(CliError::usage(format!(
+                "{option} {command} needs --run, what starts the build, such as --run \
+                 './target/release/shop --port {{port}}'"
+            )));
+        }
+    }
+    let is_git = |command: &Option<String>| command.as_ref().is_some_and(|c| c.starts_with(GIT));
+    if options.run.is_some() && !is_git(&options.base) && !is_git(&options.change) {
+        return Err(CliError::usage(
+            "--run starts the build of a git:REVISION, and neither --base nor --change is one",
+        ));
+    }
+    let path = |option: &str, path: &str| {
+        if path.starts_with('/') {
+            return Ok(());
+        }
+        Err(CliError::usage(format!(
+            "{option} takes a path on the service, such as /health, not {path}"
+        )))
+    };
+    options
+        .ready
+        .as_deref()
+        .map_or(Ok(()), |ready| path("--ready", ready))?;
+    path("--metrics", &options.metrics)
+}
+
+fn deciding<'m>(options: &Compare, metrics: &'m [Metric]) -> Result<&'m Metric, CliError> {
+    let by_default = if options.rate.is_some() {
+        P50
+    } else {
+        REQUESTS_PER_SECOND
+    };
+    let key = options.metric.as_deref().unwrap_or(by_default);
+    let mut can_decide = metrics.iter().filter(|one| one.larger_is_better.is_some());
+    can_decide
+        .clone()
+        .find(|one| one.key == key)
+        .ok_or_else(|| {
+            let keys: Vec<String> = can_decide
+                .by_ref()
+                .map(|one| format!("'{}'", one.key))
+                .collect();
+            CliError::usage(format!(
+                "--metric '{key}' is not measured by this load; there are {}",
+                keys.join(", ")
+            ))
+        })
+}
+
+fn goal(options: &Compare) -> Goal {
+    match (options.at_least, options.at_most_slower) {
+        (Some(times), _) => Goal::AtLeast(times),
+        (_, Some(share)) => Goal::AtMostSlower(share),
+        _ => Goal::Difference {
+            margin: options.margin,
+        },
+    }
+}
+
+/// Base and change as they were named.
+fn sides(options: &Compare) -> (Side, Side) {
+    let named = |name: Option<&String>| Side {
+        name: name.cloned().unwrap_or_default(),
+        commit: None,
+        program: None,
+    };
+    match &options.running[..] {
+        [base, change] => (named(Some(base)), named(Some(change))),
+        _ => (named(options.base.as_ref()), named(options.change.as_ref())),
+    }
+}
+
+/// Who sends the load, and from where.
+struct Generator<'a> {
+    placement: &'a Placement,
+    other: Option<&'a comparison::Generator<'a>>,
+}
+
+/// Nothing is pinned beside servers that run already.
+fn placement(options: &Compare) -> Placement {
+    if options.running.is_empty() {
+        return Placement::apart();
+    }
+    Placement {
+        server: Vec::new(),
+        generator: Vec::new(),
+    }
+}
+
+fn compare(
+    options: &Compare,
+    traffic: &Traffic,
+    deciding: &Metric,
+    (base, change): &mut (Side, Side),
+    generator: &Generator<'_>,
+    interrupt: &Interrupt,
+    terminal: &Terminal,
+) -> Result<Compared, CliError> {
+    let is_running = !options.running.is_empty();
+    let say = |text: &str| terminal.say(text);
+    let tls = match &options.sent.cacert {
+        Some(cacert) if !is_running => Some(tls(cacert, traffic)?),
+        _ => None,
+    };
+    let ready_within = Duration::from_secs_f64(options.ready_within);
+    // The worktrees are removed when these go, after the servers.
+    let mut worktrees = Vec::new();
+    let mut started = Vec::new();
+    let mut prepared = Vec::new();
+    for (name, side) in [("base", &mut *base), ("change", &mut *change)] {
+        prepared.push(if is_running {
+            let cacert = options.sent.cacert.as_deref();
+            let target = Target::of("--running", &side.name, cacert)?.server;
+            std::net::TcpStream::connect_timeout(&target.address, Duration::from_secs(5)).map_err(
+                |error| CliError::usage(format!("no server answers at {}: {error}", side.name)),
+            )?;
+            comparison::Side::Running(target)
+        } else if let Some(revision) = side.name.strip_prefix(GIT) {
+            let built = Revision::build(name, revision, &options.build, interrupt, &say)?;
+            side.commit = Some(built.commit().to_owned());
+            let command = built.command(options.run.as_deref().unwrap_or_default());
+            let launch = Launch {
+                name,
+                command: &command,
+                folder: built.folder(),
+                ready: options.ready.as_deref(),
+                ready_within,
+                tls: tls.as_ref(),
+                cpus: &[],
+            };
+            let ran = built.started(&launch, interrupt)?;
+            side.program = ran.as_ref().map(|ran| ran.program.clone());
+            started.extend(ran);
+            let prepared = comparison::Side::Command(command, built.folder().to_owned());
+            worktrees.push(built);
+            prepared
+        } else {
+            let here = std::env::current_dir();
+            let here = here.map_err(CliError::because("the current folder cannot be read"))?;
+            comparison::Side::Command(side.name.clone(), here)
+        });
+    }
+    let [base, change] = &prepared[..] else {
+        unreachable!("there are two sides");
+    };
+    let has_admin_port = |side: &comparison::Side| matches!(side, comparison::Side::Command(command, _) if command.contains("{admin_port}"));
+    let observer = |event: Event<'_>| terminal.show(event);
+    comparison::Comparison {
+        base: base.clone(),
+        change: change.clone(),
+        ready: options.ready.as_deref(),
+        ready_within,
+        tls: tls.as_ref(),
+        traffic: traffic.clone(),
+        expect_status: options.sent.expect_status,
+        counters: &options.root_cause,
+        metrics_path: &options.metrics,
+        is_metrics_on_admin: has_admin_port(base) && has_admin_port(change),
+        with_profiles: options.profiles,
+        deciding,
+        goal: goal(options),
+        at_most: Duration::from_secs_f64(options.at_most),
+        placement: generator.placement,
+        generator: generator.other,
+        interrupt,
+        observer: &observer,
+    }
+    .run()
+    .map(|mut compared| {
+        compared
+            .notes
+            .extend(about_programs(&started, worktrees.len()));
+        compared
+    })
+    .map_err(|error| explained(error, interrupt))
+}
+
+/// What is to be known of the programs of `revisions` revisions.
+fn about_programs(started: &[Started], revisions: usize) -> Option<String> {
+    if started.len() < revisions {
+        return Some(
+            "this system does not tell which program runs, so it may be none that was built."
+                .to_owned(),
+        );
+    }
+    let [base, change] = started else {
+        return None;
+    };
+    let is_same = base.program.sha256 == change.program.sha256;
+    match &change.run_by {
+        None if is_same => Some(
+            "base and change are the same program, byte for byte: their builds do not differ."
+                .to_owned(),
+        ),
+        None => None,
+        Some(by) => Some(format!(
+            "{by}, which no build made, ran {} of each revision{}: they differ by what is in the checkouts.",
+            change.program.file,
+            if is_same {
+                ", the same byte for byte"
+            } else {
+                ""
+            }
+        )),
+    }
+}
+
+/// A service that is started here has its certificate for the `host` of the requests, or for `localhost`.
+fn tls(cacert: &Path, traffic: &Traffic) -> Result<Tls, CliError> {
+    let requests = traffic.routes.iter().flat_map(|route| &route.requests);
+    let mut headers = requests.flat_map(|request| &request.headers);
+    let host = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"));
+    requests::tls(cacert, host.map_or("localhost", |(_, host)| host))
+}
+
+fn explained(error: ComparisonError, interrupt: &Interrupt) -> CliError {
+    if error.is_interrupt() || interrupt.is_set() {
+        return CliError::interrupted();
+    }
+    match error {
+        // The generator's own words are about chapters.
+        ComparisonError::Generator(GeneratorError::Unreachable { target, reason }) => {
+            let sentence = format!("the server at {target} takes no connections: {reason}");
+            CliError::new(Exit::Invalid, sentence)
+        }
+        ComparisonError::Answer(AnswerError::Status(_)) | ComparisonError::NoCounter(_) => {
+            CliError::usage(error)
+        }
+        other => CliError::new(Exit::Invalid, other),
+    }
+}
+
+fn invalid(error: &CliError, took: Duration) -> Compared {
+    Compared {
+        verdict: Verdict {
+            word: Word::Invalid,
+            is_good: false,
+            reason: error.to_string(),
+        },
+        rounds: Vec::new(),
+        notes: Vec::new(),
+        profiles: Vec::new(),
+        seconds: took.as_secs_f64(),
+        slice_s: 0.0,
+        generator_cpu: None,
+    }
+}
+
+fn load_in_words(options: &Compare, traffic: &Traffic, compared: &Compared) -> String {
+    let arrivals = match options.rate {
+        Some(rate) => format!("{} requests per second on a schedule", figures::count(rate)),
+        None if options.think > 0.0 => {
+            format!("who think for {} s", figures::count(options.think))
+        }
+        None => "who ask again at once".to_owned(),
+    };
+    let routes: Vec<&str> = traffic.routes.iter().map(|route| &*route.name).collect();
+    let generator = compared.generator_cpu.map_or_else(String::new, |share| {
+        format!(
+            " The generator used at most {} of its CPU time.",
+            figures::percent(share)
+        )
+    });
+    format!(
+        "{}, {arrivals}: {}; slices of {} s.{generator}",
+        figures::things(traffic.users.into(), "user"),
+        routes.join(", "),
+        figures::ratio(compared.slice_s),
+    )
+}
+
+/// The command line, to be typed again.
+fn typed() -> String {
+    let quoted = |word: String| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    let words = std::env::args()
+        .skip(1)
+        .skip_while(|word| word == "workshop");
+    let words: Vec<String> = words.map(quoted).collect();
+    format!("cargo workshop {}", words.join(" "))
+}

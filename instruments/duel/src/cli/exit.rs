@@ -1,0 +1,94 @@
+//! Exit codes, and the one sentence that goes with a bad one.
+
+use std::fmt;
+
+use crate::tool::DriverError;
+
+/// What the exit code says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// Proved, passed, done.
+    Good,
+    /// Not proved, not passed, could not be done.
+    Bad,
+    /// The command line or a file that it names makes no sense.
+    Usage,
+    /// The run says nothing about the code: generator-bound, too noisy, unoptimised, ….
+    Invalid,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl Exit {
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Good => 0,
+            Self::Bad => 1,
+            Self::Usage => 2,
+            Self::Invalid => 3,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// Why a command stopped: one sentence with what, where and what to do.
+#[derive(Debug)]
+pub struct CliError {
+    pub exit: Exit,
+    sentence: String,
+}
+
+impl CliError {
+    pub fn bad(sentence: impl fmt::Display) -> Self {
+        Self::new(Exit::Bad, sentence)
+    }
+
+    pub fn usage(sentence: impl fmt::Display) -> Self {
+        Self::new(Exit::Usage, sentence)
+    }
+
+    pub fn invalid(sentence: impl fmt::Display) -> Self {
+        Self::new(Exit::Invalid, sentence)
+    }
+
+    /// For `map_err`: what could not be done, and why.
+    pub fn because<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) -> Self {
+        move |why| Self::bad(format!("{what}: {why}"))
+    }
+
+    /// As [`CliError::because`], of a child that was waited for: Ctrl-C is no fault of its.
+    pub fn of_child(what: impl fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
+        move |why| match why.kind() {
+            std::io::ErrorKind::Interrupted => Self::interrupted(),
+            _ => Self::because(what)(why),
+        }
+    }
+
+    pub fn interrupted() -> Self {
+        Self::new(Exit::Interrupted, "interrupted; nothing was kept")
+    }
+
+    pub fn new(exit: Exit, sentence: impl fmt::Display) -> Self {
+        Self {
+            exit,
+            sentence: sentence.to_string(),
+        }
+    }
+}
+
+impl From<DriverError> for CliError {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::Interrupted => Self::interrupted(),
+            other => Self::bad(other),
+        }
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+impl std::error::Error for CliError {}

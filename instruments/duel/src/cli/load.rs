@@ -1,0 +1,334 @@
+//! `duel load URL`: a load on one service.
+
+use std::fmt::Write as _;
+use std::thread;
+use std::time::Duration;
+
+use crate::answers::{self, AnswerError, Asked};
+use crate::event::Event;
+use crate::figures;
+use crate::load::interrupt::Interrupt;
+use crate::load::{GeneratorError, TrafficOutcome};
+use crate::outcome::{Latency, MISSED, Outcome};
+use crate::placement::Placement;
+use crate::traffic::Traffic;
+use serde::Serialize;
+
+use super::{Program, look};
+use super::{ctrl_c, files, json, scripts};
+use crate::cli::by_locust::{self, ByLocust};
+use crate::cli::exit::{CliError, Exit};
+use crate::cli::options::{Format, Load};
+use crate::cli::requests::{self, Spec, Target};
+use crate::cli::terminal::Terminal;
+
+/// What `--format json` prints: the outcome of all routes, and each of them.
+#[derive(Debug, Serialize)]
+struct Loaded {
+    #[serde(flatten)]
+    outcome: Outcome,
+    routes: Vec<Told>,
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Told {
+    name: String,
+    completed: u64,
+    latency: Latency,
+}
+
+/// Puts the load on the service and tells what came of it.
+pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
+    let target = Target::of("URL", &options.url, options.sent.cacert.as_deref())?;
+    let specs = specs(&target, options)?;
+    let mut traffic = requests::traffic(
+        &options.sent,
+        &specs,
+        options.users,
+        (options.rate, options.think),
+        options.seconds,
+    )?;
+    let interrupt = ctrl_c::watch();
+    let placement = Placement::apart();
+    let by_locust = ByLocust::of(
+        program,
+        (options.with, &options.workers),
+        (&options.sent, &specs),
+        &traffic,
+        options.think,
+        &placement.generator,
+        &interrupt,
+    )?;
+    let terminal = Terminal::new();
+    terminal.show(Event::Begins(1, 1, "the answers are learnt"));
+    let mut notes = learn(&target, &mut traffic, options, &interrupt)?;
+    write_scripts(&target, &specs, &traffic, options)?;
+    terminal.show(Event::Begins(1, 1, &options.url));
+    let (look_at, seconds) = (options.look.clone(), options.seconds);
+    let looking = look_at.map(|url| thread::spawn(move || look::ask(&url, seconds, true)));
+    let outcome = if let Some(locust) = by_locust {
+        notes.push(by_locust::NOTE.to_owned());
+        locust.announce(&terminal);
+        locust.run(&target.origin(), &traffic)?
+    } else {
+        embedded(
+            &target,
+            &traffic,
+            &placement.generator,
+            &interrupt,
+            &terminal,
+        )?
+    };
+    drop(terminal);
+    let mut loaded = Loaded::of(outcome, &traffic, notes);
+    if let Some(looking) = looking {
+        let said = looking
+            .join()
+            .unwrap_or_else(|_| Err(CliError::bad("the look panicked")))?;
+        loaded
+            .notes
+            .extend(look::inside(&said, loaded.outcome.latency.mean_ms));
+    }
+    match options.output.format {
+        Format::Json => json::print(&loaded)?,
+        Format::Human => print!("{}", table(&loaded)),
+    }
+    Ok(exit_of(&loaded.outcome))
+}
+
+fn embedded(
+    target: &Target,
+    traffic: &Traffic,
+    cpus: &[usize],
+    interrupt: &Interrupt,
+    terminal: &Terminal,
+) -> Result<TrafficOutcome, CliError> {
+    let show = |progress| terminal.show(Event::Runs(progress));
+    let settings = crate::load::Settings {
+        cpus,
+        interrupt,
+        progress: Some(&show),
+    };
+    let outcome = crate::load::run(target.server.clone(), traffic, &settings);
+    outcome.map_err(|error| match error {
+        GeneratorError::Interrupted => CliError::interrupted(),
+        GeneratorError::Unreachable { target, reason } => CliError::new(
+            Exit::Invalid,
+            format!("the service at {target} takes no connections any more: {reason}"),
+        ),
+        other => CliError::new(Exit::Invalid, other),
+    })
+}
+
+/// What the options ask for, with the URL's own host in every request.
+fn specs(target: &Target, options: &Load) -> Result<Vec<Spec>, CliError> {
+    let sent = &options.sent;
+    let is_named = !sent.get.is_empty() || !sent.request.is_empty();
+    if let Some(path) = target.path.as_ref().filter(|_| is_named) {
+        return Err(CliError::usage(format!(
+            "the URL ends in {path}, and --get or --request name paths: leave out the URL's"
+        )));
+    }
+    if options.locust.is_some() && options.rate.is_some() {
+        return Err(CliError::usage(
+            "--locust cannot keep a --rate: Locust knows closed loops only; give --think",
+        ));
+    }
+    let mut specs = requests::specs(sent, Some(target.path.as_deref().unwrap_or("/")))?;
+    let has_host = |(name, _): &(String, String)| name.eq_ignore_ascii_case("host");
+    for spec in &mut specs {
+        if !spec.headers.iter().any(has_host) {
+            spec.headers.push(("host".to_owned(), target.host.clone()));
+        }
+    }
+    Ok(specs)
+}
+
+/// Completes `traffic` by what answers it rightly; yields what is compared.
+fn learn(
+    target: &Target,
+    traffic: &mut Traffic,
+    options: &Load,
+    interrupt: &Interrupt,
+) -> Result<Vec<String>, CliError> {
+    let asked = Asked {
+        who: "the service",
+        target: &target.server,
+        time_out: traffic.time_out,
+        interrupt,
+    };
+    let learnt = answers::learn(&asked, traffic, options.sent.expect_status);
+    let learnt = learnt.map_err(|error| match error {
+        AnswerError::Interrupted => CliError::interrupted(),
+        other => CliError::usage(other),
+    })?;
+    learnt.complete(traffic);
+    Ok(learnt.notes)
+}
+
+fn write_scripts(
+    target: &Target,
+    specs: &[Spec],
+    traffic: &Traffic,
+    options: &Load,
+) -> Result<(), CliError> {
+    let about = scripts::About {
+        host: target.origin(),
+        cacert: options.sent.cacert.as_deref(),
+        users: traffic.users,
+        think: options.think,
+        rate: options.rate,
+        seconds: options.seconds,
+    };
+    let statuses = scripts::statuses(traffic);
+    if let Some(file) = &options.k6 {
+        files::replace(file, scripts::k6(&about, specs, &statuses))?;
+    }
+    if let Some(file) = &options.locust {
+        files::replace(file, scripts::locust(&about, specs, &statuses))?;
+    }
+    Ok(())
+}
+
+impl Loaded {
+    fn of(outcome: TrafficOutcome, traffic: &Traffic, notes: Vec<String>) -> Self {
+        let all = outcome.users.all();
+        let told = traffic.routes.iter().zip(&outcome.users.routes);
+        let routes = told
+            .map(|(route, seen)| Told {
+                name: route.name.clone(),
+                completed: seen.latency.count(),
+                latency: seen.latency.summary(),
+            })
+            .collect();
+        let mut outcome = Outcome::from(outcome);
+        if traffic.routes.len() > 1 {
+            // A chapter's second route are its writes; here all routes count alike.
+            outcome.latency = all.map(|all| all.summary()).unwrap_or_default();
+            outcome.service_latency = None;
+            outcome.writes = 0;
+        }
+        Self {
+            outcome,
+            routes,
+            notes,
+        }
+    }
+}
+
+/// The figures for people.
+fn table(loaded: &Loaded) -> String {
+    // Writing to a String cannot fail.
+    let mut text = figures_of(&loaded.outcome);
+    for route in loaded.routes.iter().filter(|_| loaded.routes.len() > 1) {
+        let at = |quantile| {
+            let found = route.latency.point(quantile);
+            found.map_or("-".to_owned(), |found| {
+                let over = figures::over(found.is_lower_bound);
+                format!("{over}{}", figures::milliseconds(found.ms))
+            })
+        };
+        let _ = writeln!(
+            text,
+            "{}: {}, median {}, 90 % {}, 99 % {}",
+            route.name,
+            figures::things(route.completed, "answer"),
+            at(0.5),
+            at(0.9),
+            at(0.99)
+        );
+    }
+    for note in &loaded.notes {
+        let _ = writeln!(text, "{note}");
+    }
+    text
+}
+
+/// What the command ends with: good only if everybody was answered rightly, and nobody left waiting.
+pub fn exit_of(outcome: &Outcome) -> Exit {
+    let faults = outcome.error_count() + outcome.wrong_answers;
+    if outcome.generator.is_bound() {
+        Exit::Invalid
+    } else if faults == 0 && outcome.completed > 0 && outcome.unanswered.is_none() {
+        Exit::Good
+    } else {
+        Exit::Bad
+    }
+}
+
+/// The figures for people.
+pub fn figures_of(outcome: &Outcome) -> String {
+    let at = |latency: &Latency, quantile| {
+        let found = latency.point(quantile);
+        found.map_or("-".to_owned(), |found| {
+            let over = figures::over(found.is_lower_bound);
+            format!("{over}{:.1} ms", found.ms)
+        })
+    };
+    let latency = |quantile| at(&outcome.latency, quantile);
+    let time = Duration::from_secs_f64(outcome.seconds);
+    let mut lines = vec![
+        format!(
+            "{} requests/s over {:.1} s: {} right answers, {} wrong, {} failed, {} unfinished",
+            figures::count(outcome.requests_per_second),
+            time.as_secs_f64(),
+            outcome.completed,
+            outcome.wrong_answers,
+            outcome.error_count(),
+            outcome.unfinished,
+        ),
+        format!(
+            "latency: median {}, 90 % {}, 99 % {}, mean {}{:.1} ms ({} loop)",
+            latency(0.5),
+            latency(0.9),
+            latency(0.99),
+            figures::over(outcome.latency.lower_bound_from.is_some()),
+            outcome.latency.mean_ms,
+            if outcome.generator.open_loop {
+                "open"
+            } else {
+                "closed"
+            },
+        ),
+    ];
+    if let Some(bystander) = &outcome.bystander {
+        lines.push(format!(
+            "bystanders: {} right answers, {} wrong, {} failed, {} unfinished; median {}, 99 % {} (open loop)",
+            bystander.completed,
+            bystander.wrong_answers,
+            bystander.errors.values().sum::<u64>(),
+            bystander.unfinished,
+            at(&bystander.latency, 0.5),
+            at(&bystander.latency, 0.99),
+        ));
+    }
+    for (cause, count) in &outcome.errors {
+        lines.push(format!("failed: {count} x {cause}"));
+    }
+    if let Some(unanswered) = &outcome.unanswered {
+        lines.push(unanswered.to_string());
+    }
+    if let Some(wrong) = &outcome.first_wrong_answer {
+        lines.push(format!("first wrong answer: {wrong}"));
+    }
+    if let Some(code) = outcome.exit_code {
+        lines.push(match code {
+            0 => "the script's thresholds: kept, exit code 0".to_owned(),
+            MISSED => format!("the script's thresholds: missed, exit code {MISSED}"),
+            other => format!("the script ended with exit code {other}"),
+        });
+    }
+    if let Some(share) = outcome.generator.cpu_share {
+        let bound = if outcome.generator.is_bound() {
+            ": GENERATOR-BOUND, these figures describe it and not the server"
+        } else {
+            ""
+        };
+        lines.push(format!(
+            "generator used {:.0} % of its CPUs{bound}",
+            share * 100.0
+        ));
+    }
+    lines.join("\n") + "\n"
+}

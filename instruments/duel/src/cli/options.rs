@@ -1,0 +1,234 @@
+//! The options of each command.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::arguments::{number, share, times};
+
+/// What is sent to a service.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Requests")]
+pub struct Sent {
+    /// A path to get; `/checkout/{1..5000}` or `/checkout/{file:ids.txt}` draws a value each time,
+    /// and `'/search?q=tea x3'` is sent three times as often as another without a weight
+    #[arg(long, value_name = "PATH")]
+    pub get: Vec<String>,
+    /// The same with another method: `'POST /orders'`
+    #[arg(long, value_name = "METHOD PATH")]
+    pub request: Vec<String>,
+    /// A header of every request: `'Authorization: Bearer …'`
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub header: Vec<String>,
+    /// The body of each --request that has one, `@FILE` to read it; once, or once for each
+    #[arg(long, value_name = "TEXT")]
+    pub body: Vec<String>,
+    /// A path that is asked at a steady rate beside the load: what the others feel of it
+    #[arg(long, value_name = "PATH")]
+    pub bystander: Option<String>,
+    /// How often
+    #[arg(
+        long,
+        value_name = "PER SECOND",
+        default_value_t = 200.0,
+        requires = "bystander"
+    )]
+    #[arg(value_parser = number(1.0..=10_000.0, "200"))]
+    pub bystander_rate: f64,
+    /// HTTPS: trust the certificate authorities of this file (PEM), and no others
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
+    /// A new connection for each request
+    #[arg(long)]
+    pub no_keep_alive: bool,
+    /// The status that every answer must have; bodies are not looked at then [default: status and
+    /// body as learnt before the load]
+    #[arg(long, value_name = "STATUS", value_parser = number(200_u16..=599, "200"))]
+    pub expect_status: Option<u16>,
+    /// A status that is right as well, by design, such as 503 of a service that sheds load; may be repeated
+    #[arg(long, value_name = "STATUS", value_parser = number(200_u16..=599, "503"))]
+    pub allow_status: Vec<u16>,
+    /// Seconds of load before anything is recorded
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    #[arg(value_parser = number(0.0..=600.0, "1"))]
+    pub warm_up: f64,
+    /// Seconds after which a request without an answer has failed
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    #[arg(value_parser = number(0.1..=600.0, "30"))]
+    pub time_out: f64,
+}
+
+/// Who sends the load of `--with locust`.
+#[derive(Debug, Args)]
+pub struct Workers {
+    /// Workers of Locust on this machine, of a reader's own service [default: 1]
+    #[arg(long, value_name = "N", value_parser = number(0_u32..=256, "4"))]
+    pub workers: Option<u32>,
+    /// Workers of Locust on other machines, which are waited for
+    #[arg(long, value_name = "N", value_parser = number(1_u32..=1000, "4"))]
+    pub expect_workers: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// A command that starts the service as it is, with `{port}` or the variable PORT to listen on;
+    /// or `git:REVISION`
+    #[arg(long, value_name = "COMMAND", required_unless_present = "running")]
+    pub base: Option<String>,
+    /// The same of the service with the change
+    #[arg(long, value_name = "COMMAND", required_unless_present = "running")]
+    pub change: Option<String>,
+    /// Two that run already, base and change, instead; they are not pinned
+    #[arg(long, value_name = "URL", num_args = 2, conflicts_with_all = ["base", "change"])]
+    pub running: Vec<String>,
+    /// What builds a revision, in a worktree of its own
+    #[arg(long, value_name = "COMMAND", default_value = "cargo build --release")]
+    pub build: String,
+    /// What starts a revision's build, in the same folder
+    #[arg(long, value_name = "COMMAND")]
+    pub run: Option<String>,
+    /// A path that answers with 2xx once the service is ready [default: its port is enough]
+    #[arg(long, value_name = "PATH")]
+    pub ready: Option<String>,
+    /// Seconds that this may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    #[arg(value_parser = number(0.1..=3600.0, "30"))]
+    pub ready_within: f64,
+    /// Simultaneous users
+    #[arg(long, default_value_t = 50, value_parser = number(1_u32..=1_000_000, "200"))]
+    pub users: u32,
+    /// Seconds that a user thinks between an answer and the next request
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = number(0.0..=3600.0, "0.5"))]
+    pub think: f64,
+    /// Open loop: this many requests per second on a schedule, whatever the answers do
+    #[arg(long, value_name = "PER SECOND", conflicts_with = "think", value_parser = number(0.01..=1_000_000.0, "500"))]
+    pub rate: Option<f64>,
+    /// Seconds that a slice records; longer where a percentile takes it
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    #[arg(value_parser = number(0.1..=20.0, "1"))]
+    pub seconds: f64,
+    /// Which load generator: embedded, or locust
+    #[arg(long, value_enum, default_value_t = With::Embedded)]
+    pub with: With,
+    #[command(flatten)]
+    pub workers: Workers,
+    /// No round begins after so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
+    #[arg(value_parser = number(1.0..=86_400.0, "300"))]
+    pub at_most: f64,
+    #[command(flatten)]
+    pub sent: Sent,
+    /// What decides [default: `requests_per_second`, with --rate `p50_ms`]
+    #[arg(long, value_name = "METRIC", help_heading = "Verdict")]
+    pub metric: Option<String>,
+    /// Differences below this share are none
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, help_heading = "Verdict")]
+    pub margin: f64,
+    /// The change must be so many times as good
+    #[arg(long, value_name = "TIMES", value_parser = times, help_heading = "Verdict")]
+    #[arg(conflicts_with_all = ["at_most_slower", "margin"])]
+    pub at_least: Option<f64>,
+    /// The change may be worse by this share, and no more
+    #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Verdict")]
+    #[arg(conflicts_with = "margin")]
+    pub at_most_slower: Option<f64>,
+    /// A counter that both have under --metrics, told beside
+    #[arg(long, value_name = "NAME", help_heading = "Verdict")]
+    pub root_cause: Vec<String>,
+    /// Where the counters are, as Prometheus text; on the port that `{admin_port}` gives, if the
+    /// command has it
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "/metrics",
+        help_heading = "Verdict"
+    )]
+    pub metrics: String,
+    /// Also profile both builds afterwards, if they have the endpoints of debug-endpoints, for the report
+    #[arg(long, help_heading = "Output")]
+    pub profiles: bool,
+    /// Where the report goes [default: target/workshop]
+    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+    /// Also write a summary for a pull request
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub markdown: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// A load on one service.
+#[derive(Debug, Args)]
+pub struct Load {
+    /// The service, `http://127.0.0.1:8080`, or with a path where that is all there is to ask for
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// Simultaneous users
+    #[arg(long, default_value_t = 50, value_parser = number(1_u32..=1_000_000, "200"))]
+    pub users: u32,
+    /// Seconds that a user thinks between an answer and the next request
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = number(0.0..=3600.0, "0.5"))]
+    pub think: f64,
+    /// Open loop: this many requests per second on a schedule, whatever the answers do
+    #[arg(long, value_name = "PER SECOND", conflicts_with = "think", value_parser = number(0.01..=1_000_000.0, "500"))]
+    pub rate: Option<f64>,
+    /// Seconds of recorded load
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    #[arg(value_parser = number(0.1..=3600.0, "10"))]
+    pub seconds: f64,
+    /// Which load generator: embedded, or locust
+    #[arg(long, value_enum, default_value_t = With::Embedded)]
+    pub with: With,
+    /// Look at the service meanwhile, by its debug endpoints there, and set its time beside the client's
+    #[arg(long, value_name = "URL")]
+    pub look: Option<String>,
+    /// Write the load as a k6 script, too
+    #[arg(long, value_name = "FILE")]
+    pub k6: Option<PathBuf>,
+    /// Write the load as a Locust file, too
+    #[arg(long, value_name = "FILE")]
+    pub locust: Option<PathBuf>,
+    /// Who sends it
+    #[command(flatten)]
+    pub workers: Workers,
+    /// How it is told
+    #[command(flatten)]
+    pub output: Output,
+    /// What is sent
+    #[command(flatten)]
+    pub sent: Sent,
+}
+
+#[derive(Debug, Args)]
+pub struct Look {
+    /// Where its debug endpoints are: `http://127.0.0.1:6060`. If they ask for a token, put it into `DEBUG_TOKEN`
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// Seconds to look
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    #[arg(value_parser = number(1.0..=600.0, "10"))]
+    pub seconds: f64,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Output {
+    /// For people, or one JSON value on standard output
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Human,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum With {
+    /// The workshop's own, which needs nothing installed
+    Embedded,
+    K6,
+    Locust,
+}

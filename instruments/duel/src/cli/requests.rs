@@ -1,0 +1,468 @@
+//! Requests of a reader's own service, as the command line has them: `/checkout/{1..5000} x3`.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::load::Tls;
+use crate::traffic::Arrivals;
+use crate::traffic::{Expected, Paced, Request, Route, Traffic};
+use http::{HeaderName, HeaderValue, Uri};
+
+use crate::cli::exit::CliError;
+use crate::cli::options::Sent;
+
+/// More values than this are not spelt out as requests.
+const MOST_VALUES: usize = 100_000;
+/// Nor more bytes of requests.
+const MOST_BYTES: usize = 256 << 20;
+
+/// How long each address of a name is tried, where it has several.
+const TO_CONNECT: Duration = Duration::from_secs(1);
+/// A request that is a smaller share of all is refused.
+const SELDOM: f64 = 1e-5;
+
+/// One `--get` or `--request`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Spec {
+    pub(crate) method: String,
+    /// The path up to the value, or all of it.
+    pub(crate) before: String,
+    pub(crate) values: Option<Values>,
+    pub(crate) after: String,
+    pub(crate) weight: f64,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Option<String>,
+    /// Statuses that are right beside the usual one.
+    pub(crate) allowed: Arc<[u16]>,
+}
+
+/// What stands in a path in turn.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Values {
+    Range(u64, u64),
+    Listed(String, Vec<String>),
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Self::Range(first, last) => {
+                usize::try_from(last - first).map_or(usize::MAX, |count| count.saturating_add(1))
+            }
+            Self::Listed(_, lines) => lines.len(),
+        }
+    }
+}
+
+impl Spec {
+    /// `GET /checkout/{1..5000}`.
+    pub(crate) fn name(&self) -> String {
+        let value = match &self.values {
+            None => String::new(),
+            Some(Values::Range(first, last)) => format!("{{{first}..{last}}}"),
+            Some(Values::Listed(file, _)) => format!("{{file:{file}}}"),
+        };
+        format!("{} {}{value}{}", self.method, self.before, self.after)
+    }
+
+    fn route(&self) -> Route {
+        let values: Vec<String> = match &self.values {
+            None => vec![String::new()],
+            Some(Values::Range(first, last)) => (*first..=*last).map(|n| n.to_string()).collect(),
+            Some(Values::Listed(_, lines)) => lines.clone(),
+        };
+        let request = |value: String| Request {
+            method: self.method.clone(),
+            path: format!("{}{value}{}", self.before, self.after),
+            headers: self.headers.clone(),
+            body: self.body.clone(),
+            expected: Expected {
+                allowed: self.allowed.clone(),
+                ..Expected::of(200, None)
+            },
+        };
+        Route {
+            name: self.name(),
+            weight: self.weight,
+            requests: values.into_iter().map(request).collect(),
+        }
+    }
+}
+
+/// All requests that `sent` names, those of `--get` first; `path`, from a URL, where it names none.
+pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<Vec<Spec>, CliError> {
+    let headers = headers(&sent.header)?;
+    let mut specs = Vec::new();
+    for get in &sent.get {
+        specs.push(spec("--get", "GET", get)?);
+    }
+    let mut bodies = sent.body.iter();
+    for request in &sent.request {
+        let Some((method, rest)) = request.split_once(' ') else {
+            return Err(CliError::usage(format!(
+                "--request takes a method and a path, such as 'POST /orders', not {request:?}"
+            )));
+        };
+        let is_method = !method.is_empty() && method.bytes().all(|b| b.is_ascii_uppercase());
+        if !is_method || method == "HEAD" || method == "CONNECT" {
+            return Err(CliError::usage(format!(
+                "--request takes a method such as GET, POST, PUT, PATCH or DELETE, not {method:?}"
+            )));
+        }
+        let mut spec = spec("--request", method, rest)?;
+        let body = match &sent.body[..] {
+            [one] if method != "GET" && method != "DELETE" => Some(one),
+            [_] => None,
+            _ => bodies.next(),
+        };
+        spec.body = body.map(|body| text_of(body)).transpose()?;
+        specs.push(spec);
+    }
+    if sent.body.len() > 1 && sent.body.len() != sent.request.len() {
+        return Err(CliError::usage(
+            "--body is given once for all requests that have one, or once for each --request",
+        ));
+    }
+    if !sent.body.is_empty() && specs.iter().all(|spec| spec.body.is_none()) {
+        return Err(CliError::usage(
+            "--body belongs to a --request such as 'POST /orders', and there is none",
+        ));
+    }
+    if specs.is_empty() {
+        let path = path.ok_or_else(|| {
+            CliError::usage("nothing is asked for: name a path, such as --get /checkout/1")
+        })?;
+        specs.push(spec("--url", "GET", path)?);
+    }
+    let weights: f64 = specs.iter().map(|spec| spec.weight).sum();
+    let seldom = specs.iter().find(|spec| spec.weight / weights < SELDOM);
+    if let Some(spec) = seldom {
+        return Err(CliError::usage(format!(
+            "{} would be sent less than once in 100,000 requests, so perhaps never: give it more weight",
+            spec.name()
+        )));
+    }
+    let allowed: Arc<[u16]> = sent.allow_status.clone().into();
+    for spec in &mut specs {
+        spec.allowed.clone_from(&allowed);
+        spec.headers.clone_from(&headers);
+        let is_json = |body: &String| {
+            let start = body.trim_start();
+            start.starts_with('{') || start.starts_with('[')
+        };
+        let has_kind = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
+        if spec.body.as_ref().is_some_and(is_json) && !headers.iter().any(has_kind) {
+            spec.headers
+                .push(("content-type".to_owned(), "application/json".to_owned()));
+        }
+    }
+    let mut names = std::collections::BTreeSet::new();
+    if let Some(twice) = specs
+        .iter()
+        .map(Spec::name)
+        .find(|name| !names.insert(name.clone()))
+    {
+        return Err(CliError::usage(format!(
+            "{twice} is named twice: name it once, with a weight such as x2"
+        )));
+    }
+    Ok(specs)
+}
+
+/// The load that `sent` and the users make: so many a second at a `rate`, or each after having thought.
+/// Durations in seconds.
+pub(crate) fn traffic(
+    sent: &Sent,
+    specs: &[Spec],
+    users: u32,
+    (rate, think): (Option<f64>, f64),
+    seconds: f64,
+) -> Result<Traffic, CliError> {
+    let routes: Vec<Route> = specs.iter().map(Spec::route).collect();
+    let bytes: usize = routes
+        .iter()
+        .flat_map(|route| &route.requests)
+        .map(|one| one.path.len() + one.body.as_ref().map_or(0, String::len) + 200)
+        .sum();
+    if bytes > MOST_BYTES {
+        return Err(CliError::usage(
+            "all requests together are over 256 MiB: name fewer values or a shorter body",
+        ));
+    }
+    let bystander = sent.bystander.as_ref().map(|path| {
+        let spec = Spec {
+            headers: headers(&sent.header)?,
+            allowed: sent.allow_status.clone().into(),
+            ..spec("--bystander", "GET", path)?
+        };
+        Ok::<_, CliError>(Paced {
+            route: spec.route(),
+            per_second: sent.bystander_rate,
+        })
+    });
+    Ok(Traffic {
+        routes: routes.into(),
+        bystander: bystander.transpose()?,
+        users,
+        arrivals: rate.map_or(
+            Arrivals::Closed {
+                think: Duration::from_secs_f64(think),
+            },
+            |per_second| Arrivals::Open { per_second },
+        ),
+        keep_alive: !sent.no_keep_alive,
+        warm_up: Duration::from_secs_f64(sent.warm_up),
+        duration: Duration::from_secs_f64(seconds),
+        time_out: Duration::from_secs_f64(sent.time_out),
+        seed: 0,
+    })
+}
+
+fn headers(lines: &[String]) -> Result<Vec<(String, String)>, CliError> {
+    /// What the generator itself has to say.
+    const OWN: [&str; 3] = ["connection", "content-length", "transfer-encoding"];
+    lines
+        .iter()
+        .map(|line| {
+            let wrong = |why: &str| CliError::usage(format!("--header {line:?}: {why}"));
+            let (name, value) = line
+                .split_once(':')
+                .ok_or_else(|| wrong("write it as 'Name: value'"))?;
+            if HeaderName::from_bytes(name.as_bytes()).is_err()
+                || HeaderValue::from_bytes(value.trim().as_bytes()).is_err()
+            {
+                return Err(wrong("that is no header of HTTP"));
+            }
+            if OWN.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+                return Err(wrong("the generator sets it by itself; leave it out"));
+            }
+            Ok((name.to_owned(), value.trim().to_owned()))
+        })
+        .collect()
+}
+
+/// A body as it stands, or that of a file: `@order.json`.
+fn text_of(body: &str) -> Result<String, CliError> {
+    match body.strip_prefix('@') {
+        None => Ok(body.to_owned()),
+        Some(file) => fs::read_to_string(file)
+            .map_err(|error| CliError::usage(format!("--body {body}: {error}"))),
+    }
+}
+
+/// `/path`, `/path x3`, `/path/{1..9}/more`, `/path/{file:ids.txt}`.
+fn spec(option: &str, method: &str, text: &str) -> Result<Spec, CliError> {
+    let wrong = |why: &str| CliError::usage(format!("{option} {text:?}: {why}"));
+    let (path, weight) = match text.trim().rsplit_once(" x") {
+        Some((path, weight)) => {
+            let weight: Option<f64> = weight.parse().ok();
+            let weight = weight.filter(|weight| weight.is_finite() && *weight > 0.0);
+            let weight = weight.ok_or_else(|| wrong("a weight is a number above 0, such as x3"))?;
+            (path.trim(), weight)
+        }
+        None => (text.trim(), 1.0),
+    };
+    if !path.starts_with('/') {
+        return Err(wrong("a path begins with /, such as /checkout/1"));
+    }
+    if let Some(bad) = path.chars().find(|c| !c.is_ascii_graphic()) {
+        return Err(wrong(&format!(
+            "a path has no {bad:?}; write it percent-encoded, such as %20 for a space"
+        )));
+    }
+    let mut spec = Spec {
+        method: method.to_owned(),
+        before: path.to_owned(),
+        values: None,
+        after: String::new(),
+        weight,
+        headers: Vec::new(),
+        body: None,
+        allowed: Arc::default(),
+    };
+    if let Some((before, rest)) = path.split_once('{') {
+        let (value, after) = rest.split_once('}').ok_or_else(|| wrong("a { has no }"))?;
+        if after.contains(['{', '}']) {
+            return Err(wrong("one value a path is drawn, and here are two"));
+        }
+        spec.values = Some(values(value).map_err(|why| wrong(&why))?);
+        (spec.before, spec.after) = (before.to_owned(), after.to_owned());
+    }
+    Ok(spec)
+}
+
+fn values(text: &str) -> Result<Values, String> {
+    let values = if let Some(file) = text.strip_prefix("file:") {
+        let all = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+        let lines = all.lines().map(str::trim).filter(|line| !line.is_empty());
+        let lines: Vec<String> = lines.map(str::to_owned).collect();
+        if let Some(bad) = lines
+            .iter()
+            .find(|line| !line.bytes().all(|b| b.is_ascii_graphic()))
+        {
+            return Err(format!(
+                "{file}: {bad:?} cannot stand in a path; percent-encode it"
+            ));
+        }
+        if lines.is_empty() {
+            return Err(format!("{file} has no lines"));
+        }
+        Values::Listed(file.to_owned(), lines)
+    } else {
+        let range = text
+            .split_once("..")
+            .and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)))
+            .filter(|(first, last)| first <= last);
+        let (first, last) = range
+            .ok_or("values are {1..5000}, both ends included, or {file:ids.txt}, a value a line")?;
+        Values::Range(first, last)
+    };
+    if values.len() > MOST_VALUES {
+        return Err("that is more than 100,000 values; name fewer".to_owned());
+    }
+    Ok(values)
+}
+
+/// Trusts the authority whose certificate is in the file `cacert`, for `host`.
+pub(crate) fn tls(cacert: &Path, host: &str) -> Result<Tls, CliError> {
+    let wrong = |why: &dyn std::fmt::Display| {
+        CliError::usage(format!("--cacert {}: {why}", cacert.display()))
+    };
+    let pem = fs::read(cacert).map_err(|error| wrong(&error))?;
+    Tls::trusting(&pem, host).map_err(|error| wrong(&error))
+}
+
+/// Where a URL leads, what to call it there, and its path.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) server: crate::load::Target,
+    /// The authority, for the `host` header.
+    pub(crate) host: String,
+    /// `None` where the URL has none, or `/`.
+    pub(crate) path: Option<String>,
+}
+
+impl Target {
+    /// Of `http://HOST[:PORT][/PATH]`, or with `https` and the authority that `cacert` holds.
+    pub(crate) fn of(option: &str, url: &str, cacert: Option<&Path>) -> Result<Self, CliError> {
+        let wrong = |why: &str| CliError::usage(format!("{option} {url}: {why}"));
+        let no_address = || wrong("that is no address; write it as http://127.0.0.1:8080/path");
+        let with_scheme = if url.contains("://") {
+            url.to_owned()
+        } else {
+            format!("http://{url}")
+        };
+        let uri: Uri = with_scheme.parse().map_err(|_| no_address())?;
+        let (Some(authority), Some(scheme)) = (uri.authority(), uri.scheme()) else {
+            return Err(no_address());
+        };
+        let port = match (scheme.as_str(), cacert) {
+            ("http", None) => 80,
+            ("https", Some(_)) => 443,
+            ("https", None) => {
+                return Err(wrong(
+                    "say whom to trust, by --cacert FILE: the certificate, in PEM, of the \
+                     authority that signed the service's; that of a public one is among the \
+                     system's, on Debian in /etc/ssl/certs/ca-certificates.crt",
+                ));
+            }
+            ("http", Some(_)) => return Err(wrong("--cacert is for a URL with https://")),
+            _ => return Err(no_address()),
+        };
+        let name = authority.host().trim_matches(['[', ']']);
+        let port = authority.port_u16().unwrap_or(port);
+        let found = (name, port).to_socket_addrs().map_err(|_| no_address())?;
+        let mut found: Vec<SocketAddr> = found.collect();
+        // A service on this machine listens on the IPv4 loopback more often than not.
+        found.sort_by_key(SocketAddr::is_ipv6);
+        let listens = |one: &&SocketAddr| TcpStream::connect_timeout(one, TO_CONNECT).is_ok();
+        let listening = found.iter().filter(|_| found.len() > 1).find(listens);
+        let address = *listening.or(found.first()).ok_or_else(no_address)?;
+        let tls = cacert
+            .map(|cacert| tls(cacert, authority.as_str()))
+            .transpose()?;
+        let path = uri.path_and_query().map(|path| path.as_str().to_owned());
+        Ok(Self {
+            server: crate::load::Target { address, tls },
+            host: authority.to_string(),
+            path: path.filter(|path| path != "/"),
+        })
+    }
+
+    /// `https://HOST[:PORT]`.
+    pub(crate) fn origin(&self) -> String {
+        let encrypted = if self.server.tls.is_some() { "s" } else { "" };
+        format!("http{encrypted}://{}", self.host)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_a_weight_and_a_value() {
+        let spec = spec("--get", "GET", "/checkout/{1..3}/lines?full=1 x2.5").unwrap();
+        assert!((spec.weight - 2.5).abs() < 1e-9);
+        assert_eq!(spec.name(), "GET /checkout/{1..3}/lines?full=1");
+        let route = spec.route();
+        let paths: Vec<&str> = route.requests.iter().map(|one| one.path.as_str()).collect();
+        assert_eq!(paths[0], "/checkout/1/lines?full=1");
+        assert_eq!(paths.len(), 3);
+    }
+
+    #[test]
+    fn values_are_lines_of_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ids.txt");
+        fs::write(&file, "a\n\n b \n").unwrap();
+        let text = format!("/x/{{file:{}}}", file.display());
+        let route = spec("--get", "GET", &text).unwrap().route();
+        assert_eq!(route.requests[1].path, "/x/b");
+        assert_eq!(route.requests.len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_path_is_told() {
+        for (text, word) in [
+            ("checkout", "begins with /"),
+            ("/a b", "percent-encoded"),
+            ("/a x0", "above 0"),
+            ("/a/{1..", "has no }"),
+            ("/a/{5..1}", "{1..5000}"),
+            ("/a/{1..2}/{3..4}", "here are two"),
+            ("/a/{1..5000000}", "100,000"),
+            ("/a/{file:none-such.txt}", "none-such.txt"),
+        ] {
+            let said = spec("--get", "GET", text).unwrap_err().to_string();
+            assert!(said.contains(word), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_url_is_an_address_a_host_and_a_path() {
+        let target = Target::of("--url", "http://localhost:8080/checkout/1", None).unwrap();
+        assert_eq!(target.server.address, "127.0.0.1:8080".parse().unwrap());
+        assert_eq!(target.host, "localhost:8080");
+        assert_eq!(target.path.as_deref(), Some("/checkout/1"));
+        let with_values = Target::of("--url", "localhost:1/a/{1..3}?b=c", None).unwrap();
+        assert_eq!(with_values.path.as_deref(), Some("/a/{1..3}?b=c"));
+        let sixth = Target::of("--url", "http://[::1]:9", None).unwrap();
+        assert_eq!(sixth.server.address, "[::1]:9".parse().unwrap());
+        let bare = Target::of("--url", "127.0.0.1", None).unwrap();
+        assert_eq!(bare.server.address.port(), 80);
+        assert_eq!(bare.origin(), "http://127.0.0.1");
+        for (wrong, word) in [
+            ("https://a", "--cacert FILE"),
+            ("http://a b:1", "no address"),
+            ("ftp://127.0.0.1", "no address"),
+            ("http://", "no address"),
+        ] {
+            let said = Target::of("--url", wrong, None).unwrap_err().to_string();
+            assert!(said.contains(word), "{said}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The same load as a script for k6 and for Locust, to go on from.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::traffic::Traffic;
+
+use crate::cli::requests::{Spec, Values};
+
+/// What both scripts have at their top.
+pub(crate) struct About<'a> {
+    pub(crate) host: String,
+    /// Whom to trust, for HTTPS.
+    pub(crate) cacert: Option<&'a Path>,
+    pub(crate) users: u32,
+    /// Seconds.
+    pub(crate) think: f64,
+    /// Requests per second, in an open loop.
+    pub(crate) rate: Option<f64>,
+    pub(crate) seconds: f64,
+}
+
+/// Of each route, the statuses that its answers may have, as a list in both languages.
+pub(crate) fn statuses(traffic: &Traffic) -> Vec<String> {
+    let expected = traffic.routes.iter().map(|one| &one.requests[0].expected);
+    let all = expected.map(|one| [&[one.status], &*one.allowed].concat());
+    all.map(|statuses| format!("{statuses:?}")).collect()
+}
+
+/// A text as a literal of JavaScript, Python and JSON alike.
+fn literal(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A script for `k6 run`.
+pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> String {
+    let mut text = format!(
+        "// Written by `cargo workshop load --url`. Ends with exit code 99 if an answer is wrong.\n\
+         //\n//   k6 run -e HOST={host} -e USERS={users} THIS_FILE\n{trusted}\n\
+         import http from 'k6/http';\nimport {{ check, sleep }} from 'k6';\n\n\
+         const HOST = __ENV.HOST || {quoted};\nconst USERS = Number(__ENV.USERS || {users});\n\n",
+        host = about.host,
+        quoted = literal(&about.host),
+        users = about.users,
+        trusted = about.cacert.map_or_else(String::new, |cacert| format!(
+            "//\n// k6 trusts the authorities of the system, and a script cannot name another. On Linux, call \
+             it with\n// SSL_CERT_FILE={} before it. Elsewhere, add that authority to the system's.\n",
+            cacert.display()
+        )),
+    );
+    // Writing to a String cannot fail.
+    let _ = match about.rate {
+        Some(rate) => write!(
+            text,
+            "export const options = {{\n  scenarios: {{\n    paced: {{\n      executor: \
+             'constant-arrival-rate',\n      rate: {rate},\n      timeUnit: '1s',\n      duration: \
+             '{}s',\n      preAllocatedVUs: USERS,\n    }},\n  }},\n",
+            about.seconds,
+            rate = rate.round().max(1.0)
+        ),
+        None => write!(
+            text,
+            "export const options = {{\n  vus: USERS,\n  duration: '{}s',\n",
+            about.seconds
+        ),
+    };
+    text += "  thresholds: { checks: ['rate==1'] },\n};\n\n";
+    text += "const pick = (values) => values[Math.floor(Math.random() * values.length)];\n\n";
+    text += "// How often each is sent, and what.\nconst requests = [\n";
+    for (spec, status) in specs.iter().zip(statuses) {
+        let value = match &spec.values {
+            None => "''".to_owned(),
+            Some(Values::Range(first, last)) => {
+                format!("{first} + Math.floor(Math.random() * {})", last - first + 1)
+            }
+            Some(Values::Listed(_, lines)) => {
+                format!("pick([{}])", literals(lines))
+            }
+        };
+        let _ = writeln!(
+            text,
+            "  {{\n    weight: {},\n    name: {},\n    method: {},\n    path: () => {} + ({value}) + \
+             {},\n    body: {},\n    headers: {{ {} }},\n    statuses: {status},\n  }},",
+            spec.weight,
+            literal(&spec.name()),
+            literal(&spec.method),
+            literal(&spec.before),
+            literal(&spec.after),
+            spec.body.as_deref().map_or("null".to_owned(), literal),
+            headers(spec)
+        );
+    }
+    let _ = write!(
+        text,
+        "];\nconst weights = requests.reduce((sum, request) => sum + request.weight, 0);\n\n\
+         export default function () {{\n  let left = Math.random() * weights;\n  const request =\n    \
+         requests.find((one) => (left -= one.weight) < 0) || requests[0];\n  const answer = \
+         http.request(request.method, HOST + request.path(), request.body, {{\n    headers: \
+         request.headers,\n    redirects: 0,\n    tags: {{ name: request.name }},\n  }});\n  \
+         check(answer, {{ status: (answer) => request.statuses.includes(answer.status) }});\n"
+    );
+    if about.rate.is_none() && about.think > 0.0 {
+        let _ = writeln!(text, "  sleep({});", about.think);
+    }
+    text += "}\n";
+    if about.rate.is_some() || about.think <= 0.0 {
+        text = text.replace("import { check, sleep }", "import { check }");
+    }
+    text
+}
+
+/// The entries of a list, alike in both languages.
+fn literals(lines: &[String]) -> String {
+    let all: Vec<String> = lines.iter().map(|line| literal(line)).collect();
+    all.join(", ")
+}
+
+/// The entries of a map of headers, alike in both languages. The tool itself says which host it asks.
+fn headers(spec: &Spec) -> String {
+    let own = spec.headers.iter().filter(|(name, _)| name != "host");
+    let all: Vec<String> = own
+        .map(|(name, value)| format!("{}: {}", literal(name), literal(value)))
+        .collect();
+    all.join(", ")
+}
+
+/// A file for `locust -f`.
+pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> String {
+    let mut text = format!(
+        "\"\"\"Written by `cargo workshop load --url`. Ends with exit code 1 if an answer is wrong.\n\n    \
+         locust -f THIS_FILE --host {host} -u {users} -r {users} -t {seconds}s --headless\n\"\"\"\n\n\
+         {imports}\n\n\
+         class Reader(FastHttpUser):\n    host = {quoted}\n    wait_time = constant({think})\n{trusted}",
+        host = about.host,
+        users = about.users,
+        seconds = about.seconds,
+        quoted = literal(&about.host),
+        think = about.think,
+        imports = match about.cacert {
+            None => "import random\n\nfrom locust import FastHttpUser, constant, task\n".to_owned(),
+            Some(cacert) => format!(
+                "import os\nimport random\n\nfrom gevent.ssl import create_default_context\nfrom locust import \
+                 FastHttpUser, constant, task\n\n# The authority that signed the service's certificate. Workers of \
+                 other machines need a copy.\nCACERT = os.environ.get(\"CACERT\", {})\n",
+                literal(&cacert.display().to_string())
+            ),
+        },
+        trusted = match about.cacert {
+            None => "",
+            Some(_) => {
+                "    # Locust verifies nothing unless it is told to.\n    insecure = False\n    ssl_context_factory = \
+                 staticmethod(lambda: create_default_context(cafile=CACERT))\n"
+            }
+        },
+    );
+    // Locust takes whole weights.
+    let lightest = specs
+        .iter()
+        .map(|spec| spec.weight)
+        .fold(f64::MAX, f64::min);
+    for (index, (spec, status)) in (1..).zip(specs.iter().zip(statuses)) {
+        let value = match &spec.values {
+            None => "\"\"".to_owned(),
+            Some(Values::Range(first, last)) => format!("str(random.randint({first}, {last}))"),
+            Some(Values::Listed(_, lines)) => {
+                format!("random.choice([{}])", literals(lines))
+            }
+        };
+        let _ = write!(
+            text,
+            "\n    @task({weight})\n    def request_{index}(self):\n        path = {before} + {value} + \
+             {after}\n        with self.client.request(\n            {method},\n            path,\n            \
+             data={body},\n            headers={{{headers}}},\n            name={name},\n            \
+             allow_redirects=False,\n            catch_response=True,\n        ) as answer:\n            \
+             if answer.status_code in {status}:\n                answer.success()\n            else:\n                \
+             answer.failure(f\"status {{answer.status_code}}\" if answer.status_code else f\"connection: \
+             {{type(answer.error).__name__}}\")\n",
+            weight = (spec.weight / lightest).round().max(1.0),
+            before = literal(&spec.before),
+            after = literal(&spec.after),
+            method = literal(&spec.method),
+            body = spec.body.as_deref().map_or("None".to_owned(), literal),
+            headers = headers(spec),
+            name = literal(&spec.name()),
+        );
+    }
+    text
+}

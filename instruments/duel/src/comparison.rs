@@ -1,0 +1,441 @@
+//! Two builds of a service, side by side: rounds of short slices in balanced order, until they
+//! decide.
+
+mod asked;
+mod round;
+
+use std::time::{Duration, Instant};
+
+use crate::figures;
+use crate::load::interrupt::Interrupt;
+use crate::load::{Latencies, TrafficOutcome};
+use crate::metric::{
+    BYSTANDER_P99, CPU_MS, Figures, PERCENTILES, REQUESTS_PER_SECOND, Round, SeenByBoth,
+    answers_for, route_key,
+};
+use crate::outcome::GeneratorFacts;
+use crate::traffic::Arrivals;
+use crate::traffic::Traffic;
+use crate::verdict::{LOOKS, Verdict, Word, judge};
+
+pub use self::asked::{Compared, Comparison, ComparisonError, Generator, Side};
+use self::round::{
+    BASE, CHANGE, Instance, NAMES, SETTLE_AT_MOST, SETTLE_LOOK, SLICES, Spoilt, WARM_AGAIN,
+    counted, most, names, settle,
+};
+use crate::answers::{Asked, Learnt, learn};
+use crate::ask::get;
+use crate::event::Event;
+use crate::service::CommandError;
+use crate::service_profiles;
+
+/// A longer slice than this is not worked out for a percentile.
+const LONGEST_SLICE: Duration = Duration::from_secs(20);
+/// Rounds without which no verdict is possible.
+const ROUNDS_AT_LEAST: f64 = LOOKS[0] as f64;
+/// Slices of a round: each of three servers, there and back again.
+const SLICES_OF_A_ROUND: f64 = (3 * SLICES) as f64;
+/// What programs that do not belong here may use of the server's CPUs in a slice.
+const DISTURBED: f64 = 0.1;
+
+impl Comparison<'_> {
+    /// Runs rounds until they decide, the time is over, or something is wrong.
+    ///
+    /// # Errors
+    ///
+    /// When servers, answers or generator fail, or on Ctrl-C.
+    pub fn run(&self) -> Result<Compared, ComparisonError> {
+        let began = Instant::now();
+        let (mut traffic, mut notes) = self.prepare(began)?;
+        let mut rounds: Vec<Round> = Vec::new();
+        let mut spoilt: Vec<Spoilt> = Vec::new();
+        let (mut looks, mut shed, mut bound, mut silent) = (0, 0, 0, 0);
+        let mut verdict = None;
+        for number in 0_u32.. {
+            self.begins(&format!("round {}: servers start", number + 1));
+            let mut servers = self.start(number)?;
+            traffic.seed = u64::from(number);
+            let (round, fault) = self.round(number, &mut servers, &traffic)?;
+            drop(servers);
+            let is_late = began.elapsed() > self.at_most;
+            // A latency is then known to be longer than the slice, and that decides.
+            let is_latency = self.deciding.quantile().is_some();
+            let what = if fault.is_silent && !is_latency {
+                silent += 1;
+                "not counted: a slice had no answer"
+            } else if fault.is_generator_bound {
+                bound += 1;
+                "not counted: the generator was the limit"
+            } else if fault.foreign > DISTURBED && shed * 2 <= rounds.len() && !is_late {
+                shed += 1;
+                "not counted: other programs used the CPU"
+            } else {
+                rounds.push(round.clone());
+                "counted"
+            };
+            self.tell(number, &round, what);
+            spoilt.push(fault);
+            if bound * 2 > number + 1 && (bound >= 2 || is_late) {
+                verdict = Some(generator_bound(&spoilt));
+                break;
+            }
+            if silent >= 3 && silent * 2 > number + 1 {
+                return Err(ComparisonError::Invalid(format!(
+                    "in {silent} of {} rounds a server gave no answer for a whole slice of {} s; \
+                     take longer slices with --seconds, or more users.",
+                    number + 1,
+                    figures::ratio(traffic.duration.as_secs_f64())
+                )));
+            }
+            let is_over = is_late || rounds.len() == LOOKS[LOOKS.len() - 1];
+            let is_look = LOOKS.contains(&rounds.len()) && what == "counted";
+            if is_look || is_over {
+                looks += 1;
+                let seen = judge(self.deciding, self.goal, &rounds);
+                let is_decided = seen.word != Word::Inconclusive && rounds.len() >= LOOKS[0];
+                if is_decided || is_over || looks == LOOKS.len() {
+                    verdict = Some(seen);
+                    break;
+                }
+            }
+        }
+        let verdict = verdict.unwrap_or_else(|| judge(self.deciding, self.goal, &rounds));
+        self.note(&spoilt, shed, &rounds, &mut notes);
+        let profiles = match self.with_profiles.then(|| self.profiles(&traffic)) {
+            None => Vec::new(),
+            Some(Ok(profiles)) => profiles,
+            Some(Err(error)) if error.is_interrupt() => return Err(error),
+            // The verdict stands without them.
+            Some(Err(error)) => {
+                notes.push(format!("there are no profiles: {error}"));
+                Vec::new()
+            }
+        };
+        Ok(Compared {
+            profiles,
+            verdict,
+            rounds,
+            notes,
+            seconds: began.elapsed().as_secs_f64(),
+            slice_s: traffic.duration.as_secs_f64(),
+            generator_cpu: most(spoilt.iter().filter_map(|one| one.generator_cpu)),
+        })
+    }
+
+    fn begins(&self, what: &str) {
+        (self.observer)(Event::Begins(1, 1, what));
+    }
+
+    /// Profiles of both, each under the load of a slice that lasts as long as they take. Apart from
+    /// all rounds: looking costs time.
+    fn profiles(&self, traffic: &Traffic) -> Result<Vec<SeenByBoth>, ComparisonError> {
+        self.begins("profiles: servers start");
+        let servers = self.start(0)?;
+        let traffic = Traffic {
+            duration: service_profiles::AT_MOST,
+            ..traffic.clone()
+        };
+        let look = |index: usize| {
+            self.begins(&format!("profiles of the {}", NAMES[index]));
+            let enough = Interrupt::new();
+            let target = servers[index].target.clone();
+            let cpus = &*self.placement.generator;
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let settings = crate::load::Settings {
+                        cpus,
+                        ..crate::load::Settings::of(&enough)
+                    };
+                    // What it did is told by the rounds.
+                    let _ = crate::load::run(target, &traffic, &settings);
+                });
+                let taken = service_profiles::take(&self.metrics_at(&servers[index]));
+                enough.set();
+                taken
+            })
+        };
+        let (base, change) = (look(BASE), look(CHANGE));
+        if self.interrupt.is_set() {
+            return Err(CommandError::Interrupted.into());
+        }
+        let profiles = service_profiles::paired(base, &change);
+        if profiles.is_empty() {
+            return Err(ComparisonError::NoEndpoints);
+        }
+        Ok(profiles)
+    }
+
+    /// The load with what is expected of its requests, and how long its slices last. The servers
+    /// that were asked for it are not used further: those of a round are equally fresh.
+    fn prepare(&self, began: Instant) -> Result<(Traffic, Vec<String>), ComparisonError> {
+        let mut traffic = self.traffic.clone();
+        self.begins("the servers start");
+        let mut servers = self.start(0)?;
+        let start = began.elapsed();
+        let learnt = self.learn(&servers, &traffic)?;
+        learnt.complete(&mut traffic);
+        self.counters(&servers)?;
+        let mut notes = learnt.notes;
+        self.fit(&mut servers, &mut traffic, &mut notes)?;
+        if let Some(sentence) = self.tell_time(began.elapsed(), start, &traffic) {
+            (self.observer)(Event::Said(&sentence));
+            notes.push(sentence);
+        }
+        Ok((traffic, notes))
+    }
+
+    fn asked<'s>(&'s self, servers: &'s [Instance; 3], index: usize) -> Asked<'s> {
+        Asked {
+            who: NAMES[index],
+            target: &servers[index].target,
+            time_out: self.traffic.time_out,
+            interrupt: self.interrupt,
+        }
+    }
+
+    fn learn(&self, servers: &[Instance; 3], traffic: &Traffic) -> Result<Learnt, ComparisonError> {
+        self.begins("the base's answers are learnt");
+        let learnt = learn(&self.asked(servers, BASE), traffic, self.expect_status)?;
+        self.begins("the change's answers are compared");
+        learnt.compare(&self.asked(servers, CHANGE))?;
+        Ok(learnt)
+    }
+
+    /// Finds out how long a slice must be for the percentiles that are told: it has to hold answers
+    /// enough, and to be longer than they take.
+    fn fit(
+        &self,
+        servers: &mut [Instance; 3],
+        traffic: &mut Traffic,
+        notes: &mut Vec<String>,
+    ) -> Result<(), ComparisonError> {
+        let slices = SLICES as f64;
+        let mut needed = traffic.duration;
+        if let Some(paced) = &traffic.bystander {
+            let seconds = answers_for(0.99) / (paced.per_second * slices);
+            needed = needed.max(Duration::from_secs_f64(seconds));
+        }
+        let is_of_users = !self.deciding.key.starts_with("bystander");
+        let deciding = self.deciding.quantile().filter(|_| is_of_users);
+        // Without a percentile to decide, the median is what a slice must hold.
+        let wanted = answers_for(deciding.unwrap_or(0.5));
+        // For the sake of a long latency slices become no longer than three rounds have time for.
+        let in_time = self
+            .at_most
+            .div_f64(ROUNDS_AT_LEAST * SLICES_OF_A_ROUND * 2.0);
+        let longest = match deciding {
+            Some(_) => in_time.clamp(traffic.duration.min(LONGEST_SLICE), LONGEST_SLICE),
+            None => LONGEST_SLICE,
+        };
+        self.begins("how long a slice must be");
+        for index in [BASE, CHANGE] {
+            let mut probe = Traffic {
+                bystander: None,
+                ..traffic.clone()
+            };
+            loop {
+                let outcome = self.load(servers, index, &probe)?;
+                settle(&servers[index]);
+                let seen = self.latencies(&outcome, traffic);
+                let answers = seen.as_ref().map_or(0, Latencies::count) as f64;
+                let latency = deciding.and_then(|quantile| seen?.at(quantile));
+                let is_bound = latency.is_some_and(|latency| latency.is_lower_bound);
+                if answers > 0.0 && !is_bound {
+                    let seconds = wanted / (answers / probe.duration.as_secs_f64() * slices);
+                    let seconds = Duration::try_from_secs_f64(seconds);
+                    needed = needed.max(seconds.unwrap_or(Duration::MAX));
+                }
+                if let Some(latency) = latency {
+                    let long = Duration::from_secs_f64(latency.ms / 1e3 * 1.5);
+                    needed = needed.max(long.min(longest));
+                }
+                if answers > 0.0 && !is_bound || is_bound && probe.duration >= longest {
+                    break;
+                }
+                if probe.duration >= longest {
+                    return Err(ComparisonError::Invalid(format!(
+                        "under load the {} answered nothing in {} s.",
+                        NAMES[index],
+                        figures::count(probe.duration.as_secs_f64())
+                    )));
+                }
+                probe.duration = (probe.duration * 4).min(longest);
+            }
+        }
+        if needed > LONGEST_SLICE {
+            notes.push(format!(
+                "a slice would have to last {} s for {}, more than {} s; the load is too small for it.",
+                figures::count(needed.as_secs_f64().ceil()),
+                self.deciding.label,
+                LONGEST_SLICE.as_secs()
+            ));
+            needed = LONGEST_SLICE;
+        } else if needed > traffic.duration {
+            notes.push(format!(
+                "slices last {} s, for a latency takes so many answers, and time for them.",
+                figures::ratio(needed.as_secs_f64())
+            ));
+        }
+        traffic.duration = needed;
+        Ok(())
+    }
+
+    /// The latencies that the deciding metric is about.
+    fn latencies(&self, outcome: &TrafficOutcome, traffic: &Traffic) -> Option<Latencies> {
+        let is_its_own = |route: usize| {
+            let name = &traffic.routes[route].name;
+            PERCENTILES
+                .iter()
+                .any(|(_, key)| route_key(key, name) == self.deciding.key)
+        };
+        match (0..outcome.users.routes.len()).find(|route| is_its_own(*route)) {
+            Some(route) => Some(outcome.users.routes[route].latency.clone()),
+            None => outcome.users.all(),
+        }
+    }
+
+    /// Says before the rounds begin that there is no time for as many as a verdict takes.
+    fn tell_time(&self, elapsed: Duration, start: Duration, traffic: &Traffic) -> Option<String> {
+        let slice = traffic.duration + traffic.warm_up.min(WARM_AGAIN) + SETTLE_LOOK;
+        let round = start + traffic.warm_up * 3 + slice.mul_f64(SLICES_OF_A_ROUND);
+        // None begins once the time is over.
+        let needed = elapsed + round.mul_f64(ROUNDS_AT_LEAST - 1.0);
+        (needed > self.at_most).then(|| {
+            format!(
+                "--at-most {} is too short for the three rounds that a verdict takes: with slices of {} s they take \
+                 some {} s.",
+                figures::ratio(self.at_most.as_secs_f64()),
+                figures::ratio(traffic.duration.as_secs_f64()),
+                figures::count((elapsed + round.mul_f64(ROUNDS_AT_LEAST)).as_secs_f64().ceil())
+            )
+        })
+    }
+
+    /// Looks whether both have the counters that are asked for.
+    fn counters(&self, servers: &[Instance; 3]) -> Result<(), ComparisonError> {
+        for counter in self.counters {
+            for index in [BASE, CHANGE] {
+                let at = self.metrics_at(&servers[index]);
+                let found = get(at, self.metrics_path, self.traffic.time_out);
+                let reason = match found {
+                    Ok(body) => {
+                        let text = String::from_utf8_lossy(&body);
+                        if counted(&text, counter).is_some() {
+                            continue;
+                        }
+                        format!("it has {}", names(&text))
+                    }
+                    Err(reason) => reason,
+                };
+                return Err(ComparisonError::NoCounter(format!(
+                    "the {} has no `{counter}` at {}: {reason}",
+                    NAMES[index], self.metrics_path
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&self, number: u32, round: &Round, what: &str) {
+        let key = &self.deciding.key;
+        let value = |figures: &Figures| {
+            figures
+                .get(key)
+                .map_or_else(|| "-".to_owned(), figures::count)
+        };
+        let text = format!(
+            "round {:>2}: {} {} (base), {} (change), {} (base again); {what}",
+            number + 1,
+            self.deciding.label,
+            value(&round.base),
+            value(&round.change),
+            value(&round.again)
+        );
+        (self.observer)(Event::Said(&text));
+    }
+
+    /// What the reader must know beside the verdict.
+    fn note(&self, spoilt: &[Spoilt], shed: usize, rounds: &[Round], notes: &mut Vec<String>) {
+        let foreign = spoilt.iter().map(|one| one.foreign).fold(0.0, f64::max);
+        if foreign > DISTURBED {
+            notes.push(format!(
+                "the machine was busy: other programs used up to {} of the servers' CPU time in a \
+                 slice; {}.",
+                figures::percent(foreign),
+                match shed {
+                    0 => "such rounds are counted, since there were hardly any others".to_owned(),
+                    1 => "1 such round was left out".to_owned(),
+                    shed => format!("{shed} such rounds were left out"),
+                }
+            ));
+        }
+        let is_running = |side: &Side| matches!(side, Side::Running(_));
+        if is_running(&self.base) || is_running(&self.change) {
+            notes.push(
+                "the servers ran already: they were neither restarted nor pinned, and their CPU \
+                 time and memory are unknown."
+                    .to_owned(),
+            );
+        } else if self.placement.server.is_empty() {
+            notes.push("servers and generator shared their CPUs.".to_owned());
+        }
+        if spoilt.iter().any(|one| one.is_unsettled) {
+            notes.push(format!(
+                "a server was still busy {} s after its load; what was left ran beside the next \
+                 one's.",
+                SETTLE_AT_MOST.as_secs()
+            ));
+        }
+        if let Arrivals::Closed { think } = self.traffic.arrivals
+            && self.deciding.key == REQUESTS_PER_SECOND
+            && !think.is_zero()
+        {
+            let most_asked = f64::from(self.traffic.users) / think.as_secs_f64();
+            let rates = rounds
+                .iter()
+                .filter_map(|round| round.base.get(REQUESTS_PER_SECOND));
+            let count = rates.clone().count().max(1) as f64;
+            if rates.sum::<f64>() / count > 0.9 * most_asked {
+                notes.push(format!(
+                    "{} who think for {} s ask at most {} times a second, which the base almost \
+                     answers: the users are the limit. Take more of them, less think time, or \
+                     --metric p50_ms.",
+                    figures::things(self.traffic.users.into(), "user"),
+                    figures::count(think.as_secs_f64()),
+                    figures::count(most_asked.round())
+                ));
+            }
+        }
+        if self.traffic.bystander.is_some()
+            && !rounds
+                .iter()
+                .all(|round| round.base.get(BYSTANDER_P99).is_some())
+        {
+            notes.push(format!(
+                "the bystander got fewer than {} answers in a round, too few for its 99th percentile.",
+                figures::count(answers_for(0.99))
+            ));
+        }
+    }
+}
+
+/// The verdict on a run whose generator had nothing left to give.
+fn generator_bound(spoilt: &[Spoilt]) -> Verdict {
+    let share = most(spoilt.iter().filter_map(|one| one.generator_cpu));
+    Verdict {
+        word: Word::Invalid,
+        is_good: false,
+        reason: format!(
+            "generator-bound: the generator used {}, so the figures describe it and not the service; ask for fewer users or some think time, and compare a \
+             latency or {CPU_MS}.",
+            match share {
+                Some(share) if share < GeneratorFacts::BOUND => format!(
+                    "all of its CPU time that other programs left it, {}",
+                    figures::percent(share)
+                ),
+                Some(share) => format!("{} of its CPU time", figures::percent(share)),
+                None => "all of its CPU time".to_owned(),
+            }
+        ),
+    }
+}

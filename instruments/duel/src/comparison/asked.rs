@@ -1,0 +1,129 @@
+//! What a comparison is asked, and what it answers.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::load::interrupt::Interrupt;
+use crate::load::{GeneratorError, Target, Tls, TrafficOutcome};
+use crate::metric::{Metric, Round, SeenByBoth};
+use crate::traffic::Traffic;
+use crate::verdict::{Goal, Verdict};
+
+use crate::answers::AnswerError;
+use crate::event::Event;
+use crate::placement::Placement;
+use crate::service::CommandError;
+use crate::tool::DriverError;
+
+/// One of the two builds.
+#[derive(Debug, Clone)]
+pub enum Side {
+    /// A command, and the folder it runs in.
+    Command(String, PathBuf),
+    /// A server that runs already. It is not restarted, and runs where it likes.
+    Running(Target),
+}
+
+/// Puts a load on a server, as [`crate::load::run_traffic`] does.
+pub type Generator<'a> = dyn Fn(&Target, &Traffic) -> Result<TrafficOutcome, DriverError> + 'a;
+
+/// What is compared, and how.
+pub struct Comparison<'a> {
+    /// The base.
+    pub base: Side,
+    /// The change.
+    pub change: Side,
+    /// Path that answers once a server is ready.
+    pub ready: Option<&'a str>,
+    /// How long that may take.
+    pub ready_within: Duration,
+    /// Whom to trust, where the commands start services that speak HTTPS.
+    pub tls: Option<&'a Tls>,
+    /// The load. What is expected of its requests is learnt.
+    pub traffic: Traffic,
+    /// Every answer must have this status, instead of being the base's.
+    pub expect_status: Option<u16>,
+    /// Counters of the service that are read beside.
+    pub counters: &'a [String],
+    /// The path that has them.
+    pub metrics_path: &'a str,
+    /// Whether that is on the second port.
+    pub is_metrics_on_admin: bool,
+    /// Whether both are profiled afterwards, under the same load.
+    pub with_profiles: bool,
+    /// The metric that decides.
+    pub deciding: &'a Metric,
+    /// What is asked of the change.
+    pub goal: Goal,
+    /// No round begins after so long.
+    pub at_most: Duration,
+    /// Who runs where.
+    pub placement: &'a Placement,
+    /// Another generator than the embedded one.
+    pub generator: Option<&'a Generator<'a>>,
+    /// Ctrl-C.
+    pub interrupt: &'a Interrupt,
+    /// Told what happens, for the terminal.
+    pub observer: &'a dyn Fn(Event<'_>),
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The rounds that it rests on.
+    pub rounds: Vec<Round>,
+    /// What a reader must know beside, a sentence each.
+    pub notes: Vec<String>,
+    /// What the instruments saw that both have; none unless it was asked for.
+    pub profiles: Vec<SeenByBoth>,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// Seconds that a slice recorded.
+    pub slice_s: f64,
+    /// Largest share of its CPU time that the generator used in a slice.
+    pub generator_cpu: Option<f64>,
+}
+
+/// Why nothing was compared.
+#[derive(Debug, thiserror::Error)]
+pub enum ComparisonError {
+    /// A server failed.
+    #[error(transparent)]
+    Server(#[from] CommandError),
+    /// The requests are not answered as they must be.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+    /// The generator failed.
+    #[error(transparent)]
+    Generator(#[from] GeneratorError),
+    /// Another generator failed.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// Nobody answers where the profiles are asked for.
+    #[error(
+        "both services need the endpoints of debug-endpoints, without a token, on their port or on \
+         `{{admin_port}}`."
+    )]
+    NoEndpoints,
+    /// A counter that a server lacks.
+    #[error("{0}")]
+    NoCounter(String),
+    /// Load was put on, and something was wrong that makes every figure meaningless.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl ComparisonError {
+    /// Whether it was Ctrl-C.
+    pub fn is_interrupt(&self) -> bool {
+        matches!(
+            self,
+            Self::Server(CommandError::Interrupted)
+                | Self::Answer(AnswerError::Interrupted)
+                | Self::Generator(GeneratorError::Interrupted)
+                | Self::Driver(DriverError::Interrupted)
+        )
+    }
+}

@@ -1,0 +1,430 @@
+//! One round of a comparison: three fresh servers, each loaded in two slices, there and back again.
+
+use std::time::{Duration, Instant};
+
+use crate::figures;
+use crate::load::{GroupOutcome, Latencies, Progress, Target, TrafficOutcome};
+use crate::metric::{
+    CPU_MS, Figures, PEAK_MEMORY, PERCENTILES, REQUESTS_PER_SECOND, Round, answers_for, grows,
+    route_key,
+};
+use crate::prometheus::samples;
+use crate::traffic::Traffic;
+
+use super::asked::{Comparison, ComparisonError, Side};
+use crate::ask::get;
+use crate::child::processes;
+use crate::event::Event;
+use crate::service::{CommandServer, Launch};
+
+/// Warm-up before a slice on a server that has been under load before.
+pub(super) const WARM_AGAIN: Duration = Duration::from_millis(300);
+/// After a slice the server may go on with what nobody waits for any more; the next one begins
+/// when that is done, or after so long.
+pub(super) const SETTLE_AT_MOST: Duration = Duration::from_secs(5);
+pub(super) const SETTLE_LOOK: Duration = Duration::from_millis(100);
+/// How long the end of a server is waited for that has failed requests: its process may end a moment
+/// after its connections.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
+/// Each server is loaded so often in a round.
+pub(super) const SLICES: usize = 2;
+/// The order of a round's slices, which is gone through there and back.
+const ORDERS: [[usize; 3]; 6] = [
+    [BASE, CHANGE, AGAIN],
+    [AGAIN, CHANGE, BASE],
+    [CHANGE, BASE, AGAIN],
+    [AGAIN, BASE, CHANGE],
+    [BASE, AGAIN, CHANGE],
+    [CHANGE, AGAIN, BASE],
+];
+pub(super) const BASE: usize = 0;
+pub(super) const CHANGE: usize = 1;
+const AGAIN: usize = 2;
+
+/// Names of the three servers, in their order.
+pub(super) const NAMES: [&str; 3] = ["base", "change", "base (again)"];
+
+/// A server of a round.
+pub(super) struct Instance {
+    pub(super) target: Target,
+    /// `None` where it ran already.
+    process: Option<CommandServer>,
+}
+
+impl Instance {
+    fn cpu_s(&self) -> Option<f64> {
+        Some(self.process.as_ref()?.used()?.cpu_s)
+    }
+}
+
+/// What one server did in the slices of a round.
+#[derive(Default)]
+struct Seen {
+    per_second: Vec<f64>,
+    right: u64,
+    cpu_s: Option<f64>,
+    routes: Vec<Latencies>,
+    bystander: Option<Latencies>,
+    counters: Vec<f64>,
+}
+
+/// What spoils a round, apart from its result.
+#[derive(Default)]
+pub(super) struct Spoilt {
+    /// Largest share of the server's CPUs that other programs used in a slice.
+    pub(super) foreign: f64,
+    /// Largest share of its CPU time that the generator used.
+    pub(super) generator_cpu: Option<f64>,
+    pub(super) is_generator_bound: bool,
+    /// A slice ended before its first answer.
+    pub(super) is_silent: bool,
+    pub(super) is_unsettled: bool,
+}
+
+impl Comparison<'_> {
+    /// The three servers of a round, in their order, started in that of its slices.
+    pub(super) fn start(&self, number: u32) -> Result<[Instance; 3], ComparisonError> {
+        let mut servers = [None, None, None];
+        for index in order(number) {
+            let side = if index == CHANGE {
+                &self.change
+            } else {
+                &self.base
+            };
+            servers[index] = Some(match side {
+                Side::Running(target) => Instance {
+                    target: target.clone(),
+                    process: None,
+                },
+                Side::Command(command, folder) => {
+                    let launch = Launch {
+                        name: NAMES[index],
+                        command,
+                        folder,
+                        ready: self.ready,
+                        ready_within: self.ready_within,
+                        tls: self.tls,
+                        cpus: &self.placement.server,
+                    };
+                    let process = CommandServer::start(&launch, self.interrupt)?;
+                    Instance {
+                        target: Target {
+                            address: process.address(),
+                            tls: self.tls.cloned(),
+                        },
+                        process: Some(process),
+                    }
+                }
+            });
+        }
+        let [Some(base), Some(change), Some(again)] = servers else {
+            unreachable!("an order names each server once");
+        };
+        Ok([base, change, again])
+    }
+
+    fn generate(
+        &self,
+        target: &Target,
+        traffic: &Traffic,
+    ) -> Result<TrafficOutcome, ComparisonError> {
+        if let Some(generator) = self.generator {
+            return Ok(generator(target, traffic)?);
+        }
+        let progress = |now: Progress| (self.observer)(Event::Runs(now));
+        let settings = crate::load::Settings {
+            cpus: &self.placement.generator,
+            interrupt: self.interrupt,
+            progress: Some(&progress),
+        };
+        Ok(crate::load::run(target.clone(), traffic, &settings)?)
+    }
+
+    pub(super) fn load(
+        &self,
+        servers: &mut [Instance; 3],
+        index: usize,
+        traffic: &Traffic,
+    ) -> Result<TrafficOutcome, ComparisonError> {
+        let carried = self.generate(&servers[index].target, traffic);
+        let fault = carried.as_ref().ok().and_then(|outcome| {
+            let groups = [Some(&outcome.users), outcome.bystander.as_ref()];
+            groups.into_iter().flatten().find_map(fault)
+        });
+        if let Some(server) = &mut servers[index].process {
+            // A server that dies closes its connections a moment before it has ended.
+            let time = fault.as_ref().map_or(Duration::ZERO, |_| ENDS_WITHIN);
+            server.is_alive_after(time, "under load")?;
+        }
+        let outcome = carried?;
+        match fault {
+            Some(fault) => Err(ComparisonError::Invalid(format!(
+                "under load the {} {fault}",
+                NAMES[index]
+            ))),
+            None => Ok(outcome),
+        }
+    }
+
+    /// All slices of a round: there and back again, so that what drifts steadily favours nobody.
+    pub(super) fn round(
+        &self,
+        number: u32,
+        servers: &mut [Instance; 3],
+        traffic: &Traffic,
+    ) -> Result<(Round, Spoilt), ComparisonError> {
+        let mut seen: [Seen; 3] = std::array::from_fn(|_| Seen::default());
+        let mut spoilt = Spoilt::default();
+        let there = order(number);
+        let back = there.into_iter().rev();
+        for index in 0..3 {
+            seen[index].counters = self.read(&servers[index]);
+        }
+        for (place, index) in there.into_iter().chain(back).enumerate() {
+            let (round, slice, name) = (number + 1, place + 1, NAMES[index]);
+            self.begins(&format!("round {round}, slice {slice} of 6: {name}"));
+            let is_first = place < there.len() && servers[index].process.is_some();
+            let slice = Traffic {
+                warm_up: if is_first {
+                    traffic.warm_up
+                } else {
+                    traffic.warm_up.min(WARM_AGAIN)
+                },
+                ..traffic.clone()
+            };
+            let before = self.busy(servers);
+            let cpu_before = servers[index].cpu_s();
+            let outcome = self.load(servers, index, &slice)?;
+            let is_settled = settle(&servers[index]);
+            // What the server does for this slice after it is part of its price, too.
+            let cpu_s = servers[index].cpu_s().zip(cpu_before).map(|(a, b)| a - b);
+            if let Some((foreign, now)) = before.zip(self.busy(servers)) {
+                let used = (now.all - foreign.all) - (now.own - foreign.own);
+                let wall = (now.at - foreign.at).as_secs_f64() * self.placement.server.len() as f64;
+                spoilt.foreign = spoilt.foreign.max((used / wall).min(1.0));
+            }
+            let generator = &outcome.generator;
+            spoilt.generator_cpu = most(
+                [spoilt.generator_cpu, generator.cpu_share]
+                    .into_iter()
+                    .flatten(),
+            );
+            spoilt.is_generator_bound |= generator.is_bound();
+            spoilt.is_unsettled |= !is_settled;
+            spoilt.is_silent |= outcome.users.completed == 0;
+            seen[index].add(outcome, cpu_s);
+        }
+        let mut figures = Vec::new();
+        for (index, seen) in seen.into_iter().enumerate() {
+            figures.push(self.figures(&seen, &servers[index], traffic));
+        }
+        let mut figures = figures.into_iter();
+        let mut next = || figures.next().unwrap_or_default();
+        Ok((
+            Round {
+                base: next(),
+                change: next(),
+                again: next(),
+            },
+            spoilt,
+        ))
+    }
+
+    /// What the CPUs of the servers, and what the servers themselves have done up to now.
+    fn busy(&self, servers: &[Instance; 3]) -> Option<Busy> {
+        if self.placement.server.is_empty() {
+            return None;
+        }
+        let own = servers.iter().map(Instance::cpu_s).sum::<Option<f64>>()?;
+        Some(Busy {
+            at: Instant::now(),
+            all: processes::busy_seconds(&self.placement.server)?,
+            own,
+        })
+    }
+
+    fn figures(&self, seen: &Seen, server: &Instance, traffic: &Traffic) -> Figures {
+        let mut figures = Figures::default();
+        let mean = seen.per_second.iter().sum::<f64>() / seen.per_second.len().max(1) as f64;
+        figures.insert(REQUESTS_PER_SECOND.to_owned(), mean);
+        let mut routes = seen.routes.iter();
+        let all = routes.next().cloned().map(|mut all| {
+            routes.for_each(|route| all.add(route));
+            all
+        });
+        let mut told = |latencies: &Latencies, name: &dyn Fn(&str) -> String| {
+            for (quantile, key) in PERCENTILES {
+                let asked = latencies.count() + latencies.unanswered();
+                if asked as f64 * 1.05 >= answers_for(quantile)
+                    && let Some(latency) = latencies.at(quantile)
+                {
+                    figures.insert_quantile(name(key), latency);
+                }
+            }
+        };
+        if let Some(all) = &all {
+            told(all, &str::to_owned);
+        }
+        for (route, latencies) in traffic.routes.iter().zip(&seen.routes) {
+            told(latencies, &|key| route_key(key, &route.name));
+        }
+        if let Some(bystander) = &seen.bystander {
+            told(bystander, &|key| format!("bystander_{key}"));
+        }
+        // The system counts in hundredths of a second: less than ten of them are no figure.
+        if let Some(cpu_s) = seen.cpu_s.filter(|cpu_s| *cpu_s >= 0.1) {
+            figures.insert(CPU_MS.to_owned(), cpu_s * 1e3 / seen.right.max(1) as f64);
+        }
+        if let Some(server) = &server.process
+            && let Some(bytes) = server.used().and_then(|used| used.peak_bytes)
+        {
+            figures.insert(PEAK_MEMORY.to_owned(), bytes);
+        }
+        let after = self.read(server);
+        for ((counter, before), after) in self.counters.iter().zip(&seen.counters).zip(after) {
+            let value = if grows(counter) {
+                (after - before) / seen.right.max(1) as f64
+            } else {
+                after
+            };
+            figures.insert(counter.clone(), value);
+        }
+        figures
+    }
+
+    /// Where the counters are: a second port speaks plain HTTP.
+    pub(super) fn metrics_at(&self, server: &Instance) -> Target {
+        match &server.process {
+            Some(process) if self.is_metrics_on_admin => process.admin_address().into(),
+            _ => server.target.clone(),
+        }
+    }
+
+    /// The counters of this moment, in their order; none if one is missing.
+    fn read(&self, server: &Instance) -> Vec<f64> {
+        if self.counters.is_empty() {
+            return Vec::new();
+        }
+        let at = self.metrics_at(server);
+        let body = get(at, self.metrics_path, self.traffic.time_out).unwrap_or_default();
+        let text = String::from_utf8_lossy(&body);
+        let values = self.counters.iter().map(|counter| counted(&text, counter));
+        values.collect::<Option<_>>().unwrap_or_default()
+    }
+}
+
+/// CPU seconds up to a moment.
+struct Busy {
+    at: Instant,
+    all: f64,
+    own: f64,
+}
+
+impl Seen {
+    fn add(&mut self, outcome: TrafficOutcome, cpu_s: Option<f64>) {
+        self.per_second.push(outcome.users.requests_per_second);
+        self.right += outcome.users.right_in_all;
+        self.cpu_s = match (self.per_second.len(), self.cpu_s, cpu_s) {
+            (1, _, now) => now,
+            (_, before, now) => before.zip(now).map(|(before, now)| before + now),
+        };
+        for (index, route) in outcome.users.routes.into_iter().enumerate() {
+            match self.routes.get_mut(index) {
+                Some(latencies) => latencies.add(&route.latency),
+                None => self.routes.push(route.latency),
+            }
+        }
+        for route in outcome.bystander.into_iter().flat_map(|group| group.routes) {
+            match &mut self.bystander {
+                Some(latencies) => latencies.add(&route.latency),
+                None => self.bystander = Some(route.latency),
+            }
+        }
+    }
+}
+
+/// Each server comes first, second and third as often as the others.
+fn order(number: u32) -> [usize; 3] {
+    ORDERS[number as usize % ORDERS.len()]
+}
+
+/// Waits until the server rests; `false` if it does not.
+pub(super) fn settle(server: &Instance) -> bool {
+    let began = Instant::now();
+    let mut before = server.cpu_s();
+    loop {
+        std::thread::sleep(SETTLE_LOOK);
+        let now = server.cpu_s();
+        match before.zip(now) {
+            // Less than two scheduler ticks are a service that rests.
+            Some((before, now)) if now - before > 0.015 => {}
+            _ => return true,
+        }
+        if began.elapsed() > SETTLE_AT_MOST {
+            return false;
+        }
+        before = now;
+    }
+}
+
+/// What is wrong with what the users of a load, or its bystanders, got.
+fn fault(group: &GroupOutcome) -> Option<String> {
+    if group.wrong_answers > 0 {
+        return Some(format!(
+            "gave {}, the first {:?}; a service must be right before it is fast.",
+            figures::things(group.wrong_answers, "wrong answer"),
+            group.first_wrong_answer.as_deref().unwrap_or_default()
+        ));
+    }
+    let (cause, count) = group.errors.iter().max_by_key(|(_, count)| **count)?;
+    Some(format!(
+        "failed {} with `{cause}`; find out why, or ask for less.",
+        figures::things(*count, "request")
+    ))
+}
+
+pub(super) fn most(values: impl Iterator<Item = f64>) -> Option<f64> {
+    values.reduce(f64::max)
+}
+
+/// A counter in Prometheus text, its labels added up.
+pub(super) fn counted(text: &str, name: &str) -> Option<f64> {
+    let values = samples(text).filter(|sample| sample.name == name);
+    let all = values.map(|sample| sample.value).reduce(|a, b| a + b);
+    all.filter(|all| all.is_finite())
+}
+
+pub(super) fn names(text: &str) -> String {
+    const MOST: usize = 20;
+    let mut names: Vec<&str> = samples(text).map(|sample| sample.name).collect();
+    names.dedup();
+    match names.len() {
+        0 => "none".to_owned(),
+        count if count > MOST => format!("{}, …", names[..MOST].join(", ")),
+        _ => names.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_is_taken_as_often_as_its_mirror() {
+        for place in 0..3 {
+            for server in 0..3 {
+                let times = ORDERS.iter().filter(|order| order[place] == server);
+                assert_eq!(times.count(), 2, "server {server} at {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn labels_of_a_counter_are_added_up() {
+        let text = "# TYPE a counter\na_total{route=\"/x y\"} 3\na_total{route=\"/b\"} 4\nb 0.5\n";
+        assert_eq!(counted(text, "a_total"), Some(7.0));
+        assert_eq!(counted(text, "b"), Some(0.5));
+        assert_eq!(counted(text, "c"), None);
+        assert_eq!(names(text), "a_total, b");
+    }
+}

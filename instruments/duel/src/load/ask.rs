@@ -1,0 +1,41 @@
+//! One request by itself, sent as a load would send it.
+
+use std::time::{Duration, Instant};
+
+use super::connection::{Connection, LARGEST};
+use super::request;
+use super::target::Target;
+use super::user::within;
+use crate::traffic::{Expected, Request};
+
+/// Sends `requests` one after the other on a connection that is kept, and yields the answer to
+/// each: status and body, whatever they are.
+///
+/// # Errors
+///
+/// For a request without an answer within `time_out`: its cause in a phrase.
+pub fn ask<'r>(
+    target: impl Into<Target>,
+    requests: impl IntoIterator<Item = &'r Request>,
+    time_out: Duration,
+) -> Result<Vec<Expected>, String> {
+    let target = target.into();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    runtime.block_on(async {
+        let mut connection = Connection::new(target.clone(), true, LARGEST);
+        let mut answers = Vec::new();
+        for request in requests {
+            let prepared = request::prepare(target.address, request, true)
+                .map_err(|error| error.to_string())?;
+            let exchange = connection.exchange(&prepared);
+            let status = within(time_out, Instant::now(), exchange)
+                .await
+                .map_err(|failure| failure.to_string())?;
+            answers.push(Expected::of(status, Some(connection.body().to_vec())));
+        }
+        Ok(answers)
+    })
+}

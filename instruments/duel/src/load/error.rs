@@ -1,0 +1,37 @@
+//! Why a run yielded nothing.
+
+use std::net::SocketAddr;
+
+use thiserror::Error;
+
+use crate::load::cpus::{FileLimit, PinError};
+
+/// A run that yielded nothing.
+#[derive(Debug, Error)]
+pub enum GeneratorError {
+    /// Nobody listens.
+    #[error(
+        "no server answers at {target}: {reason}; start it first, e.g. `cargo run -p chapter1`"
+    )]
+    Unreachable {
+        /// Where.
+        target: SocketAddr,
+        /// The system's words.
+        reason: std::io::Error,
+    },
+    /// Too few file descriptors for the users' connections.
+    #[error(transparent)]
+    Files(#[from] FileLimit),
+    /// A CPU that the run may not use.
+    #[error(transparent)]
+    Pin(#[from] PinError),
+    /// A load that nothing can send.
+    #[error("the load cannot be sent: {0}; correct the load in the chapter's chapter.toml")]
+    Load(&'static str),
+    /// The generator itself failed.
+    #[error("a thread of the load generator failed: {0}")]
+    Thread(String),
+    /// The interrupt flag was set.
+    #[error("the load was interrupted")]
+    Interrupted,
+}

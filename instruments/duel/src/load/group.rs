@@ -1,0 +1,160 @@
+//! Users of one generator thread that share a script: those of the load, or its bystanders'.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::slice;
+use std::time::Duration;
+
+use super::connection::largest;
+use super::error::GeneratorError;
+use super::record::Record;
+use super::request;
+use super::schedule::Schedule;
+use super::shared::Shared;
+use super::user::{self, Mix, PlannedRequest, PlannedRoute, Script};
+use crate::traffic::Arrivals;
+use crate::traffic::{Paced, Request, Route};
+
+/// Connections over which a bystander is sent: so many may be overdue at once without delaying the
+/// next, and beyond them latency still counts from the scheduled moment.
+const BYSTANDER_USERS: u32 = 64;
+
+/// Users with one script, before they come.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) script: Rc<Script>,
+    /// Open loop only.
+    schedule: Option<Rc<Schedule>>,
+    users: u32,
+    think: Duration,
+}
+
+impl Group {
+    /// The users of the load itself.
+    pub(super) fn of_load(shared: &Shared<'_>, index: usize) -> Result<Self, GeneratorError> {
+        let load = shared.load;
+        let (schedule, think) = match load.arrivals {
+            Arrivals::Closed { think } => (None, think),
+            Arrivals::Open { per_second } => {
+                (Some(schedule(shared, index, per_second)), Duration::ZERO)
+            }
+        };
+        Ok(Self {
+            script: Rc::new(script(shared, &load.routes, schedule.is_some())?),
+            schedule,
+            users: load.users,
+            think,
+        })
+    }
+
+    /// The connections of the load's bystander.
+    pub(super) fn of_bystander(
+        shared: &Shared<'_>,
+        index: usize,
+        bystander: &Paced,
+    ) -> Result<Self, GeneratorError> {
+        Ok(Self {
+            script: Rc::new(script(shared, slice::from_ref(&bystander.route), true)?),
+            schedule: Some(schedule(shared, index, bystander.per_second)),
+            users: BYSTANDER_USERS,
+            think: Duration::ZERO,
+        })
+    }
+
+    /// Lets this thread's users come, one after the other. Call within the thread's runtime.
+    pub(super) fn spawn(&self, shared: &Shared<'_>, index: usize) {
+        let ramp = shared.timeline.all_here - shared.timeline.begin;
+        for number in (0..self.users).skip(index).step_by(shared.threads) {
+            let share = f64::from(number) / f64::from(self.users);
+            let first = shared.timeline.begin + ramp.mul_f64(share);
+            let script = Rc::clone(&self.script);
+            if let Some(schedule) = self.schedule.clone() {
+                tokio::task::spawn_local(async move {
+                    user::open_loop(&script, number, first, &schedule).await;
+                });
+            } else {
+                let think = self.think;
+                tokio::task::spawn_local(async move {
+                    user::closed_loop(&script, number, first, think).await;
+                });
+            }
+        }
+        if let Some(schedule) = self.schedule.clone() {
+            tokio::task::spawn_local(async move { schedule.keep().await });
+        }
+    }
+
+    /// The figures of the users, once their runtime is gone.
+    pub(super) fn into_record(self) -> Result<Record, GeneratorError> {
+        let script = Rc::into_inner(self.script)
+            .ok_or_else(|| GeneratorError::Thread("a user outlived its runtime".to_owned()))?;
+        let mut record = script.record.into_inner();
+        if let Some(schedule) = self.schedule {
+            // No user was free to send them, so which routes they were for nobody has decided.
+            let mut routes = Mix::new(&script.routes, 0);
+            for due in schedule.overdue() {
+                record.unanswered(routes.next(&script.routes), due, None);
+            }
+        }
+        Ok(record)
+    }
+}
+
+fn script(
+    shared: &Shared<'_>,
+    routes: &[Route],
+    open_loop: bool,
+) -> Result<Script, GeneratorError> {
+    let load = shared.load;
+    let timeline = shared.timeline;
+    let record = Record::new(
+        timeline.record_from,
+        timeline.end,
+        load.time_out,
+        open_loop,
+        routes.len(),
+    )
+    .map_err(|error| GeneratorError::Thread(error.to_string()))?;
+    let weights: f64 = routes.iter().map(|route| route.weight).sum();
+    Ok(Script {
+        target: shared.target.clone(),
+        routes: routes
+            .iter()
+            .map(|route| planned(shared, route, weights))
+            .collect::<Result<_, _>>()?,
+        seed: load.seed,
+        keep_alive: load.keep_alive,
+        time_out: load.time_out,
+        largest_answer: largest(load.users),
+        record: RefCell::new(record),
+    })
+}
+
+fn planned(
+    shared: &Shared<'_>,
+    route: &Route,
+    weights: f64,
+) -> Result<PlannedRoute, GeneratorError> {
+    let keep_alive = shared.load.keep_alive;
+    let planned = |request: &Request| {
+        Ok::<_, GeneratorError>(PlannedRequest {
+            request: request::prepare(shared.target.address, request, keep_alive)?,
+            expected: request.expected.clone(),
+        })
+    };
+    Ok(PlannedRoute {
+        share: route.weight / weights,
+        requests: route
+            .requests
+            .iter()
+            .map(planned)
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+/// This thread's share of `per_second`: the threads take turns, one step after the other.
+fn schedule(shared: &Shared<'_>, index: usize, per_second: f64) -> Rc<Schedule> {
+    let turn = Duration::from_secs_f64(index as f64 / per_second);
+    let share = per_second / shared.threads as f64;
+    Rc::new(Schedule::new(shared.timeline.all_here + turn, share))
+}

@@ -1,0 +1,87 @@
+//! A request, built once and sent by every user.
+
+use std::net::SocketAddr;
+
+use crate::traffic::Request;
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, USER_AGENT};
+use hyper::http;
+
+use super::error::GeneratorError;
+
+/// `request` to `target`, head and body.
+pub(super) fn prepare(
+    target: SocketAddr,
+    request: &Request,
+    keep_alive: bool,
+) -> Result<hyper::Request<Full<Bytes>>, GeneratorError> {
+    build(target, request, keep_alive).map_err(|_| {
+        GeneratorError::Load("HTTP does not allow its method, path or one of its headers")
+    })
+}
+
+fn build(
+    target: SocketAddr,
+    request: &Request,
+    keep_alive: bool,
+) -> Result<hyper::Request<Full<Bytes>>, http::Error> {
+    let body = request.body.clone().unwrap_or_default();
+    let length = body.len();
+    let mut built = hyper::Request::builder()
+        .method(&*request.method)
+        .uri(&*request.path)
+        .body(Full::from(body))?;
+    let headers = built.headers_mut();
+    for (name, value) in &request.headers {
+        headers.append(
+            HeaderName::try_from(name.as_str())?,
+            HeaderValue::try_from(value.as_str())?,
+        );
+    }
+    if !headers.contains_key(HOST) {
+        headers.insert(HOST, target.to_string().try_into()?);
+    }
+    headers
+        .entry(USER_AGENT)
+        .or_insert(HeaderValue::from_static("workshop"));
+    if !keep_alive {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    if request.body.is_some() || !matches!(&*request.method, "GET" | "DELETE") {
+        headers.insert(CONTENT_LENGTH, length.into());
+    }
+    Ok(built)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prepared(request: &Request) -> hyper::Request<Full<Bytes>> {
+        let target = "127.0.0.1:8080".parse().expect("an address");
+        prepare(target, request, true).expect("HTTP allows it")
+    }
+
+    #[test]
+    fn headers_take_the_place_of_our_own() {
+        let mut request = Request::get("/");
+        let built = prepared(&request);
+        assert_eq!(built.headers()[HOST], "127.0.0.1:8080");
+        assert_eq!(built.headers()[USER_AGENT], "workshop");
+        assert!(!built.headers().contains_key(CONTENT_LENGTH));
+        request.headers = vec![("Host".to_owned(), "shop.example".to_owned())];
+        let built = prepared(&request);
+        let hosts: Vec<_> = built.headers().get_all(HOST).iter().collect();
+        assert_eq!(hosts, ["shop.example"]);
+    }
+
+    #[test]
+    fn a_request_without_a_body_that_could_have_one_says_so() {
+        let post = Request {
+            method: "POST".to_owned(),
+            ..Request::get("/")
+        };
+        assert_eq!(prepared(&post).headers()[CONTENT_LENGTH], "0");
+    }
+}

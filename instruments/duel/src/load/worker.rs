@@ -1,0 +1,144 @@
+//! One generator thread: its users on a runtime of their own, and what running them cost.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use cpu_time::ThreadTime;
+use tokio::runtime::{Builder, LocalOptions};
+
+use super::error::GeneratorError;
+use super::group::Group;
+use super::record::Record;
+use super::shared::{Shared, Timeline};
+use super::user::Script;
+use crate::load::cpus;
+
+/// The outcome of one thread.
+#[derive(Debug)]
+pub(super) struct Report {
+    pub(super) users: Record,
+    /// Where the load has a bystander.
+    pub(super) bystander: Option<Record>,
+    pub(super) cost: Cost,
+}
+
+/// CPU time of one thread over the recorded span, as shares of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cost {
+    pub(super) used: Option<f64>,
+    /// Ready to run, but not running.
+    pub(super) waited: Option<f64>,
+}
+
+/// How often a thread looks whether to stop, and publishes how far it is.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// At every fifth look the latencies are published, too: computing them takes some microseconds.
+const LATENCIES_EVERY: u32 = 5;
+
+/// Runs the users whose number, modulo the number of threads, is `index`.
+pub(super) fn run(
+    shared: &Shared<'_>,
+    index: usize,
+    cpu: Option<usize>,
+) -> Result<Report, GeneratorError> {
+    if let Some(cpu) = cpu {
+        cpus::pin_current_thread(&[cpu])?;
+    }
+    let load = shared.load;
+    let Timeline {
+        record_from, end, ..
+    } = shared.timeline;
+    let users = Group::of_load(shared, index)?;
+    let bystander = load
+        .bystander
+        .as_ref()
+        .map(|bystander| Group::of_bystander(shared, index, bystander))
+        .transpose()?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default())
+        .map_err(|error| thread_error(&error))?;
+    let cost = runtime.block_on(async {
+        users.spawn(shared, index);
+        if let Some(bystander) = &bystander {
+            bystander.spawn(shared, index);
+        }
+        watch_until(shared, index, &users.script, record_from).await?;
+        let before = Spent::now();
+        watch_until(shared, index, &users.script, end).await?;
+        Ok::<_, GeneratorError>(before.until_now())
+    })?;
+    // Drops every user in the middle of what it does: requests under way stay counted as such.
+    drop(runtime);
+    Ok(Report {
+        users: users.into_record()?,
+        bystander: bystander.map(Group::into_record).transpose()?,
+        cost,
+    })
+}
+
+/// Lets the users run until `moment`.
+async fn watch_until(
+    shared: &Shared<'_>,
+    index: usize,
+    script: &Script,
+    moment: Instant,
+) -> Result<(), GeneratorError> {
+    for look in 0_u32.. {
+        if shared.interrupt.is_set() || shared.abandoned.load(Ordering::Relaxed) {
+            return Err(GeneratorError::Interrupted);
+        }
+        {
+            let record = script.record.borrow();
+            shared.completed[index].store(record.completions.count, Ordering::Relaxed);
+            let failed = record.failure_count() + record.wrong_answers;
+            shared.failed[index].store(failed, Ordering::Relaxed);
+            if look % LATENCIES_EVERY == 1
+                && let Some((median, p99)) = record.so_far()
+            {
+                shared.median[index].store(median, Ordering::Relaxed);
+                shared.p99[index].store(p99, Ordering::Relaxed);
+            }
+        }
+        let now = Instant::now();
+        if now >= moment {
+            return Ok(());
+        }
+        tokio::time::sleep_until(moment.min(now + LOOK_EVERY).into()).await;
+    }
+    Ok(())
+}
+
+/// What the calling thread has used up to now.
+struct Spent {
+    at: Instant,
+    used: Option<ThreadTime>,
+    waited: Option<Duration>,
+}
+
+impl Spent {
+    fn now() -> Self {
+        Self {
+            at: Instant::now(),
+            used: ThreadTime::try_now().ok(),
+            waited: cpus::waited_for_cpu(),
+        }
+    }
+
+    fn until_now(&self) -> Cost {
+        let wall = self.at.elapsed().as_secs_f64();
+        let used = self.used.and_then(|before| before.try_elapsed().ok());
+        let waited = cpus::waited_for_cpu()
+            .zip(self.waited)
+            .map(|(now, before)| now.saturating_sub(before));
+        Cost {
+            used: used.map(|time| time.as_secs_f64() / wall),
+            waited: waited.map(|time| time.as_secs_f64() / wall),
+        }
+    }
+}
+
+fn thread_error(error: &io::Error) -> GeneratorError {
+    GeneratorError::Thread(error.to_string())
+}

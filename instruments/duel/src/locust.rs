@@ -1,0 +1,297 @@
+//! Locust as a master with workers, on this machine and on others: where one process is too slow for a
+//! load.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::load::cpus::allow_open_files;
+use crate::load::interrupt::Interrupt;
+use crate::load::{GroupOutcome, Latencies, RouteLatencies, TrafficOutcome};
+use crate::outcome::{GeneratorFacts, GeneratorKind};
+use crate::traffic::Arrivals;
+use crate::traffic::Traffic;
+use serde::Deserialize;
+
+use crate::child::{Running, Starting, Tail};
+use crate::service::free_ports;
+use crate::tool::{DriverError, Settings, Task};
+
+const TOOL: &str = "Locust";
+/// Where a master listens that nobody tells otherwise.
+pub const PORT: u16 = 5557;
+/// Counts, in each worker.
+const RECORDER: &str = include_str!("locust/recorder.py");
+/// A worker starts so many users a second without falling behind.
+const SPAWNED: u32 = 100;
+/// Workers of this machine are there by then.
+const OWN_WITHIN: Duration = Duration::from_secs(60);
+/// Somebody types a command on other machines.
+const OTHERS_WITHIN: Duration = Duration::from_secs(600);
+/// What a run takes beside its load: the master looks for workers once a second, and waits for late ones.
+const BESIDE: Duration = Duration::from_secs(15);
+
+/// Who sends a load, and what it is in Locust's language.
+#[derive(Debug, Clone, Copy)]
+pub struct Workers<'a> {
+    /// Locust's executable: a path, or a name to look for in `PATH`.
+    pub program: &'a Path,
+    /// The load as a Locust file: each route is a request of its name.
+    pub script: &'a str,
+    /// The service's `https://HOST:PORT`.
+    pub host: &'a str,
+    /// Workers that are started here.
+    pub own: u32,
+    /// Workers that are waited for, of other machines. With any, the master listens at [`PORT`] of every
+    /// address of this machine, and without at the loopback alone.
+    pub others: u32,
+    /// Where the processes of this machine run; empty for anywhere. Linux only.
+    pub cpus: &'a [usize],
+    /// Ends the run early when set.
+    pub interrupt: &'a Interrupt,
+}
+
+/// What `recorder.py` writes.
+#[derive(Debug, Deserialize)]
+struct Summary {
+    version: String,
+    workers: Vec<Recorded>,
+}
+
+/// What one worker saw.
+#[derive(Debug, Deserialize)]
+struct Recorded {
+    seconds: f64,
+    /// Right answers, those outside the span included.
+    right: u64,
+    /// Of one CPU.
+    used: f64,
+    waited: Option<f64>,
+    /// Milliseconds, as text, and how many answers took so long; by the request's name.
+    routes: BTreeMap<String, BTreeMap<String, u64>>,
+    errors: BTreeMap<String, u64>,
+}
+
+/// Puts `traffic` on the service. Of an answer only the status is compared, by the script.
+///
+/// # Errors
+///
+/// When Locust is missing, cannot send the load, cannot be run, or a worker is lost.
+pub fn run(traffic: &Traffic, workers: &Workers<'_>) -> Result<TrafficOutcome, DriverError> {
+    sendable(traffic)?;
+    allow_open_files(u64::from(traffic.users) + 64)?;
+    let failed = DriverError::run::<io::Error>(TOOL);
+    let folder = tempfile::Builder::new().prefix("workshop-").tempdir();
+    let folder = folder.map_err(&failed)?;
+    let (script, recorder) = (
+        folder.path().join("load.py"),
+        folder.path().join("recorder.py"),
+    );
+    std::fs::write(&script, workers.script).map_err(&failed)?;
+    std::fs::write(&recorder, RECORDER).map_err(&failed)?;
+    let (address, port, within) = if workers.others == 0 {
+        ("127.0.0.1", free_ports().map_err(&failed)?[0], OWN_WITHIN)
+    } else {
+        ("*", PORT, OTHERS_WITHIN)
+    };
+    let all = workers.own + workers.others;
+    let rate = traffic.users.min(SPAWNED * all);
+    let ramp = Duration::from_secs(u64::from(traffic.users.div_ceil(rate)));
+    let settings = Settings {
+        program: workers.program,
+        script: &script,
+        cpus: workers.cpus,
+        alone: None,
+        interrupt: workers.interrupt,
+    };
+    let whole = within + ramp + traffic.warm_up + traffic.duration + BESIDE;
+    let task = Task::new(TOOL, settings, whole, traffic.duration, 1)?;
+    let locust = || {
+        let mut command = Command::new(workers.program);
+        command
+            // No __pycache__ in the folder.
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .arg("-f")
+            .arg(format!("{},{}", script.display(), recorder.display()))
+            .args(["--loglevel", "WARNING"]);
+        command
+    };
+    let (mut own, mut said): (Vec<Running>, Vec<Tail>) = Default::default();
+    for _ in 0..workers.own {
+        let mut command = locust();
+        command.args(["--worker", "--master-host", "127.0.0.1", "--master-port"]);
+        command.arg(port.to_string());
+        let worker = Starting::of(&command)
+            .on(workers.cpus)
+            .stderr(Stdio::piped());
+        let mut worker = worker.start().map_err(&failed)?;
+        said.push(Tail::of(worker.stderr()));
+        own.push(worker);
+    }
+    // A master that gave up waiting does not know what its workers said.
+    let ended = task.run(&said, |command| {
+        *command = locust();
+        command.args(["--master", "--headless", "--only-summary"]);
+        let mut option = |name: &str, value: String| {
+            command.arg(format!("--{name}")).arg(value);
+        };
+        option("master-bind-host", address.to_owned());
+        option("master-bind-port", port.to_string());
+        option("expect-workers", all.to_string());
+        option("expect-workers-max-wait", within.as_secs().to_string());
+        option("host", workers.host.to_owned());
+        option("users", traffic.users.to_string());
+        option("spawn-rate", rate.to_string());
+        option("warm-up", traffic.warm_up.as_secs_f64().to_string());
+        option("seconds", traffic.duration.as_secs_f64().to_string());
+        command.arg("--summary").arg(task.summary_path());
+    })?;
+    let summary: Summary =
+        serde_json::from_str(&ended.summary).map_err(DriverError::summary(TOOL))?;
+    let counted = summary.workers.iter().filter(|one| one.seconds > 0.0);
+    let there = counted.count();
+    if there < all as usize {
+        return Err(DriverError::Failed(format!(
+            "{there} of {all} Locust workers told what they saw; look what became of the others"
+        )));
+    }
+    outcome(traffic, summary)
+}
+
+/// Whether Locust's script of a load can say all of it.
+///
+/// # Errors
+///
+/// With what it cannot.
+pub fn sendable(traffic: &Traffic) -> Result<(), DriverError> {
+    let faults = [
+        (
+            matches!(traffic.arrivals, Arrivals::Open { .. }),
+            "it knows closed loops only, and no rate",
+        ),
+        (!traffic.keep_alive, "its users keep their connections"),
+        (traffic.bystander.is_some(), "it has no bystander here"),
+    ];
+    let fault = faults.into_iter().find(|(is_so, _)| *is_so);
+    fault.map_or(Ok(()), |(_, what)| Err(DriverError::load(TOOL, what)))
+}
+
+fn outcome(traffic: &Traffic, summary: Summary) -> Result<TrafficOutcome, DriverError> {
+    let workers = summary.workers;
+    let most = |share: fn(&Recorded) -> Option<f64>| {
+        let shares = workers.iter().map(share);
+        shares.reduce(|most, share| Some(most?.max(share?)))
+    };
+    let (used, waited) = (most(|one| Some(one.used)), most(|one| one.waited));
+    let seconds = traffic.duration.as_secs_f64();
+    let per_second = workers.iter().map(|one| one.count() as f64 / one.seconds);
+    let per_second = per_second.sum();
+    let routes: Vec<RouteLatencies> = traffic
+        .routes
+        .iter()
+        .map(|route| {
+            let bars = workers.iter().filter_map(|one| one.routes.get(&route.name));
+            let bars = bars
+                .flatten()
+                .filter_map(|(ms, count)| Some((ms.parse().ok()?, *count)));
+            let latency = Latencies::of(bars).map_err(DriverError::summary(TOOL))?;
+            Ok(RouteLatencies {
+                right_in_all: latency.count(),
+                latency,
+                service: None,
+                last_answer_s: None,
+            })
+        })
+        .collect::<Result<_, DriverError>>()?;
+    let mut errors: BTreeMap<String, u64> = BTreeMap::new();
+    for (cause, count) in workers.iter().flat_map(|one| &one.errors) {
+        *errors.entry(cause.clone()).or_default() += count;
+    }
+    let completed = routes.iter().map(|route| route.latency.count()).sum();
+    Ok(TrafficOutcome {
+        generator: GeneratorFacts {
+            name: GeneratorKind::Locust,
+            version: summary.version,
+            cpu_share: used.flatten(),
+            waited_share: waited.flatten(),
+            users: traffic.users,
+            open_loop: false,
+        },
+        seconds,
+        users: GroupOutcome {
+            completed,
+            right_in_all: workers.iter().map(|one| one.right).sum(),
+            requests_per_second: per_second,
+            errors,
+            wrong_answers: 0,
+            first_wrong_answer: None,
+            unfinished: 0,
+            per_second: Vec::new(),
+            routes,
+        },
+        bystander: None,
+    })
+}
+
+impl Recorded {
+    fn count(&self) -> u64 {
+        self.routes.values().flat_map(BTreeMap::values).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::traffic::Request;
+    use crate::traffic::Route;
+
+    use super::*;
+
+    #[test]
+    fn what_workers_saw_is_put_together() {
+        let traffic = Traffic {
+            routes: vec![
+                Route::of(Request::get("/a"), 1.0),
+                Route::of(Request::get("/b"), 1.0),
+            ]
+            .into(),
+            bystander: None,
+            users: 4,
+            arrivals: Arrivals::Closed {
+                think: Duration::ZERO,
+            },
+            keep_alive: true,
+            warm_up: Duration::ZERO,
+            duration: Duration::from_secs(2),
+            time_out: Duration::from_secs(30),
+            seed: 0,
+        };
+        sendable(&traffic).expect("Locust can send it");
+        let summary = r#"{"version": "2", "workers": [
+            {"seconds": 2.0, "right": 5, "used": 0.5, "waited": null, "errors": {"status 500": 1},
+             "routes": {"GET /a": {"1.25": 3, "8.5": 1}}},
+            {"seconds": 4.0, "right": 9, "used": 0.7, "waited": 0.1, "errors": {"status 500": 2},
+             "routes": {"GET /a": {"1.25": 4}, "GET /b": {"20": 4}}}]}"#;
+        let summary = serde_json::from_str(summary).expect("a summary");
+        let outcome = outcome(&traffic, summary).expect("figures");
+        let users = &outcome.users;
+        assert_eq!((users.completed, users.right_in_all), (12, 14));
+        assert_eq!(users.errors["status 500"], 3);
+        assert!((users.requests_per_second - 4.0).abs() < 1e-9);
+        assert_eq!(users.routes[1].latency.count(), 4);
+        let median = users.routes[0].latency.at(0.5).expect("answers").ms;
+        assert!((median - 1.25).abs() < 0.01, "{median}");
+        // One of them does not know how long it waited.
+        assert_eq!(outcome.generator.cpu_share, Some(0.7));
+        assert_eq!(outcome.generator.waited_share, None);
+        let paced = Traffic {
+            arrivals: Arrivals::Open { per_second: 5.0 },
+            ..traffic
+        };
+        let said = sendable(&paced).unwrap_err().to_string();
+        assert!(said.contains("closed loops only"), "{said}");
+    }
+}

@@ -1,0 +1,232 @@
+//! Two builds of a service, measured beside each other: rounds as data.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::figures;
+use crate::outcome::Quantile;
+use crate::profile::ProfileKind;
+
+/// What a figure counts in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// It is a count.
+    #[default]
+    Count,
+    /// Things per second.
+    PerSecond,
+    /// Time, printed in milliseconds.
+    Seconds,
+    /// Time in milliseconds.
+    Ms,
+    /// Memory, printed in MiB.
+    Bytes,
+}
+
+impl Unit {
+    /// A value for people.
+    pub fn text(self, value: f64) -> String {
+        match self {
+            Self::Count | Self::PerSecond => figures::count(value),
+            Self::Ms => figures::milliseconds(value),
+            Self::Seconds => figures::milliseconds(value * 1e3),
+            Self::Bytes => figures::bytes(value),
+        }
+    }
+
+    /// Its name in JSON; empty for a count.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Count => "",
+            Self::PerSecond => "1/s",
+            Self::Seconds => "s",
+            Self::Ms => "ms",
+            Self::Bytes => "bytes",
+        }
+    }
+
+    // serde hands a reference.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    /// Whether it is a count.
+    pub fn is_count(&self) -> bool {
+        *self == Self::Count
+    }
+}
+
+/// What one server did in a round, by [`Metric::key`]. What could not be measured is missing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Figures(BTreeMap<String, (f64, bool)>);
+
+impl Figures {
+    /// The figure of a metric, or what it is at least.
+    pub fn get(&self, key: &str) -> Option<f64> {
+        self.0.get(key).map(|(value, _)| *value)
+    }
+
+    /// Whether of that metric only a lower bound is known.
+    pub fn is_lower_bound(&self, key: &str) -> bool {
+        self.0.get(key).is_some_and(|(_, is_bound)| *is_bound)
+    }
+
+    /// Adds the figure of a metric.
+    pub fn insert(&mut self, key: String, value: f64) {
+        self.0.insert(key, (value, false));
+    }
+
+    /// Adds a quantile of latencies.
+    pub fn insert_quantile(&mut self, key: String, quantile: Quantile) {
+        self.0.insert(key, (quantile.ms, quantile.is_lower_bound));
+    }
+}
+
+/// One round: three fresh servers alive together, loaded in turn.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Round {
+    /// The base.
+    pub base: Figures,
+    /// The change.
+    pub change: Figures,
+    /// The base once more, as a server of its own: how far equal servers differ.
+    pub again: Figures,
+}
+
+/// Whether only lower bounds of a metric are known of the base, and of the change, in some of `rounds`.
+pub fn are_bounds(rounds: &[Round], key: &str) -> (bool, bool) {
+    let mut all = rounds.iter();
+    let of_base = |round: &Round| [&round.base, &round.again].map(|of| of.is_lower_bound(key));
+    (
+        all.clone().any(|round| of_base(round).contains(&true)),
+        all.any(|round| round.change.is_lower_bound(key)),
+    )
+}
+
+/// One figure of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metric {
+    /// As scripts and `--metric` name it: `p99_ms`, or `p99_ms GET /search` of one route.
+    pub key: String,
+    /// As people read it.
+    pub label: String,
+    /// What it counts.
+    pub unit: Unit,
+    /// Which way is better; `None` for a count of the service itself.
+    pub larger_is_better: Option<bool>,
+}
+
+/// Key of the requests per second.
+pub const REQUESTS_PER_SECOND: &str = "requests_per_second";
+/// Key of the median latency of all routes.
+pub const P50: &str = "p50_ms";
+/// Key of the bystander's 99th percentile.
+pub const BYSTANDER_P99: &str = "bystander_p99_ms";
+/// Key of the CPU time that a request takes in the service.
+pub const CPU_MS: &str = "cpu_ms_per_request";
+/// Key of the most memory that the service held at once.
+pub const PEAK_MEMORY: &str = "peak_memory_bytes";
+
+/// The percentiles that are told, with the beginnings of their keys.
+pub const PERCENTILES: [(f64, &str); 3] = [(0.5, P50), (0.9, "p90_ms"), (0.99, "p99_ms")];
+
+/// Answers that must lie beyond a percentile for it to be one.
+const BEYOND: f64 = 10.0;
+
+/// How many answers a latency at `quantile` (0 to 1) takes: ten beyond it.
+pub fn answers_for(quantile: f64) -> f64 {
+    BEYOND / (1.0 - quantile)
+}
+
+impl Metric {
+    /// Everything that a load with these routes is measured by.
+    pub fn all(routes: &[&str], has_bystander: bool, counters: &[String]) -> Vec<Self> {
+        let latency = |key: &str, label: String| Self::new(key, label, Unit::Ms, Some(false));
+        let percent = |quantile: f64| match quantile {
+            quantile if quantile < 0.6 => "median".to_owned(),
+            quantile => format!("{:.0} %", quantile * 100.0),
+        };
+        let mut all = vec![Self::new(
+            REQUESTS_PER_SECOND,
+            "requests per second".to_owned(),
+            Unit::PerSecond,
+            Some(true),
+        )];
+        for (quantile, key) in PERCENTILES {
+            all.push(latency(key, format!("latency, {}", percent(quantile))));
+        }
+        for route in routes.iter().filter(|_| routes.len() > 1) {
+            for (quantile, key) in PERCENTILES {
+                let key = route_key(key, route);
+                all.push(latency(&key, format!("{route}, {}", percent(quantile))));
+            }
+        }
+        if has_bystander {
+            all.push(latency("bystander_p50_ms", "bystander, median".to_owned()));
+            all.push(latency(BYSTANDER_P99, "bystander, 99 %".to_owned()));
+        }
+        let label = "CPU time per request".to_owned();
+        all.push(Self::new(CPU_MS, label, Unit::Ms, Some(false)));
+        let label = "peak memory".to_owned();
+        all.push(Self::new(PEAK_MEMORY, label, Unit::Bytes, Some(false)));
+        for counter in counters {
+            all.push(Self::new(
+                counter,
+                counter_label(counter),
+                Unit::Count,
+                None,
+            ));
+        }
+        all
+    }
+
+    fn new(key: &str, label: String, unit: Unit, larger_is_better: Option<bool>) -> Self {
+        Self {
+            key: key.to_owned(),
+            label,
+            unit,
+            larger_is_better,
+        }
+    }
+
+    /// The percentile that it is, if it is one.
+    pub fn quantile(&self) -> Option<f64> {
+        PERCENTILES
+            .into_iter()
+            .find(|(_, name)| self.key.contains(name))
+            .map(|(quantile, _)| quantile)
+            .filter(|_| self.unit == Unit::Ms)
+    }
+}
+
+/// Key of a percentile of one route.
+pub fn route_key(percentile: &str, route: &str) -> String {
+    format!("{percentile} {route}")
+}
+
+/// Whether a counter only ever grows, by the convention for its name. Of such a one the growth per
+/// request is told, of another its value after the load.
+pub fn grows(counter: &str) -> bool {
+    ["_total", "_count", "_sum"]
+        .iter()
+        .any(|end| counter.ends_with(end))
+}
+
+fn counter_label(counter: &str) -> String {
+    if grows(counter) {
+        format!("{counter} per request")
+    } else {
+        counter.to_owned()
+    }
+}
+/// What one instrument saw of base and change, under the same load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenByBoth {
+    /// The instrument.
+    pub kind: ProfileKind,
+    /// How long it looked at each, in seconds.
+    pub seconds: u32,
+    /// Folded stacks of the base.
+    pub base: String,
+    /// Folded stacks of the change.
+    pub change: String,
+}

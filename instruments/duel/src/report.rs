@@ -1,0 +1,379 @@
+//! A comparison of two builds for people and scripts: table, Markdown, JSON and one HTML file.
+
+pub mod canvas;
+pub mod flamegraph;
+pub mod html;
+pub mod rounds;
+pub mod scale;
+pub mod table;
+
+use crate::folded::without_idle;
+use std::fmt::Write as _;
+
+use crate::environment::Environment;
+use crate::figures;
+use crate::metric::Unit;
+use crate::metric::{Metric, Round, SeenByBoth, are_bounds};
+use crate::profile::ProfileKind;
+use crate::verdict::{Estimate, Verdict, Word, drawbacks};
+use maud::html;
+use serde::Serialize;
+
+use self::flamegraph::{Picture, draw, draw_difference};
+use self::html::{Head, document, frame, scrolled, section};
+use self::rounds::metric_of_rounds;
+use self::table::{Table, sentence_case};
+
+/// What `compare --format json` prints.
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparison {
+    /// The word.
+    pub verdict: Word,
+    /// Why, and what a reader must know beside.
+    pub reason: String,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// Rounds that it rests on.
+    pub rounds: usize,
+    /// The metric that decides; `None` where it was not measured.
+    pub effect: Option<Effect>,
+    /// Everything that was measured.
+    pub metrics: Vec<Told>,
+    /// The base.
+    pub base: Side,
+    /// The change.
+    pub change: Side,
+    #[serde(skip)]
+    sentence: String,
+    #[serde(skip)]
+    notes: Vec<String>,
+}
+
+/// One of the two builds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Side {
+    /// As it was named: a command, `git:REVISION`, or a URL.
+    pub name: String,
+    /// The commit of a revision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// What ran for it, of a revision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
+}
+
+/// The program of a revision, or the script where another program runs it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Program {
+    /// Its file, from the checkout's root on.
+    pub file: String,
+    /// SHA-256 of the file, in hexadecimal.
+    pub sha256: String,
+}
+
+/// The metric that decides.
+#[derive(Debug, Clone, Serialize)]
+pub struct Effect {
+    /// Its key.
+    pub metric: String,
+    /// Change against base; larger is better.
+    pub ratio: f64,
+    /// Where the true ratio lies.
+    pub interval: Option<(f64, f64)>,
+    /// How far from 1 two equal servers came out.
+    pub noise_floor: f64,
+}
+
+/// One metric of both.
+#[derive(Debug, Clone, Serialize)]
+pub struct Told {
+    /// Its key.
+    pub metric: String,
+    /// As people read it.
+    pub label: String,
+    /// What it counts.
+    pub unit: Unit,
+    /// Mean of the base over the rounds that have it.
+    pub base: Option<f64>,
+    /// The same of the change.
+    pub change: Option<f64>,
+    /// Change against base, larger is better; `None` where no direction is better.
+    pub ratio: Option<f64>,
+    /// Its interval.
+    pub interval: Option<(f64, f64)>,
+    /// How far from 1 two equal servers came out.
+    pub noise_floor: Option<f64>,
+    /// Whether `base` is a lower bound, since latencies were longer than a slice.
+    pub is_base_bound: bool,
+    /// Whether `change` is.
+    pub is_change_bound: bool,
+    /// Ratio and interval for people.
+    #[serde(skip)]
+    times: String,
+}
+
+/// What the report's page has beside the comparison.
+#[derive(Debug, Clone)]
+pub struct Page<'a> {
+    /// All metrics.
+    pub metrics: &'a [Metric],
+    /// The key of the one that decides.
+    pub deciding: &'a str,
+    /// Every round.
+    pub rounds: &'a [Round],
+    /// What the instruments saw, if they were asked.
+    pub profiles: &'a [SeenByBoth],
+    /// The load in words.
+    pub load: &'a str,
+    /// The machine.
+    pub environment: &'a Environment,
+    /// What was typed.
+    pub command: &'a str,
+}
+
+impl Comparison {
+    /// Of these rounds, judged as `verdict` says.
+    pub fn new(
+        verdict: &Verdict,
+        notes: &[String],
+        seconds: f64,
+        deciding: &Metric,
+        metrics: &[Metric],
+        rounds: &[Round],
+        (base, change): (Side, Side),
+    ) -> Self {
+        let mut sentence = sentence_case(&verdict.reason);
+        let drawbacks = drawbacks(deciding, metrics, rounds);
+        if matches!(verdict.word, Word::Faster | Word::NoDifference) && !drawbacks.is_empty() {
+            sentence.truncate(sentence.trim_end_matches('.').len());
+            let _ = write!(sentence, "; but {}.", drawbacks.join(", "));
+        }
+        let notes: Vec<String> = notes.iter().map(|note| sentence_case(note)).collect();
+        let effect = Estimate::of(deciding, rounds).map(|estimate| Effect {
+            metric: deciding.key.clone(),
+            ratio: estimate.ratio,
+            interval: estimate.interval,
+            noise_floor: estimate.noise_floor,
+        });
+        let told = metrics.iter().map(|metric| told(metric, rounds));
+        Self {
+            verdict: verdict.word,
+            reason: [std::slice::from_ref(&sentence), &notes[..]]
+                .concat()
+                .join(" "),
+            seconds,
+            rounds: rounds.len(),
+            effect,
+            metrics: told.filter(|told| told.base.is_some()).collect(),
+            base,
+            change,
+            sentence,
+            notes,
+        }
+    }
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        let row = |told: &Told| {
+            let value = |value: Option<f64>, is_bound: bool| {
+                let over = figures::over(is_bound);
+                let text = |value| format!("{over}{}", told.unit.text(value));
+                value.map_or_else(|| "-".to_owned(), text)
+            };
+            let noise = told.noise_floor.map_or_else(String::new, figures::percent);
+            vec![
+                match told.unit {
+                    Unit::Count => told.label.clone(),
+                    _ => sentence_case(&told.label),
+                },
+                value(told.base, told.is_base_bound),
+                value(told.change, told.is_change_bound),
+                told.times.clone(),
+                noise,
+            ]
+        };
+        self.metrics.iter().map(row).collect()
+    }
+
+    fn table(&self) -> Table {
+        let heads = ["base", "change", "times as good", "noise"];
+        Table::new(&[""], &heads, self.rows())
+    }
+
+    /// For a terminal: the verdict, the table, and the notes.
+    pub fn text(&self) -> String {
+        let table = self.table();
+        if table.rows.is_empty() {
+            return format!("{}: {}\n", self.verdict, self.sentence);
+        }
+        let mut text = format!("{}: {}\n\n{}", self.verdict, self.sentence, table.text());
+        if !self.notes.is_empty() {
+            text.push('\n');
+        }
+        for note in &self.notes {
+            let _ = writeln!(text, "{note}");
+        }
+        text
+    }
+
+    /// For a pull request.
+    pub fn markdown(&self) -> String {
+        let mut text = format!(
+            "### {}: {} against {}\n\n{}\n\n{}",
+            sentence_case(&self.verdict.to_string()),
+            named(&self.change),
+            named(&self.base),
+            self.sentence,
+            if self.metrics.is_empty() {
+                String::new()
+            } else {
+                self.table().markdown() + "\n"
+            }
+        );
+        for note in &self.notes {
+            let _ = writeln!(text, "- {note}");
+        }
+        text
+    }
+
+    /// The report: one HTML file that needs nothing else.
+    pub fn page(&self, page: &Page<'_>) -> String {
+        let has_figures = |metric: &&Metric| {
+            page.rounds
+                .iter()
+                .any(|round| round.base.get(&metric.key).is_some_and(|value| value > 0.0))
+        };
+        let deciding = page.metrics.iter().filter(|one| one.key == page.deciding);
+        let others = page.metrics.iter().filter(|one| one.key != page.deciding);
+        let drawn = deciding.chain(others).filter(has_figures);
+        let drawn = drawn.filter_map(|one| Some((one, metric_of_rounds(one, page.rounds)?)));
+        let plots: Vec<(&Metric, String)> = drawn.collect();
+        let head = Head {
+            kicker: "Two builds compared",
+            title: &format!("{} against {}", self.change.name, self.base.name),
+            verdict: &self.verdict,
+            class: match self.verdict {
+                Word::Faster | Word::NoDifference => "proved",
+                Word::Slower => "refuted",
+                Word::Inconclusive => "inconclusive",
+                Word::Invalid => "invalid",
+            },
+            sentence: &self.sentence,
+            provenance: html! { (page.load) " " (page.environment.in_a_line()) "." },
+        };
+        let measured = html! {
+            p {
+                "Means of " (page.rounds.len()) " rounds. Times as good: larger is better for the "
+                "change, with the interval that holds the truth 98 times in a hundred. Noise: how far "
+                "apart the base and a second server of the base came out. Over: the latency is longer than a "
+                "slice could show."
+            }
+            (scrolled(&self.table(), "Measured", "raw"))
+            @if !self.notes.is_empty() {
+                ul { @for note in &self.notes { li { (note) } } }
+            }
+        };
+        let every_round = html! {
+            p { "Each round has three fresh servers: base, change, and the base again (hollow)." }
+            (html::pictures(plots.iter().map(|(metric, svg)| {
+                (svg.as_str(), format!("{} of every round.", metric.label), "")
+            })))
+        };
+        let pictures = pictures(page.profiles);
+        let profiles = html! {
+            p {
+                "Taken after the rounds, under the same load. In the difference, widths are the "
+                "change's; red frames have a larger share than in the base, blue ones a smaller. "
+                "Click a frame to zoom in."
+            }
+            @for (title, svg) in &pictures {
+                h3 { (title) }
+                (frame::of(svg, &format!("Flamegraph: {title}")))
+            }
+        };
+        let repeat = html! {
+            pre tabindex="0" { code { (page.command) } }
+            @for (name, side) in [("Base", &self.base), ("Change", &self.change)] {
+                @if let Some(commit) = &side.commit { p { (name) " is commit " code { (commit) } "." } }
+                @if let Some(Program { file, sha256 }) = &side.program {
+                    p { (name) " ran " code { (file) } ", SHA-256 " code { (sha256) } "." }
+                }
+            }
+        };
+        let sections = html! {
+            @if !self.metrics.is_empty() { (section("metrics", "Measured", &measured)) }
+            @if !plots.is_empty() { (section("plots", "Every round", &every_round)) }
+            @if !pictures.is_empty() { (section("profiles", "Profiles", &profiles)) }
+            (section("repeat", "Repeat it", &repeat))
+        };
+        document(&head, &sections)
+    }
+}
+
+/// Base, change and their difference by each instrument. What cannot be drawn is left out: the
+/// verdict does not hang on it, and stacks come from a service that anybody may have written.
+fn pictures(profiles: &[SeenByBoth]) -> Vec<(String, String)> {
+    let drawn = profiles.iter().flat_map(|seen| {
+        let ((base, base_idle), (change, change_idle)) =
+            (without_idle(&seen.base), without_idle(&seen.change));
+        let picture = |which: &str, idle: u64| Picture {
+            kind: seen.kind,
+            title: format!("{which}: {}", Picture::what(seen.kind)),
+            subtitle: None,
+            unit: match seen.kind {
+                ProfileKind::Await => "µs of requests",
+                _ => "samples",
+            }
+            .to_owned(),
+            idle,
+            seconds: seen.seconds.into(),
+            // What the service's own crate is called is nowhere told.
+            own: String::new(),
+        };
+        let difference = picture("Base to change", 0);
+        let base_of = picture("Base", base_idle);
+        let change_of = picture("Change", change_idle);
+        [
+            (draw(&base, &base_of), base_of.title),
+            (draw(&change, &change_of), change_of.title),
+            (
+                draw_difference((&base, base_idle), (&change, change_idle), &difference),
+                difference.title,
+            ),
+        ]
+    });
+    drawn
+        .filter_map(|(svg, title)| Some((title, svg.ok()?)))
+        .collect()
+}
+
+fn named(side: &Side) -> String {
+    // A command may hold a backtick.
+    format!("`` {} ``", side.name)
+}
+
+fn told(metric: &Metric, rounds: &[Round]) -> Told {
+    let estimate = Estimate::of(metric, rounds).filter(|_| metric.larger_is_better.is_some());
+    let mean = |of: fn(&Round) -> &crate::metric::Figures| {
+        let values = rounds.iter().filter_map(|round| of(round).get(&metric.key));
+        let values: Vec<f64> = values.collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let (is_base_bound, is_change_bound) = are_bounds(rounds, &metric.key);
+    Told {
+        metric: metric.key.clone(),
+        label: metric.label.clone(),
+        unit: metric.unit,
+        base: estimate
+            .map(|one| one.base)
+            .or_else(|| mean(|round| &round.base)),
+        change: estimate
+            .map(|one| one.change)
+            .or_else(|| mean(|round| &round.change)),
+        ratio: estimate.map(|one| one.ratio),
+        interval: estimate.and_then(|one| one.interval),
+        noise_floor: estimate.map(|one| one.noise_floor),
+        is_base_bound,
+        is_change_bound,
+        times: estimate.map_or_else(String::new, |one| one.text()),
+    }
+}

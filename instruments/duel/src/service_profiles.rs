@@ -1,0 +1,75 @@
+//! Profiles of a reader's own service, where it has the endpoints of `debug-endpoints`.
+
+use std::time::Duration;
+
+use crate::folded;
+use crate::load::Target;
+use crate::metric::SeenByBoth;
+use crate::profile::ProfileKind;
+
+use crate::ask::get;
+
+/// How long an instrument looks.
+const SECONDS: u32 = 5;
+
+/// Names are looked up after the profile.
+const TIME_OUT: Duration = Duration::from_secs(60);
+
+/// All of a server's profiles are there within this time.
+pub(crate) const AT_MOST: Duration = Duration::from_secs(150);
+
+/// Folded stacks of a service under load, by an instrument each. What it has no endpoint for, or has
+/// nothing to say of, is missing.
+pub(crate) fn take(target: &Target) -> Vec<(ProfileKind, String)> {
+    let ask = |kind, path: &str| {
+        let path = format!("{path}?seconds={SECONDS}&format=folded&idle=true");
+        let folded = get(target.clone(), &path, TIME_OUT).ok()?;
+        // A service may answer any path with a page of its own.
+        let folded = String::from_utf8(folded).ok()?;
+        folded::total(&folded).is_ok().then_some((kind, folded))
+    };
+    let instruments = [
+        (ProfileKind::Await, "/debug/await"),
+        (ProfileKind::Cpu, "/debug/pprof/profile"),
+    ];
+    instruments
+        .into_iter()
+        .filter_map(|(kind, path)| ask(kind, path))
+        .collect()
+}
+
+/// The instruments that both have.
+pub(crate) fn paired(
+    base: Vec<(ProfileKind, String)>,
+    change: &[(ProfileKind, String)],
+) -> Vec<SeenByBoth> {
+    let pair = |(kind, base): (ProfileKind, String)| {
+        let (_, change) = change.iter().find(|(other, _)| *other == kind)?;
+        Some(SeenByBoth {
+            kind,
+            seconds: SECONDS,
+            base,
+            change: change.clone(),
+        })
+    };
+    base.into_iter().filter_map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instrument_that_one_of_them_lacks_is_left_out() {
+        let stacks = |kind, count: u64| (kind, format!("main;work {count}\n"));
+        let base = vec![stacks(ProfileKind::Await, 1), stacks(ProfileKind::Cpu, 2)];
+        let both = paired(base, &[stacks(ProfileKind::Cpu, 3)]);
+        let cpu = SeenByBoth {
+            kind: ProfileKind::Cpu,
+            seconds: SECONDS,
+            base: "main;work 2\n".to_owned(),
+            change: "main;work 3\n".to_owned(),
+        };
+        assert_eq!(both, [cpu]);
+    }
+}

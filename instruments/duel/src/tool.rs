@@ -1,0 +1,317 @@
+//! A load tool as a child process: pinned, watched, bounded in time, and never left behind.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
+use tempfile::TempDir;
+
+use crate::child::{Running, Starting, Tail, find, last_lines};
+use crate::load::cpus::{self, FileLimit};
+use crate::load::interrupt::Interrupt;
+use crate::outcome::{GeneratorFacts, GeneratorKind, Outcome};
+
+/// How often the child is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// A child that has not ended so long after its load is stopped.
+const GRACE: Duration = Duration::from_secs(30);
+/// A summary is some KiB. One that is longer is cut, and then no summary.
+const LARGEST_SUMMARY: u64 = 16 << 20;
+
+/// How a tool is run, apart from the load itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings<'s> {
+    /// The tool's executable: a path, or a name to look for in `PATH`.
+    pub program: &'s Path,
+    /// The chapter's script for this tool.
+    pub script: &'s Path,
+    /// The CPUs that the tool may use (Linux only; elsewhere, and if empty: all).
+    pub cpus: &'s [usize],
+    /// What an answer takes with nobody else there, for scripts that compare with it. Without it
+    /// they find out by themselves, which is wrong where others are there already.
+    pub alone: Option<Duration>,
+    /// Ends the run early when set.
+    pub interrupt: &'s Interrupt,
+}
+
+/// A run that yielded nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    /// The tool or its script is missing, cannot send the load, cannot be run, or does not tell what it
+    /// saw: which, and what to do.
+    #[error("{0}")]
+    Failed(String),
+    /// Too few file descriptors for the users' connections.
+    #[error(transparent)]
+    Files(#[from] FileLimit),
+    /// The interrupt flag was set.
+    #[error("the load was interrupted")]
+    Interrupted,
+}
+
+impl DriverError {
+    /// For `map_err`: the tool could not be started or watched.
+    pub fn run<E: Display>(tool: &str) -> impl Fn(E) -> Self {
+        move |reason| Self::Failed(format!("cannot run {tool}: {reason}"))
+    }
+
+    /// A load that the tool's scripts cannot send.
+    pub fn load(tool: &str, what: &str) -> Self {
+        Self::Failed(format!(
+            "{tool} cannot send this load: {what}; use the embedded generator"
+        ))
+    }
+
+    /// For `map_err`: a summary that is not what this version of the tool is known to write.
+    pub fn summary<E: Display>(tool: &str) -> impl Fn(E) -> Self {
+        move |reason| {
+            Self::Failed(format!(
+                "{tool}'s summary cannot be read: {reason}; run `cargo workshop setup` to install the \
+                 version that the workshop knows"
+            ))
+        }
+    }
+}
+
+/// One run of a tool, before it starts.
+#[derive(Debug)]
+pub struct Task<'s> {
+    pub tool: &'static str,
+    pub settings: Settings<'s>,
+    /// What the load takes by itself, ramp and warm-up included.
+    pub whole: Duration,
+    /// The recorded part, at the end of the load.
+    pub recorded: Duration,
+    /// The tool cannot use more CPUs than this, however many it is given.
+    pub most_cpus: usize,
+    scratch: TempDir,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Ended {
+    /// What the tool wrote to [`Task::summary_path`].
+    pub summary: String,
+    /// `None` after a signal.
+    exit_code: Option<i32>,
+    /// CPU time over the recorded part, as a share of what the tool could use.
+    cpu_share: Option<f64>,
+    /// Time that its threads were ready to run but did not, as a share of the same. They wait
+    /// for each other, too, but neither Go nor Python has more of them ready than CPUs.
+    waited_share: Option<f64>,
+}
+
+impl Ended {
+    /// As if a tool had ended well with this summary.
+    pub fn with(summary: &str) -> Self {
+        Self {
+            summary: summary.to_owned(),
+            exit_code: Some(0),
+            cpu_share: None,
+            waited_share: None,
+        }
+    }
+
+    /// What is said alike of both tools: `completed` right answers in so many `seconds`.
+    pub fn outcome(
+        &self,
+        (name, version): (GeneratorKind, String),
+        users: u32,
+        completed: u64,
+        seconds: f64,
+    ) -> Outcome {
+        let requests_per_second = if seconds > 0.0 {
+            completed as f64 / seconds
+        } else {
+            0.0
+        };
+        Outcome {
+            exit_code: self.exit_code,
+            generator: GeneratorFacts {
+                name,
+                version,
+                cpu_share: self.cpu_share,
+                waited_share: self.waited_share,
+                users,
+                open_loop: false,
+            },
+            seconds,
+            completed,
+            requests_per_second,
+            ..Outcome::default()
+        }
+    }
+}
+
+impl<'s> Task<'s> {
+    pub fn new(
+        tool: &'static str,
+        settings: Settings<'s>,
+        whole: Duration,
+        recorded: Duration,
+        most_cpus: usize,
+    ) -> Result<Self, DriverError> {
+        if find(settings.program).is_none() {
+            return Err(DriverError::Failed(format!(
+                "{tool} is not at `{}`; run `cargo workshop setup` to install it",
+                settings.program.display()
+            )));
+        }
+        if !settings.script.is_file() {
+            return Err(DriverError::Failed(format!(
+                "there is no {tool} script at `{}`; run this from the workshop's folder",
+                settings.script.display()
+            )));
+        }
+        let scratch = tempfile::Builder::new()
+            .prefix("workshop-")
+            .tempdir()
+            .map_err(DriverError::run(tool))?;
+        Ok(Self {
+            tool,
+            settings,
+            whole,
+            recorded,
+            most_cpus,
+            scratch,
+        })
+    }
+
+    /// Where the tool has to write its summary.
+    pub fn summary_path(&self) -> PathBuf {
+        self.scratch.path().join("summary.json")
+    }
+
+    /// Runs the tool with `arguments` to its end. If it fails, those `beside` it may know why.
+    pub fn run(
+        &self,
+        beside: &[Tail],
+        arguments: impl FnOnce(&mut Command),
+    ) -> Result<Ended, DriverError> {
+        let mut command = Command::new(self.settings.program);
+        arguments(&mut command);
+        let mut child = Starting::of(&command)
+            .on(self.settings.cpus)
+            .stderr(Stdio::piped())
+            .start()
+            .map_err(DriverError::run(self.tool))?;
+        let said = Tail::of(child.stderr());
+        let (status, cpu) = self.watch(&mut child)?;
+        let mut summary = String::new();
+        let file = File::open(self.summary_path());
+        let read = file.and_then(|file| file.take(LARGEST_SUMMARY).read_to_string(&mut summary));
+        if read.is_err() {
+            let mut words = beside.iter().map(Tail::text);
+            let words = words.find(|said| !said.trim().is_empty());
+            let words = last_lines(&words.unwrap_or_else(|| said.at_the_end()));
+            return Err(DriverError::Failed(format!(
+                "{} ended without a result ({status}); it said: {}",
+                self.tool,
+                words.as_deref().unwrap_or("nothing")
+            )));
+        }
+        let (cpu_share, waited_share) = cpu.shares(self.recorded, self.cpus_usable()).unzip();
+        Ok(Ended {
+            summary,
+            exit_code: status.code(),
+            cpu_share,
+            waited_share: waited_share.flatten(),
+        })
+    }
+
+    fn watch(&self, child: &mut Running) -> Result<(ExitStatus, CpuTime), DriverError> {
+        let allowed = self.whole + GRACE;
+        let start = Instant::now();
+        let mut cpu = CpuTime::of(child.id());
+        loop {
+            if self.settings.interrupt.is_set() {
+                return Err(DriverError::Interrupted);
+            }
+            if let Some(status) = child.try_wait().map_err(DriverError::run(self.tool))? {
+                return Ok((status, cpu));
+            }
+            if start.elapsed() > allowed {
+                return Err(DriverError::Failed(format!(
+                    "{} was still running {} s after its load should have ended, and was stopped; try \
+                     fewer users",
+                    self.tool,
+                    GRACE.as_secs()
+                )));
+            }
+            cpu.sample();
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn cpus_usable(&self) -> usize {
+        let given = match self.settings.cpus.len() {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            given => given,
+        };
+        given.min(self.most_cpus)
+    }
+}
+
+/// CPU time of the child so far, sampled.
+struct CpuTime {
+    /// `None` where the system does not tell.
+    system: Option<System>,
+    pid: Pid,
+    samples: Vec<Sample>,
+}
+
+struct Sample {
+    at: Instant,
+    used: Duration,
+    waited: Option<Duration>,
+}
+
+impl CpuTime {
+    fn of(process: u32) -> Self {
+        Self {
+            system: System::new().ok(),
+            pid: Pid::from_u32(process),
+            samples: Vec::new(),
+        }
+    }
+
+    fn sample(&mut self) {
+        let Some(system) = &mut self.system else {
+            return;
+        };
+        system.refresh_processes_specifics(
+            ProcessesToUpdate::Some(&[self.pid]),
+            false,
+            ProcessRefreshKind::nothing().with_cpu().without_tasks(),
+        );
+        if let Some(process) = system.process(self.pid) {
+            // Threads that have ended are not counted any more: at the very end, all but one.
+            let before = self.samples.last().and_then(|sample| sample.waited);
+            let now = cpus::process_waited_for_cpu(self.pid.as_u32());
+            self.samples.push(Sample {
+                at: Instant::now(),
+                used: Duration::from_millis(process.accumulated_cpu_time()),
+                waited: now.max(before),
+            });
+        }
+    }
+
+    /// Used and waited over the last `span` of the child's life, which is when its load was recorded,
+    /// as shares of what `cpus` have.
+    fn shares(&self, span: Duration, cpus: usize) -> Option<(f64, Option<f64>)> {
+        let end = self.samples.last()?;
+        let mut before = self.samples.iter().rev();
+        let start = before.find(|sample| sample.at + span <= end.at)?;
+        let all = (end.at - start.at).as_secs_f64() * cpus as f64;
+        let share = |from, to: Duration| to.saturating_sub(from).as_secs_f64() / all;
+        let waited = start.waited.zip(end.waited);
+        Some((
+            share(start.used, end.used),
+            waited.map(|(from, to)| share(from, to)),
+        ))
+    }
+}
