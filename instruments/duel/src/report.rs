@@ -1,6 +1,7 @@
 //! A comparison of two builds for people and scripts: table, Markdown, JSON and one HTML file.
 
 pub mod canvas;
+pub mod export;
 pub mod flamegraph;
 pub mod html;
 pub mod rounds;

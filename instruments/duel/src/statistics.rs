@@ -9,28 +9,33 @@ use special::Beta as _;
 /// The servers of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The one with the fault.
-    Problem,
-    /// The one without.
-    Fix,
-    /// The one without, again: what noise alone does.
+    /// What is compared with: of a proof, the problem.
+    Base,
+    /// What is compared: of a proof, the fix.
+    Change,
+    /// One of the two again, which shows what noise alone does: of a proof the fix, else the base.
     Again,
 }
 
-/// The order of so many triplets of rounds. Within six of them each side comes first, second and
+/// The order in which the round of this number loads its servers. Within six rounds each comes first, second and
 /// last equally often, and each before each other, so a machine that slowly warms up or slows down
 /// favours none.
-pub fn triplets(count: u32) -> impl Iterator<Item = [Side; 3]> {
-    use Side::{Again as A, Fix as F, Problem as P};
+pub fn triplet(number: u32) -> [Side; 3] {
+    use Side::{Again as A, Base as B, Change as C};
     const ORDERS: [[Side; 3]; 6] = [
-        [P, F, A],
-        [A, F, P],
-        [F, P, A],
-        [A, P, F],
-        [P, A, F],
-        [F, A, P],
+        [B, C, A],
+        [A, C, B],
+        [C, B, A],
+        [A, B, C],
+        [B, A, C],
+        [C, A, B],
     ];
-    ORDERS.into_iter().cycle().take(count as usize)
+    ORDERS[number as usize % ORDERS.len()]
+}
+
+/// The order of so many rounds.
+pub fn triplets(count: u32) -> impl Iterator<Item = [Side; 3]> {
+    (0..count).map(triplet)
 }
 
 /// Each of two sides as often first as second: the first, the second, the second, the first ….

@@ -80,7 +80,9 @@ impl DriverError {
 /// One run of a tool, before it starts.
 #[derive(Debug)]
 pub struct Task<'s> {
+    /// What it is called.
     pub tool: &'static str,
+    /// How it is run.
     pub settings: Settings<'s>,
     /// What the load takes by itself, ramp and warm-up included.
     pub whole: Duration,
@@ -148,6 +150,11 @@ impl Ended {
 }
 
 impl<'s> Task<'s> {
+    /// A run that has not started.
+    ///
+    /// # Errors
+    ///
+    /// When the tool or its script is not there.
     pub fn new(
         tool: &'static str,
         settings: Settings<'s>,
@@ -187,6 +194,10 @@ impl<'s> Task<'s> {
     }
 
     /// Runs the tool with `arguments` to its end. If it fails, those `beside` it may know why.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be run, does not end, or leaves no result; or on Ctrl-C.
     pub fn run(
         &self,
         beside: &[Tail],

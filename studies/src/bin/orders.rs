@@ -121,7 +121,7 @@ impl Study {
             0 => statistics::triplets(ROUNDS / 3)
                 .map(|sides| self.in_turn(&sides))
                 .collect(),
-            1 => statistics::abba(Side::Problem, Side::Fix, ROUNDS / 2)
+            1 => statistics::abba(Side::Base, Side::Change, ROUNDS / 2)
                 .collect::<Vec<_>>()
                 .chunks(2)
                 .map(|sides| self.in_turn(sides))
@@ -144,8 +144,8 @@ impl Study {
         let (mut problem, mut fix) = (f64::NAN, f64::NAN);
         for side in sides {
             match side {
-                Side::Problem => problem = self.rate(PROBLEM, cpus)?,
-                Side::Fix => fix = self.rate(SOLUTION, cpus)?,
+                Side::Base => problem = self.rate(PROBLEM, cpus)?,
+                Side::Change => fix = self.rate(SOLUTION, cpus)?,
                 Side::Again => _ = self.rate(SOLUTION, cpus)?,
             }
         }

@@ -1,7 +1,6 @@
 //! What runs show, from records of runs that never ran. Nothing is started here, so it is one
 //! program.
 
-mod comparison;
 mod grade;
 mod noise;
 mod prediction;

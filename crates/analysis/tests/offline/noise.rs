@@ -133,8 +133,8 @@ fn proof(model: Model, truth: f64, random: &mut Pcg32) -> Proof {
             let error = model.error(round, random);
             round += 1;
             log += match side {
-                Side::Problem => -error,
-                Side::Fix => error,
+                Side::Base => -error,
+                Side::Change => error,
                 Side::Again => 0.0,
             };
         }

@@ -14,7 +14,7 @@ fn close(a: f64, b: f64) {
 #[test]
 fn triplets_favour_no_side_on_a_machine_that_slowly_changes() {
     let order: Vec<Side> = triplets(6).flatten().collect();
-    for side in [Side::Problem, Side::Fix, Side::Again] {
+    for side in [Side::Base, Side::Change, Side::Again] {
         let places = |place| order.iter().skip(place).step_by(3).filter(|s| **s == side);
         for place in 0..3 {
             assert_eq!(places(place).count(), 2, "{side:?}");
@@ -22,7 +22,7 @@ fn triplets_favour_no_side_on_a_machine_that_slowly_changes() {
     }
     let first_of_two = order.chunks(3).filter(|triplet| {
         let place = |side| triplet.iter().position(|one| *one == side);
-        place(Side::Problem) < place(Side::Fix)
+        place(Side::Base) < place(Side::Change)
     });
     assert_eq!(first_of_two.count(), 3);
     assert_eq!(triplets(7).last(), triplets(1).next());

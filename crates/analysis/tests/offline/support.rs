@@ -92,8 +92,8 @@ pub(crate) fn record() -> Record {
     ];
     let sides = triplets(chapter.rounds.pairs).flatten();
     let rounds = sides.zip(more).map(|(side, more)| match side {
-        Side::Problem => saturated(Claim, PROBLEM, 1.0, 32, 1_050.0),
-        Side::Fix => saturated(Claim, SOLUTION, 1_000.0, 28_500 + more, 53.0),
+        Side::Base => saturated(Claim, PROBLEM, 1.0, 32, 1_050.0),
+        Side::Change => saturated(Claim, SOLUTION, 1_000.0, 28_500 + more, 53.0),
         Side::Again => saturated(Equal, SOLUTION, 1_000.0, 28_500 + more, 53.0),
     });
     let rounds = rounds.chain([

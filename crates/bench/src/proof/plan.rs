@@ -55,8 +55,8 @@ pub(super) fn triplets<'a>(
     let scenario = chapter.claims.effect().scenario();
     let step = move |side| {
         let (purpose, variant) = match side {
-            Side::Problem => (Purpose::Claim, PROBLEM),
-            Side::Fix => (Purpose::Claim, fix),
+            Side::Base => (Purpose::Claim, PROBLEM),
+            Side::Change => (Purpose::Claim, fix),
             Side::Again => (Purpose::Equal, fix),
         };
         Step {

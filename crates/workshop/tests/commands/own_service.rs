@@ -35,7 +35,7 @@ fn a_comparison_has_the_keys_that_scripts_rely_on_and_leaves_nothing_running() {
     assert_eq!(said.code, Some(code), "{said:?}");
     assert_eq!(value["base"]["name"], base);
     let summary = fs::read_to_string(project.path("out/summary.md")).unwrap();
-    let report = fs::read_to_string(project.path("target/workshop/compare.html")).unwrap();
+    let report = fs::read_to_string(project.path("target/duel/compare.html")).unwrap();
     assert!(summary.contains(" against ") && !report.contains("http://"));
     // A machine that is busy enough makes it invalid, and then there are no figures.
     if verdict != "invalid" {

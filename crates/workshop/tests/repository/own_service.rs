@@ -169,7 +169,7 @@ fn try_out(command: &str, server: Option<&Server>, page: &Path) {
         page.display()
     );
     if is_comparison && code != Some(3) {
-        let report = fs::read_to_string(shop().join("target/workshop/compare.html")).unwrap();
+        let report = fs::read_to_string(shop().join("target/duel/compare.html")).unwrap();
         assert!(
             report.contains("Base to change: waiting"),
             "no profiles in its report"

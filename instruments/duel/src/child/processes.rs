@@ -6,6 +6,7 @@ use std::fs;
 /// One living process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
+    /// Its number.
     pub id: u32,
     parent: u32,
     group: u32,

@@ -13,7 +13,7 @@ use crate::load::interrupt::Interrupt;
 use crate::load::{GeneratorError, Tls};
 use crate::metric::{Metric, P50, REQUESTS_PER_SECOND};
 use crate::placement::Placement;
-use crate::report::{Comparison, Page, Side};
+use crate::report::{Comparison, Page, Side, export};
 use crate::service::Launch;
 use crate::traffic::Traffic;
 use crate::verdict::{Goal, Verdict, Word};
@@ -23,7 +23,7 @@ use super::revision::{GIT, Revision, Started};
 use super::{ctrl_c, files, json};
 use crate::cli::by_locust::{self, ByLocust};
 use crate::cli::exit::{CliError, Exit};
-use crate::cli::options::{Compare, Format};
+use crate::cli::options::{Compare, Format, Inconclusive};
 use crate::cli::requests::{self, Target};
 use crate::cli::terminal::Terminal;
 
@@ -43,7 +43,7 @@ pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
     let folder = options
         .report
         .clone()
-        .unwrap_or_else(|| PathBuf::from("target/workshop"));
+        .unwrap_or_else(|| PathBuf::from("target/duel"));
     check(options)?;
     if options.report.is_none() {
         // Where it cannot be made is told next.
@@ -114,6 +114,11 @@ pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
     if let Some(markdown) = &options.markdown {
         files::replace(markdown, comparison.markdown())?;
     }
+    if let Some(folder) = &options.export {
+        for (name, text) in export::files(&comparison) {
+            files::replace(&folder.join(name), text)?;
+        }
+    }
     match options.output.format {
         Format::Human => {
             println!("{}\nreport: {}", comparison.text(), file.display());
@@ -123,8 +128,10 @@ pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
             json::print(&comparison)?;
         }
     }
-    Ok(match compared.verdict.word {
-        Word::Invalid => Exit::Invalid,
+    Ok(match (compared.verdict.word, options.inconclusive) {
+        (Word::Invalid, _) => Exit::Invalid,
+        (Word::Inconclusive, Some(Inconclusive::Pass)) => Exit::Good,
+        (Word::Inconclusive, Some(Inconclusive::Fail)) => Exit::Inconclusive,
         _ if compared.verdict.is_good => Exit::Good,
         _ => Exit::Bad,
     })

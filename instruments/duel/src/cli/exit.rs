@@ -15,6 +15,8 @@ pub enum Exit {
     Usage,
     /// The run says nothing about the code: generator-bound, too noisy, unoptimised, ….
     Invalid,
+    /// Too noisy, or too short, to say, where `--inconclusive fail` asks for a code of its own.
+    Inconclusive,
     /// Ctrl-C.
     Interrupted,
 }
@@ -26,6 +28,7 @@ impl Exit {
             Self::Bad => 1,
             Self::Usage => 2,
             Self::Invalid => 3,
+            Self::Inconclusive => 4,
             Self::Interrupted => 130,
         }
     }

@@ -47,6 +47,7 @@ impl Git {
     }
 
     /// The same repository with variables of git's own set.
+    #[must_use]
     pub fn with<V: AsRef<OsStr>>(&self, variables: &[(&'static str, V)]) -> Self {
         let added = variables
             .iter()

@@ -132,6 +132,9 @@ pub struct Compare {
     #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Verdict")]
     #[arg(conflicts_with = "margin")]
     pub at_most_slower: Option<f64>,
+    /// What the command ends with when the verdict is inconclusive: 0, or 4 [default: 1, as when it is slower]
+    #[arg(long, value_name = "HOW", value_enum, help_heading = "Verdict")]
+    pub inconclusive: Option<Inconclusive>,
     /// A counter that both have under --metrics, told beside
     #[arg(long, value_name = "NAME", help_heading = "Verdict")]
     pub root_cause: Vec<String>,
@@ -147,9 +150,13 @@ pub struct Compare {
     /// Also profile both builds afterwards, if they have the endpoints of debug-endpoints, for the report
     #[arg(long, help_heading = "Output")]
     pub profiles: bool,
-    /// Where the report goes [default: target/workshop]
+    /// Where the report goes [default: target/duel]
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub report: Option<PathBuf>,
+    /// Also write the figures for tools that keep them, into this folder: `bencher.json` in Bencher's metric format, and
+    /// `smaller-is-better.json` and `bigger-is-better.json` for github-action-benchmark
+    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    pub export: Option<PathBuf>,
     /// Also write a summary for a pull request
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub markdown: Option<PathBuf>,
@@ -219,6 +226,16 @@ pub struct Output {
     pub format: Format,
 }
 
+/// What an inconclusive comparison counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Inconclusive {
+    /// Exit code 0
+    Pass,
+    /// Exit code 4
+    Fail,
+}
+
+/// For whom the result is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     Human,

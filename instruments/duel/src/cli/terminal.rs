@@ -20,6 +20,12 @@ pub struct Terminal {
     rate: Cell<(Instant, u64, f64)>,
 }
 
+impl Default for Terminal {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Terminal {
     /// A live line if standard error is a terminal.
     pub fn new() -> Self {

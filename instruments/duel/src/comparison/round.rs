@@ -16,6 +16,7 @@ use crate::ask::get;
 use crate::child::processes;
 use crate::event::Event;
 use crate::service::{CommandServer, Launch};
+use crate::statistics;
 
 /// Warm-up before a slice on a server that has been under load before.
 pub(super) const WARM_AGAIN: Duration = Duration::from_millis(300);
@@ -28,18 +29,8 @@ pub(super) const SETTLE_LOOK: Duration = Duration::from_millis(100);
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// Each server is loaded so often in a round.
 pub(super) const SLICES: usize = 2;
-/// The order of a round's slices, which is gone through there and back.
-const ORDERS: [[usize; 3]; 6] = [
-    [BASE, CHANGE, AGAIN],
-    [AGAIN, CHANGE, BASE],
-    [CHANGE, BASE, AGAIN],
-    [AGAIN, BASE, CHANGE],
-    [BASE, AGAIN, CHANGE],
-    [CHANGE, AGAIN, BASE],
-];
-pub(super) const BASE: usize = 0;
-pub(super) const CHANGE: usize = 1;
-const AGAIN: usize = 2;
+pub(super) const BASE: usize = statistics::Side::Base as usize;
+pub(super) const CHANGE: usize = statistics::Side::Change as usize;
 
 /// Names of the three servers, in their order.
 pub(super) const NAMES: [&str; 3] = ["base", "change", "base (again)"];
@@ -85,7 +76,7 @@ impl Comparison<'_> {
     /// The three servers of a round, in their order, started in that of its slices.
     pub(super) fn start(&self, number: u32) -> Result<[Instance; 3], ComparisonError> {
         let mut servers = [None, None, None];
-        for index in order(number) {
+        for index in statistics::triplet(number).map(|side| side as usize) {
             let side = if index == CHANGE {
                 &self.change
             } else {
@@ -175,7 +166,7 @@ impl Comparison<'_> {
     ) -> Result<(Round, Spoilt), ComparisonError> {
         let mut seen: [Seen; 3] = std::array::from_fn(|_| Seen::default());
         let mut spoilt = Spoilt::default();
-        let there = order(number);
+        let there = statistics::triplet(number).map(|side| side as usize);
         let back = there.into_iter().rev();
         for index in 0..3 {
             seen[index].counters = self.read(&servers[index]);
@@ -343,11 +334,6 @@ impl Seen {
     }
 }
 
-/// Each server comes first, second and third as often as the others.
-fn order(number: u32) -> [usize; 3] {
-    ORDERS[number as usize % ORDERS.len()]
-}
-
 /// Waits until the server rests; `false` if it does not.
 pub(super) fn settle(server: &Instance) -> bool {
     let began = Instant::now();
@@ -408,16 +394,6 @@ pub(super) fn names(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_order_is_taken_as_often_as_its_mirror() {
-        for place in 0..3 {
-            for server in 0..3 {
-                let times = ORDERS.iter().filter(|order| order[place] == server);
-                assert_eq!(times.count(), 2, "server {server} at {place}");
-            }
-        }
-    }
 
     #[test]
     fn labels_of_a_counter_are_added_up() {

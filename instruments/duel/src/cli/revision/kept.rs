@@ -26,7 +26,7 @@ impl Kept {
     /// comparison has that one, and where nothing can be written to it.
     pub(super) fn of(root: &Path, name: &str, temporary: &Path) -> Self {
         let kept = || {
-            let folder = root.join("target/workshop");
+            let folder = root.join("target/duel");
             files::ignored(&folder)?;
             let folder = folder.join(name);
             fs::create_dir_all(&folder)?;

@@ -1,0 +1,78 @@
+//! A comparison's figures for tools that keep them over time.
+//!
+//! Sources: Bencher's metric format, <https://bencher.dev/docs/reference/bencher-metric-format>; the custom formats of
+//! github-action-benchmark, <https://github.com/benchmark-action/github-action-benchmark>.
+
+use serde_json::{Map, Value, json};
+
+use super::{Comparison, Told};
+use crate::metric::Unit;
+
+/// The files, by name.
+pub fn files(comparison: &Comparison) -> [(&'static str, String); 3] {
+    let bigger = |told: &&Told| told.unit == Unit::PerSecond;
+    let metrics = || comparison.metrics.iter();
+    let list = |told: Vec<Value>| format!("{:#}\n", Value::from(told));
+    [
+        ("bencher.json", format!("{:#}\n", bencher(comparison))),
+        (
+            "bigger-is-better.json",
+            list(metrics().filter(bigger).filter_map(entry).collect()),
+        ),
+        (
+            "smaller-is-better.json",
+            list(
+                metrics()
+                    .filter(|told| !bigger(told) && told.ratio.is_some())
+                    .filter_map(entry)
+                    .collect(),
+            ),
+        ),
+    ]
+}
+
+/// A benchmark for each route, with the change's own figures; and one of the ratios, which alone can be compared
+/// from machine to machine, with their intervals.
+fn bencher(comparison: &Comparison) -> Value {
+    let mut benchmarks: Map<String, Value> = Map::new();
+    let mut add = |benchmark: &str, measure: &str, metric: Value| {
+        let of = benchmarks.entry(benchmark).or_insert_with(|| json!({}));
+        of[measure] = metric;
+    };
+    for told in &comparison.metrics {
+        let (measure, route) = told
+            .metric
+            .split_once(' ')
+            .unwrap_or((&told.metric, "all requests"));
+        if let Some(value) = told.change {
+            add(route, measure, json!({ "value": value }));
+        }
+        if let Some(ratio) = told.ratio {
+            let mut metric = json!({ "value": ratio });
+            if let Some((low, high)) = told.interval {
+                metric["lower_value"] = low.into();
+                metric["upper_value"] = high.into();
+            }
+            add(
+                &format!("{route}, times as good as the base"),
+                measure,
+                metric,
+            );
+        }
+    }
+    benchmarks.into()
+}
+
+/// One figure of the change; `extra` is shown beside it.
+fn entry(told: &Told) -> Option<Value> {
+    let unit = match told.unit.key() {
+        "" => "count",
+        unit => unit,
+    };
+    let mut entry = json!({ "name": told.label, "unit": unit, "value": told.change? });
+    if let Some((ratio, (low, high))) = told.ratio.zip(told.interval) {
+        entry["extra"] =
+            format!("{ratio:.3} times as good as the base ({low:.3} to {high:.3})").into();
+    }
+    Some(entry)
+}
