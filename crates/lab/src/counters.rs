@@ -3,9 +3,9 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::database::Records;
 use crate::metric::Metric;
 use crate::pool_use::PoolUse;
+use crate::records::Records;
 
 /// Counters that the hot path adds to: each is a relaxed atomic, but for the records.
 #[derive(Debug, Default)]

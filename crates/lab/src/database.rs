@@ -1,18 +1,12 @@
 //! The stand-in for a database: a call that takes a while and uses no CPU, and a log of what was
 //! recorded.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde::Serialize;
-
 use crate::counters::Counters;
-use crate::locked;
-
-/// Changes that the log holds. Older ones go.
-const LOG_LENGTH: usize = 10_000;
+use crate::records::Record;
 
 /// A database as a service sees it: a round trip during which the task waits.
 ///
@@ -57,46 +51,10 @@ impl Database {
     }
 }
 
-/// A change that was queued.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct Record {
-    row: u64,
-    value: String,
-}
-
-/// The log of the changes, the newest last.
-#[derive(Debug, Default)]
-pub(crate) struct Records(Mutex<Log>);
-
-#[derive(Debug, Default)]
-struct Log {
-    /// Those that have gone too.
-    count: u64,
-    latest: VecDeque<Record>,
-}
-
-impl Records {
-    fn push(&self, record: Record) {
-        let mut log = locked(&self.0);
-        log.count += 1;
-        if log.latest.len() == LOG_LENGTH {
-            log.latest.pop_front();
-        }
-        log.latest.push_back(record);
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        locked(&self.0).count
-    }
-
-    pub(crate) fn latest(&self) -> Vec<Record> {
-        locked(&self.0).latest.iter().cloned().collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::records::LOG_LENGTH;
 
     #[test]
     fn the_log_has_the_latest_changes_in_their_order() {

@@ -36,7 +36,7 @@
 //! what that crate lists `/debug/placement`, which copy of the data is read from where (chapters with a
 //! [`Replica`]), and `/debug/records`, what was recorded in the stand-in [`Database`], in order; both JSON.
 //!
-//! Read in this order: `options`, `database`, `upstream`, `pool_use`, `work`, `scans`, `counters`,
+//! Read in this order: `options`, `database`, `upstream`, `pool_use`, `work`, `scans`, `records`, `counters`,
 //! `metrics`, `listener`, `connection`, `dispatcher`, `files`.
 
 #[cfg(feature = "allocations")]
@@ -56,6 +56,7 @@ mod metric;
 mod metrics;
 mod options;
 mod pool_use;
+mod records;
 mod scans;
 mod upstream;
 mod web_service;

@@ -1,11 +1,12 @@
 //! The command line of a chapter's server: what every chapter takes, and what this one uses.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, ValueEnum, value_parser};
 
 use crate::cleanup::Cleanup;
-use crate::scans::Scans;
+use crate::scans::{DataSet, Scans};
 
 /// What a chapter's service stands on. Each adds its options to the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,6 +182,11 @@ pub(crate) enum UpstreamFault {
 }
 
 impl Options {
+    /// A data set of these items, counted on `/metrics`.
+    pub fn data_set<T>(&self, items: Arc<[T]>) -> DataSet<T> {
+        DataSet::counted(items, self.scans.clone())
+    }
+
     /// Reads the process's arguments: the variant, and everything else. A usage error ends the
     /// process with code 2, as clap does.
     ///

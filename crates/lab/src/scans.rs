@@ -7,7 +7,6 @@ use std::thread::{self, ThreadId};
 use crate::counters::Activity;
 use crate::locked;
 use crate::metric::Metric;
-use crate::options::Options;
 
 /// A data set in memory. `/metrics` counts its scans, with the threads and the CPUs that they ran on.
 /// Clones share it.
@@ -18,19 +17,13 @@ pub struct DataSet<T> {
 }
 
 impl<T> DataSet<T> {
+    pub(crate) fn counted(items: Arc<[T]>, scans: Scans) -> Self {
+        Self { items, scans }
+    }
+
     /// Scans the items on the calling thread.
     pub fn scan<R>(&self, how: impl FnOnce(&[T]) -> R) -> R {
         self.scans.count(|| how(&self.items))
-    }
-}
-
-impl Options {
-    /// A data set of these items, counted on `/metrics`.
-    pub fn data_set<T>(&self, items: Arc<[T]>) -> DataSet<T> {
-        DataSet {
-            items,
-            scans: self.scans.clone(),
-        }
     }
 }
 

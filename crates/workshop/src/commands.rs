@@ -2,6 +2,7 @@
 
 mod capture;
 mod check;
+mod derived;
 mod doctor;
 mod hint;
 mod load;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use crate::clone_hook::{Observer, poll_hooked};
 use crate::lock::lock;
-use crate::session::RawStack;
+use crate::raw_stack::RawStack;
 use crate::sync::{HAS_STACK, Mutex};
 
 /// Deeper stacks are cut at their outer end.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::interval::Runs;
+use crate::raw_stack::RawStack;
 use crate::registry::RouteCount;
-use crate::session::{FollowUp, RawStack};
+use crate::session::FollowUp;
 
 /// Index of a stack among the distinct ones.
 pub(crate) type StackId = u32;

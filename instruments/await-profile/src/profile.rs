@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::collected::{Collected, Outcome, Sample, StackId};
 use crate::interval::{Interval, interval};
 use crate::options::ProfileOptions;
-use crate::session::RawStack;
+use crate::raw_stack::RawStack;
 use crate::stack::Stack;
 use crate::symbols::{SymbolCache, Symbols};
 

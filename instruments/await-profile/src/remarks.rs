@@ -1,12 +1,10 @@
 //! What a profile says in sentences.
 
-use std::fmt;
-
 use crate::fold::{Release, Share};
 use crate::profile::Profile;
-use crate::summary::{RouteSummary, Summary};
+use crate::summary::{Remark, RouteSummary, Summary};
 use crate::unpolled::Unpolled;
-use crate::waits_table::{Wait, WaitKind};
+use crate::waits_table::WaitKind;
 
 /// Places with a smaller share of the requests in flight are passed over.
 const LEAST_SHARE: f64 = 0.1;
@@ -16,29 +14,6 @@ const LEAST_OF_CONNECTIONS: f64 = 0.02;
 const MOST_PLACES: usize = 6;
 /// What is seen of fewer requests may be chance.
 const FEWEST_REQUESTS: u64 = 3;
-
-/// What a profile says of a place, as a sentence or two.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Remark {
-    /// The route.
-    pub route: String,
-    /// What is waited for. None where futures are not polled.
-    pub wait: Option<Wait>,
-    /// Of the route's requests in flight, those there; between 0 and 1.
-    pub share: f64,
-    /// Requests there at once, averaged over time. None where futures are not polled.
-    pub mean_in_flight: Option<f64>,
-    /// The sentences.
-    pub says: String,
-}
-
-impl fmt::Display for Remark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.says)
-    }
-}
 
 impl Profile {
     /// What this profile says, in sentences: futures that nobody polls, then the places where most

@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::capture::{Captured, Kept};
 use crate::lock::lock;
+use crate::raw_stack::RawStack;
 use crate::sync::Mutex;
-
-/// A call stack as addresses, innermost first.
-pub(crate) type RawStack = Box<[usize]>;
 
 /// A sample that awaits the next poll of the request it fell on.
 pub(crate) struct Mark {

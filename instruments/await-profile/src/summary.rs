@@ -8,9 +8,9 @@ use crate::collected::Outcome;
 use crate::fold::{Release, Share};
 use crate::interval::{Interval, share_interval};
 use crate::profile::{Profile, millis};
-use crate::remarks::Remark;
 use crate::stack::Frames;
 use crate::unpolled::Unpolled;
+use crate::waits_table::Wait;
 
 /// The figures of a profile. Times are in the unit that their name ends in.
 #[derive(Clone, Debug, PartialEq)]
@@ -269,5 +269,27 @@ impl fmt::Debug for Profile {
         f.debug_struct("Profile")
             .field("summary", &self.summary())
             .finish_non_exhaustive()
+    }
+}
+/// What a profile says of a place, as a sentence or two.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Remark {
+    /// The route.
+    pub route: String,
+    /// What is waited for. None where futures are not polled.
+    pub wait: Option<Wait>,
+    /// Of the route's requests in flight, those there; between 0 and 1.
+    pub share: f64,
+    /// Requests there at once, averaged over time. None where futures are not polled.
+    pub mean_in_flight: Option<f64>,
+    /// The sentences.
+    pub says: String,
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.says)
     }
 }

@@ -10,12 +10,13 @@ use axum::middleware::from_fn;
 use tokio::runtime::Handle;
 
 use crate::cpu_profiler::CpuProfiler;
-use crate::endpoints::{OwnMetrics, Shared, at_the_top, under_debug};
+use crate::endpoints::{at_the_top, under_debug};
 use crate::error::{ListenError, TokenError};
 use crate::guard::{Guard, Token};
 use crate::listener;
 use crate::metrics;
 use crate::runtimes::Runtimes;
+use crate::shared::{OwnMetrics, Shared};
 use crate::threads::ThreadProfiler;
 use crate::waits::Waits;
 

@@ -1,6 +1,5 @@
 //! What each address answers.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,10 +24,9 @@ use crate::limits::checked_duration;
 use crate::look::Evidence;
 use crate::memory;
 use crate::metrics;
-use crate::runtimes::Runtimes;
+use crate::shared::Shared;
 use crate::sockets;
-use crate::threads::{ThreadProfile, ThreadProfiler};
-use crate::waits::Waits;
+use crate::threads::ThreadProfile;
 
 /// One address a line, with what it answers.
 const INDEX: &str = "\
@@ -48,20 +46,6 @@ const INDEX: &str = "\
 /debug/look?seconds=N                   all of them at once, and what they say together (&format=json)
 /debug/metrics                          counters, Prometheus text
 ";
-
-/// The service's own counters, as text for Prometheus.
-pub(crate) type OwnMetrics = Arc<dyn Fn() -> Result<String, fmt::Error> + Send + Sync>;
-
-/// What the endpoints know of the service.
-pub(crate) struct Shared {
-    pub(crate) cpu: CpuProfiler,
-    pub(crate) threads: ThreadProfiler,
-    pub(crate) waits: Waits,
-    pub(crate) runtimes: Runtimes,
-    pub(crate) metrics: Option<OwnMetrics>,
-    /// Lines of the index for what the service adds.
-    pub(crate) index: String,
-}
 
 /// All that is under `/debug`.
 pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {

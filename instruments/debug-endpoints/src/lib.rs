@@ -133,6 +133,7 @@ mod cpu_sampler;
 mod debug_endpoints;
 mod endpoints;
 mod error;
+mod finding;
 mod guard;
 mod heap_profile;
 mod heartbeat;
@@ -148,6 +149,7 @@ mod metrics;
 mod own_thread;
 mod permit;
 mod runtimes;
+mod shared;
 #[cfg(all(unix, feature = "cpu"))]
 mod sigprof;
 #[cfg(target_os = "linux")]

@@ -8,10 +8,11 @@ use await_profile::{Profile, Remark, Share, Summary, WaitKind};
 use cpu_time::ProcessTime;
 use serde::Serialize;
 
-use crate::endpoints::Shared;
 use crate::error::EndpointError;
+use crate::finding::Finding;
 use crate::heartbeat::{self, Heartbeat};
 use crate::memory::{self, Memory};
+use crate::shared::Shared;
 use crate::sockets::{self, Sockets};
 use crate::threads::ThreadProfile;
 
@@ -25,32 +26,6 @@ const MUCH: f64 = 0.4;
 const MOST_OF_IT: f64 = 0.6;
 /// So many requests at once on an HTTP/2 connection may have to queue for it.
 const MANY_STREAMS: f64 = 6.0;
-
-/// Something that holds requests up, or will.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct Finding {
-    /// For programs: `blocked_worker`, `computing_worker`, `full_blocking_pool`, `unpolled`, `memory`, `tasks`,
-    /// `connections`, `clients_connections`, `nagle`, `late`, or the kind of a wait.
-    pub(crate) kind: &'static str,
-    /// What was seen, what it means, and what to do.
-    pub(crate) says: String,
-    /// The endpoint that shows it.
-    pub(crate) see: &'static str,
-    /// The larger, the more likely this is what requests wait for: above 2 nothing else can go on, above 1 all that
-    /// pass there wait.
-    pub(crate) weight: f64,
-}
-
-impl Finding {
-    pub(crate) fn new(kind: &'static str, weight: f64, see: &'static str, says: String) -> Self {
-        Self {
-            kind,
-            says,
-            see,
-            weight,
-        }
-    }
-}
 
 /// What all instruments say together.
 #[derive(Debug, Serialize)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::allocator::Allocator;
 use crate::error::EndpointError;
-use crate::look::Finding;
+use crate::finding::Finding;
 use crate::metrics::{own_status, status_field};
 use crate::own_thread::{self, Until};
 use crate::runtimes::Watched;

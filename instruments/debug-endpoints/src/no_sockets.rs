@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::error::EndpointError;
-use crate::look::Finding;
+use crate::finding::Finding;
 
 /// There are none.
 #[derive(Debug, Serialize)]

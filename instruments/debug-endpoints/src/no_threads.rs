@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::error::EndpointError;
+use crate::finding::Finding;
 use crate::last::Last;
-use crate::look::Finding;
 
 /// There is none.
 #[derive(Debug, Serialize)]

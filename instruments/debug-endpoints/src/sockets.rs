@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::error::EndpointError;
-use crate::look::Finding;
+use crate::finding::Finding;
 use crate::own_thread::{self, Until};
 use crate::tcp_socket::TcpSocket;
 

@@ -5,7 +5,6 @@ mod gallery;
 mod measuring;
 mod series;
 
-use std::path::Path;
 
 use report::capture;
 
@@ -49,20 +48,6 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
         gallery::derive(&workshop, options.verify)?;
     }
     Ok(Exit::Good)
-}
-
-/// Puts what is derived into its file, or compares it with what is there.
-pub(super) fn derived(file: &Path, text: &str, verify: bool) -> Result<(), CliError> {
-    if !verify {
-        return files::replace(file, text);
-    }
-    if std::fs::read_to_string(file).ok().as_deref() == Some(text) {
-        return Ok(());
-    }
-    Err(CliError::bad(format!(
-        "{} is not what its record gives; run `cargo workshop capture --derive`",
-        file.display()
-    )))
 }
 
 /// Measures a chapter and puts the record in place of the old one.

@@ -217,7 +217,7 @@ pub(crate) fn derive(captures: &Path, verify: bool) -> Result<(), CliError> {
                 format!("{} is no record", file.display()),
             ))?;
             for (derived, text) in derived(&file, &record) {
-                super::capture::derived(&derived, &text, verify)?;
+                super::derived::put(&derived, &text, verify)?;
             }
         }
     }

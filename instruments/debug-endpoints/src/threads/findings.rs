@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::profile::{Stack, State, Thread, ThreadProfile};
-use crate::look::Finding;
+use crate::finding::Finding;
 use crate::thread_roles::Role;
 
 /// A thread that runs requests and is blocked for less of the time holds up few: runtimes have locks of their own.

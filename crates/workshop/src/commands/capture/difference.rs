@@ -9,7 +9,7 @@ use duel::cli::exit::CliError;
 /// Writes it again, or compares it with the one that is there.
 pub(super) fn derive(workshop: &Workshop, chapter: &Chapter, verify: bool) -> Result<(), CliError> {
     let file = workshop.captures(chapter.number).join("solution.diff");
-    super::derived(&file, &difference(chapter)?, verify)
+    crate::commands::derived::put(&file, &difference(chapter)?, verify)
 }
 
 fn difference(chapter: &Chapter) -> Result<String, CliError> {

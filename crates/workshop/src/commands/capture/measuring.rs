@@ -20,7 +20,7 @@ pub(super) fn derive(workshop: &Workshop, verify: bool) -> Result<(), CliError> 
                 file.display()
             ))
         })?;
-        super::derived(&folder.join(format!("plots/{name}.svg")), &svg, verify)?;
+        crate::commands::derived::put(&folder.join(format!("plots/{name}.svg")), &svg, verify)?;
     }
     Ok(())
 }

@@ -41,7 +41,7 @@ pub(super) fn keep(workshop: &Workshop, measured: &Measured) -> Result<(), CliEr
 /// Writes the table again, or compares it with the one that is there.
 pub(super) fn derive(workshop: &Workshop, verify: bool) -> Result<(), CliError> {
     let text = table(&read(workshop)?);
-    super::derived(&file(workshop, "series.md"), &text, verify)
+    crate::commands::derived::put(&file(workshop, "series.md"), &text, verify)
 }
 
 fn read(workshop: &Workshop) -> Result<Vec<Proof>, CliError> {

@@ -1,0 +1,29 @@
+//! What an instrument says of a cause.
+
+use serde::Serialize;
+
+/// Something that holds requests up, or will.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Finding {
+    /// For programs: `blocked_worker`, `computing_worker`, `full_blocking_pool`, `unpolled`, `memory`, `tasks`,
+    /// `connections`, `clients_connections`, `nagle`, `late`, or the kind of a wait.
+    pub(crate) kind: &'static str,
+    /// What was seen, what it means, and what to do.
+    pub(crate) says: String,
+    /// The endpoint that shows it.
+    pub(crate) see: &'static str,
+    /// The larger, the more likely this is what requests wait for: above 2 nothing else can go on, above 1 all that
+    /// pass there wait.
+    pub(crate) weight: f64,
+}
+
+impl Finding {
+    pub(crate) fn new(kind: &'static str, weight: f64, see: &'static str, says: String) -> Self {
+        Self {
+            kind,
+            says,
+            see,
+            weight,
+        }
+    }
+}
