@@ -18,7 +18,7 @@ use crate::traffic::Arrivals;
 use crate::traffic::Traffic;
 use crate::verdict::{LOOKS, Verdict, Word, judge};
 
-pub use self::asked::{Compared, Comparison, ComparisonError, Generator, Side};
+pub use self::asked::{Compared, Comparison, ComparisonError, Enough, Generator, Side};
 use self::round::{
     BASE, CHANGE, Instance, NAMES, SETTLE_AT_MOST, SETTLE_LOOK, SLICES, Spoilt, WARM_AGAIN,
     counted, most, names, settle,
@@ -87,8 +87,12 @@ impl Comparison<'_> {
                     figures::ratio(traffic.duration.as_secs_f64())
                 )));
             }
-            let is_over = is_late || rounds.len() == LOOKS[LOOKS.len() - 1];
-            let is_look = LOOKS.contains(&rounds.len()) && what == "counted";
+            let is_told = |enough: &Enough<'_>| rounds.len() >= LOOKS[0] && enough(&rounds);
+            let is_over = is_late
+                || rounds.len() == LOOKS[LOOKS.len() - 1]
+                || self.enough.is_some_and(is_told);
+            let is_look =
+                self.enough.is_none() && LOOKS.contains(&rounds.len()) && what == "counted";
             if is_look || is_over {
                 looks += 1;
                 let seen = judge(self.deciding, self.goal, &rounds);

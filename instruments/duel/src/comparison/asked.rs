@@ -27,6 +27,9 @@ pub enum Side {
 /// Puts a load on a server, as [`crate::load::run_traffic`] does.
 pub type Generator<'a> = dyn Fn(&Target, &Traffic) -> Result<TrafficOutcome, DriverError> + 'a;
 
+/// Whether rounds say enough.
+pub type Enough<'a> = dyn Fn(&[Round]) -> bool + 'a;
+
 /// What is compared, and how.
 pub struct Comparison<'a> {
     /// The base.
@@ -55,6 +58,8 @@ pub struct Comparison<'a> {
     pub deciding: &'a Metric,
     /// What is asked of the change.
     pub goal: Goal,
+    /// Instead of a verdict, this ends it: whether these rounds, three at least, say enough.
+    pub enough: Option<&'a Enough<'a>>,
     /// No round begins after so long.
     pub at_most: Duration,
     /// Who runs where.
