@@ -11,7 +11,7 @@ use crate::figures;
 use crate::load::interrupt::Interrupt;
 use crate::metric::{Metric, Round};
 use crate::placement::Placement;
-use crate::report::table::{Table, sentence_case};
+use crate::report::table::{Table, sentence_case, shortened};
 use crate::traffic::Traffic;
 use crate::verdict::{self, Estimate, Goal, LOOKS};
 
@@ -186,7 +186,7 @@ fn search(
             traffic: traffic.clone(),
             expect_status: how.sent.expect_status,
             counters: &[],
-            metrics_path: "/",
+            metrics_path: "",
             is_metrics_on_admin: false,
             with_profiles: false,
             deciding,
@@ -357,12 +357,4 @@ impl Outcome {
         };
         format!("{verdict}: {}{table}", self.reason)
     }
-}
-
-fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(most - 1).collect();
-    kept + "…"
 }

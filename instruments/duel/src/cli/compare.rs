@@ -99,7 +99,8 @@ pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
         &metrics,
         &compared.rounds,
         sides,
-    );
+    )
+    .with_frames(&compared.profiles);
     let page = Page {
         metrics: &metrics,
         deciding: &deciding.key,

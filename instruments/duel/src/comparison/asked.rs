@@ -46,9 +46,9 @@ pub struct Comparison<'a> {
     pub traffic: Traffic,
     /// Every answer must have this status, instead of being the base's.
     pub expect_status: Option<u16>,
-    /// Counters of the service that are read beside.
+    /// Counters that both have to have.
     pub counters: &'a [String],
-    /// The path that has them.
+    /// The path that has them, and all others; empty if none are wanted.
     pub metrics_path: &'a str,
     /// Whether that is on the second port.
     pub is_metrics_on_admin: bool,
