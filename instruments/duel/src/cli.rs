@@ -4,6 +4,7 @@
 pub mod out;
 
 pub mod arguments;
+mod bisect;
 mod by_locust;
 pub mod compare;
 pub mod ctrl_c;
@@ -38,6 +39,8 @@ struct Cli {
 enum Command {
     /// Compare two builds of a service: which is faster, and how sure is that?
     Compare(Box<options::Compare>),
+    /// Find the commit that made a service slower
+    Bisect(Box<options::Bisect>),
     /// Put a load on a service
     Load(Box<options::Load>),
     /// Ask all instruments of a service that has debug-endpoints, under your load
@@ -59,6 +62,7 @@ pub fn main() -> ExitCode {
     let program = Program::default();
     exit(match &cli.command {
         Command::Compare(options) => compare::run(options, &program),
+        Command::Bisect(options) => bisect::run(options),
         Command::Load(options) => load::run(options, &program),
         Command::Look(options) => look::run(options),
     })

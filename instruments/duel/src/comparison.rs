@@ -18,10 +18,10 @@ use crate::traffic::Arrivals;
 use crate::traffic::Traffic;
 use crate::verdict::{LOOKS, Verdict, Word, judge};
 
-pub use self::asked::{Compared, Comparison, ComparisonError, Generator, Side};
+pub use self::asked::{Compared, Comparison, ComparisonError, Enough, Generator, Side};
 use self::round::{
-    BASE, CHANGE, Instance, NAMES, SETTLE_AT_MOST, SETTLE_LOOK, SLICES, Spoilt, WARM_AGAIN,
-    counted, most, names, settle,
+    BASE, CHANGE, Instance, NAMES, SETTLE_AT_MOST, SETTLE_LOOK, SLICES, Spoilt, WARM_AGAIN, most,
+    names, settle,
 };
 use crate::answers::{Asked, Learnt, learn};
 use crate::ask::get;
@@ -46,7 +46,7 @@ impl Comparison<'_> {
     /// When servers, answers or generator fail, or on Ctrl-C.
     pub fn run(&self) -> Result<Compared, ComparisonError> {
         let began = Instant::now();
-        let (mut traffic, mut notes) = self.prepare(began)?;
+        let (mut traffic, mut notes, has_counters) = self.prepare(began)?;
         let mut rounds: Vec<Round> = Vec::new();
         let mut spoilt: Vec<Spoilt> = Vec::new();
         let (mut looks, mut shed, mut bound, mut silent) = (0, 0, 0, 0);
@@ -55,7 +55,7 @@ impl Comparison<'_> {
             self.begins(&format!("round {}: servers start", number + 1));
             let mut servers = self.start(number)?;
             traffic.seed = u64::from(number);
-            let (round, fault) = self.round(number, &mut servers, &traffic)?;
+            let (round, fault) = self.round(number, &mut servers, &traffic, has_counters)?;
             drop(servers);
             let is_late = began.elapsed() > self.at_most;
             // A latency is then known to be longer than the slice, and that decides.
@@ -87,8 +87,12 @@ impl Comparison<'_> {
                     figures::ratio(traffic.duration.as_secs_f64())
                 )));
             }
-            let is_over = is_late || rounds.len() == LOOKS[LOOKS.len() - 1];
-            let is_look = LOOKS.contains(&rounds.len()) && what == "counted";
+            let is_told = |enough: &Enough<'_>| rounds.len() >= LOOKS[0] && enough(&rounds);
+            let is_over = is_late
+                || rounds.len() == LOOKS[LOOKS.len() - 1]
+                || self.enough.is_some_and(is_told);
+            let is_look =
+                self.enough.is_none() && LOOKS.contains(&rounds.len()) && what == "counted";
             if is_look || is_over {
                 looks += 1;
                 let seen = judge(self.deciding, self.goal, &rounds);
@@ -166,8 +170,9 @@ impl Comparison<'_> {
     }
 
     /// The load with what is expected of its requests, and how long its slices last. The servers
-    /// that were asked for it are not used further: those of a round are equally fresh.
-    fn prepare(&self, began: Instant) -> Result<(Traffic, Vec<String>), ComparisonError> {
+    /// that were asked for it are not used further: those of a round are equally fresh. And whether both
+    /// have a page of counters.
+    fn prepare(&self, began: Instant) -> Result<(Traffic, Vec<String>, bool), ComparisonError> {
         let mut traffic = self.traffic.clone();
         self.begins("the servers start");
         let mut servers = self.start(0)?;
@@ -181,7 +186,9 @@ impl Comparison<'_> {
             (self.observer)(Event::Said(&sentence));
             notes.push(sentence);
         }
-        Ok((traffic, notes))
+        let has_page = |index: usize| !self.read(&servers[index]).is_empty();
+        let has_counters = !self.metrics_path.is_empty() && has_page(BASE) && has_page(CHANGE);
+        Ok((traffic, notes, has_counters))
     }
 
     fn asked<'s>(&'s self, servers: &'s [Instance; 3], index: usize) -> Asked<'s> {
@@ -318,13 +325,8 @@ impl Comparison<'_> {
                 let at = self.metrics_at(&servers[index]);
                 let found = get(at, self.metrics_path, self.traffic.time_out);
                 let reason = match found {
-                    Ok(body) => {
-                        let text = String::from_utf8_lossy(&body);
-                        if counted(&text, counter).is_some() {
-                            continue;
-                        }
-                        format!("it has {}", names(&text))
-                    }
+                    Ok(_) if self.read(&servers[index]).contains_key(counter) => continue,
+                    Ok(body) => format!("it has {}", names(&String::from_utf8_lossy(&body))),
                     Err(reason) => reason,
                 };
                 return Err(ComparisonError::NoCounter(format!(

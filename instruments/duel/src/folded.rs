@@ -72,6 +72,21 @@ pub fn most_frequent_leaf(folded: &str) -> Result<Option<(String, f64)>, NoCount
         .map(|(leaf, count)| (leaf.to_owned(), count as f64 / all as f64)))
 }
 
+/// The stacks of several, each once.
+///
+/// # Errors
+///
+/// When a line has no count.
+pub fn merged(parts: &[String]) -> Result<String, NoCount> {
+    let mut counts = std::collections::BTreeMap::<&str, u64>::new();
+    for stack in parts.iter().flat_map(|part| stacks(part)) {
+        let (frames, count) = stack?;
+        *counts.entry(frames).or_default() += count;
+    }
+    let line = |(frames, count)| format!("{frames} {count}\n");
+    Ok(counts.into_iter().map(line).collect())
+}
+
 /// Folded stacks without the samples of CPUs that had nothing to do, and the number of these.
 pub fn without_idle(folded: &str) -> (String, u64) {
     let idle = |line: &str| line.strip_prefix(IDLE)?.trim().parse::<u64>().ok();

@@ -12,12 +12,15 @@ pub mod cli;
 
 pub mod answers;
 pub mod ask;
+pub mod bisect;
 pub mod child;
 pub mod comparison;
+pub mod counters;
 pub mod environment;
 pub mod event;
 pub mod figures;
 pub mod folded;
+pub mod frames;
 pub mod load;
 pub mod locust;
 pub mod metric;

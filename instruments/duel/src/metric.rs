@@ -65,6 +65,11 @@ impl Figures {
         self.0.get(key).map(|(value, _)| *value)
     }
 
+    /// The keys of all.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// Whether of that metric only a lower bound is known.
     pub fn is_lower_bound(&self, key: &str) -> bool {
         self.0.get(key).is_some_and(|(_, is_bound)| *is_bound)
@@ -225,8 +230,8 @@ pub struct SeenByBoth {
     pub kind: ProfileKind,
     /// How long it looked at each, in seconds.
     pub seconds: u32,
-    /// Folded stacks of the base.
-    pub base: String,
-    /// Folded stacks of the change.
-    pub change: String,
+    /// Folded stacks of the base, of each part of that time.
+    pub base: Vec<String>,
+    /// The same of the change.
+    pub change: Vec<String>,
 }

@@ -8,7 +8,9 @@ pub mod rounds;
 pub mod scale;
 pub mod table;
 
-use crate::folded::without_idle;
+use crate::counters::{self, Counter};
+use crate::folded::{merged, without_idle};
+use crate::frames::{self, Frame};
 use std::fmt::Write as _;
 
 use crate::environment::Environment;
@@ -23,7 +25,7 @@ use serde::Serialize;
 use self::flamegraph::{Picture, draw, draw_difference};
 use self::html::{Head, document, frame, scrolled, section};
 use self::rounds::metric_of_rounds;
-use self::table::{Table, sentence_case};
+use self::table::{Table, sentence_case, shortened};
 
 /// What `compare --format json` prints.
 #[derive(Debug, Clone, Serialize)]
@@ -40,10 +42,14 @@ pub struct Comparison {
     pub effect: Option<Effect>,
     /// Everything that was measured.
     pub metrics: Vec<Told>,
+    /// What the services count by themselves and the change moved.
+    pub counters: Vec<Counter>,
     /// The base.
     pub base: Side,
     /// The change.
     pub change: Side,
+    #[serde(skip)]
+    frames: Vec<Frame>,
     #[serde(skip)]
     sentence: String,
     #[serde(skip)]
@@ -166,11 +172,57 @@ impl Comparison {
             rounds: rounds.len(),
             effect,
             metrics: told.filter(|told| told.base.is_some()).collect(),
+            counters: counters::changed(rounds),
             base,
             change,
+            frames: Vec::new(),
             sentence,
             notes,
         }
+    }
+
+    /// With the functions whose share differs in these profiles.
+    #[must_use]
+    pub fn with_frames(mut self, profiles: &[SeenByBoth]) -> Self {
+        self.frames = profiles.iter().flat_map(frames::changed).collect();
+        self
+    }
+
+    /// What else changed: tables, each with what it is of; names stand between these quotes.
+    fn else_changed(&self, quote: &str) -> Vec<(&'static str, Table)> {
+        let counter = |one: &Counter| {
+            let interval = one.interval.map_or_else(String::new, |(low, high)| {
+                format!(" ({} to {})", figures::ratio(low), figures::ratio(high))
+            });
+            vec![
+                format!("{quote}{}{quote}", one.counter),
+                figures::count(one.base),
+                figures::count(one.change),
+                one.ratio.map_or_else(|| "-".to_owned(), figures::ratio) + &interval,
+            ]
+        };
+        let frame = |one: &Frame| {
+            let points = |share: f64| format!("{:+.1}", share * 100.0);
+            let (low, high) = one.interval;
+            vec![
+                one.kind.key().to_owned(),
+                format!("{quote}{}{quote}", shortened(&one.name, 80)),
+                figures::percent(one.base),
+                figures::percent(one.change),
+                format!("{} to {} points", points(low), points(high)),
+            ]
+        };
+        let counters: Vec<_> = self.counters.iter().map(counter).collect();
+        let frames: Vec<_> = self.frames.iter().map(frame).collect();
+        let heads = ["base", "change", "change / base"];
+        let counters = Table::new(&["counter, per request"], &heads, counters);
+        let heads = ["base", "change", "difference"];
+        let frames = Table::new(&["profile", "share of its stacks with"], &heads, frames);
+        let tables = [("Counters", counters), ("Functions", frames)];
+        let told = tables
+            .into_iter()
+            .filter(|(_, table)| !table.rows.is_empty());
+        told.collect()
     }
 
     fn rows(&self) -> Vec<Vec<String>> {
@@ -207,6 +259,14 @@ impl Comparison {
             return format!("{}: {}\n", self.verdict, self.sentence);
         }
         let mut text = format!("{}: {}\n\n{}", self.verdict, self.sentence, table.text());
+        for (place, (_, table)) in self.else_changed("").iter().enumerate() {
+            let title = if place == 0 {
+                "What else changed:\n"
+            } else {
+                ""
+            };
+            let _ = write!(text, "\n{title}{}", table.text());
+        }
         if !self.notes.is_empty() {
             text.push('\n');
         }
@@ -230,6 +290,14 @@ impl Comparison {
                 self.table().markdown() + "\n"
             }
         );
+        for (place, (_, table)) in self.else_changed("`").iter().enumerate() {
+            let title = if place == 0 {
+                "What else changed:\n\n"
+            } else {
+                ""
+            };
+            let _ = writeln!(text, "{title}{}", table.markdown());
+        }
         for note in &self.notes {
             let _ = writeln!(text, "- {note}");
         }
@@ -273,6 +341,14 @@ impl Comparison {
                 ul { @for note in &self.notes { li { (note) } } }
             }
         };
+        let tables = self.else_changed("");
+        let else_changed = html! {
+            p {
+                "What differs beyond doubt, apart from what was asked for: counters of the services by more "
+                "than a tenth, and functions that have another share of the stacks."
+            }
+            @for (title, table) in &tables { (scrolled(table, title, "raw")) }
+        };
         let every_round = html! {
             p { "Each round has three fresh servers: base, change, and the base again (hollow)." }
             (html::pictures(plots.iter().map(|(metric, svg)| {
@@ -302,6 +378,7 @@ impl Comparison {
         };
         let sections = html! {
             @if !self.metrics.is_empty() { (section("metrics", "Measured", &measured)) }
+            @if !tables.is_empty() { (section("else", "What else changed", &else_changed)) }
             @if !plots.is_empty() { (section("plots", "Every round", &every_round)) }
             @if !pictures.is_empty() { (section("profiles", "Profiles", &profiles)) }
             (section("repeat", "Repeat it", &repeat))
@@ -314,8 +391,8 @@ impl Comparison {
 /// verdict does not hang on it, and stacks come from a service that anybody may have written.
 fn pictures(profiles: &[SeenByBoth]) -> Vec<(String, String)> {
     let drawn = profiles.iter().flat_map(|seen| {
-        let ((base, base_idle), (change, change_idle)) =
-            (without_idle(&seen.base), without_idle(&seen.change));
+        let [(base, base_idle), (change, change_idle)] = [&seen.base, &seen.change]
+            .map(|parts| without_idle(&merged(parts).unwrap_or_default()));
         let picture = |which: &str, idle: u64| Picture {
             kind: seen.kind,
             title: format!("{which}: {}", Picture::what(seen.kind)),

@@ -9,8 +9,9 @@ use crate::profile::ProfileKind;
 
 use crate::ask::get;
 
-/// How long an instrument looks.
-const SECONDS: u32 = 5;
+/// An instrument looks so often, for a second each: that from one time to the next shares differ tells how
+/// exact they are.
+const TIMES: u32 = 5;
 
 /// Names are looked up after the profile.
 const TIME_OUT: Duration = Duration::from_secs(60);
@@ -20,13 +21,17 @@ pub(crate) const AT_MOST: Duration = Duration::from_secs(150);
 
 /// Folded stacks of a service under load, by an instrument each. What it has no endpoint for, or has
 /// nothing to say of, is missing.
-pub(crate) fn take(target: &Target) -> Vec<(ProfileKind, String)> {
-    let ask = |kind, path: &str| {
-        let path = format!("{path}?seconds={SECONDS}&format=folded&idle=true");
+pub(crate) fn take(target: &Target) -> Vec<(ProfileKind, Vec<String>)> {
+    let once = |path: &str| {
+        let path = format!("{path}?seconds=1&format=folded&idle=true");
         let folded = get(target.clone(), &path, TIME_OUT).ok()?;
         // A service may answer any path with a page of its own.
         let folded = String::from_utf8(folded).ok()?;
-        folded::total(&folded).is_ok().then_some((kind, folded))
+        folded::total(&folded).is_ok().then_some(folded)
+    };
+    let ask = |kind, path: &str| {
+        let parts: Option<Vec<String>> = (0..TIMES).map(|_| once(path)).collect();
+        Some((kind, parts?))
     };
     let instruments = [
         (ProfileKind::Await, "/debug/await"),
@@ -40,14 +45,14 @@ pub(crate) fn take(target: &Target) -> Vec<(ProfileKind, String)> {
 
 /// The instruments that both have.
 pub(crate) fn paired(
-    base: Vec<(ProfileKind, String)>,
-    change: &[(ProfileKind, String)],
+    base: Vec<(ProfileKind, Vec<String>)>,
+    change: &[(ProfileKind, Vec<String>)],
 ) -> Vec<SeenByBoth> {
-    let pair = |(kind, base): (ProfileKind, String)| {
+    let pair = |(kind, base): (ProfileKind, Vec<String>)| {
         let (_, change) = change.iter().find(|(other, _)| *other == kind)?;
         Some(SeenByBoth {
             kind,
-            seconds: SECONDS,
+            seconds: TIMES,
             base,
             change: change.clone(),
         })
@@ -61,14 +66,14 @@ mod tests {
 
     #[test]
     fn an_instrument_that_one_of_them_lacks_is_left_out() {
-        let stacks = |kind, count: u64| (kind, format!("main;work {count}\n"));
+        let stacks = |kind, count: u64| (kind, vec![format!("main;work {count}\n")]);
         let base = vec![stacks(ProfileKind::Await, 1), stacks(ProfileKind::Cpu, 2)];
         let both = paired(base, &[stacks(ProfileKind::Cpu, 3)]);
         let cpu = SeenByBoth {
             kind: ProfileKind::Cpu,
-            seconds: SECONDS,
-            base: "main;work 2\n".to_owned(),
-            change: "main;work 3\n".to_owned(),
+            seconds: TIMES,
+            base: vec!["main;work 2\n".to_owned()],
+            change: vec!["main;work 3\n".to_owned()],
         };
         assert_eq!(both, [cpu]);
     }

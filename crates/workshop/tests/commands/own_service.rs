@@ -24,7 +24,7 @@ fn a_comparison_has_the_keys_that_scripts_rely_on_and_leaves_nothing_running() {
     );
     let value: Value = serde_json::from_str(&said.out).unwrap();
     let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
-    let expected = "base change effect metrics reason rounds seconds verdict";
+    let expected = "base change counters effect metrics reason rounds seconds verdict";
     assert_eq!(keys, expected.split(' ').collect::<Vec<_>>());
     let verdict = value["verdict"].as_str().unwrap();
     let code = match verdict {

@@ -1,7 +1,7 @@
 //! `duel compare`: two builds of a service.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::answers::AnswerError;
@@ -23,23 +23,23 @@ use super::revision::{GIT, Revision, Started};
 use super::{ctrl_c, files, json};
 use crate::cli::by_locust::{self, ByLocust};
 use crate::cli::exit::{CliError, Exit};
-use crate::cli::options::{Compare, Format, Inconclusive};
+use crate::cli::options::{Compare, Comparing, Format, Inconclusive, Sent};
 use crate::cli::requests::{self, Target};
 use crate::cli::terminal::Terminal;
 
 /// Compares, and writes the reports.
 pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
-    let specs = requests::specs(&options.sent, None)?;
+    let specs = requests::specs(&options.how.sent, None)?;
     let traffic = requests::traffic(
-        &options.sent,
+        &options.how.sent,
         &specs,
-        options.users,
-        (options.rate, options.think),
-        options.seconds,
+        options.how.users,
+        (options.how.rate, options.how.think),
+        options.how.seconds,
     )?;
     let routes: Vec<&str> = traffic.routes.iter().map(|route| &*route.name).collect();
     let metrics = Metric::all(&routes, traffic.bystander.is_some(), &options.root_cause);
-    let deciding = deciding(options, &metrics)?;
+    let deciding = deciding(&options.how, &metrics)?;
     let folder = options
         .report
         .clone()
@@ -56,9 +56,9 @@ pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
     let by_locust = ByLocust::of(
         program,
         (options.with, &options.workers),
-        (&options.sent, &specs),
+        (&options.how.sent, &specs),
         &traffic,
-        options.think,
+        options.how.think,
         &placement.generator,
         &interrupt,
     )?;
@@ -99,13 +99,14 @@ pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
         &metrics,
         &compared.rounds,
         sides,
-    );
+    )
+    .with_frames(&compared.profiles);
     let page = Page {
         metrics: &metrics,
         deciding: &deciding.key,
         rounds: &compared.rounds,
         profiles: &compared.profiles,
-        load: &load_in_words(options, &traffic, &compared),
+        load: &load_in_words(&options.how, &traffic, &compared),
         environment: &environment,
         command: &typed(),
     };
@@ -119,7 +120,7 @@ pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
             files::replace(&folder.join(name), text)?;
         }
     }
-    match options.output.format {
+    match options.how.output.format {
         Format::Human => {
             println!("{}\nreport: {}", comparison.text(), file.display());
         }
@@ -147,7 +148,7 @@ fn check(options: &Compare) -> Result<(), CliError> {
                 "{option} is empty: name a command"
             )));
         }
-        if command.starts_with(GIT) && options.run.is_none() {
+        if command.starts_with(GIT) && options.how.run.is_none() {
             return Err(CliError::usage(format!(
                 "{option} {command} needs --run, what starts the build, such as --run \
                  './target/release/shop --port {{port}}'"
@@ -155,33 +156,31 @@ fn check(options: &Compare) -> Result<(), CliError> {
         }
     }
     let is_git = |command: &Option<String>| command.as_ref().is_some_and(|c| c.starts_with(GIT));
-    if options.run.is_some() && !is_git(&options.base) && !is_git(&options.change) {
+    if options.how.run.is_some() && !is_git(&options.base) && !is_git(&options.change) {
         return Err(CliError::usage(
             "--run starts the build of a git:REVISION, and neither --base nor --change is one",
         ));
     }
-    let path = |option: &str, path: &str| {
-        if path.starts_with('/') {
-            return Ok(());
-        }
-        Err(CliError::usage(format!(
-            "{option} takes a path on the service, such as /health, not {path}"
-        )))
-    };
-    options
-        .ready
-        .as_deref()
-        .map_or(Ok(()), |ready| path("--ready", ready))?;
-    path("--metrics", &options.metrics)
+    check_path("--ready", options.how.ready.as_deref().unwrap_or("/"))?;
+    check_path("--metrics", &options.metrics)
 }
 
-fn deciding<'m>(options: &Compare, metrics: &'m [Metric]) -> Result<&'m Metric, CliError> {
-    let by_default = if options.rate.is_some() {
+pub(super) fn check_path(option: &str, path: &str) -> Result<(), CliError> {
+    if path.starts_with('/') {
+        return Ok(());
+    }
+    Err(CliError::usage(format!(
+        "{option} takes a path on the service, such as /health, not {path}"
+    )))
+}
+
+pub(super) fn deciding<'m>(how: &Comparing, metrics: &'m [Metric]) -> Result<&'m Metric, CliError> {
+    let by_default = if how.rate.is_some() {
         P50
     } else {
         REQUESTS_PER_SECOND
     };
-    let key = options.metric.as_deref().unwrap_or(by_default);
+    let key = how.metric.as_deref().unwrap_or(by_default);
     let mut can_decide = metrics.iter().filter(|one| one.larger_is_better.is_some());
     can_decide
         .clone()
@@ -203,7 +202,7 @@ fn goal(options: &Compare) -> Goal {
         (Some(times), _) => Goal::AtLeast(times),
         (_, Some(share)) => Goal::AtMostSlower(share),
         _ => Goal::Difference {
-            margin: options.margin,
+            margin: options.how.margin,
         },
     }
 }
@@ -249,42 +248,30 @@ fn compare(
 ) -> Result<Compared, CliError> {
     let is_running = !options.running.is_empty();
     let say = |text: &str| terminal.say(text);
-    let tls = match &options.sent.cacert {
-        Some(cacert) if !is_running => Some(tls(cacert, traffic)?),
-        _ => None,
+    let tls = if is_running {
+        None
+    } else {
+        tls(&options.how.sent, traffic)?
     };
-    let ready_within = Duration::from_secs_f64(options.ready_within);
     // The worktrees are removed when these go, after the servers.
     let mut worktrees = Vec::new();
     let mut started = Vec::new();
     let mut prepared = Vec::new();
     for (name, side) in [("base", &mut *base), ("change", &mut *change)] {
         prepared.push(if is_running {
-            let cacert = options.sent.cacert.as_deref();
+            let cacert = options.how.sent.cacert.as_deref();
             let target = Target::of("--running", &side.name, cacert)?.server;
             std::net::TcpStream::connect_timeout(&target.address, Duration::from_secs(5)).map_err(
                 |error| CliError::usage(format!("no server answers at {}: {error}", side.name)),
             )?;
             comparison::Side::Running(target)
         } else if let Some(revision) = side.name.strip_prefix(GIT) {
-            let built = Revision::build(name, revision, &options.build, interrupt, &say)?;
-            side.commit = Some(built.commit().to_owned());
-            let command = built.command(options.run.as_deref().unwrap_or_default());
-            let launch = Launch {
-                name,
-                command: &command,
-                folder: built.folder(),
-                ready: options.ready.as_deref(),
-                ready_within,
-                tls: tls.as_ref(),
-                cpus: &[],
-            };
-            let ran = built.started(&launch, interrupt)?;
-            side.program = ran.as_ref().map(|ran| ran.program.clone());
-            started.extend(ran);
-            let prepared = comparison::Side::Command(command, built.folder().to_owned());
-            worktrees.push(built);
-            prepared
+            let made = make(name, revision, &options.how, tls.as_ref(), interrupt, &say)?;
+            side.commit = Some(made.revision.commit().to_owned());
+            side.program = made.started.as_ref().map(|ran| ran.program.clone());
+            started.extend(made.started);
+            worktrees.push(made.revision);
+            made.side
         } else {
             let here = std::env::current_dir();
             let here = here.map_err(CliError::because("the current folder cannot be read"))?;
@@ -299,17 +286,18 @@ fn compare(
     comparison::Comparison {
         base: base.clone(),
         change: change.clone(),
-        ready: options.ready.as_deref(),
-        ready_within,
+        ready: options.how.ready.as_deref(),
+        ready_within: Duration::from_secs_f64(options.how.ready_within),
         tls: tls.as_ref(),
         traffic: traffic.clone(),
-        expect_status: options.sent.expect_status,
+        expect_status: options.how.sent.expect_status,
         counters: &options.root_cause,
         metrics_path: &options.metrics,
         is_metrics_on_admin: has_admin_port(base) && has_admin_port(change),
         with_profiles: options.profiles,
         deciding,
         goal: goal(options),
+        enough: None,
         at_most: Duration::from_secs_f64(options.at_most),
         placement: generator.placement,
         generator: generator.other,
@@ -324,6 +312,41 @@ fn compare(
         compared
     })
     .map_err(|error| explained(error, interrupt))
+}
+
+/// A revision that was built and started once.
+pub(super) struct Made<'a> {
+    /// Its worktree goes with it.
+    pub(super) revision: Revision<'a>,
+    pub(super) started: Option<Started>,
+    pub(super) side: comparison::Side,
+}
+
+/// Builds `revision` for the side `name`, and looks whether it starts.
+pub(super) fn make<'a>(
+    name: &'a str,
+    revision: &str,
+    how: &Comparing,
+    tls: Option<&Tls>,
+    interrupt: &Interrupt,
+    say: &dyn Fn(&str),
+) -> Result<Made<'a>, CliError> {
+    let revision = Revision::build(name, revision, &how.build, interrupt, say)?;
+    let command = revision.command(how.run.as_deref().unwrap_or_default());
+    let launch = Launch {
+        name,
+        command: &command,
+        folder: revision.folder(),
+        ready: how.ready.as_deref(),
+        ready_within: Duration::from_secs_f64(how.ready_within),
+        tls,
+        cpus: &[],
+    };
+    Ok(Made {
+        started: revision.started(&launch, interrupt)?,
+        side: comparison::Side::Command(command.clone(), revision.folder().to_owned()),
+        revision,
+    })
 }
 
 /// What is to be known of the programs of `revisions` revisions.
@@ -357,14 +380,16 @@ fn about_programs(started: &[Started], revisions: usize) -> Option<String> {
 }
 
 /// A service that is started here has its certificate for the `host` of the requests, or for `localhost`.
-fn tls(cacert: &Path, traffic: &Traffic) -> Result<Tls, CliError> {
+pub(super) fn tls(sent: &Sent, traffic: &Traffic) -> Result<Option<Tls>, CliError> {
     let requests = traffic.routes.iter().flat_map(|route| &route.requests);
     let mut headers = requests.flat_map(|request| &request.headers);
     let host = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"));
-    requests::tls(cacert, host.map_or("localhost", |(_, host)| host))
+    let host = host.map_or("localhost", |(_, host)| host);
+    let trusted = sent.cacert.as_ref();
+    trusted.map(|file| requests::tls(file, host)).transpose()
 }
 
-fn explained(error: ComparisonError, interrupt: &Interrupt) -> CliError {
+pub(super) fn explained(error: ComparisonError, interrupt: &Interrupt) -> CliError {
     if error.is_interrupt() || interrupt.is_set() {
         return CliError::interrupted();
     }
@@ -397,11 +422,11 @@ fn invalid(error: &CliError, took: Duration) -> Compared {
     }
 }
 
-fn load_in_words(options: &Compare, traffic: &Traffic, compared: &Compared) -> String {
-    let arrivals = match options.rate {
+fn load_in_words(how: &Comparing, traffic: &Traffic, compared: &Compared) -> String {
+    let arrivals = match how.rate {
         Some(rate) => format!("{} requests per second on a schedule", figures::count(rate)),
-        None if options.think > 0.0 => {
-            format!("who think for {} s", figures::count(options.think))
+        None if how.think > 0.0 => {
+            format!("who think for {} s", figures::count(how.think))
         }
         None => "who ask again at once".to_owned(),
     };

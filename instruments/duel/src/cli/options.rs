@@ -81,32 +81,8 @@ pub struct Compare {
     /// Two that run already, base and change, instead; they are not pinned
     #[arg(long, value_name = "URL", num_args = 2, conflicts_with_all = ["base", "change"])]
     pub running: Vec<String>,
-    /// What builds a revision, in a worktree of its own
-    #[arg(long, value_name = "COMMAND", default_value = "cargo build --release")]
-    pub build: String,
-    /// What starts a revision's build, in the same folder
-    #[arg(long, value_name = "COMMAND")]
-    pub run: Option<String>,
-    /// A path that answers with 2xx once the service is ready [default: its port is enough]
-    #[arg(long, value_name = "PATH")]
-    pub ready: Option<String>,
-    /// Seconds that this may take
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
-    #[arg(value_parser = number(0.1..=3600.0, "30"))]
-    pub ready_within: f64,
-    /// Simultaneous users
-    #[arg(long, default_value_t = 50, value_parser = number(1_u32..=1_000_000, "200"))]
-    pub users: u32,
-    /// Seconds that a user thinks between an answer and the next request
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = number(0.0..=3600.0, "0.5"))]
-    pub think: f64,
-    /// Open loop: this many requests per second on a schedule, whatever the answers do
-    #[arg(long, value_name = "PER SECOND", conflicts_with = "think", value_parser = number(0.01..=1_000_000.0, "500"))]
-    pub rate: Option<f64>,
-    /// Seconds that a slice records; longer where a percentile takes it
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
-    #[arg(value_parser = number(0.1..=20.0, "1"))]
-    pub seconds: f64,
+    #[command(flatten)]
+    pub how: Comparing,
     /// Which load generator: embedded, or locust
     #[arg(long, value_enum, default_value_t = With::Embedded)]
     pub with: With,
@@ -116,14 +92,6 @@ pub struct Compare {
     #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
     #[arg(value_parser = number(1.0..=86_400.0, "300"))]
     pub at_most: f64,
-    #[command(flatten)]
-    pub sent: Sent,
-    /// What decides [default: `requests_per_second`, with --rate `p50_ms`]
-    #[arg(long, value_name = "METRIC", help_heading = "Verdict")]
-    pub metric: Option<String>,
-    /// Differences below this share are none
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, help_heading = "Verdict")]
-    pub margin: f64,
     /// The change must be so many times as good
     #[arg(long, value_name = "TIMES", value_parser = times, help_heading = "Verdict")]
     #[arg(conflicts_with_all = ["at_most_slower", "margin"])]
@@ -160,8 +128,73 @@ pub struct Compare {
     /// Also write a summary for a pull request
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub markdown: Option<PathBuf>,
+}
+
+/// How builds are made, started, loaded and told.
+#[derive(Debug, Args)]
+pub struct Comparing {
+    /// What builds a revision, in a worktree of its own
+    #[arg(long, value_name = "COMMAND", default_value = "cargo build --release")]
+    pub build: String,
+    /// What starts a revision's build, in the same folder
+    #[arg(long, value_name = "COMMAND")]
+    pub run: Option<String>,
+    /// A path that answers with 2xx once the service is ready [default: its port is enough]
+    #[arg(long, value_name = "PATH")]
+    pub ready: Option<String>,
+    /// Seconds that this may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    #[arg(value_parser = number(0.1..=3600.0, "30"))]
+    pub ready_within: f64,
+    /// Simultaneous users
+    #[arg(long, default_value_t = 50, value_parser = number(1_u32..=1_000_000, "200"))]
+    pub users: u32,
+    /// Seconds that a user thinks between an answer and the next request
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = number(0.0..=3600.0, "0.5"))]
+    pub think: f64,
+    /// Open loop: this many requests per second on a schedule, whatever the answers do
+    #[arg(long, value_name = "PER SECOND", conflicts_with = "think", value_parser = number(0.01..=1_000_000.0, "500"))]
+    pub rate: Option<f64>,
+    /// Seconds that a slice records; longer where a percentile takes it
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    #[arg(value_parser = number(0.1..=20.0, "1"))]
+    pub seconds: f64,
+    #[command(flatten)]
+    pub sent: Sent,
+    /// What decides [default: `requests_per_second`, with --rate `p50_ms`]
+    #[arg(long, value_name = "METRIC", help_heading = "Verdict")]
+    pub metric: Option<String>,
+    /// Differences below this share are none
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, help_heading = "Verdict")]
+    pub margin: f64,
     #[command(flatten)]
     pub output: Output,
+}
+
+/// A search for the commit that made a service slower.
+#[derive(Debug, Args)]
+pub struct Bisect {
+    /// A revision that is as fast as it should be
+    #[arg(long, value_name = "REVISION")]
+    pub good: String,
+    /// A later one that is slower; what lies between is followed by first parents, so a merge is one commit
+    #[arg(long, value_name = "REVISION")]
+    pub bad: String,
+    #[command(flatten)]
+    pub how: Comparing,
+    /// How sure it must be, from 0.5 to 0.99
+    #[arg(
+        long,
+        value_name = "PROBABILITY",
+        default_value_t = 0.95,
+        help_heading = "Verdict"
+    )]
+    #[arg(value_parser = number(0.5..=0.99, "0.95"))]
+    pub confidence: f64,
+    /// No round begins after so many seconds in all, builds included
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600.0)]
+    #[arg(value_parser = number(1.0..=86_400.0, "3600"))]
+    pub at_most: f64,
 }
 
 /// A load on one service.

@@ -132,18 +132,7 @@ impl<'a> Revision<'a> {
     ) -> Result<Self, CliError> {
         let (root, within) = repository()?;
         let git = Git::at(&root)?;
-        // A revision that begins with a dash would be an option.
-        let commit = Some(revision)
-            .filter(|revision| !revision.is_empty() && !revision.starts_with('-'))
-            .and_then(|revision| {
-                let asked = format!("{revision}^{{commit}}");
-                git.ask(["rev-parse", "--verify", "--quiet", &asked])
-            })
-            .ok_or_else(|| {
-                CliError::usage(format!(
-                    "--{name} {GIT}{revision}: the repository has no such revision"
-                ))
-            })?;
+        let commit = commit(&git, &format!("--{name} {GIT}"), revision)?;
         prune(&git);
         let worktree = Worktree::add(git, &commit)?;
         let folder = worktree.path.join(&within);
@@ -300,8 +289,24 @@ fn failed(error: CommandError) -> CliError {
     }
 }
 
+/// The full name of the commit that `revision`, given to `option`, is.
+pub(super) fn commit(git: &Git, option: &str, revision: &str) -> Result<String, CliError> {
+    // A revision that begins with a dash would be an option.
+    Some(revision)
+        .filter(|revision| !revision.is_empty() && !revision.starts_with('-'))
+        .and_then(|revision| {
+            let asked = format!("{revision}^{{commit}}");
+            git.ask(["rev-parse", "--verify", "--quiet", &asked])
+        })
+        .ok_or_else(|| {
+            CliError::usage(format!(
+                "{option}{revision}: the repository has no such revision"
+            ))
+        })
+}
+
 /// The root of the repository that this folder lies in, and the way from there.
-fn repository() -> Result<(PathBuf, PathBuf), CliError> {
+pub(super) fn repository() -> Result<(PathBuf, PathBuf), CliError> {
     let git = Git::within(Path::new("."));
     let asked = |what| git.ask(["rev-parse", what]).map(PathBuf::from);
     asked("--show-toplevel")

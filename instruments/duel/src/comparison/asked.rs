@@ -27,6 +27,9 @@ pub enum Side {
 /// Puts a load on a server, as [`crate::load::run_traffic`] does.
 pub type Generator<'a> = dyn Fn(&Target, &Traffic) -> Result<TrafficOutcome, DriverError> + 'a;
 
+/// Whether rounds say enough.
+pub type Enough<'a> = dyn Fn(&[Round]) -> bool + 'a;
+
 /// What is compared, and how.
 pub struct Comparison<'a> {
     /// The base.
@@ -43,9 +46,9 @@ pub struct Comparison<'a> {
     pub traffic: Traffic,
     /// Every answer must have this status, instead of being the base's.
     pub expect_status: Option<u16>,
-    /// Counters of the service that are read beside.
+    /// Counters that both have to have.
     pub counters: &'a [String],
-    /// The path that has them.
+    /// The path that has them, and all others; empty if none are wanted.
     pub metrics_path: &'a str,
     /// Whether that is on the second port.
     pub is_metrics_on_admin: bool,
@@ -55,6 +58,8 @@ pub struct Comparison<'a> {
     pub deciding: &'a Metric,
     /// What is asked of the change.
     pub goal: Goal,
+    /// Instead of a verdict, this ends it: whether these rounds, three at least, say enough.
+    pub enough: Option<&'a Enough<'a>>,
     /// No round begins after so long.
     pub at_most: Duration,
     /// Who runs where.

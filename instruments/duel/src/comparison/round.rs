@@ -1,5 +1,6 @@
 //! One round of a comparison: three fresh servers, each loaded in two slices, there and back again.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::figures;
@@ -27,6 +28,8 @@ pub(super) const SETTLE_LOOK: Duration = Duration::from_millis(100);
 /// How long the end of a server is waited for that has failed requests: its process may end a moment
 /// after its connections.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
+/// A page of counters that takes longer is none.
+const PAGE_WITHIN: Duration = Duration::from_secs(5);
 /// Each server is loaded so often in a round.
 pub(super) const SLICES: usize = 2;
 pub(super) const BASE: usize = statistics::Side::Base as usize;
@@ -56,7 +59,10 @@ struct Seen {
     cpu_s: Option<f64>,
     routes: Vec<Latencies>,
     bystander: Option<Latencies>,
-    counters: Vec<f64>,
+    /// How much each counter grew in the slices, and what it was after the last.
+    counters: BTreeMap<String, (f64, f64)>,
+    /// A page of counters did not come.
+    is_uncounted: bool,
 }
 
 /// What spoils a round, apart from its result.
@@ -163,14 +169,12 @@ impl Comparison<'_> {
         number: u32,
         servers: &mut [Instance; 3],
         traffic: &Traffic,
+        has_counters: bool,
     ) -> Result<(Round, Spoilt), ComparisonError> {
         let mut seen: [Seen; 3] = std::array::from_fn(|_| Seen::default());
         let mut spoilt = Spoilt::default();
         let there = statistics::triplet(number).map(|side| side as usize);
         let back = there.into_iter().rev();
-        for index in 0..3 {
-            seen[index].counters = self.read(&servers[index]);
-        }
         for (place, index) in there.into_iter().chain(back).enumerate() {
             let (round, slice, name) = (number + 1, place + 1, NAMES[index]);
             self.begins(&format!("round {round}, slice {slice} of 6: {name}"));
@@ -183,6 +187,8 @@ impl Comparison<'_> {
                 },
                 ..traffic.clone()
             };
+            let read = |server: &Instance| has_counters.then(|| self.read(server));
+            let counted = read(&servers[index]);
             let before = self.busy(servers);
             let cpu_before = servers[index].cpu_s();
             let outcome = self.load(servers, index, &slice)?;
@@ -203,6 +209,9 @@ impl Comparison<'_> {
             spoilt.is_generator_bound |= generator.is_bound();
             spoilt.is_unsettled |= !is_settled;
             spoilt.is_silent |= outcome.users.completed == 0;
+            if let Some((before, after)) = counted.zip(read(&servers[index])) {
+                seen[index].count(&before, after);
+            }
             seen[index].add(outcome, cpu_s);
         }
         let mut figures = Vec::new();
@@ -271,14 +280,12 @@ impl Comparison<'_> {
         {
             figures.insert(PEAK_MEMORY.to_owned(), bytes);
         }
-        let after = self.read(server);
-        for ((counter, before), after) in self.counters.iter().zip(&seen.counters).zip(after) {
-            let value = if grows(counter) {
-                (after - before) / seen.right.max(1) as f64
-            } else {
-                after
-            };
-            figures.insert(counter.clone(), value);
+        for (counter, (grown, last)) in seen.counters.iter().filter(|_| !seen.is_uncounted) {
+            if grows(counter) {
+                figures.insert(counter.clone(), grown / seen.right.max(1) as f64);
+            } else if self.counters.contains(counter) {
+                figures.insert(counter.clone(), *last);
+            }
         }
         figures
     }
@@ -291,16 +298,12 @@ impl Comparison<'_> {
         }
     }
 
-    /// The counters of this moment, in their order; none if one is missing.
-    fn read(&self, server: &Instance) -> Vec<f64> {
-        if self.counters.is_empty() {
-            return Vec::new();
-        }
+    /// All counters of this moment; none if there is no page of them.
+    pub(super) fn read(&self, server: &Instance) -> BTreeMap<String, f64> {
         let at = self.metrics_at(server);
-        let body = get(at, self.metrics_path, self.traffic.time_out).unwrap_or_default();
-        let text = String::from_utf8_lossy(&body);
-        let values = self.counters.iter().map(|counter| counted(&text, counter));
-        values.collect::<Option<_>>().unwrap_or_default()
+        let time_out = self.traffic.time_out.min(PAGE_WITHIN);
+        let body = get(at, self.metrics_path, time_out).unwrap_or_default();
+        counters(&String::from_utf8_lossy(&body))
     }
 }
 
@@ -312,6 +315,16 @@ struct Busy {
 }
 
 impl Seen {
+    fn count(&mut self, before: &BTreeMap<String, f64>, after: BTreeMap<String, f64>) {
+        self.is_uncounted |= before.is_empty() || after.is_empty();
+        for (name, now) in after {
+            // One with labels is there from its first event on.
+            let then = before.get(&name).unwrap_or(&0.0);
+            let (grown, last) = self.counters.entry(name).or_default();
+            (*grown, *last) = (*grown + now - then, now);
+        }
+    }
+
     fn add(&mut self, outcome: TrafficOutcome, cpu_s: Option<f64>) {
         self.per_second.push(outcome.users.requests_per_second);
         self.right += outcome.users.right_in_all;
@@ -373,11 +386,14 @@ pub(super) fn most(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.reduce(f64::max)
 }
 
-/// A counter in Prometheus text, its labels added up.
-pub(super) fn counted(text: &str, name: &str) -> Option<f64> {
-    let values = samples(text).filter(|sample| sample.name == name);
-    let all = values.map(|sample| sample.value).reduce(|a, b| a + b);
-    all.filter(|all| all.is_finite())
+/// The counters in Prometheus text, their labels added up.
+fn counters(text: &str) -> BTreeMap<String, f64> {
+    let mut counters = BTreeMap::new();
+    for sample in samples(text) {
+        *counters.entry(sample.name.to_owned()).or_default() += sample.value;
+    }
+    counters.retain(|_, value: &mut f64| value.is_finite());
+    counters
 }
 
 pub(super) fn names(text: &str) -> String {
@@ -398,9 +414,8 @@ mod tests {
     #[test]
     fn labels_of_a_counter_are_added_up() {
         let text = "# TYPE a counter\na_total{route=\"/x y\"} 3\na_total{route=\"/b\"} 4\nb 0.5\n";
-        assert_eq!(counted(text, "a_total"), Some(7.0));
-        assert_eq!(counted(text, "b"), Some(0.5));
-        assert_eq!(counted(text, "c"), None);
+        let right = [("a_total".to_owned(), 7.0), ("b".to_owned(), 0.5)];
+        assert_eq!(counters(text), right.into());
         assert_eq!(names(text), "a_total, b");
     }
 }

@@ -71,3 +71,12 @@ pub fn sentence_case(text: &str) -> String {
         first.to_uppercase().chain(letters).collect()
     })
 }
+
+/// So many characters at most.
+pub fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most - 1).collect();
+    kept + "…"
+}

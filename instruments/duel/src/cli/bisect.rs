@@ -1,0 +1,360 @@
+//! `duel bisect`: which commit made a service slower.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::bisect::{Search, Slower};
+use crate::comparison::{self, Enough};
+use crate::event::Event;
+use crate::figures;
+use crate::load::interrupt::Interrupt;
+use crate::metric::{Metric, Round};
+use crate::placement::Placement;
+use crate::report::table::{Table, sentence_case, shortened};
+use crate::traffic::Traffic;
+use crate::verdict::{self, Estimate, Goal, LOOKS};
+
+use super::compare::{check_path, deciding, explained, make, tls};
+use super::git::Git;
+use super::revision::{commit, repository};
+use super::{ctrl_c, json, requests};
+use crate::cli::exit::{CliError, Exit};
+use crate::cli::options::{Bisect, Format};
+use crate::cli::terminal::Terminal;
+
+/// What `bisect --format json` prints.
+#[derive(Debug, Default, Serialize)]
+struct Outcome {
+    verdict: Word,
+    reason: String,
+    seconds: f64,
+    /// The commits that were given.
+    good: String,
+    bad: String,
+    /// What was measured.
+    metric: String,
+    /// How much slower bad is than good.
+    effect: Option<Slower>,
+    /// The commit that made it slower.
+    commit: Option<String>,
+    /// How much slower that is than the commit before it.
+    step: Option<Slower>,
+    /// How sure it is that it is among `likely`.
+    probability: Option<f64>,
+    /// The fewest neighbours that it is among; one, where it was found.
+    likely: Vec<String>,
+    /// All after good up to bad, the oldest first.
+    commits: Vec<Commit>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Word {
+    Found,
+    Inconclusive,
+    NothingToFind,
+    #[default]
+    Invalid,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Commit {
+    #[serde(rename = "commit")]
+    name: String,
+    #[serde(skip)]
+    short: String,
+    subject: String,
+    #[serde(skip)]
+    is_merge: bool,
+    /// Against good; `None` where it was not tried.
+    measured: Option<Slower>,
+    /// How probable it is that it made the service slower.
+    probability: Option<f64>,
+    /// Why it could not be measured.
+    skipped: Option<String>,
+}
+
+/// Searches, and tells the commit.
+pub(super) fn run(options: &Bisect) -> Result<Exit, CliError> {
+    let how = &options.how;
+    if how.run.is_none() {
+        return Err(CliError::usage(
+            "--run is missing, what starts a commit's build, such as --run './target/release/shop --port {port}'",
+        ));
+    }
+    check_path("--ready", how.ready.as_deref().unwrap_or("/"))?;
+    let specs = requests::specs(&how.sent, None)?;
+    let arrivals = (how.rate, how.think);
+    let traffic = requests::traffic(&how.sent, &specs, how.users, arrivals, how.seconds)?;
+    let routes: Vec<&str> = traffic.routes.iter().map(|route| &*route.name).collect();
+    let metrics = Metric::all(&routes, traffic.bystander.is_some(), &[]);
+    let deciding = deciding(how, &metrics)?;
+    let git = Git::at(&repository()?.0)?;
+    let good = commit(&git, "--good ", &options.good)?;
+    let bad = commit(&git, "--bad ", &options.bad)?;
+    let mut outcome = Outcome {
+        commits: between(&git, &good, &bad)?,
+        good,
+        bad,
+        metric: deciding.key.clone(),
+        ..Outcome::default()
+    };
+    let interrupt = ctrl_c::watch();
+    let terminal = Terminal::new();
+    let began = Instant::now();
+    let searched = search(
+        options,
+        &traffic,
+        deciding,
+        &mut outcome,
+        &interrupt,
+        &terminal,
+    );
+    drop(terminal);
+    match searched {
+        Err(error) if error.exit == Exit::Invalid && !interrupt.is_set() => {
+            outcome.reason = sentence_case(&error.to_string());
+        }
+        searched => searched?,
+    }
+    outcome.seconds = began.elapsed().as_secs_f64();
+    match how.output.format {
+        Format::Human => println!("{}", outcome.text()),
+        Format::Json => {
+            eprintln!("{}", outcome.text());
+            json::print(&outcome)?;
+        }
+    }
+    Ok(match outcome.verdict {
+        Word::Found => Exit::Good,
+        Word::Inconclusive | Word::NothingToFind => Exit::Bad,
+        Word::Invalid => Exit::Invalid,
+    })
+}
+
+/// The commits after `good` up to `bad`, the oldest first.
+fn between(git: &Git, good: &str, bad: &str) -> Result<Vec<Commit>, CliError> {
+    let is_above = git.ask(["merge-base", "--is-ancestor", good, bad]);
+    let range = format!("{good}..{bad}");
+    let format = "--format=%H%x09%h%x09%P%x09%s";
+    let list = git.say(["log", "--first-parent", "--reverse", format, &range])?;
+    let commit = |line: &str| {
+        let mut fields = line.splitn(4, '\t').map(str::to_owned);
+        Some(Commit {
+            name: fields.next()?,
+            short: fields.next()?,
+            is_merge: fields.next()?.contains(' '),
+            subject: fields.next()?,
+            ..Commit::default()
+        })
+    };
+    let commits: Vec<Commit> = list.lines().filter_map(commit).collect();
+    if is_above.is_none() || commits.is_empty() {
+        return Err(CliError::usage(
+            "--good names no commit that came before that of --bad, so nothing lies between them",
+        ));
+    }
+    Ok(commits)
+}
+
+fn search(
+    options: &Bisect,
+    traffic: &Traffic,
+    deciding: &Metric,
+    outcome: &mut Outcome,
+    interrupt: &Interrupt,
+    terminal: &Terminal,
+) -> Result<(), CliError> {
+    let how = &options.how;
+    let say = |text: &str| terminal.say(text);
+    let observer = |event: Event<'_>| terminal.show(event);
+    let tls = tls(&how.sent, traffic)?;
+    let placement = Placement::apart();
+    let (began, time) = (Instant::now(), Duration::from_secs_f64(options.at_most));
+    let make = |name, commit: &str| make(name, commit, how, tls.as_ref(), interrupt, &say);
+    let base = make("base", &outcome.good)?;
+    // The worktree of a change goes once it is compared.
+    let compare = |commit: &str, until: Duration, enough: Option<&Enough<'_>>| {
+        let change = make("change", commit)?;
+        let comparison = comparison::Comparison {
+            base: base.side.clone(),
+            change: change.side,
+            ready: how.ready.as_deref(),
+            ready_within: Duration::from_secs_f64(how.ready_within),
+            tls: tls.as_ref(),
+            traffic: traffic.clone(),
+            expect_status: how.sent.expect_status,
+            counters: &[],
+            metrics_path: "",
+            is_metrics_on_admin: false,
+            with_profiles: false,
+            deciding,
+            goal: Goal::Difference { margin: how.margin },
+            enough,
+            at_most: until.saturating_sub(began.elapsed()),
+            placement: &placement,
+            generator: None,
+            interrupt,
+            observer: &observer,
+        };
+        let compared = comparison.run();
+        compared.map_err(|error| explained(error, interrupt))
+    };
+    // The other half of the time is for the commits between.
+    let whole = compare(&outcome.bad, time / 2, None)?;
+    let nothing = match whole.verdict.word {
+        verdict::Word::Slower => None,
+        verdict::Word::Invalid => return Err(CliError::invalid(whole.verdict.reason)),
+        verdict::Word::NoDifference => Some("no difference between them, nothing to find"),
+        verdict::Word::Faster => Some("bad is faster than good, nothing to find"),
+        verdict::Word::Inconclusive => {
+            Some("it is not known whether bad is slower, nothing to find")
+        }
+    };
+    if let Some(nothing) = nothing {
+        outcome.verdict = Word::NothingToFind;
+        outcome.reason = sentence_case(&format!("{nothing}: {}", whole.verdict.reason));
+        return Ok(());
+    }
+    let commits = &mut outcome.commits;
+    let mut search = Search::new(
+        commits.len(),
+        slower(deciding, &whole.rounds),
+        options.confidence,
+    );
+    while let Some(place) = search.next().filter(|_| began.elapsed() < time) {
+        let enough = |rounds: &[Round]| search.is_enough(place, &slower(deciding, rounds));
+        let commit = &mut commits[place];
+        let measured = match compare(&commit.name, time, Some(&enough)) {
+            Ok(compared) => {
+                let rounds = slower(deciding, &compared.rounds);
+                let is_known = rounds.len() >= LOOKS[0];
+                is_known.then_some(rounds).ok_or(compared.verdict.reason)
+            }
+            Err(error) if matches!(error.exit, Exit::Invalid | Exit::Usage) => {
+                Err(error.to_string())
+            }
+            Err(error) => return Err(error),
+        };
+        let said = match measured {
+            Ok(rounds) => {
+                search.add(place, &rounds);
+                search.measured(place).map_or_else(String::new, in_words)
+            }
+            // Not its fault.
+            Err(_) if began.elapsed() >= time => break,
+            Err(why) => {
+                search.skip(place);
+                format!("left out: {}", commit.skipped.insert(why))
+            }
+        };
+        say(&format!("{}: {said}", commit.title()));
+    }
+    outcome.judge(&search, began.elapsed() >= time);
+    Ok(())
+}
+
+/// Logarithms of how many times slower the change was, a round each.
+fn slower(deciding: &Metric, rounds: &[Round]) -> Vec<f64> {
+    let one = |round| Estimate::of(deciding, std::slice::from_ref(round));
+    let ratios = rounds.iter().filter_map(one);
+    ratios.map(|estimate| -estimate.ratio.ln()).collect()
+}
+
+fn in_words(Slower { times, interval }: Slower) -> String {
+    let [times, low, high] = [times, interval.0, interval.1].map(figures::ratio);
+    format!("{times} times slower ({low} to {high})")
+}
+
+impl Commit {
+    fn title(&self) -> String {
+        format!("{} {}", self.short, self.subject)
+    }
+}
+
+impl Outcome {
+    fn judge(&mut self, search: &Search, is_late: bool) {
+        let posterior = search.posterior();
+        for (place, commit) in self.commits.iter_mut().enumerate() {
+            commit.measured = search.measured(place);
+            commit.probability = Some(posterior[place]);
+        }
+        let (likely, probability) = search.likely();
+        let last = self.commits.len() - 1;
+        let tried = self.commits.iter().filter(|one| one.measured.is_some());
+        let sure = format!(
+            "{} sure; {} of {} tried",
+            figures::percent(probability),
+            tried.count(),
+            figures::things(self.commits.len() as u64, "commit"),
+        );
+        let among = &self.commits[likely.clone()];
+        self.effect = search.measured(last);
+        self.probability = Some(probability);
+        self.likely = among.iter().map(|one| one.name.clone()).collect();
+        let [found] = among else {
+            self.verdict = Word::Inconclusive;
+            self.reason = format!(
+                "One of {} neighbours made it slower, {} to {}; {sure}; {}.",
+                among.len(),
+                among[0].short,
+                among[among.len() - 1].short,
+                if is_late {
+                    "the time is over, give it more by --at-most"
+                } else {
+                    "they cannot be told apart by what could be measured"
+                }
+            );
+            return;
+        };
+        self.verdict = Word::Found;
+        self.commit = Some(found.name.clone());
+        self.step = search.step(likely.start);
+        let did = self.step.or(self.effect).map(in_words).unwrap_or_default();
+        self.reason = format!("{} made it {did}; {sure}.", found.title());
+        if let (Some(step), Some(whole)) = (self.step, self.effect)
+            && step.interval.1 < whole.times
+        {
+            self.reason += " From good to bad it is ";
+            self.reason += &in_words(whole);
+            self.reason += ": other commits have a share.";
+        }
+        if found.is_merge {
+            self.reason += " It is a merge: all that it brought counts as one commit.";
+        }
+    }
+
+    /// For a terminal.
+    fn text(&self) -> String {
+        let is_told = |one: &&Commit| one.measured.is_some() || one.skipped.is_some();
+        let row = |one: &Commit| {
+            let slower = one.measured.map(in_words);
+            let skipped = one.skipped.as_ref().map(|why| format!("left out: {why}"));
+            let probability = one.probability.map(figures::percent);
+            vec![
+                one.short.clone(),
+                shortened(&one.subject, 48),
+                shortened(&slower.or(skipped).unwrap_or_default(), 60),
+                probability.unwrap_or_default(),
+            ]
+        };
+        let rows: Vec<_> = self.commits.iter().filter(is_told).map(row).collect();
+        let table = if rows.is_empty() {
+            String::new()
+        } else {
+            let heads = ["commit", "", "against good"];
+            format!(
+                "\n\n{}",
+                Table::new(&heads, &["is the first slow one"], rows).text()
+            )
+        };
+        let verdict = match self.verdict {
+            Word::Found => "found",
+            Word::Inconclusive => "inconclusive",
+            Word::NothingToFind => "nothing to find",
+            Word::Invalid => "invalid",
+        };
+        format!("{verdict}: {}{table}", self.reason)
+    }
+}

@@ -1,0 +1,136 @@
+//! What the services count by themselves: which of their counters the change moved.
+
+use serde::Serialize;
+
+use crate::metric::{Metric, Round, grows};
+use crate::verdict::{DEFAULT_MARGIN, Estimate, LOOKS};
+
+/// A counter grows differently if it does so by more than this share, beyond doubt.
+const MARGIN: f64 = 2.0 * DEFAULT_MARGIN;
+/// More of them are not told.
+const MOST: usize = 5;
+
+/// A counter that grows differently, per request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Counter {
+    /// Its name.
+    pub counter: String,
+    /// How much it grows in the base.
+    pub base: f64,
+    /// And in the change.
+    pub change: f64,
+    /// Change against base; `None` where one of them does not grow at all.
+    pub ratio: Option<f64>,
+    /// The interval of that.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Counter {
+    /// How far from 1 its ratio is, as a logarithm.
+    fn size(&self) -> f64 {
+        self.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs())
+    }
+}
+
+/// The counters that both have and whose growth per request differs most.
+pub fn changed(rounds: &[Round]) -> Vec<Counter> {
+    let keys = rounds
+        .first()
+        .into_iter()
+        .flat_map(|round| round.base.keys());
+    let mut all: Vec<Counter> = keys
+        .filter(|key| grows(key) && rounds.len() >= LOOKS[0])
+        .filter_map(|key| of_one(key, rounds).or_else(|| of_none(key, rounds)))
+        .collect();
+    all.sort_by(|a, b| b.size().total_cmp(&a.size()));
+    all.truncate(MOST);
+    all
+}
+
+fn of_one(key: &str, rounds: &[Round]) -> Option<Counter> {
+    let metric = Metric {
+        key: key.to_owned(),
+        label: key.to_owned(),
+        unit: crate::metric::Unit::Count,
+        larger_is_better: None,
+    };
+    let estimate = Estimate::of(&metric, rounds)?;
+    let (low, high) = estimate.interval?;
+    let is_beyond_noise = estimate.ratio.max(estimate.ratio.recip()) > 1.0 + estimate.noise_floor;
+    let is_beyond = low > 1.0 + MARGIN || high < (1.0 + MARGIN).recip();
+    (is_beyond && is_beyond_noise).then(|| Counter {
+        counter: key.to_owned(),
+        base: estimate.base,
+        change: estimate.change,
+        ratio: Some(estimate.ratio),
+        interval: estimate.interval,
+    })
+}
+
+/// One that grows in every round of the one build, and in none of the other.
+fn of_none(key: &str, rounds: &[Round]) -> Option<Counter> {
+    let (mut base, mut change) = (Vec::new(), Vec::new());
+    for round in rounds {
+        base.extend([round.base.get(key)?, round.again.get(key)?]);
+        change.push(round.change.get(key)?);
+    }
+    let (never, always) = (|grown: &f64| *grown == 0.0, |grown: &f64| *grown > 0.0);
+    let is_new = base.iter().all(never) && change.iter().all(always);
+    let is_gone = base.iter().all(always) && change.iter().all(never);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    (is_new || is_gone).then(|| Counter {
+        counter: key.to_owned(),
+        base: mean(&base),
+        change: mean(&change),
+        ratio: None,
+        interval: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::Figures;
+
+    fn figures(values: &[(&str, f64)]) -> Figures {
+        let mut figures = Figures::default();
+        for (key, value) in values {
+            figures.insert((*key).to_owned(), *value);
+        }
+        figures
+    }
+
+    #[test]
+    fn counters_that_grow_differently_beyond_doubt_are_told_the_most_changed_first() {
+        let round = |noise: f64| {
+            let of = |queries: f64, retries: f64, change: f64| {
+                figures(&[
+                    ("db_queries_total", queries),
+                    ("db_retries_total", retries),
+                    ("bytes_sum", change * (1.0 + noise)),
+                    ("cache_hits_total", 1.0 + 0.05 * noise),
+                    ("wild_total", 1.0 + 40.0 * noise * change),
+                    ("connections", change),
+                    ("requests_per_second", change),
+                ])
+            };
+            Round {
+                base: of(12.0, 0.0, 1.0),
+                change: of(2.0, 0.5, 1.5),
+                again: of(12.0, 0.0, 1.0 + noise),
+            }
+        };
+        let rounds = [0.01, -0.02, 0.0].map(round);
+        let told = changed(&rounds);
+        let names: Vec<&str> = told.iter().map(|one| &*one.counter).collect();
+        assert_eq!(names, ["db_retries_total", "db_queries_total", "bytes_sum"]);
+        assert_eq!(
+            (told[0].base, told[0].change, told[0].ratio),
+            (0.0, 0.5, None)
+        );
+        assert!((told[1].ratio.unwrap() - 1.0 / 6.0).abs() < 1e-9);
+        let (low, high) = told[2].interval.unwrap();
+        assert!(low > 1.1 && low < 1.5 && high > 1.5, "{low} {high}");
+        assert_eq!(changed(&rounds[..2]), []);
+    }
+}
