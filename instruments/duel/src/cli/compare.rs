@@ -1,7 +1,7 @@
 //! `duel compare`: two builds of a service.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::answers::AnswerError;
@@ -10,7 +10,7 @@ use crate::environment;
 use crate::event::Event;
 use crate::figures;
 use crate::load::interrupt::Interrupt;
-use crate::load::{GeneratorError, Tls};
+use crate::load::{GeneratorError, Protocol};
 use crate::metric::{Metric, P50, REQUESTS_PER_SECOND};
 use crate::placement::Placement;
 use crate::report::{Comparison, Page, Side};
@@ -242,9 +242,10 @@ fn compare(
 ) -> Result<Compared, CliError> {
     let is_running = !options.running.is_empty();
     let say = |text: &str| terminal.say(text);
-    let tls = match &options.sent.cacert {
-        Some(cacert) if !is_running => Some(tls(cacert, traffic)?),
-        _ => None,
+    let protocol = if is_running {
+        Protocol::default()
+    } else {
+        requests::protocol(&options.sent, host(traffic))?
     };
     let ready_within = Duration::from_secs_f64(options.ready_within);
     // The worktrees are removed when these go, after the servers.
@@ -253,8 +254,7 @@ fn compare(
     let mut prepared = Vec::new();
     for (name, side) in [("base", &mut *base), ("change", &mut *change)] {
         prepared.push(if is_running {
-            let cacert = options.sent.cacert.as_deref();
-            let target = Target::of("--running", &side.name, cacert)?.server;
+            let target = Target::of("--running", &side.name, Some(&options.sent))?.server;
             std::net::TcpStream::connect_timeout(&target.address, Duration::from_secs(5)).map_err(
                 |error| CliError::usage(format!("no server answers at {}: {error}", side.name)),
             )?;
@@ -269,7 +269,7 @@ fn compare(
                 folder: built.folder(),
                 ready: options.ready.as_deref(),
                 ready_within,
-                tls: tls.as_ref(),
+                protocol: &protocol,
                 cpus: &[],
             };
             let ran = built.started(&launch, interrupt)?;
@@ -294,7 +294,7 @@ fn compare(
         change: change.clone(),
         ready: options.ready.as_deref(),
         ready_within,
-        tls: tls.as_ref(),
+        protocol: &protocol,
         traffic: traffic.clone(),
         expect_status: options.sent.expect_status,
         counters: &options.root_cause,
@@ -314,6 +314,8 @@ fn compare(
         compared
             .notes
             .extend(about_programs(&started, worktrees.len()));
+        let unchecked = options.sent.insecure.then_some(requests::UNCHECKED);
+        compared.notes.extend(unchecked.map(str::to_owned));
         compared
     })
     .map_err(|error| explained(error, interrupt))
@@ -350,11 +352,11 @@ fn about_programs(started: &[Started], revisions: usize) -> Option<String> {
 }
 
 /// A service that is started here has its certificate for the `host` of the requests, or for `localhost`.
-fn tls(cacert: &Path, traffic: &Traffic) -> Result<Tls, CliError> {
+fn host(traffic: &Traffic) -> &str {
     let requests = traffic.routes.iter().flat_map(|route| &route.requests);
     let mut headers = requests.flat_map(|request| &request.headers);
     let host = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"));
-    requests::tls(cacert, host.map_or("localhost", |(_, host)| host))
+    host.map_or("localhost", |(_, host)| host)
 }
 
 fn explained(error: ComparisonError, interrupt: &Interrupt) -> CliError {
