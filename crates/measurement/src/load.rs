@@ -114,7 +114,7 @@ impl From<&Exchange> for Request {
                 .map(|kind| ("content-type".to_owned(), kind.to_owned()))
                 .into_iter()
                 .collect(),
-            body: exchange.body.clone(),
+            body: exchange.body.clone().map(String::into_bytes),
             expected: Expected::of(200, Some(exchange.answer.clone().into_bytes())),
         }
     }

@@ -70,7 +70,12 @@ impl Asked<'_> {
             answers.and_then(|mut answers| answers.pop().ok_or("nothing was asked".into()));
         answer.map_err(|reason| {
             let (who, request) = (self.who, name(request));
-            AnswerError::Other(format!("{who}: {request} got no answer: {reason}"))
+            let got = if reason.starts_with("grpc-status") {
+                "is answered with"
+            } else {
+                "got no answer:"
+            };
+            AnswerError::Other(format!("{who}: {request} {got} {reason}"))
         })
     }
 

@@ -62,7 +62,7 @@ use record::Record;
 pub use record::RouteLatencies;
 pub use shared::Progress;
 use shared::{Shared, Timeline};
-pub use target::{Target, Tls, TlsError};
+pub use target::{Protocol, Target, Tls, TlsError};
 use worker::Report;
 
 /// How a run is carried out, apart from the load itself.

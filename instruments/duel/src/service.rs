@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::child::{Running, Starting, Tail, last_lines, panics_in, processes};
 use crate::load::interrupt::Interrupt;
-use crate::load::{Target, Tls};
+use crate::load::{Protocol, Target};
 use crate::traffic::Request;
 
 /// How a command ends that did what it was to do.
@@ -32,8 +32,8 @@ pub struct Launch<'a> {
     pub ready: Option<&'a str>,
     /// How long it may take until then.
     pub ready_within: Duration,
-    /// Whom to trust, where it speaks HTTPS.
-    pub tls: Option<&'a Tls>,
+    /// What it speaks.
+    pub protocol: &'a Protocol,
     /// CPUs that it may use; empty for all. Linux only.
     pub cpus: &'a [usize],
 }
@@ -285,7 +285,7 @@ impl CommandServer {
         launch.ready.is_none_or(|path| {
             let target = Target {
                 address,
-                tls: launch.tls.cloned(),
+                protocol: launch.protocol.clone(),
             };
             let request = Request::get(path);
             crate::load::ask(target, [&request], time_out)

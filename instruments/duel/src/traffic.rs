@@ -75,7 +75,7 @@ pub struct Request {
     /// and `user-agent` take the place of the generator's own.
     pub headers: Vec<(String, String)>,
     /// Request body, if any.
-    pub body: Option<String>,
+    pub body: Option<Vec<u8>>,
     /// What answers it rightly.
     pub expected: Expected,
 }

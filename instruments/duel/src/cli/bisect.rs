@@ -15,7 +15,7 @@ use crate::report::table::{Table, sentence_case, shortened};
 use crate::traffic::Traffic;
 use crate::verdict::{self, Estimate, Goal, LOOKS};
 
-use super::compare::{check_path, deciding, explained, make, tls};
+use super::compare::{check_path, deciding, explained, make, protocol};
 use super::git::Git;
 use super::revision::{commit, repository};
 use super::{ctrl_c, json, requests};
@@ -169,10 +169,10 @@ fn search(
     let how = &options.how;
     let say = |text: &str| terminal.say(text);
     let observer = |event: Event<'_>| terminal.show(event);
-    let tls = tls(&how.sent, traffic)?;
+    let protocol = protocol(&how.sent, traffic)?;
     let placement = Placement::apart();
     let (began, time) = (Instant::now(), Duration::from_secs_f64(options.at_most));
-    let make = |name, commit: &str| make(name, commit, how, tls.as_ref(), interrupt, &say);
+    let make = |name, commit: &str| make(name, commit, how, &protocol, interrupt, &say);
     let base = make("base", &outcome.good)?;
     // The worktree of a change goes once it is compared.
     let compare = |commit: &str, until: Duration, enough: Option<&Enough<'_>>| {
@@ -182,7 +182,7 @@ fn search(
             change: change.side,
             ready: how.ready.as_deref(),
             ready_within: Duration::from_secs_f64(how.ready_within),
-            tls: tls.as_ref(),
+            protocol: &protocol,
             traffic: traffic.clone(),
             expect_status: how.sent.expect_status,
             counters: &[],

@@ -59,6 +59,7 @@ impl<'a> ByLocust<'a> {
             With::Locust => {}
         }
         locust::sendable(traffic).map_err(CliError::usage)?;
+        scripts::sendable("--with locust", sent, specs)?;
         let others = workers.expect_workers.unwrap_or(0);
         let own = workers.workers.unwrap_or(u32::from(others == 0));
         if own + others == 0 {
@@ -103,6 +104,7 @@ impl<'a> ByLocust<'a> {
         let about = About {
             host: host.to_owned(),
             cacert: self.sent.cacert.as_deref(),
+            insecure: self.sent.insecure,
             users: traffic.users,
             think: self.think,
             rate: None,

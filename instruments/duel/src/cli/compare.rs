@@ -10,7 +10,7 @@ use crate::environment;
 use crate::event::Event;
 use crate::figures;
 use crate::load::interrupt::Interrupt;
-use crate::load::{GeneratorError, Tls};
+use crate::load::{GeneratorError, Protocol};
 use crate::metric::{Metric, P50, REQUESTS_PER_SECOND};
 use crate::placement::Placement;
 use crate::report::{Comparison, Page, Side, export};
@@ -248,10 +248,10 @@ fn compare(
 ) -> Result<Compared, CliError> {
     let is_running = !options.running.is_empty();
     let say = |text: &str| terminal.say(text);
-    let tls = if is_running {
-        None
+    let protocol = if is_running {
+        Protocol::default()
     } else {
-        tls(&options.how.sent, traffic)?
+        protocol(&options.how.sent, traffic)?
     };
     // The worktrees are removed when these go, after the servers.
     let mut worktrees = Vec::new();
@@ -259,14 +259,13 @@ fn compare(
     let mut prepared = Vec::new();
     for (name, side) in [("base", &mut *base), ("change", &mut *change)] {
         prepared.push(if is_running {
-            let cacert = options.how.sent.cacert.as_deref();
-            let target = Target::of("--running", &side.name, cacert)?.server;
+            let target = Target::of("--running", &side.name, Some(&options.how.sent))?.server;
             std::net::TcpStream::connect_timeout(&target.address, Duration::from_secs(5)).map_err(
                 |error| CliError::usage(format!("no server answers at {}: {error}", side.name)),
             )?;
             comparison::Side::Running(target)
         } else if let Some(revision) = side.name.strip_prefix(GIT) {
-            let made = make(name, revision, &options.how, tls.as_ref(), interrupt, &say)?;
+            let made = make(name, revision, &options.how, &protocol, interrupt, &say)?;
             side.commit = Some(made.revision.commit().to_owned());
             side.program = made.started.as_ref().map(|ran| ran.program.clone());
             started.extend(made.started);
@@ -288,7 +287,7 @@ fn compare(
         change: change.clone(),
         ready: options.how.ready.as_deref(),
         ready_within: Duration::from_secs_f64(options.how.ready_within),
-        tls: tls.as_ref(),
+        protocol: &protocol,
         traffic: traffic.clone(),
         expect_status: options.how.sent.expect_status,
         counters: &options.root_cause,
@@ -309,6 +308,8 @@ fn compare(
         compared
             .notes
             .extend(about_programs(&started, worktrees.len()));
+        let unchecked = options.how.sent.insecure.then_some(requests::UNCHECKED);
+        compared.notes.extend(unchecked.map(str::to_owned));
         compared
     })
     .map_err(|error| explained(error, interrupt))
@@ -327,7 +328,7 @@ pub(super) fn make<'a>(
     name: &'a str,
     revision: &str,
     how: &Comparing,
-    tls: Option<&Tls>,
+    protocol: &Protocol,
     interrupt: &Interrupt,
     say: &dyn Fn(&str),
 ) -> Result<Made<'a>, CliError> {
@@ -339,7 +340,7 @@ pub(super) fn make<'a>(
         folder: revision.folder(),
         ready: how.ready.as_deref(),
         ready_within: Duration::from_secs_f64(how.ready_within),
-        tls,
+        protocol,
         cpus: &[],
     };
     Ok(Made {
@@ -380,13 +381,11 @@ fn about_programs(started: &[Started], revisions: usize) -> Option<String> {
 }
 
 /// A service that is started here has its certificate for the `host` of the requests, or for `localhost`.
-pub(super) fn tls(sent: &Sent, traffic: &Traffic) -> Result<Option<Tls>, CliError> {
+pub(super) fn protocol(sent: &Sent, traffic: &Traffic) -> Result<Protocol, CliError> {
     let requests = traffic.routes.iter().flat_map(|route| &route.requests);
     let mut headers = requests.flat_map(|request| &request.headers);
     let host = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"));
-    let host = host.map_or("localhost", |(_, host)| host);
-    let trusted = sent.cacert.as_ref();
-    trusted.map(|file| requests::tls(file, host)).transpose()
+    requests::protocol(sent, host.map_or("localhost", |(_, host)| host))
 }
 
 pub(super) fn explained(error: ComparisonError, interrupt: &Interrupt) -> CliError {

@@ -40,7 +40,7 @@ struct Told {
 
 /// Puts the load on the service and tells what came of it.
 pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
-    let target = Target::of("URL", &options.url, options.sent.cacert.as_deref())?;
+    let target = Target::of("URL", &options.url, Some(&options.sent))?;
     let specs = specs(&target, options)?;
     let mut traffic = requests::traffic(
         &options.sent,
@@ -63,6 +63,9 @@ pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
     let terminal = Terminal::new();
     terminal.show(Event::Begins(1, 1, "the answers are learnt"));
     let mut notes = learn(&target, &mut traffic, options, &interrupt)?;
+    if options.sent.insecure {
+        notes.push(requests::UNCHECKED.to_owned());
+    }
     write_scripts(&target, &specs, &traffic, options)?;
     terminal.show(Event::Begins(1, 1, &options.url));
     let (look_at, seconds) = (options.look.clone(), options.seconds);
@@ -136,6 +139,11 @@ fn specs(target: &Target, options: &Load) -> Result<Vec<Spec>, CliError> {
         ));
     }
     let mut specs = requests::specs(sent, Some(target.path.as_deref().unwrap_or("/")))?;
+    for (script, option) in [(&options.k6, "--k6"), (&options.locust, "--locust")] {
+        script
+            .as_ref()
+            .map_or(Ok(()), |_| scripts::sendable(option, sent, &specs))?;
+    }
     let has_host = |(name, _): &(String, String)| name.eq_ignore_ascii_case("host");
     for spec in &mut specs {
         if !spec.headers.iter().any(has_host) {
@@ -176,6 +184,7 @@ fn write_scripts(
     let about = scripts::About {
         host: target.origin(),
         cacert: options.sent.cacert.as_deref(),
+        insecure: options.sent.insecure,
         users: traffic.users,
         think: options.think,
         rate: options.rate,

@@ -20,7 +20,8 @@ pub struct Sent {
     /// A header of every request: `'Authorization: Bearer …'`
     #[arg(long, value_name = "NAME: VALUE")]
     pub header: Vec<String>,
-    /// The body of each --request that has one, `@FILE` to read it; once, or once for each
+    /// The body of each --request that has one, `@FILE` to read it; once, or once for each. That of
+    /// gRPC is a message, whose frame is added if it has none
     #[arg(long, value_name = "TEXT")]
     pub body: Vec<String>,
     /// A path that is asked at a steady rate beside the load: what the others feel of it
@@ -38,6 +39,13 @@ pub struct Sent {
     /// HTTPS: trust the certificate authorities of this file (PEM), and no others
     #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
+    /// HTTPS: check no certificate, such as of a service that made its own
+    #[arg(long, conflicts_with = "cacert")]
+    pub insecure: bool,
+    /// HTTP/2, which the service must speak: chosen by ALPN in HTTPS, without asking in plain HTTP.
+    /// Each user has a connection of its own, and one request on it at a time
+    #[arg(long)]
+    pub http2: bool,
     /// A new connection for each request
     #[arg(long)]
     pub no_keep_alive: bool,

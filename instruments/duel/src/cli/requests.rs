@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::load::Tls;
+use crate::load::{Protocol, Tls};
 use crate::traffic::Arrivals;
 use crate::traffic::{Expected, Paced, Request, Route, Traffic};
 use http::{HeaderName, HeaderValue, Uri};
@@ -34,7 +34,7 @@ pub(crate) struct Spec {
     pub(crate) after: String,
     pub(crate) weight: f64,
     pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Option<String>,
+    pub(crate) body: Option<Vec<u8>>,
     /// Statuses that are right beside the usual one.
     pub(crate) allowed: Arc<[u16]>,
 }
@@ -118,7 +118,7 @@ pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<Vec<Spec>, CliErr
             [_] => None,
             _ => bodies.next(),
         };
-        spec.body = body.map(|body| text_of(body)).transpose()?;
+        spec.body = body.map(|body| bytes_of(body)).transpose()?;
         specs.push(spec);
     }
     if sent.body.len() > 1 && sent.body.len() != sent.request.len() {
@@ -149,14 +149,21 @@ pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<Vec<Spec>, CliErr
     for spec in &mut specs {
         spec.allowed.clone_from(&allowed);
         spec.headers.clone_from(&headers);
-        let is_json = |body: &String| {
-            let start = body.trim_start();
-            start.starts_with('{') || start.starts_with('[')
-        };
+        let is_json = |body: &Vec<u8>| matches!(body.trim_ascii_start(), [b'{' | b'[', ..]);
         let has_kind = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
         if spec.body.as_ref().is_some_and(is_json) && !headers.iter().any(has_kind) {
             spec.headers
                 .push(("content-type".to_owned(), "application/json".to_owned()));
+        }
+        if is_grpc(&headers) && spec.method == "POST" {
+            if !sent.http2 {
+                return Err(CliError::usage("gRPC is spoken over HTTP/2: add --http2"));
+            }
+            spec.body = Some(framed(spec.body.take().unwrap_or_default()));
+            let says_so = |(name, _): &(String, String)| name.eq_ignore_ascii_case("te");
+            if !headers.iter().any(says_so) {
+                spec.headers.push(("te".to_owned(), "trailers".to_owned()));
+            }
         }
     }
     let mut names = std::collections::BTreeSet::new();
@@ -185,7 +192,7 @@ pub(crate) fn traffic(
     let bytes: usize = routes
         .iter()
         .flat_map(|route| &route.requests)
-        .map(|one| one.path.len() + one.body.as_ref().map_or(0, String::len) + 200)
+        .map(|one| one.path.len() + one.body.as_ref().map_or(0, Vec::len) + 200)
         .sum();
     if bytes > MOST_BYTES {
         return Err(CliError::usage(
@@ -245,11 +252,32 @@ fn headers(lines: &[String]) -> Result<Vec<(String, String)>, CliError> {
 }
 
 /// A body as it stands, or that of a file: `@order.json`.
-fn text_of(body: &str) -> Result<String, CliError> {
+fn bytes_of(body: &str) -> Result<Vec<u8>, CliError> {
     match body.strip_prefix('@') {
-        None => Ok(body.to_owned()),
-        Some(file) => fs::read_to_string(file)
-            .map_err(|error| CliError::usage(format!("--body {body}: {error}"))),
+        None => Ok(body.into()),
+        Some(file) => {
+            fs::read(file).map_err(|error| CliError::usage(format!("--body {body}: {error}")))
+        }
+    }
+}
+
+fn is_grpc(headers: &[(String, String)]) -> bool {
+    let is_its = |kind: &str| matches!(kind.strip_prefix("application/grpc"), Some(rest) if !rest.starts_with('-'));
+    let mut headers = headers.iter();
+    headers.any(|(name, kind)| name.eq_ignore_ascii_case("content-type") && is_its(kind))
+}
+
+/// A message of gRPC in its frame, a flag and the length before it, unless it has it already: no message begins
+/// with a byte that a flag may be.
+fn framed(message: Vec<u8>) -> Vec<u8> {
+    let length = |message: &[u8]| {
+        u32::try_from(message.len())
+            .unwrap_or(u32::MAX)
+            .to_be_bytes()
+    };
+    match message.split_at_checked(5) {
+        Some((&[0 | 1, ref said @ ..], rest)) if *said == length(rest) => message,
+        _ => [&[0], &length(&message)[..], &message].concat(),
     }
 }
 
@@ -326,8 +354,24 @@ fn values(text: &str) -> Result<Values, String> {
     Ok(values)
 }
 
+/// What is to be known of a result with `--insecure`.
+pub(crate) const UNCHECKED: &str = "the server's certificate was not checked (--insecure).";
+
+/// What services speak whose certificate is for `host`: in HTTPS where `sent` says whom to trust.
+pub(crate) fn protocol(sent: &Sent, host: &str) -> Result<Protocol, CliError> {
+    let tls = match &sent.cacert {
+        Some(cacert) => Some(tls(cacert, host)?),
+        None if sent.insecure => Some(Tls::unchecked(host).map_err(CliError::usage)?),
+        None => None,
+    };
+    Ok(Protocol {
+        tls,
+        http2: sent.http2,
+    })
+}
+
 /// Trusts the authority whose certificate is in the file `cacert`, for `host`.
-pub(crate) fn tls(cacert: &Path, host: &str) -> Result<Tls, CliError> {
+fn tls(cacert: &Path, host: &str) -> Result<Tls, CliError> {
     let wrong = |why: &dyn std::fmt::Display| {
         CliError::usage(format!("--cacert {}: {why}", cacert.display()))
     };
@@ -346,8 +390,8 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Of `http://HOST[:PORT][/PATH]`, or with `https` and the authority that `cacert` holds.
-    pub(crate) fn of(option: &str, url: &str, cacert: Option<&Path>) -> Result<Self, CliError> {
+    /// Of `http://HOST[:PORT][/PATH]`, or with `https` where `sent` says whom to trust.
+    pub(crate) fn of(option: &str, url: &str, sent: Option<&Sent>) -> Result<Self, CliError> {
         let wrong = |why: &str| CliError::usage(format!("{option} {url}: {why}"));
         let no_address = || wrong("that is no address; write it as http://127.0.0.1:8080/path");
         let with_scheme = if url.contains("://") {
@@ -359,17 +403,21 @@ impl Target {
         let (Some(authority), Some(scheme)) = (uri.authority(), uri.scheme()) else {
             return Err(no_address());
         };
-        let port = match (scheme.as_str(), cacert) {
-            ("http", None) => 80,
-            ("https", Some(_)) => 443,
-            ("https", None) => {
+        let is_trusting = sent.is_some_and(|sent| sent.cacert.is_some() || sent.insecure);
+        let port = match (scheme.as_str(), is_trusting) {
+            ("http", false) => 80,
+            ("https", true) => 443,
+            ("https", false) => {
                 return Err(wrong(
                     "say whom to trust, by --cacert FILE: the certificate, in PEM, of the \
                      authority that signed the service's; that of a public one is among the \
-                     system's, on Debian in /etc/ssl/certs/ca-certificates.crt",
+                     system's, on Debian in /etc/ssl/certs/ca-certificates.crt. Or check no certificate, \
+                     by --insecure",
                 ));
             }
-            ("http", Some(_)) => return Err(wrong("--cacert is for a URL with https://")),
+            ("http", true) => {
+                return Err(wrong("--cacert and --insecure are for a URL with https://"));
+            }
             _ => return Err(no_address()),
         };
         let name = authority.host().trim_matches(['[', ']']);
@@ -381,12 +429,11 @@ impl Target {
         let listens = |one: &&SocketAddr| TcpStream::connect_timeout(one, TO_CONNECT).is_ok();
         let listening = found.iter().filter(|_| found.len() > 1).find(listens);
         let address = *listening.or(found.first()).ok_or_else(no_address)?;
-        let tls = cacert
-            .map(|cacert| tls(cacert, authority.as_str()))
-            .transpose()?;
+        let protocol = sent.map(|sent| protocol(sent, authority.as_str()));
+        let protocol = protocol.transpose()?.unwrap_or_default();
         let path = uri.path_and_query().map(|path| path.as_str().to_owned());
         Ok(Self {
-            server: crate::load::Target { address, tls },
+            server: crate::load::Target { address, protocol },
             host: authority.to_string(),
             path: path.filter(|path| path != "/"),
         })
@@ -394,7 +441,11 @@ impl Target {
 
     /// `https://HOST[:PORT]`.
     pub(crate) fn origin(&self) -> String {
-        let encrypted = if self.server.tls.is_some() { "s" } else { "" };
+        let encrypted = if self.server.protocol.tls.is_some() {
+            "s"
+        } else {
+            ""
+        };
         format!("http{encrypted}://{}", self.host)
     }
 }
@@ -423,6 +474,22 @@ mod tests {
         let route = spec("--get", "GET", &text).unwrap().route();
         assert_eq!(route.requests[1].path, "/x/b");
         assert_eq!(route.requests.len(), 2);
+    }
+
+    #[test]
+    fn a_message_of_grpc_gets_the_frame_that_it_lacks() {
+        let framed_one = [0, 0, 0, 0, 3, 10, 1, 65];
+        assert_eq!(framed(vec![10, 1, 65]), framed_one);
+        assert_eq!(framed(framed_one.to_vec()), framed_one);
+        assert_eq!(framed(Vec::new()), [0; 5]);
+        for (kind, expected) in [
+            ("application/grpc", true),
+            ("application/grpc+proto", true),
+            ("application/grpc-web", false),
+        ] {
+            let headers = [("Content-Type".to_owned(), kind.to_owned())];
+            assert_eq!(is_grpc(&headers), expected, "{kind}");
+        }
     }
 
     #[test]

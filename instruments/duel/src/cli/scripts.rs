@@ -5,6 +5,8 @@ use std::path::Path;
 
 use crate::traffic::Traffic;
 
+use crate::cli::exit::CliError;
+use crate::cli::options::Sent;
 use crate::cli::requests::{Spec, Values};
 
 /// What both scripts have at their top.
@@ -12,6 +14,8 @@ pub(crate) struct About<'a> {
     pub(crate) host: String,
     /// Whom to trust, for HTTPS.
     pub(crate) cacert: Option<&'a Path>,
+    /// HTTPS without looking at the certificate.
+    pub(crate) insecure: bool,
     pub(crate) users: u32,
     /// Seconds.
     pub(crate) think: f64,
@@ -25,6 +29,32 @@ pub(crate) fn statuses(traffic: &Traffic) -> Vec<String> {
     let expected = traffic.routes.iter().map(|one| &one.requests[0].expected);
     let all = expected.map(|one| [&[one.status], &*one.allowed].concat());
     all.map(|statuses| format!("{statuses:?}")).collect()
+}
+
+/// An error where the scripts of `option` cannot send the same.
+pub(crate) fn sendable(option: &str, sent: &Sent, specs: &[Spec]) -> Result<(), CliError> {
+    if sent.http2 {
+        return Err(CliError::usage(format!(
+            "{option} and --http2 do not go together: Locust speaks HTTP/1.1, and k6 chooses by itself"
+        )));
+    }
+    let is_text = |body: &Vec<u8>| str::from_utf8(body).is_ok();
+    match specs
+        .iter()
+        .find(|spec| !spec.body.as_ref().is_none_or(is_text))
+    {
+        Some(spec) => Err(CliError::usage(format!(
+            "{option}: the --body of {} is no text in UTF-8, which a script could hold",
+            spec.name()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The body as a literal.
+fn body(spec: &Spec) -> Option<String> {
+    let body = spec.body.as_deref()?;
+    Some(literal(&String::from_utf8_lossy(body)))
 }
 
 /// A text as a literal of JavaScript, Python and JSON alike.
@@ -64,6 +94,9 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
             about.seconds
         ),
     };
+    if about.insecure {
+        text += "  insecureSkipTLSVerify: true,\n";
+    }
     text += "  thresholds: { checks: ['rate==1'] },\n};\n\n";
     text += "const pick = (values) => values[Math.floor(Math.random() * values.length)];\n\n";
     text += "// How often each is sent, and what.\nconst requests = [\n";
@@ -86,7 +119,7 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
             literal(&spec.method),
             literal(&spec.before),
             literal(&spec.after),
-            spec.body.as_deref().map_or("null".to_owned(), literal),
+            body(spec).unwrap_or("null".to_owned()),
             headers(spec)
         );
     }
@@ -179,7 +212,7 @@ pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> 
             before = literal(&spec.before),
             after = literal(&spec.after),
             method = literal(&spec.method),
-            body = spec.body.as_deref().map_or("None".to_owned(), literal),
+            body = body(spec).unwrap_or("None".to_owned()),
             headers = headers(spec),
             name = literal(&spec.name()),
         );

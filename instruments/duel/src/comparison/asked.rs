@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::load::interrupt::Interrupt;
-use crate::load::{GeneratorError, Target, Tls, TrafficOutcome};
+use crate::load::{GeneratorError, Protocol, Target, TrafficOutcome};
 use crate::metric::{Metric, Round, SeenByBoth};
 use crate::traffic::Traffic;
 use crate::verdict::{Goal, Verdict};
@@ -40,8 +40,8 @@ pub struct Comparison<'a> {
     pub ready: Option<&'a str>,
     /// How long that may take.
     pub ready_within: Duration,
-    /// Whom to trust, where the commands start services that speak HTTPS.
-    pub tls: Option<&'a Tls>,
+    /// What services speak that the commands start.
+    pub protocol: &'a Protocol,
     /// The load. What is expected of its requests is learnt.
     pub traffic: Traffic,
     /// Every answer must have this status, instead of being the base's.

@@ -100,14 +100,14 @@ impl Comparison<'_> {
                         folder,
                         ready: self.ready,
                         ready_within: self.ready_within,
-                        tls: self.tls,
+                        protocol: self.protocol,
                         cpus: &self.placement.server,
                     };
                     let process = CommandServer::start(&launch, self.interrupt)?;
                     Instance {
                         target: Target {
                             address: process.address(),
-                            tls: self.tls.cloned(),
+                            protocol: self.protocol.clone(),
                         },
                         process: Some(process),
                     }

@@ -28,8 +28,8 @@ pub fn ask<'r>(
         let mut connection = Connection::new(target.clone(), true, LARGEST);
         let mut answers = Vec::new();
         for request in requests {
-            let prepared = request::prepare(target.address, request, true)
-                .map_err(|error| error.to_string())?;
+            let prepared =
+                request::prepare(&target, request, true).map_err(|error| error.to_string())?;
             let exchange = connection.exchange(&prepared);
             let status = within(time_out, Instant::now(), exchange)
                 .await

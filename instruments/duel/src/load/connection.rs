@@ -1,21 +1,22 @@
 //! A user's connection: opened when needed, kept if the load keeps it, one request at a time.
 
+mod http1;
+mod http2;
+
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use http_body_util::{BodyExt, Full};
 use hyper::Request;
-use hyper::body::{Body, Bytes};
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
+use hyper::body::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use self::http1::Http1;
+use self::http2::Http2;
 use super::failure::Failure;
-use super::target::Target;
+use super::target::{Protocol, Target};
 
 /// Larger answers are refused, however few users there are.
 pub(super) const LARGEST: usize = 64 << 20;
@@ -24,7 +25,7 @@ pub(super) const LARGEST: usize = 64 << 20;
 const LARGEST_OF_MANY: usize = 1 << 20;
 /// What the answers of all users together may take.
 const LARGEST_OF_ALL: usize = 1 << 30;
-const LARGEST_HEAD: usize = 64 << 10;
+const LARGEST_HEAD: u32 = 64 << 10;
 /// A connection that was idle for so long may be closed by the server while the next request is on its way to it,
 /// which is neither's fault. None closes idle ones sooner: a close then is the server's answer to the request.
 const LONG_IDLE: Duration = Duration::from_secs(1);
@@ -70,17 +71,16 @@ impl Connection {
     /// server has left open. Returns the status; the body is [`Self::body`].
     ///
     /// If the server closes a connection that was long idle just then, a request that may be repeated is sent
-    /// again, once: RFC 9112, 9.3.1.
-    pub(super) async fn exchange(
-        &mut self,
-        request: &Request<Full<Bytes>>,
-    ) -> Result<u16, Failure> {
+    /// again, once: RFC 9112, 9.3.1. So is one that a server of HTTP/2 says it has not looked at, on taking its leave:
+    /// RFC 9113, 6.8.
+    pub(super) async fn exchange(&mut self, request: &Request<Bytes>) -> Result<u16, Failure> {
         let kept = self.idle.take();
         let kept = kept.and_then(|(mut http, since)| http.is_idle().ok()?.then_some((http, since)));
         if let Some((http, since)) = kept {
             let may_have_crossed = since.elapsed() >= LONG_IDLE && request.method().is_idempotent();
             match self.exchange_over(http, request).await {
                 Err(Failure::Closed) if may_have_crossed => {}
+                Err(Failure::GoAway(0)) => {}
                 done => return done,
             }
         }
@@ -91,7 +91,7 @@ impl Connection {
     async fn exchange_over(
         &mut self,
         mut http: Http,
-        request: &Request<Full<Bytes>>,
+        request: &Request<Bytes>,
     ) -> Result<u16, Failure> {
         self.body.clear();
         let status = http
@@ -100,7 +100,22 @@ impl Connection {
         if self.keep_alive && http.is_idle()? {
             self.idle = Some((http, Instant::now()));
         }
-        Ok(status)
+        match status {
+            Status::Http(status) => Ok(status),
+            Status::Grpc(status) => Err(Failure::Grpc(status)),
+        }
+    }
+
+    /// Waits for `what`. A server of HTTP/2 asks by pings meanwhile whether anybody is still there.
+    pub(super) async fn rest<T>(&mut self, what: impl Future<Output = T>) -> T {
+        let mut what = pin!(what);
+        poll_fn(|context| {
+            if let Some((Http::Two(http), _)) = &mut self.idle {
+                http.drive(context);
+            }
+            what.as_mut().poll(context)
+        })
+        .await
     }
 
     /// The body of the last answer.
@@ -114,21 +129,23 @@ trait Stream: AsyncRead + AsyncWrite + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
 
-type Io = http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>;
+/// What a whole answer says of itself.
+enum Status {
+    Http(u16),
+    /// Not 0: the call failed, whatever HTTP says.
+    Grpc(u16),
+}
 
-/// An open connection. Hyper's end of it is polled by the user who waits, and by no task of its own: one
-/// wake-up less for each answer.
-struct Http {
-    sender: SendRequest<Full<Bytes>>,
-    /// `None` once it has come to its end.
-    io: Option<Io>,
-    /// Why it did, if it was no ordinary end.
-    error: Option<hyper::Error>,
+/// An open connection.
+enum Http {
+    One(Box<Http1>),
+    Two(Box<Http2>),
 }
 
 impl Http {
     /// Connects, and shakes hands where the target speaks TLS.
     async fn connect(target: &Target, keep_alive: bool) -> Result<Self, Failure> {
+        let Protocol { tls, http2 } = &target.protocol;
         let stream = TcpStream::connect(target.address)
             .await
             .map_err(|error| Failure::Connect(error.kind()))?;
@@ -138,79 +155,47 @@ impl Http {
             // minute, and a connection a request soon runs out of ports.
             stream.set_zero_linger()?;
         }
-        let stream: Box<dyn Stream> = match &target.tls {
+        let stream: Box<dyn Stream> = match tls {
             None => Box::new(stream),
             Some(tls) => {
-                let connector = TlsConnector::from(tls.config.clone());
-                let connected = connector.connect(tls.name.clone(), stream).await;
-                Box::new(connected.map_err(|error| Failure::of_handshake(&error))?)
+                let offered: &[u8] = if *http2 { b"h2" } else { b"http/1.1" };
+                let connected = TlsConnector::from(tls.config.clone())
+                    .with_alpn(vec![offered.to_vec()])
+                    .connect(tls.name.clone(), stream)
+                    .await
+                    .map_err(|error| Failure::of_handshake(&error))?;
+                if *http2 && connected.get_ref().1.alpn_protocol() != Some(offered) {
+                    return Err(Failure::NotHttp2("TLS: the server does not choose HTTP/2"));
+                }
+                Box::new(connected)
             }
         };
-        let (sender, io) = http1::Builder::new()
-            .max_buf_size(LARGEST_HEAD)
-            .handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| Failure::of_answer(&error))?;
-        Ok(Self {
-            sender,
-            io: Some(io),
-            error: None,
+        Ok(if *http2 {
+            Self::Two(Box::new(Http2::over(stream).await?))
+        } else {
+            Self::One(Box::new(Http1::over(stream).await?))
         })
     }
 
     /// Sends `request`, appends the answer's body to `received`, and returns its status.
     async fn exchange(
         &mut self,
-        request: Request<Full<Bytes>>,
+        request: Request<Bytes>,
         received: &mut Vec<u8>,
         largest: usize,
-    ) -> Result<u16, Failure> {
-        let answer = self.sender.send_request(request);
-        let mut work = pin!(async {
-            let answer = answer.await.map_err(|error| Failure::of_answer(&error))?;
-            let status = answer.status().as_u16();
-            let mut body = answer.into_body();
-            if body.size_hint().lower() > largest as u64 {
-                return Err(Failure::TooLarge(largest));
-            }
-            while let Some(frame) = body.frame().await {
-                let frame = frame.map_err(|error| Failure::of_body(&error))?;
-                if let Ok(bytes) = frame.into_data() {
-                    if received.len() + bytes.len() > largest {
-                        return Err(Failure::TooLarge(largest));
-                    }
-                    received.extend_from_slice(&bytes);
-                }
-            }
-            Ok(status)
-        });
-        poll_fn(|context| {
-            self.drive(context);
-            work.as_mut().poll(context)
-        })
-        .await
+    ) -> Result<Status, Failure> {
+        match self {
+            Self::One(http) => http.exchange(request, received, largest).await,
+            Self::Two(http) => http.exchange(request, received, largest).await,
+        }
     }
 
     /// Whether another request can be sent: not if the server has closed the connection, which is its right.
     /// No system call unless something has happened on it.
     fn is_idle(&mut self) -> Result<bool, Failure> {
-        self.drive(&mut Context::from_waker(Waker::noop()));
-        match self.error.take() {
-            Some(error) if Failure::io_error(&error).is_none() => {
-                Err(Failure::Invalid("bytes after the answer's end"))
-            }
-            error => Ok(error.is_none() && self.io.is_some() && self.sender.is_ready()),
-        }
-    }
-
-    /// Reads and writes what can be read and written now. Never says farewell by itself: then the port of
-    /// a connection that is to end by a reset would be held after all.
-    fn drive(&mut self, context: &mut Context<'_>) {
-        if let Some(io) = &mut self.io
-            && let Poll::Ready(end) = io.poll_without_shutdown(context)
-        {
-            self.io = None;
-            self.error = end.err();
+        match self {
+            Self::One(http) => http.is_idle(),
+            Self::Two(http) => Ok(http.is_idle()),
         }
     }
 }
@@ -237,7 +222,7 @@ mod tests {
             .expect("a runtime");
         let read = runtime.block_on(async {
             let mut connection = Connection::new(target, true, LARGEST_OF_MANY);
-            let request = Request::new(Full::default());
+            let request = Request::new(Bytes::new());
             let status = connection.exchange(&request).await;
             let body = String::from_utf8_lossy(connection.body()).into_owned();
             status.map(|status| (status, body))

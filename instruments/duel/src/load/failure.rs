@@ -4,7 +4,8 @@ use std::error::Error as _;
 use std::fmt;
 use std::io;
 
-use tokio_rustls::rustls::{CertificateError, Error};
+use h2::Reason;
+use tokio_rustls::rustls::{AlertDescription, CertificateError, Error};
 
 /// The cause of one failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,6 +28,14 @@ pub(super) enum Failure {
     TooLarge(usize),
     /// A whole answer with another status than 200.
     Status(u16),
+    /// HTTP/2 was to be spoken, and is not.
+    NotHttp2(&'static str),
+    /// The server ended the connection in HTTP/2's way, for this reason.
+    GoAway(u32),
+    /// The server ended the request alone.
+    Reset(u32),
+    /// A whole answer whose gRPC status is another than 0.
+    Grpc(u16),
 }
 
 /// An error while reading or writing. A reset is a server that closed its side while a request was
@@ -78,6 +87,9 @@ impl Failure {
         Self::Tls(match cause {
             Some(Error::InvalidCertificate(wrong)) => certificate(wrong),
             Some(Error::InvalidMessage(_)) => "the server does not speak it",
+            Some(Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
+                "the server speaks another version of HTTP (2 is asked for by --http2, 1.1 without it)"
+            }
             Some(_) => "client and server do not agree",
             None => return Self::from(io::Error::from(error.kind())),
         })
@@ -115,6 +127,23 @@ impl fmt::Display for Failure {
             Self::Invalid(what) => write!(f, "invalid: {what}"),
             Self::TooLarge(bytes) => write!(f, "answered more than {} MiB", bytes >> 20),
             Self::Status(status) => write!(f, "status {status}"),
+            Self::NotHttp2(what) => {
+                write!(f, "{what}; if HTTP/1.1 is spoken there, leave out --http2")
+            }
+            Self::GoAway(reason) => write!(
+                f,
+                "connection ended by the server (GOAWAY, {:?})",
+                Reason::from(*reason)
+            ),
+            Self::Reset(reason) if Reason::from(*reason) == Reason::REFUSED_STREAM => {
+                f.write_str("refused by the server (REFUSED_STREAM)")
+            }
+            Self::Reset(reason) => write!(
+                f,
+                "reset by the server (RST_STREAM, {:?})",
+                Reason::from(*reason)
+            ),
+            Self::Grpc(status) => write!(f, "grpc-status {status}"),
         }
     }
 }

@@ -1,37 +1,35 @@
 //! A request, built once and sent by every user.
 
-use std::net::SocketAddr;
-
 use crate::traffic::Request;
-use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, USER_AGENT};
-use hyper::http;
+use hyper::http::{self, Uri};
 
 use super::error::GeneratorError;
+use super::target::Target;
 
 /// `request` to `target`, head and body.
 pub(super) fn prepare(
-    target: SocketAddr,
+    target: &Target,
     request: &Request,
     keep_alive: bool,
-) -> Result<hyper::Request<Full<Bytes>>, GeneratorError> {
+) -> Result<hyper::Request<Bytes>, GeneratorError> {
     build(target, request, keep_alive).map_err(|_| {
         GeneratorError::Load("HTTP does not allow its method, path or one of its headers")
     })
 }
 
 fn build(
-    target: SocketAddr,
+    target: &Target,
     request: &Request,
     keep_alive: bool,
-) -> Result<hyper::Request<Full<Bytes>>, http::Error> {
+) -> Result<hyper::Request<Bytes>, http::Error> {
     let body = request.body.clone().unwrap_or_default();
     let length = body.len();
     let mut built = hyper::Request::builder()
         .method(&*request.method)
         .uri(&*request.path)
-        .body(Full::from(body))?;
+        .body(Bytes::from(body))?;
     let headers = built.headers_mut();
     for (name, value) in &request.headers {
         headers.append(
@@ -40,27 +38,40 @@ fn build(
         );
     }
     if !headers.contains_key(HOST) {
-        headers.insert(HOST, target.to_string().try_into()?);
+        headers.insert(HOST, target.address.to_string().try_into()?);
     }
     headers
         .entry(USER_AGENT)
         .or_insert(HeaderValue::from_static("workshop"));
-    if !keep_alive {
+    if !keep_alive && !target.protocol.http2 {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if request.body.is_some() || !matches!(&*request.method, "GET" | "DELETE") {
         headers.insert(CONTENT_LENGTH, length.into());
+    }
+    if target.protocol.http2
+        && let Some(host) = built.headers_mut().remove(HOST)
+    {
+        let scheme = target.protocol.tls.as_ref().map_or("http", |_| "https");
+        let uri = Uri::builder().scheme(scheme).authority(host.as_bytes());
+        *built.uri_mut() = uri.path_and_query(&*request.path).build()?;
     }
     Ok(built)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
 
-    fn prepared(request: &Request) -> hyper::Request<Full<Bytes>> {
-        let target = "127.0.0.1:8080".parse().expect("an address");
-        prepare(target, request, true).expect("HTTP allows it")
+    fn target() -> Target {
+        let address: SocketAddr = "127.0.0.1:8080".parse().expect("an address");
+        address.into()
+    }
+
+    fn prepared(request: &Request) -> hyper::Request<Bytes> {
+        prepare(&target(), request, true).expect("HTTP allows it")
     }
 
     #[test]
@@ -74,6 +85,21 @@ mod tests {
         let built = prepared(&request);
         let hosts: Vec<_> = built.headers().get_all(HOST).iter().collect();
         assert_eq!(hosts, ["shop.example"]);
+    }
+
+    #[test]
+    fn http_2_has_its_host_in_the_address_and_nothing_of_the_connection() {
+        let mut target = target();
+        target.protocol.http2 = true;
+        let mut request = Request::get("/a?b=c");
+        let uri = |request: &Request| {
+            let built = prepare(&target, request, false).expect("HTTP allows it");
+            assert_eq!(built.headers().len(), 1, "{:?}", built.headers());
+            built.uri().to_string()
+        };
+        assert_eq!(uri(&request), "http://127.0.0.1:8080/a?b=c");
+        request.headers = vec![("host".to_owned(), "shop.example".to_owned())];
+        assert_eq!(uri(&request), "http://shop.example/a?b=c");
     }
 
     #[test]

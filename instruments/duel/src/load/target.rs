@@ -4,26 +4,42 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use thiserror::Error;
-use tokio_rustls::rustls::client::Resumption;
-use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::client::{Resumption, WantsClientCert};
+use tokio_rustls::rustls::crypto::{
+    CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature,
+};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{
+    ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    WantsVerifier,
+};
 
-/// A server, over HTTP or HTTPS.
+/// A server, and how it is spoken to.
 #[derive(Debug, Clone)]
 pub struct Target {
     /// Where it listens.
     pub address: SocketAddr,
+    /// What it speaks.
+    pub protocol: Protocol,
+}
+
+/// What a server speaks; HTTP/1.1 in plain unless told otherwise.
+#[derive(Debug, Clone, Default)]
+pub struct Protocol {
     /// Whom to trust, for HTTPS.
     pub tls: Option<Tls>,
+    /// HTTP/2 and nothing else: chosen by ALPN in HTTPS, known beforehand in plain HTTP.
+    pub http2: bool,
 }
 
 impl Target {
     /// What URLs of it begin with: `https://localhost:8443`.
     pub fn origin(&self) -> String {
-        match &self.tls {
+        match &self.protocol.tls {
             None => format!("http://{}", self.address),
             Some(tls) => {
                 let (name, port) = (tls.name.to_str(), self.address.port());
@@ -38,13 +54,16 @@ impl Target {
 }
 
 impl From<SocketAddr> for Target {
-    /// Over HTTP.
+    /// Over HTTP/1.1.
     fn from(address: SocketAddr) -> Self {
-        Self { address, tls: None }
+        Self {
+            address,
+            protocol: Protocol::default(),
+        }
     }
 }
 
-/// What a TLS client has to know: the authorities that it trusts, and the name that a server's certificate
+/// What a TLS client has to know: the authorities that it trusts, if it asks for any, and the name that a server's certificate
 /// must be for. Every connection shakes hands in full, as that of a new user does.
 #[derive(Clone)]
 pub struct Tls {
@@ -61,7 +80,7 @@ impl fmt::Debug for Tls {
 }
 
 /// Certificates or a name that TLS has no use for.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// No certificate in PEM is there, or one that cannot be read.
     #[error("it has no certificates in PEM (`-----BEGIN CERTIFICATE-----`) that can be read: {0}")]
@@ -92,12 +111,25 @@ impl Tls {
         if roots.is_empty() {
             return Err(TlsError::Certificates("there is none".to_owned()));
         }
-        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|e| TlsError::Library(e.to_string()))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Self::of(builder()?.with_root_certificates(roots), host)
+    }
+
+    /// Trusts whoever answers: the certificate is not checked, and so may be of anybody on the way.
+    ///
+    /// # Errors
+    ///
+    /// When `host` is no name.
+    pub fn unchecked(host: &str) -> Result<Self, TlsError> {
+        let verifier = Arc::new(Unchecked(ring::default_provider()));
+        let builder = builder()?.dangerous();
+        Self::of(builder.with_custom_certificate_verifier(verifier), host)
+    }
+
+    fn of(
+        builder: ConfigBuilder<ClientConfig, WantsClientCert>,
+        host: &str,
+    ) -> Result<Self, TlsError> {
+        let mut config = builder.with_no_client_auth();
         config.resumption = Resumption::disabled();
         let bare = bare(host);
         let name = ServerName::try_from(bare.to_owned());
@@ -105,6 +137,53 @@ impl Tls {
             config: Arc::new(config),
             name: name.map_err(|_| TlsError::Name(bare.to_owned()))?,
         })
+    }
+}
+
+fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, TlsError> {
+    ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|e| TlsError::Library(e.to_string()))
+}
+
+/// Takes any certificate, from whoever has its key.
+#[derive(Debug)]
+struct Unchecked(CryptoProvider);
+
+impl ServerCertVerifier for Unchecked {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
     }
 }
 

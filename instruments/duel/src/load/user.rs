@@ -9,7 +9,6 @@ use super::record::Record;
 use super::schedule::Schedule;
 use super::target::Target;
 use crate::traffic::Expected;
-use http_body_util::Full;
 use hyper::Request;
 use hyper::body::Bytes;
 use rand::Rng as _;
@@ -42,7 +41,7 @@ pub(super) struct PlannedRoute {
 /// A request and the answer that is right.
 #[derive(Debug)]
 pub(super) struct PlannedRequest {
-    pub(super) request: Request<Full<Bytes>>,
+    pub(super) request: Request<Bytes>,
     pub(super) expected: Expected,
 }
 
@@ -112,11 +111,11 @@ pub(super) async fn closed_loop(script: &Script, number: u32, first: Instant, th
     loop {
         let sent = Instant::now();
         let pause = match user.ask(sent, sent).await {
-            Err(Failure::Status(_)) | Ok(()) => think,
+            Err(Failure::Status(_) | Failure::Grpc(_)) | Ok(()) => think,
             Err(_) => think.max(AFTER_A_FAILURE),
         };
         if !pause.is_zero() {
-            tokio::time::sleep(pause).await;
+            user.connection.rest(tokio::time::sleep(pause)).await;
         }
     }
 }
@@ -125,7 +124,7 @@ pub(super) async fn closed_loop(script: &Script, number: u32, first: Instant, th
 pub(super) async fn open_loop(script: &Script, number: u32, first: Instant, schedule: &Schedule) {
     let mut user = User::start(script, number, first).await;
     loop {
-        let due = schedule.next().await;
+        let due = user.connection.rest(schedule.next()).await;
         let _ = user.ask(due, Instant::now()).await;
     }
 }

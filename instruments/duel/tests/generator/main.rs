@@ -138,7 +138,7 @@ fn method_path_and_body_arrive_as_the_load_has_them() {
     let mut load = load(2);
     let post = Request {
         method: "POST".to_owned(),
-        body: Some("[1,2,3]".to_owned()),
+        body: Some("[1,2,3]".into()),
         headers: vec![("content-type".to_owned(), "application/json".to_owned())],
         ..get("/sum?of=ids", "6")
     };
@@ -249,7 +249,7 @@ fn writes_have_their_share_and_leave_the_latencies_alone() {
     let mut load = load(20);
     let write = Request {
         method: "POST".to_owned(),
-        body: Some("87-89-34 snakes".to_owned()),
+        body: Some("87-89-34 snakes".into()),
         ..get("/subscribe", "subscribed")
     };
     let read = Route::of(get("/read", "6"), 0.75);

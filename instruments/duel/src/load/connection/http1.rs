@@ -1,0 +1,97 @@
+//! A connection that speaks HTTP/1.1.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper::body::{Body, Bytes};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+
+use super::{LARGEST_HEAD, Status, Stream};
+use crate::load::failure::Failure;
+
+type Io = http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>;
+
+/// Hyper's end of it is polled by the user who waits, and by no task of its own: one
+/// wake-up less for each answer.
+pub(super) struct Http1 {
+    sender: SendRequest<Full<Bytes>>,
+    /// `None` once it has come to its end.
+    io: Option<Io>,
+    /// Why it did, if it was no ordinary end.
+    error: Option<hyper::Error>,
+}
+
+impl Http1 {
+    pub(super) async fn over(stream: Box<dyn Stream>) -> Result<Self, Failure> {
+        let (sender, io) = http1::Builder::new()
+            .max_buf_size(LARGEST_HEAD as usize)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| Failure::of_answer(&error))?;
+        Ok(Self {
+            sender,
+            io: Some(io),
+            error: None,
+        })
+    }
+
+    /// Sends `request`, appends the answer's body to `received`, and returns its status.
+    pub(super) async fn exchange(
+        &mut self,
+        request: Request<Bytes>,
+        received: &mut Vec<u8>,
+        largest: usize,
+    ) -> Result<Status, Failure> {
+        let answer = self.sender.send_request(request.map(Full::new));
+        let mut work = pin!(async {
+            let answer = answer.await.map_err(|error| Failure::of_answer(&error))?;
+            let status = answer.status().as_u16();
+            let mut body = answer.into_body();
+            if body.size_hint().lower() > largest as u64 {
+                return Err(Failure::TooLarge(largest));
+            }
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|error| Failure::of_body(&error))?;
+                if let Ok(bytes) = frame.into_data() {
+                    if received.len() + bytes.len() > largest {
+                        return Err(Failure::TooLarge(largest));
+                    }
+                    received.extend_from_slice(&bytes);
+                }
+            }
+            Ok(Status::Http(status))
+        });
+        poll_fn(|context| {
+            self.drive(context);
+            work.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Whether another request can be sent: not if the server has closed the connection, which is its right.
+    /// No system call unless something has happened on it.
+    pub(super) fn is_idle(&mut self) -> Result<bool, Failure> {
+        self.drive(&mut Context::from_waker(Waker::noop()));
+        match self.error.take() {
+            Some(error) if Failure::io_error(&error).is_none() => {
+                Err(Failure::Invalid("bytes after the answer's end"))
+            }
+            error => Ok(error.is_none() && self.io.is_some() && self.sender.is_ready()),
+        }
+    }
+
+    /// Reads and writes what can be read and written now. Never says farewell by itself: then the port of
+    /// a connection that is to end by a reset would be held after all.
+    fn drive(&mut self, context: &mut Context<'_>) {
+        if let Some(io) = &mut self.io
+            && let Poll::Ready(end) = io.poll_without_shutdown(context)
+        {
+            self.io = None;
+            self.error = end.err();
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! `duel load` over HTTP/2, gRPC among it, against servers of the tests' own.
+
+use std::convert::Infallible;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use h2::server::{self, SendResponse};
+use h2::{Reason, RecvStream};
+use hyper::body::Bytes;
+use hyper::header::HeaderMap;
+use hyper::{Request, Response, Version};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::{Builder, Runtime};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+const LOCALHOST: &[u8] = include_bytes!("certificates/localhost.der");
+const KEY: &[u8] = include_bytes!("certificates/key.der");
+const AUTHORITY: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/certificates/authority.pem"
+);
+
+/// What a server does with a request, by its number.
+#[derive(Clone, Copy)]
+enum Reaction {
+    /// A body, and the gRPC status after it.
+    Answer(&'static [u8], Option<&'static str>),
+    Reset(Reason),
+    /// The connection ends; at once, unless the reason is none.
+    GoAway(Reason),
+}
+
+type React = fn(usize, &Request<Bytes>) -> Reaction;
+
+/// Speaks HTTP/2 and nothing else.
+struct Server {
+    port: u16,
+    connections: Arc<AtomicUsize>,
+    _runtime: Runtime,
+}
+
+impl Server {
+    fn plain(react: React) -> Self {
+        Self::start(None, react)
+    }
+
+    /// Over TLS, where it knows these protocols.
+    fn encrypted(alpn: &[&str], react: React) -> Self {
+        let key = PrivateKeyDer::try_from(KEY).unwrap();
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![CertificateDer::from(LOCALHOST)], key)
+            .unwrap();
+        config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Self::start(Some(TlsAcceptor::from(Arc::new(config))), react)
+    }
+
+    fn start(tls: Option<TlsAcceptor>, react: React) -> Self {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
+        let listener = listener.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counted = connections.clone();
+        let requests = Arc::new(AtomicUsize::new(0));
+        runtime.spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (tls, counted, requests) = (tls.clone(), counted.clone(), requests.clone());
+                tokio::spawn(async move {
+                    match tls {
+                        None => serve(stream, &counted, &requests, react).await,
+                        Some(tls) => {
+                            serve(tls.accept(stream).await.ok()?, &counted, &requests, react).await
+                        }
+                    }
+                });
+            }
+        });
+        Self {
+            port,
+            connections,
+            _runtime: runtime,
+        }
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+}
+
+/// Until the client has gone, or has had enough.
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    connections: &AtomicUsize,
+    requests: &AtomicUsize,
+    react: React,
+) -> Option<Infallible> {
+    let mut connection = server::handshake(stream).await.ok()?;
+    connections.fetch_add(1, Ordering::Relaxed);
+    loop {
+        let (request, answer) = connection.accept().await?.ok()?;
+        let (head, body) = request.into_parts();
+        let body = if body.is_end_stream() {
+            Bytes::new()
+        } else {
+            // The connection has to be driven meanwhile.
+            let mut read = std::pin::pin!(all(body));
+            std::future::poll_fn(|context| {
+                let _ = connection.poll_closed(context);
+                read.as_mut().poll(context)
+            })
+            .await
+        };
+        let number = requests.fetch_add(1, Ordering::Relaxed);
+        match react(number, &Request::from_parts(head, body)) {
+            Reaction::Answer(body, grpc) => send(answer, body, grpc)?,
+            Reaction::Reset(reason) => { answer }.send_reset(reason),
+            Reaction::GoAway(Reason::NO_ERROR) => {
+                send(answer, b"6", None)?;
+                connection.graceful_shutdown();
+            }
+            Reaction::GoAway(reason) => connection.abrupt_shutdown(reason),
+        }
+    }
+}
+
+async fn all(mut body: RecvStream) -> Bytes {
+    let mut all = Vec::new();
+    while let Some(Ok(bytes)) = body.data().await {
+        all.extend_from_slice(&bytes);
+    }
+    all.into()
+}
+
+fn send(
+    mut answer: SendResponse<Bytes>,
+    body: &'static [u8],
+    grpc: Option<&'static str>,
+) -> Option<()> {
+    let mut stream = answer.send_response(Response::new(()), false).ok()?;
+    stream.send_data(body.into(), grpc.is_none()).ok()?;
+    if let Some(status) = grpc {
+        let trailers = HeaderMap::from_iter([("grpc-status".parse().ok()?, status.parse().ok()?)]);
+        stream.send_trailers(trailers).ok()?;
+    }
+    Some(())
+}
+
+/// `duel`, and what it said: its code, its standard output as JSON, its standard error.
+fn duel(arguments: &str) -> (i32, Value, String) {
+    duel_with(arguments, &[])
+}
+
+/// With more arguments, in which there may be spaces.
+fn duel_with(arguments: &str, more: &[&str]) -> (i32, Value, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_duel"));
+    command.args(arguments.split_whitespace()).args(more);
+    let output = command.output().unwrap();
+    let said = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code().unwrap(), said, errors)
+}
+
+const SHORT: &str = "--users 3 --warm-up 0 --seconds 1 --format json";
+
+/// Every answer was right.
+#[track_caller]
+fn is_right((code, said, errors): &(i32, Value, String)) {
+    // A generator that gets no CPU beside something else says so.
+    assert!(matches!(code, 0 | 3), "{said} {errors}");
+    assert!(said["completed"].as_u64().unwrap() > 0, "{said}");
+    assert_eq!(said["wrong_answers"], 0, "{said}");
+    assert_eq!(said["errors"], serde_json::json!({}), "{said}");
+}
+
+/// Some failed, for this cause alone.
+#[track_caller]
+fn failed((code, said, errors): &(i32, Value, String), cause: &str) {
+    assert!(matches!(code, 1 | 3), "{said} {errors}");
+    let causes: Vec<&String> = said["errors"].as_object().unwrap().keys().collect();
+    assert_eq!(causes, [cause], "{said}");
+}
+
+#[track_caller]
+fn is_told((code, _, errors): &(i32, Value, String), sentence: &str) {
+    assert_eq!(*code, 2, "{errors}");
+    assert!(errors.contains(sentence), "no `{sentence}` in {errors}");
+}
+
+fn six(_: usize, request: &Request<Bytes>) -> Reaction {
+    let own = ["connection", "host", "transfer-encoding"];
+    let is_right = request.version() == Version::HTTP_2
+        && request.uri().authority().is_some()
+        && own
+            .iter()
+            .all(|name| !request.headers().contains_key(*name));
+    let is_asked_for = request.uri().path_and_query().unwrap() == "/six?a=b";
+    Reaction::Answer(if is_right && is_asked_for { b"6" } else { b"" }, None)
+}
+
+#[test]
+fn a_service_that_speaks_http_2_alone_is_asked_in_it() {
+    let server = Server::plain(six);
+    let url = format!("http://localhost:{}", server.port);
+    let said = duel(&format!("load {url}/six?a=b --http2 {SHORT}"));
+    is_right(&said);
+    assert_eq!(said.1["first_wrong_answer"], Value::Null);
+    // One for each user, and those by which the answer was learnt.
+    assert_eq!(server.connections(), 3 + 2);
+    let each = "--no-keep-alive --bystander /six?a=b --bystander-rate 50";
+    let said = duel(&format!("load {url}/six?a=b --http2 {SHORT} {each}"));
+    is_right(&said);
+    let completed = said.1["completed"].as_u64().unwrap();
+    assert!(server.connections() as u64 > completed);
+    let page = tempfile::tempdir().unwrap();
+    let (code, _, errors) = duel(&format!(
+        "compare --running {url} {url} --http2 --get /six?a=b --ready /six?a=b --rate 50 --seconds 0.1 --at-most 1 \
+         --warm-up 0 --users 3 --report {}",
+        page.path().display()
+    ));
+    assert!(matches!(code, 0 | 1 | 3), "{errors}");
+    assert!(!errors.contains("got no answer"), "{errors}");
+}
+
+#[test]
+fn over_tls_the_server_has_to_choose_http_2() {
+    let server = Server::encrypted(&["h2", "http/1.1"], six);
+    let url = format!("https://localhost:{}/six?a=b", server.port);
+    let said = duel(&format!("load {url} --http2 --cacert {AUTHORITY} {SHORT}"));
+    is_right(&said);
+    let notes = |said: &(i32, Value, String)| said.1["notes"].to_string();
+    assert!(!notes(&said).contains("not checked"));
+    // By a name that its certificate is not for.
+    let address = url.replace("localhost", "127.0.0.1");
+    let said = duel(&format!("load {address} --http2 --insecure {SHORT}"));
+    is_right(&said);
+    assert!(notes(&said).contains("the server's certificate was not checked"));
+    is_told(&duel(&format!("load {url} --http2")), "--cacert FILE");
+    is_told(&duel(&format!("load {url} --http2")), "--insecure");
+    is_told(
+        &duel(&format!("load {url} --insecure --cacert {AUTHORITY}")),
+        "cannot be used with",
+    );
+    let plain = url.replace("https", "http");
+    is_told(
+        &duel(&format!("load {plain} --insecure")),
+        "a URL with https://",
+    );
+    for (alpn, sentence) in [
+        (&["http/1.1"][..], "speaks another version of HTTP"),
+        (&[], "the server does not choose HTTP/2"),
+    ] {
+        let server = Server::encrypted(alpn, six);
+        let url = format!("https://localhost:{}/", server.port);
+        is_told(&duel(&format!("load {url} --http2 --insecure")), sentence);
+    }
+}
+
+/// One that knows HTTP/1.1, and one that closes on what it does not know.
+#[test]
+fn a_server_without_http_2_is_told() {
+    for (answer, sentence) in [
+        (
+            "HTTP/1.1 400 Bad Request\r\n\r\n",
+            "the answer is not HTTP/2",
+        ),
+        ("", "closed before HTTP/2 began"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let _ = stream.read(&mut [0; 1024]);
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        let said = duel(&format!("load http://127.0.0.1:{port}/ --http2"));
+        is_told(&said, sentence);
+        is_told(&said, "leave out --http2");
+    }
+}
+
+#[test]
+fn what_ends_a_stream_or_a_connection_is_the_cause() {
+    let at = |server: &Server| {
+        let asked = "--http2 --expect-status 200";
+        duel(&format!(
+            "load http://127.0.0.1:{}/ {asked} {SHORT}",
+            server.port
+        ))
+    };
+    // The first answer is the one that is learnt.
+    let refuses: React = |number, _| match number {
+        0 => Reaction::Answer(b"6", None),
+        _ => Reaction::Reset(Reason::REFUSED_STREAM),
+    };
+    failed(
+        &at(&Server::plain(refuses)),
+        "refused by the server (REFUSED_STREAM)",
+    );
+    let resets: React = |number, _| match number {
+        0 => Reaction::Answer(b"6", None),
+        _ => Reaction::Reset(Reason::INTERNAL_ERROR),
+    };
+    failed(
+        &at(&Server::plain(resets)),
+        "reset by the server (RST_STREAM, INTERNAL_ERROR)",
+    );
+    let ends: React = |number, _| match number {
+        0 => Reaction::Answer(b"6", None),
+        _ => Reaction::GoAway(Reason::ENHANCE_YOUR_CALM),
+    };
+    failed(
+        &at(&Server::plain(ends)),
+        "connection ended by the server (GOAWAY, ENHANCE_YOUR_CALM)",
+    );
+    // As proxies do after so many requests: nobody's fault.
+    let server = Server::plain(|_, _| Reaction::GoAway(Reason::NO_ERROR));
+    is_right(&at(&server));
+    assert!(server.connections() > 10);
+}
+
+const MESSAGE: &[u8] = b"\x0a\x02\xff\xfe";
+const FRAMED: &[u8] = b"\0\0\0\0\x04\x0a\x02\xff\xfe";
+
+/// A unary call of gRPC, where each third fails.
+#[test]
+fn a_call_whose_status_is_not_0_has_failed() {
+    let echo: React = |_, request| {
+        let is_right = request.headers()["te"] == "trailers" && request.body() == FRAMED;
+        Reaction::Answer(FRAMED, Some(if is_right { "0" } else { "3" }))
+    };
+    let fails: React =
+        |number, _| Reaction::Answer(FRAMED, Some(if number % 3 == 2 { "5" } else { "0" }));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("message.bin");
+    std::fs::write(&file, MESSAGE).unwrap();
+    let body = format!("--body=@{}", file.display());
+    let grpc = "--header=content-type: application/grpc";
+    let call = |port: u16, more: &str| {
+        duel_with(
+            &format!("load http://127.0.0.1:{port} {more}"),
+            &["--request=POST /shop.Shop/Buy", grpc, &body],
+        )
+    };
+    let server = Server::plain(echo);
+    is_right(&call(server.port, &format!("--http2 {SHORT}")));
+    is_told(&call(server.port, ""), "add --http2");
+    is_told(&call(server.port, "--http2 --k6 x.js"), "--k6 and --http2");
+    let server = Server::plain(fails);
+    let said = call(server.port, &format!("--http2 {SHORT}"));
+    failed(&said, "grpc-status 5");
+    assert!(said.1["completed"].as_u64().unwrap() > 0, "{said:?}");
+    // A call that failed is no reason to connect again.
+    assert_eq!(server.connections(), 3 + 2);
+    let never: React = |_, _| Reaction::Answer(b"", Some("12"));
+    let said = call(Server::plain(never).port, "--http2");
+    assert!(
+        said.2.contains("is answered with grpc-status 12"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_body_that_is_no_text_is_not_written_into_a_script() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("image.bin");
+    std::fs::write(&file, [0xff, 0xd8]).unwrap();
+    let body = format!("--body=@{}", file.display());
+    let said = duel_with(
+        "load http://127.0.0.1:1 --k6 x.js",
+        &["--request=POST /images", &body],
+    );
+    is_told(
+        &said,
+        "--k6: the --body of POST /images is no text in UTF-8",
+    );
+}
