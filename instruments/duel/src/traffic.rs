@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
 /// A whole load: what is sent, by how many users, when and for how long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traffic {
@@ -22,7 +25,7 @@ pub struct Traffic {
     pub duration: Duration,
     /// A request without an answer for this long is an error.
     pub time_out: Duration,
-    /// Draws the values of the requests: the same seed, the same values for each user.
+    /// Draws the values of the requests, and when those of an open loop are due: the same seed, the same of both.
     pub seed: u64,
 }
 
@@ -36,12 +39,24 @@ pub enum Arrivals {
         think: Duration,
     },
     /// Open loop: all users together send this many requests per second on a
-    /// fixed schedule, whatever the answers do. Latency counts from the
+    /// schedule, whatever the answers do. Latency counts from the
     /// scheduled moment, so it is corrected for coordinated omission.
     Open {
         /// Requests per second over all users.
         per_second: f64,
+        /// How they are spaced.
+        spacing: Spacing,
     },
+}
+
+/// How the moments of a schedule are spaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Spacing {
+    /// At random, as users come who know nothing of each other; drawn by the load's seed
+    Poisson,
+    /// At even steps: the kindest form, in which no two requests come at once
+    Even,
 }
 
 /// Requests of one kind, told together.
@@ -62,6 +77,8 @@ pub struct Paced {
     pub route: Route,
     /// Requests per second; latency counts from the scheduled moment.
     pub per_second: f64,
+    /// How they are spaced.
+    pub spacing: Spacing,
 }
 
 /// One request and the answer that is right.

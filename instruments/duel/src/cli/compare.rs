@@ -15,7 +15,7 @@ use crate::metric::{Metric, P50, REQUESTS_PER_SECOND};
 use crate::placement::Placement;
 use crate::report::{Comparison, Page, Side};
 use crate::service::Launch;
-use crate::traffic::Traffic;
+use crate::traffic::{Spacing, Traffic};
 use crate::verdict::{Goal, Verdict, Word};
 
 use super::Program;
@@ -392,7 +392,13 @@ fn invalid(error: &CliError, took: Duration) -> Compared {
 
 fn load_in_words(options: &Compare, traffic: &Traffic, compared: &Compared) -> String {
     let arrivals = match options.rate {
-        Some(rate) => format!("{} requests per second on a schedule", figures::count(rate)),
+        Some(rate) => {
+            let spaced = match options.sent.arrivals {
+                Spacing::Poisson => "at random moments (Poisson)",
+                Spacing::Even => "at even steps",
+            };
+            format!("{} requests per second {spaced}", figures::count(rate))
+        }
         None if options.think > 0.0 => {
             format!("who think for {} s", figures::count(options.think))
         }

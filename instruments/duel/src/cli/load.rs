@@ -11,7 +11,7 @@ use crate::load::interrupt::Interrupt;
 use crate::load::{GeneratorError, TrafficOutcome};
 use crate::outcome::{Latency, MISSED, Outcome};
 use crate::placement::Placement;
-use crate::traffic::Traffic;
+use crate::traffic::{Spacing, Traffic};
 use serde::Serialize;
 
 use super::{Program, look};
@@ -285,10 +285,10 @@ pub fn figures_of(outcome: &Outcome) -> String {
             latency(0.99),
             figures::over(outcome.latency.lower_bound_from.is_some()),
             outcome.latency.mean_ms,
-            if outcome.generator.open_loop {
-                "open"
-            } else {
-                "closed"
+            match (outcome.generator.open_loop, outcome.generator.arrivals) {
+                (false, _) => "closed",
+                (true, Some(Spacing::Poisson)) => "random arrivals, open",
+                (true, _) => "open",
             },
         ),
     ];

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::cli::arguments::{number, share, times};
+use crate::traffic::Spacing;
 
 /// What is sent to a service.
 #[derive(Debug, Args)]
@@ -23,6 +24,9 @@ pub struct Sent {
     /// The body of each --request that has one, `@FILE` to read it; once, or once for each
     #[arg(long, value_name = "TEXT")]
     pub body: Vec<String>,
+    /// How the requests of --rate and of the bystander are spaced, an open loop
+    #[arg(long, value_enum, default_value_t = Spacing::Poisson)]
+    pub arrivals: Spacing,
     /// A path that is asked at a steady rate beside the load: what the others feel of it
     #[arg(long, value_name = "PATH")]
     pub bystander: Option<String>,

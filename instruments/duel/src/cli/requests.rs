@@ -201,6 +201,7 @@ pub(crate) fn traffic(
         Ok::<_, CliError>(Paced {
             route: spec.route(),
             per_second: sent.bystander_rate,
+            spacing: sent.arrivals,
         })
     });
     Ok(Traffic {
@@ -211,7 +212,10 @@ pub(crate) fn traffic(
             Arrivals::Closed {
                 think: Duration::from_secs_f64(think),
             },
-            |per_second| Arrivals::Open { per_second },
+            |per_second| Arrivals::Open {
+                per_second,
+                spacing: sent.arrivals,
+            },
         ),
         keep_alive: !sent.no_keep_alive,
         warm_up: Duration::from_secs_f64(sent.warm_up),

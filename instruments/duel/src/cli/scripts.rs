@@ -52,7 +52,8 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
     let _ = match about.rate {
         Some(rate) => write!(
             text,
-            "export const options = {{\n  scenarios: {{\n    paced: {{\n      executor: \
+            "// k6 sends at even steps; users who know nothing of each other come at random moments, and wait \
+             longer.\nexport const options = {{\n  scenarios: {{\n    paced: {{\n      executor: \
              'constant-arrival-rate',\n      rate: {rate},\n      timeUnit: '1s',\n      duration: \
              '{}s',\n      preAllocatedVUs: USERS,\n    }},\n  }},\n",
             about.seconds,
