@@ -12,6 +12,7 @@ pub mod cli;
 
 pub mod answers;
 pub mod ask;
+mod bodies;
 pub mod child;
 pub mod comparison;
 pub mod environment;

@@ -153,15 +153,17 @@ impl Process {
     }
 }
 
+/// `command` by a shell.
 #[cfg(unix)]
-fn shell(command: &str) -> Command {
+pub(crate) fn shell(command: &str) -> Command {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command);
     shell
 }
 
+/// `command` by a shell.
 #[cfg(not(unix))]
-fn shell(command: &str) -> Command {
+pub(crate) fn shell(command: &str) -> Command {
     let mut shell = Command::new("cmd");
     shell.arg("/C").arg(command);
     shell

@@ -102,10 +102,34 @@ pub struct Request {
 pub struct Expected {
     /// Its status code.
     pub status: u16,
-    /// Its exact body; `None` where any will do.
+    /// Its body; `None` where any will do.
     pub body: Option<Vec<u8>>,
+    /// What of it must be so.
+    pub rule: Rule,
     /// Other statuses that are right by design, with whatever body: that of a service that sheds load.
     pub allowed: Arc<[u16]>,
+}
+
+/// What of a body must be as expected.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rule {
+    /// Of any body.
+    pub part: Part,
+    /// Of JSON instead: all values, whatever the order of keys, but those that these pointers (RFC 6901) name.
+    /// `*` in a pointer is every element of an array, or every key.
+    pub json: Option<Arc<[String]>>,
+}
+
+/// A part of an answer, which is all that is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Part {
+    /// Status and body.
+    #[default]
+    Body,
+    /// Status, and size of the body.
+    Size,
+    /// The status.
+    Status,
 }
 
 impl Expected {
@@ -114,6 +138,7 @@ impl Expected {
         Self {
             status,
             body,
+            rule: Rule::default(),
             allowed: Arc::default(),
         }
     }
@@ -121,6 +146,12 @@ impl Expected {
     /// Whether an answer with this status is right, as far as its status says.
     pub fn has(&self, status: u16) -> bool {
         status == self.status || self.allows(status)
+    }
+
+    /// Whether it is JSON, and compared as such.
+    pub fn is_json(&self) -> bool {
+        let is_json = |body: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
+        self.rule.json.is_some() && self.body.as_deref().is_some_and(is_json)
     }
 
     /// Whether this is one of the other statuses that are right.

@@ -296,7 +296,7 @@ fn compare(
         ready_within,
         tls: tls.as_ref(),
         traffic: traffic.clone(),
-        expect_status: options.sent.expect_status,
+        how: requests::how(&options.sent),
         counters: &options.root_cause,
         metrics_path: &options.metrics,
         is_metrics_on_admin: has_admin_port(base) && has_admin_port(change),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::thread;
 use std::time::Duration;
 
-use crate::answers::{self, AnswerError, Asked};
+use crate::answers::{self, AnswerError, Asked, Learnt};
 use crate::event::Event;
 use crate::figures;
 use crate::load::interrupt::Interrupt;
@@ -62,7 +62,11 @@ pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
     )?;
     let terminal = Terminal::new();
     terminal.show(Event::Begins(1, 1, "the answers are learnt"));
-    let mut notes = learn(&target, &mut traffic, options, &interrupt)?;
+    let learnt = learn(&target, &mut traffic, options, &interrupt)?;
+    for sentence in &learnt.advice {
+        terminal.say(sentence);
+    }
+    let mut notes = learnt.notes.clone();
     write_scripts(&target, &specs, &traffic, options)?;
     terminal.show(Event::Begins(1, 1, &options.url));
     let (look_at, seconds) = (options.look.clone(), options.seconds);
@@ -81,6 +85,12 @@ pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
         )?
     };
     drop(terminal);
+    let judged = options.sent.judge.as_ref().map(|_| {
+        let asked = asked("service after the load", &target, &traffic, &interrupt);
+        learnt.compare(&asked)
+    });
+    let fault = judged.and_then(Result::err);
+    notes.extend(fault.as_ref().map(AnswerError::to_string));
     let mut loaded = Loaded::of(outcome, &traffic, notes);
     if let Some(looking) = looking {
         let said = looking
@@ -94,7 +104,8 @@ pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
         Format::Json => json::print(&loaded)?,
         Format::Human => print!("{}", table(&loaded)),
     }
-    Ok(exit_of(&loaded.outcome))
+    let exit = exit_of(&loaded.outcome);
+    Ok(fault.map_or(exit, |_| exit.max(Exit::Bad)))
 }
 
 fn embedded(
@@ -145,26 +156,35 @@ fn specs(target: &Target, options: &Load) -> Result<Vec<Spec>, CliError> {
     Ok(specs)
 }
 
+fn asked<'a>(
+    who: &'a str,
+    target: &'a Target,
+    traffic: &Traffic,
+    interrupt: &'a Interrupt,
+) -> Asked<'a> {
+    Asked {
+        who,
+        target: &target.server,
+        time_out: traffic.time_out,
+        interrupt,
+    }
+}
+
 /// Completes `traffic` by what answers it rightly; yields what is compared.
 fn learn(
     target: &Target,
     traffic: &mut Traffic,
     options: &Load,
     interrupt: &Interrupt,
-) -> Result<Vec<String>, CliError> {
-    let asked = Asked {
-        who: "the service",
-        target: &target.server,
-        time_out: traffic.time_out,
-        interrupt,
-    };
-    let learnt = answers::learn(&asked, traffic, options.sent.expect_status);
+) -> Result<Learnt, CliError> {
+    let asked = asked("the service", target, traffic, interrupt);
+    let learnt = answers::learn(&asked, traffic, &requests::how(&options.sent));
     let learnt = learnt.map_err(|error| match error {
         AnswerError::Interrupted => CliError::interrupted(),
         other => CliError::usage(other),
     })?;
     learnt.complete(traffic);
-    Ok(learnt.notes)
+    Ok(learnt)
 }
 
 fn write_scripts(

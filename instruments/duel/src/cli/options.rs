@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::arguments::{number, share, times};
+use crate::cli::arguments::{number, pointer, share, times};
 use crate::traffic::Spacing;
 
 /// What is sent to a service.
@@ -49,6 +49,24 @@ pub struct Sent {
     /// body as learnt before the load]
     #[arg(long, value_name = "STATUS", value_parser = number(200_u16..=599, "200"))]
     pub expect_status: Option<u16>,
+    /// What of a body must be as learnt; JSON is compared whatever the order of its keys
+    /// [default: the whole body, or nothing where it changes from one answer to the next]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        conflicts_with = "expect_status"
+    )]
+    pub compare: Option<Bodies>,
+    /// Compare JSON without what this pointer names, such as `/generated_at`; `*` in `/items/*/id` is every
+    /// element. May be repeated
+    #[arg(long, value_name = "POINTER", conflicts_with = "expect_status", value_parser = pointer)]
+    pub ignore_json: Vec<String>,
+    /// A command that compares the files $EXPECTED and $RECEIVED, and ends with 0 if they are the same answer. It is
+    /// asked about a few of each route before and after each load, for a process an answer is too slow under it
+    #[arg(long, value_name = "COMMAND")]
+    #[arg(conflicts_with_all = ["expect_status", "compare", "ignore_json"])]
+    pub judge: Option<String>,
     /// A status that is right as well, by design, such as 503 of a service that sheds load; may be repeated
     #[arg(long, value_name = "STATUS", value_parser = number(200_u16..=599, "503"))]
     pub allow_status: Vec<u16>,
@@ -227,6 +245,18 @@ pub struct Output {
 pub enum Format {
     Human,
     Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Bodies {
+    /// Every byte
+    Body,
+    /// JSON, whatever the order of its keys
+    Json,
+    /// How long it is
+    Size,
+    /// Nothing but the status
+    Status,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

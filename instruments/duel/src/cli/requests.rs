@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use crate::load::Tls;
 use crate::traffic::Arrivals;
-use crate::traffic::{Expected, Paced, Request, Route, Traffic};
+use crate::traffic::{Expected, Paced, Part, Request, Route, Rule, Traffic};
 use http::{HeaderName, HeaderValue, Uri};
 
+use crate::answers::How;
 use crate::cli::exit::CliError;
-use crate::cli::options::Sent;
+use crate::cli::options::{Bodies, Sent};
 
 /// More values than this are not spelt out as requests.
 const MOST_VALUES: usize = 100_000;
@@ -170,6 +171,25 @@ pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<Vec<Spec>, CliErr
         )));
     }
     Ok(specs)
+}
+
+/// What makes an answer right.
+pub(crate) fn how(sent: &Sent) -> How {
+    let part = match sent.compare {
+        None | Some(Bodies::Body | Bodies::Json) => Part::Body,
+        Some(Bodies::Size) => Part::Size,
+        Some(Bodies::Status) => Part::Status,
+    };
+    let is_json = sent.compare == Some(Bodies::Json) || !sent.ignore_json.is_empty();
+    let rule = Rule {
+        part,
+        json: is_json.then(|| sent.ignore_json.clone().into()),
+    };
+    How {
+        status: sent.expect_status,
+        rule: (is_json || sent.compare.is_some()).then_some(rule),
+        judge: sent.judge.clone(),
+    }
 }
 
 /// The load that `sent` and the users make: so many a second at a `rate`, or each after having thought.

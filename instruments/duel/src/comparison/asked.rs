@@ -9,7 +9,7 @@ use crate::metric::{Metric, Round, SeenByBoth};
 use crate::traffic::Traffic;
 use crate::verdict::{Goal, Verdict};
 
-use crate::answers::AnswerError;
+use crate::answers::{AnswerError, How};
 use crate::event::Event;
 use crate::placement::Placement;
 use crate::service::CommandError;
@@ -41,8 +41,8 @@ pub struct Comparison<'a> {
     pub tls: Option<&'a Tls>,
     /// The load. What is expected of its requests is learnt.
     pub traffic: Traffic,
-    /// Every answer must have this status, instead of being the base's.
-    pub expect_status: Option<u16>,
+    /// What makes the answers right.
+    pub how: How,
     /// Counters of the service that are read beside.
     pub counters: &'a [String],
     /// The path that has them.

@@ -12,7 +12,8 @@ use super::request;
 use super::schedule::{Moments, Schedule};
 use super::shared::Shared;
 use super::user::{self, Mix, PlannedRequest, PlannedRoute, Script};
-use crate::traffic::{Arrivals, Paced, Request, Route, Spacing};
+use crate::bodies::Right;
+use crate::traffic::{Arrivals, Expected, Paced, Request, Route, Spacing};
 
 /// Connections over which a bystander is sent: so many may be overdue at once without delaying the
 /// next, and beyond them latency still counts from the scheduled moment.
@@ -152,7 +153,11 @@ fn planned(
     let planned = |request: &Request| {
         Ok::<_, GeneratorError>(PlannedRequest {
             request: request::prepare(shared.target.address, request, keep_alive)?,
-            expected: request.expected.clone(),
+            expected: Expected {
+                body: None,
+                ..request.expected.clone()
+            },
+            body: Right::of(&request.expected),
         })
     };
     Ok(PlannedRoute {
