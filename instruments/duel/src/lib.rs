@@ -21,6 +21,7 @@ pub mod figures;
 pub mod folded;
 pub mod load;
 pub mod locust;
+pub mod login;
 pub mod metric;
 pub mod outcome;
 pub mod placement;

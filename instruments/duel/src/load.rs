@@ -55,6 +55,7 @@ use crate::load::interrupt::Interrupt;
 use crate::outcome::{GeneratorFacts, GeneratorKind};
 use crate::traffic::{Arrivals, Spacing, Traffic};
 pub use ask::ask;
+pub(crate) use ask::ask_for_all;
 pub use error::GeneratorError;
 pub use latencies::Latencies;
 pub use outcome::{GroupOutcome, TrafficOutcome};

@@ -5,6 +5,7 @@ pub mod program;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::child::{Running, Starting, Tail, last_lines, panics_in, processes};
@@ -288,6 +289,7 @@ impl CommandServer {
             let target = Target {
                 address,
                 tls: launch.tls.cloned(),
+                headers: Arc::default(),
             };
             let request = Request::get(path);
             crate::load::ask(target, [&request], time_out)

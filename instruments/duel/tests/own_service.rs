@@ -129,3 +129,35 @@ fn answers_that_change_are_compared_without_what_changes() {
     told(&format!("{line} true"), 1, &["bodies by --judge"]);
     told(&load("--ignore-json at"), 2, &["such as /generated_at"]);
 }
+
+#[test]
+fn each_server_is_asked_as_somebody_who_has_logged_in_there() {
+    let [base, change] = ["base", "change"].map(service);
+    let login = "--login 'POST /login' --login-body '{\"name\": \"me\"}' --login-token /data/token";
+    told(
+        &format!("load {base} --get /mine {SHORT} {login}"),
+        0,
+        &[
+            "GET /mine: status and body are compared.",
+            " 0 wrong, 0 failed",
+        ],
+    );
+    let line = format!("compare --running {base} {change} --get /mine {SHORT} --at-most 1");
+    told(&line, 2, &["GET /mine answers with status 401"]);
+    // One round decides nothing, and both have answered all of it.
+    told(
+        &format!("{line} {login}"),
+        1,
+        &["inconclusive", "GET /mine: status and body are compared."],
+    );
+    told(
+        &format!("{line} --login '/none'"),
+        2,
+        &["--login POST /none sets no cookie"],
+    );
+    told(
+        &format!("load {base} --get / {login}/none"),
+        2,
+        &["the service: --login POST /login has no text at /data/token/none"],
+    );
+}

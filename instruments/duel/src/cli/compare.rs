@@ -246,6 +246,7 @@ fn compare(
         Some(cacert) if !is_running => Some(tls(cacert, traffic)?),
         _ => None,
     };
+    let login = requests::login(&options.sent)?;
     let ready_within = Duration::from_secs_f64(options.ready_within);
     // The worktrees are removed when these go, after the servers.
     let mut worktrees = Vec::new();
@@ -296,6 +297,7 @@ fn compare(
         ready_within,
         tls: tls.as_ref(),
         traffic: traffic.clone(),
+        login: login.as_ref(),
         how: requests::how(&options.sent),
         counters: &options.root_cause,
         metrics_path: &options.metrics,

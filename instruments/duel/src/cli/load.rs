@@ -40,7 +40,7 @@ struct Told {
 
 /// Puts the load on the service and tells what came of it.
 pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
-    let target = Target::of("URL", &options.url, options.sent.cacert.as_deref())?;
+    let mut target = Target::of("URL", &options.url, options.sent.cacert.as_deref())?;
     let specs = specs(&target, options)?;
     let mut traffic = requests::traffic(
         &options.sent,
@@ -61,6 +61,11 @@ pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
         &interrupt,
     )?;
     let terminal = Terminal::new();
+    if let Some(mut login) = requests::login(&options.sent)? {
+        with_host(&mut login.request.headers, &target);
+        let asked = asked("the service", &target, &traffic, &interrupt);
+        target.server.headers = login.at(&asked).map_err(CliError::usage)?.into();
+    }
     terminal.show(Event::Begins(1, 1, "the answers are learnt"));
     let learnt = learn(&target, &mut traffic, options, &interrupt)?;
     for sentence in &learnt.advice {
@@ -147,13 +152,17 @@ fn specs(target: &Target, options: &Load) -> Result<Vec<Spec>, CliError> {
         ));
     }
     let mut specs = requests::specs(sent, Some(target.path.as_deref().unwrap_or("/")))?;
-    let has_host = |(name, _): &(String, String)| name.eq_ignore_ascii_case("host");
     for spec in &mut specs {
-        if !spec.headers.iter().any(has_host) {
-            spec.headers.push(("host".to_owned(), target.host.clone()));
-        }
+        with_host(&mut spec.headers, target);
     }
     Ok(specs)
+}
+
+fn with_host(headers: &mut Vec<(String, String)>, target: &Target) {
+    let has_host = |(name, _): &(String, String)| name.eq_ignore_ascii_case("host");
+    if !headers.iter().any(has_host) {
+        headers.push(("host".to_owned(), target.host.clone()));
+    }
 }
 
 fn asked<'a>(
@@ -193,7 +202,9 @@ fn write_scripts(
     traffic: &Traffic,
     options: &Load,
 ) -> Result<(), CliError> {
+    let login = requests::login(&options.sent)?;
     let about = scripts::About {
+        login: login.as_ref(),
         host: target.origin(),
         cacert: options.sent.cacert.as_deref(),
         users: traffic.users,

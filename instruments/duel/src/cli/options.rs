@@ -24,6 +24,15 @@ pub struct Sent {
     /// The body of each --request that has one, `@FILE` to read it; once, or once for each
     #[arg(long, value_name = "TEXT")]
     pub body: Vec<String>,
+    /// What each server is asked before all others: `'POST /login'`. They carry the cookies that its answer sets
+    #[arg(long, value_name = "METHOD PATH")]
+    pub login: Option<String>,
+    /// Its body, `@FILE` to read it
+    #[arg(long, value_name = "TEXT", requires = "login")]
+    pub login_body: Option<String>,
+    /// Where a token is in its answer, such as `/token`, that the others carry as `Authorization: Bearer …`
+    #[arg(long, value_name = "POINTER", requires = "login", value_parser = pointer)]
+    pub login_token: Option<String>,
     /// How the requests of --rate and of the bystander are spaced, an open loop
     #[arg(long, value_enum, default_value_t = Spacing::Poisson)]
     pub arrivals: Spacing,

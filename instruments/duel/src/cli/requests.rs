@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::load::Tls;
+use crate::login::Login;
 use crate::traffic::Arrivals;
 use crate::traffic::{Expected, Paced, Part, Request, Route, Rule, Traffic};
 use http::{HeaderName, HeaderValue, Uri};
@@ -173,6 +174,39 @@ pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<Vec<Spec>, CliErr
     Ok(specs)
 }
 
+/// What every server is asked first, if anything.
+pub(crate) fn login(sent: &Sent) -> Result<Option<Login>, CliError> {
+    let Some(line) = &sent.login else {
+        return Ok(None);
+    };
+    let (method, path) = line.split_once(' ').unwrap_or(("POST", line));
+    let spec = Spec {
+        headers: headers(&sent.header)?,
+        body: sent.login_body.as_deref().map(text_of).transpose()?,
+        ..spec("--login", method, path)?
+    };
+    let mut request = spec.route().requests.remove(0);
+    let has_kind = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
+    if let Some(body) = request
+        .body
+        .as_ref()
+        .filter(|_| !spec.headers.iter().any(has_kind))
+    {
+        let kind = if body.trim_start().starts_with('{') {
+            "application/json"
+        } else {
+            "application/x-www-form-urlencoded"
+        };
+        request
+            .headers
+            .push(("content-type".to_owned(), kind.to_owned()));
+    }
+    Ok(Some(Login {
+        request,
+        token: sent.login_token.clone(),
+    }))
+}
+
 /// What makes an answer right.
 pub(crate) fn how(sent: &Sent) -> How {
     let part = match sent.compare {
@@ -272,8 +306,9 @@ fn headers(lines: &[String]) -> Result<Vec<(String, String)>, CliError> {
 fn text_of(body: &str) -> Result<String, CliError> {
     match body.strip_prefix('@') {
         None => Ok(body.to_owned()),
-        Some(file) => fs::read_to_string(file)
-            .map_err(|error| CliError::usage(format!("--body {body}: {error}"))),
+        Some(file) => {
+            fs::read_to_string(file).map_err(|error| CliError::usage(format!("{body}: {error}")))
+        }
     }
 }
 
@@ -410,7 +445,11 @@ impl Target {
             .transpose()?;
         let path = uri.path_and_query().map(|path| path.as_str().to_owned());
         Ok(Self {
-            server: crate::load::Target { address, tls },
+            server: crate::load::Target {
+                address,
+                tls,
+                headers: Arc::default(),
+            },
             host: authority.to_string(),
             path: path.filter(|path| path != "/"),
         })

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::login::Login;
 use crate::traffic::Traffic;
 
 use crate::cli::requests::{Spec, Values};
@@ -18,6 +19,8 @@ pub(crate) struct About<'a> {
     /// Requests per second, in an open loop.
     pub(crate) rate: Option<f64>,
     pub(crate) seconds: f64,
+    /// What is asked first.
+    pub(crate) login: Option<&'a Login>,
 }
 
 /// Of each route, the statuses that its answers may have, as a list in both languages.
@@ -66,6 +69,30 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
         ),
     };
     text += "  thresholds: { checks: ['rate==1'] },\n};\n\n";
+    if let Some(login) = about.login {
+        let request = &login.request;
+        let _ = write!(
+            text,
+            "export function setup() {{\n  const answer = http.request({}, HOST + {}, {}, {{\n    headers: {{ {} \
+             }},\n    redirects: 0,\n  }});\n  if (answer.status >= 400) {{\n    throw new Error(`login: status \
+             ${{answer.status}}`);\n  }}\n  const login = {{}};\n  const cookies = \
+             Object.values(answer.cookies).flat();\n  if (cookies.length > 0) {{\n    login.cookie = \
+             cookies.map((one) => `${{one.name}}=${{one.value}}`).join('; ');\n  }}\n",
+            literal(&request.method),
+            literal(&request.path),
+            body(request.body.as_deref(), "null"),
+            headers(&request.headers)
+        );
+        if let Some(pointer) = &login.token {
+            let _ = writeln!(
+                text,
+                "  const token = [{}].reduce((value, key) => value[key], answer.json());\n  login.authorization = \
+                 `Bearer ${{token}}`;",
+                keys(pointer)
+            );
+        }
+        text += "  return login;\n}\n\n";
+    }
     text += "const pick = (values) => values[Math.floor(Math.random() * values.length)];\n\n";
     text += "// How often each is sent, and what.\nconst requests = [\n";
     for (spec, status) in specs.iter().zip(statuses) {
@@ -87,8 +114,8 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
             literal(&spec.method),
             literal(&spec.before),
             literal(&spec.after),
-            spec.body.as_deref().map_or("null".to_owned(), literal),
-            headers(spec)
+            body(spec.body.as_deref(), "null"),
+            headers(&spec.headers)
         );
     }
     let _ = write!(
@@ -100,6 +127,14 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
          request.headers,\n    redirects: 0,\n    tags: {{ name: request.name }},\n  }});\n  \
          check(answer, {{ status: (answer) => request.statuses.includes(answer.status) }});\n"
     );
+    if about.login.is_some() {
+        text = text
+            .replace("default function () {", "default function (login) {")
+            .replace(
+                "headers: request.headers,",
+                "headers: Object.assign({}, request.headers, login),",
+            );
+    }
     if about.rate.is_none() && about.think > 0.0 {
         let _ = writeln!(text, "  sleep({});", about.think);
     }
@@ -116,9 +151,23 @@ fn literals(lines: &[String]) -> String {
     all.join(", ")
 }
 
+/// A body, or what a language calls none.
+fn body(body: Option<&str>, none: &str) -> String {
+    body.map_or(none.to_owned(), literal)
+}
+
+/// The names that a pointer consists of, as the entries of a list.
+fn keys(pointer: &str) -> String {
+    let names = pointer.split('/').skip(1);
+    let names: Vec<String> = names
+        .map(|name| name.replace("~1", "/").replace("~0", "~"))
+        .collect();
+    literals(&names)
+}
+
 /// The entries of a map of headers, alike in both languages. The tool itself says which host it asks.
-fn headers(spec: &Spec) -> String {
-    let own = spec.headers.iter().filter(|(name, _)| name != "host");
+fn headers(headers: &[(String, String)]) -> String {
+    let own = headers.iter().filter(|(name, _)| name != "host");
     let all: Vec<String> = own
         .map(|(name, value)| format!("{}: {}", literal(name), literal(value)))
         .collect();
@@ -154,6 +203,28 @@ pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> 
             }
         },
     );
+    if let Some(login) = about.login {
+        let request = &login.request;
+        let _ = write!(
+            text,
+            "\n    def on_start(self):\n        # The client keeps the cookies that the answer sets.\n        answer = \
+             self.client.request(\n            {},\n            {},\n            data={},\n            \
+             headers={{{}}},\n            allow_redirects=False,\n        )\n        self.login = {{}}\n",
+            literal(&request.method),
+            literal(&request.path),
+            body(request.body.as_deref(), "None"),
+            headers(&request.headers)
+        );
+        if let Some(pointer) = &login.token {
+            let _ = write!(
+                text,
+                "        token = answer.json()\n        for key in [{}]:\n            token = token[int(key) if \
+                 isinstance(token, list) else key]\n        self.login[\"authorization\"] = f\"Bearer {{token}}\"\n",
+                keys(pointer)
+            );
+        }
+    }
+    let with_login = about.login.map_or("", |_| "**self.login, ");
     // Locust takes whole weights.
     let lightest = specs
         .iter()
@@ -171,7 +242,7 @@ pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> 
             text,
             "\n    @task({weight})\n    def request_{index}(self):\n        path = {before} + {value} + \
              {after}\n        with self.client.request(\n            {method},\n            path,\n            \
-             data={body},\n            headers={{{headers}}},\n            name={name},\n            \
+             data={body},\n            headers={{{with_login}{headers}}},\n            name={name},\n            \
              allow_redirects=False,\n            catch_response=True,\n        ) as answer:\n            \
              if answer.status_code in {status}:\n                answer.success()\n            else:\n                \
              answer.failure(f\"status {{answer.status_code}}\" if answer.status_code else f\"connection: \
@@ -180,10 +251,49 @@ pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> 
             before = literal(&spec.before),
             after = literal(&spec.after),
             method = literal(&spec.method),
-            body = spec.body.as_deref().map_or("None".to_owned(), literal),
-            headers = headers(spec),
+            body = body(spec.body.as_deref(), "None"),
+            headers = headers(&spec.headers),
             name = literal(&spec.name()),
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::Request;
+
+    #[test]
+    fn both_scripts_log_in_where_the_load_does() {
+        let login = Login {
+            request: Request {
+                method: "POST".to_owned(),
+                body: Some("{\"name\": \"me\"}".to_owned()),
+                ..Request::get("/login")
+            },
+            token: Some("/data/token".to_owned()),
+        };
+        let mut about = About {
+            host: "http://127.0.0.1:8080".to_owned(),
+            cacert: None,
+            users: 2,
+            think: 0.0,
+            rate: None,
+            seconds: 1.0,
+            login: None,
+        };
+        let without = [k6(&about, &[], &[]), locust(&about, &[], &[])];
+        assert!(without.iter().all(|text| !text.contains("login")));
+        about.login = Some(&login);
+        let [k6, locust] = [k6(&about, &[], &[]), locust(&about, &[], &[])];
+        for text in [&k6, &locust] {
+            assert!(
+                text.contains(r#""/login""#) && text.contains(r#"["data", "token"]"#),
+                "{text}"
+            );
+        }
+        assert!(k6.contains("default function (login)") && k6.contains("request.headers, login)"));
+        assert!(locust.contains("def on_start(self):"));
+    }
 }

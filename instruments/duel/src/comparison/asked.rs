@@ -11,6 +11,7 @@ use crate::verdict::{Goal, Verdict};
 
 use crate::answers::{AnswerError, How};
 use crate::event::Event;
+use crate::login::Login;
 use crate::placement::Placement;
 use crate::service::CommandError;
 use crate::tool::DriverError;
@@ -41,6 +42,8 @@ pub struct Comparison<'a> {
     pub tls: Option<&'a Tls>,
     /// The load. What is expected of its requests is learnt.
     pub traffic: Traffic,
+    /// What every server is asked first, if anything.
+    pub login: Option<&'a Login>,
     /// What makes the answers right.
     pub how: How,
     /// Counters of the service that are read beside.

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
+use hyper::HeaderMap;
 use hyper::Request;
 use hyper::body::{Body, Bytes};
 use hyper::client::conn::http1::{self, SendRequest};
@@ -45,6 +46,7 @@ pub(super) struct Connection {
     idle: Option<(Http, Instant)>,
     /// The last answer's.
     body: Vec<u8>,
+    headers: HeaderMap,
 }
 
 impl Connection {
@@ -56,6 +58,7 @@ impl Connection {
             largest,
             idle: None,
             body: Vec::new(),
+            headers: HeaderMap::new(),
         }
     }
 
@@ -94,7 +97,8 @@ impl Connection {
         request: &Request<Full<Bytes>>,
     ) -> Result<u16, Failure> {
         self.body.clear();
-        let status = http
+        let status;
+        (status, self.headers) = http
             .exchange(request.clone(), &mut self.body, self.largest)
             .await?;
         if self.keep_alive && http.is_idle()? {
@@ -106,6 +110,11 @@ impl Connection {
     /// The body of the last answer.
     pub(super) fn body(&self) -> &[u8] {
         &self.body
+    }
+
+    /// The headers of the last answer.
+    pub(super) fn headers(&self) -> &HeaderMap {
+        &self.headers
     }
 }
 
@@ -158,18 +167,17 @@ impl Http {
         })
     }
 
-    /// Sends `request`, appends the answer's body to `received`, and returns its status.
+    /// Sends `request`, appends the answer's body to `received`, and returns its status and headers.
     async fn exchange(
         &mut self,
         request: Request<Full<Bytes>>,
         received: &mut Vec<u8>,
         largest: usize,
-    ) -> Result<u16, Failure> {
+    ) -> Result<(u16, HeaderMap), Failure> {
         let answer = self.sender.send_request(request);
         let mut work = pin!(async {
             let answer = answer.await.map_err(|error| Failure::of_answer(&error))?;
-            let status = answer.status().as_u16();
-            let mut body = answer.into_body();
+            let (head, mut body) = answer.into_parts();
             if body.size_hint().lower() > largest as u64 {
                 return Err(Failure::TooLarge(largest));
             }
@@ -182,7 +190,7 @@ impl Http {
                     received.extend_from_slice(&bytes);
                 }
             }
-            Ok(status)
+            Ok((head.status.as_u16(), head.headers))
         });
         poll_fn(|context| {
             self.drive(context);

@@ -152,7 +152,7 @@ fn planned(
     let keep_alive = shared.load.keep_alive;
     let planned = |request: &Request| {
         Ok::<_, GeneratorError>(PlannedRequest {
-            request: request::prepare(shared.target.address, request, keep_alive)?,
+            request: request::prepare(&shared.target, request, keep_alive)?,
             expected: Expected {
                 body: None,
                 ..request.expected.clone()

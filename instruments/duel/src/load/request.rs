@@ -1,18 +1,19 @@
 //! A request, built once and sent by every user.
 
-use std::net::SocketAddr;
-
 use crate::traffic::Request;
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, USER_AGENT};
+use hyper::header::{
+    CONNECTION, CONTENT_LENGTH, COOKIE, HOST, HeaderName, HeaderValue, USER_AGENT,
+};
 use hyper::http;
 
 use super::error::GeneratorError;
+use super::target::Target;
 
 /// `request` to `target`, head and body.
 pub(super) fn prepare(
-    target: SocketAddr,
+    target: &Target,
     request: &Request,
     keep_alive: bool,
 ) -> Result<hyper::Request<Full<Bytes>>, GeneratorError> {
@@ -22,7 +23,7 @@ pub(super) fn prepare(
 }
 
 fn build(
-    target: SocketAddr,
+    target: &Target,
     request: &Request,
     keep_alive: bool,
 ) -> Result<hyper::Request<Full<Bytes>>, http::Error> {
@@ -39,8 +40,15 @@ fn build(
             HeaderValue::try_from(value.as_str())?,
         );
     }
+    for (name, value) in &*target.headers {
+        // An agent sends one `cookie`, with all there are.
+        let own = headers.get(COOKIE).filter(|_| name == COOKIE.as_str());
+        let own = own.and_then(|own| own.to_str().ok());
+        let value = own.map_or_else(|| value.clone(), |own| format!("{own}; {value}"));
+        headers.insert(HeaderName::try_from(name.as_str())?, value.try_into()?);
+    }
     if !headers.contains_key(HOST) {
-        headers.insert(HOST, target.to_string().try_into()?);
+        headers.insert(HOST, target.address.to_string().try_into()?);
     }
     headers
         .entry(USER_AGENT)
@@ -56,11 +64,15 @@ fn build(
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
 
     fn prepared(request: &Request) -> hyper::Request<Full<Bytes>> {
-        let target = "127.0.0.1:8080".parse().expect("an address");
-        prepare(target, request, true).expect("HTTP allows it")
+        let address: SocketAddr = "127.0.0.1:8080".parse().expect("an address");
+        let mut target = Target::from(address);
+        target.headers = [("cookie".to_owned(), "b=2".to_owned())].into();
+        prepare(&target, request, true).expect("HTTP allows it")
     }
 
     #[test]
@@ -70,8 +82,12 @@ mod tests {
         assert_eq!(built.headers()[HOST], "127.0.0.1:8080");
         assert_eq!(built.headers()[USER_AGENT], "workshop");
         assert!(!built.headers().contains_key(CONTENT_LENGTH));
-        request.headers = vec![("Host".to_owned(), "shop.example".to_owned())];
+        assert_eq!(built.headers()[COOKIE], "b=2");
+        request.headers = [("Host", "shop.example"), ("Cookie", "a=1")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into();
         let built = prepared(&request);
+        assert_eq!(built.headers()[COOKIE], "a=1; b=2");
         let hosts: Vec<_> = built.headers().get_all(HOST).iter().collect();
         assert_eq!(hosts, ["shop.example"]);
     }

@@ -18,6 +18,8 @@ pub struct Target {
     pub address: SocketAddr,
     /// Whom to trust, for HTTPS.
     pub tls: Option<Tls>,
+    /// What every request to it carries beside its own headers: who has logged in there.
+    pub headers: Arc<[(String, String)]>,
 }
 
 impl Target {
@@ -40,7 +42,11 @@ impl Target {
 impl From<SocketAddr> for Target {
     /// Over HTTP.
     fn from(address: SocketAddr) -> Self {
-        Self { address, tls: None }
+        Self {
+            address,
+            tls: None,
+            headers: Arc::default(),
+        }
     }
 }
 
