@@ -3,6 +3,7 @@
 #[macro_use]
 pub mod out;
 
+mod access_log;
 pub mod arguments;
 mod by_locust;
 pub mod compare;

@@ -161,3 +161,36 @@ fn each_server_is_asked_as_somebody_who_has_logged_in_there() {
         &["the service: --login POST /login has no text at /data/token/none"],
     );
 }
+
+#[test]
+fn an_access_log_is_sent_as_it_was() {
+    let url = service("base");
+    let line = |path: &str| {
+        format!("1.2.3.4 - - [1/Jan/2026:00:00:00 +0000] \"GET {path} HTTP/1.1\" 200 5\n")
+    };
+    let log: Vec<String> = ["/a/1", "/a/2", "/a/2", "/b"].map(line).into();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), log.concat()).unwrap();
+    let load = format!("load {url} {SHORT} --access-log {}", file.path().display());
+    told(
+        &load,
+        0,
+        &[
+            "2 routes",
+            "100 % of its 4 requests",
+            "GET /a/{…}: ",
+            "GET /b: ",
+            " 0 wrong, 0 failed",
+        ],
+    );
+    told(&format!("{load} --get /"), 2, &["cannot be used with"]);
+    std::fs::write(file.path(), "no log\n").unwrap();
+    told(
+        &load,
+        2,
+        &[
+            "it has no GET request with status 2xx or 3xx",
+            "GET /a HTTP/1.1",
+        ],
+    );
+}

@@ -29,7 +29,7 @@ use crate::cli::terminal::Terminal;
 
 /// Compares, and writes the reports.
 pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
-    let specs = requests::specs(&options.sent, None)?;
+    let (specs, of_log) = requests::specs(&options.sent, None)?;
     let traffic = requests::traffic(
         &options.sent,
         &specs,
@@ -63,6 +63,9 @@ pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
         &interrupt,
     )?;
     let terminal = Terminal::new();
+    for sentence in &of_log {
+        terminal.say(sentence);
+    }
     if let Some(locust) = &by_locust {
         locust.announce(&terminal);
     }
@@ -81,6 +84,7 @@ pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
     drop(terminal);
     let compared = match compared {
         Ok(mut compared) => {
+            compared.notes.extend(of_log);
             compared
                 .notes
                 .extend(by_locust.map(|_| by_locust::NOTE.to_owned()));

@@ -41,7 +41,7 @@ struct Told {
 /// Puts the load on the service and tells what came of it.
 pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
     let mut target = Target::of("URL", &options.url, options.sent.cacert.as_deref())?;
-    let specs = specs(&target, options)?;
+    let (specs, of_log) = specs(&target, options)?;
     let mut traffic = requests::traffic(
         &options.sent,
         &specs,
@@ -71,7 +71,7 @@ pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
     for sentence in &learnt.advice {
         terminal.say(sentence);
     }
-    let mut notes = learnt.notes.clone();
+    let mut notes = [of_log, learnt.notes.clone()].concat();
     write_scripts(&target, &specs, &traffic, options)?;
     terminal.show(Event::Begins(1, 1, &options.url));
     let (look_at, seconds) = (options.look.clone(), options.seconds);
@@ -138,12 +138,12 @@ fn embedded(
 }
 
 /// What the options ask for, with the URL's own host in every request.
-fn specs(target: &Target, options: &Load) -> Result<Vec<Spec>, CliError> {
+fn specs(target: &Target, options: &Load) -> Result<(Vec<Spec>, Vec<String>), CliError> {
     let sent = &options.sent;
-    let is_named = !sent.get.is_empty() || !sent.request.is_empty();
+    let is_named = !sent.get.is_empty() || !sent.request.is_empty() || sent.access_log.is_some();
     if let Some(path) = target.path.as_ref().filter(|_| is_named) {
         return Err(CliError::usage(format!(
-            "the URL ends in {path}, and --get or --request name paths: leave out the URL's"
+            "the URL ends in {path}, and --get, --request or --access-log name paths: leave out the URL's"
         )));
     }
     if options.locust.is_some() && options.rate.is_some() {
@@ -151,11 +151,11 @@ fn specs(target: &Target, options: &Load) -> Result<Vec<Spec>, CliError> {
             "--locust cannot keep a --rate: Locust knows closed loops only; give --think",
         ));
     }
-    let mut specs = requests::specs(sent, Some(target.path.as_deref().unwrap_or("/")))?;
+    let (mut specs, of_log) = requests::specs(sent, Some(target.path.as_deref().unwrap_or("/")))?;
     for spec in &mut specs {
         with_host(&mut spec.headers, target);
     }
-    Ok(specs)
+    Ok((specs, of_log))
 }
 
 fn with_host(headers: &mut Vec<(String, String)>, target: &Target) {

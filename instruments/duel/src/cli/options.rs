@@ -18,6 +18,10 @@ pub struct Sent {
     /// The same with another method: `'POST /orders'`
     #[arg(long, value_name = "METHOD PATH")]
     pub request: Vec<String>,
+    /// What an access log in the common or combined format, such as nginx's, has of GET requests: its 50 most
+    /// frequent routes by how often each was sent. Numbers and ids in paths are values
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["get", "request"])]
+    pub access_log: Option<PathBuf>,
     /// A header of every request: `'Authorization: Bearer …'`
     #[arg(long, value_name = "NAME: VALUE")]
     pub header: Vec<String>,

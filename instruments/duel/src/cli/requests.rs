@@ -13,18 +13,19 @@ use crate::traffic::{Expected, Paced, Part, Request, Route, Rule, Traffic};
 use http::{HeaderName, HeaderValue, Uri};
 
 use crate::answers::How;
+use crate::cli::access_log;
 use crate::cli::exit::CliError;
 use crate::cli::options::{Bodies, Sent};
 
 /// More values than this are not spelt out as requests.
-const MOST_VALUES: usize = 100_000;
+pub(crate) const MOST_VALUES: usize = 100_000;
 /// Nor more bytes of requests.
 const MOST_BYTES: usize = 256 << 20;
 
 /// How long each address of a name is tried, where it has several.
 const TO_CONNECT: Duration = Duration::from_secs(1);
 /// A request that is a smaller share of all is refused.
-const SELDOM: f64 = 1e-5;
+pub(crate) const SELDOM: f64 = 1e-5;
 
 /// One `--get` or `--request`.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +46,7 @@ pub(crate) struct Spec {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Values {
     Range(u64, u64),
+    /// As it is shown, and what there is.
     Listed(String, Vec<String>),
 }
 
@@ -65,7 +67,7 @@ impl Spec {
         let value = match &self.values {
             None => String::new(),
             Some(Values::Range(first, last)) => format!("{{{first}..{last}}}"),
-            Some(Values::Listed(file, _)) => format!("{{file:{file}}}"),
+            Some(Values::Listed(shown, _)) => format!("{{{shown}}}"),
         };
         format!("{} {}{value}{}", self.method, self.before, self.after)
     }
@@ -94,10 +96,12 @@ impl Spec {
     }
 }
 
-/// All requests that `sent` names, those of `--get` first; `path`, from a URL, where it names none.
-pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<Vec<Spec>, CliError> {
+/// All requests that `sent` names, those of `--get` first; `path`, from a URL, where it names none. And what is to
+/// be known of those of an access log.
+pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<(Vec<Spec>, Vec<String>), CliError> {
     let headers = headers(&sent.header)?;
-    let mut specs = Vec::new();
+    let of_log = sent.access_log.as_deref().map(access_log::specs);
+    let (mut specs, notes) = of_log.transpose()?.unwrap_or_default();
     for get in &sent.get {
         specs.push(spec("--get", "GET", get)?);
     }
@@ -171,7 +175,7 @@ pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<Vec<Spec>, CliErr
             "{twice} is named twice: name it once, with a weight such as x2"
         )));
     }
-    Ok(specs)
+    Ok((specs, notes))
 }
 
 /// What every server is asked first, if anything.
@@ -369,7 +373,7 @@ fn values(text: &str) -> Result<Values, String> {
         if lines.is_empty() {
             return Err(format!("{file} has no lines"));
         }
-        Values::Listed(file.to_owned(), lines)
+        Values::Listed(text.to_owned(), lines)
     } else {
         let range = text
             .split_once("..")
