@@ -208,18 +208,14 @@ fn first_time(server: &Asked<'_>, route: &Route) -> Result<Answers, AnswerError>
     Ok(answers)
 }
 
-fn second_time(
+/// Asks for all answers again.
+fn changes(
     server: &Asked<'_>,
     route: &Route,
     first: &Answers,
     how: &How,
-    learnt: &mut Learnt,
-) -> Result<(), AnswerError> {
-    let mut route = route.clone();
-    let mut rule = how.rule.clone().unwrap_or_default();
-    if how.judge.is_some() {
-        rule.part = Part::Status;
-    }
+    rule: &Rule,
+) -> Result<Changes, AnswerError> {
     let mut changes = Changes::default();
     for (number, (index, answer)) in first.iter().enumerate() {
         let again = server.ask_in_earnest(&route.requests[*index])?;
@@ -235,23 +231,40 @@ fn second_time(
                     )));
                 }
             }
-            _ => changes.note(answer, &again, &rule),
+            _ => changes.note(answer, &again, rule),
         }
     }
-    let is_same = !changes.are_some;
-    if let (false, Some(_)) = (is_same, &how.rule) {
+    if changes.count > 0 && how.rule.is_some() {
         return Err(AnswerError::Status(format!(
             "{}: what is to be compared of {} changes from one answer to the next: {}",
             server.who,
             route.name,
-            changes
-                .advice()
-                .unwrap_or_else(|| match changes.has_other_status {
-                    true => "allow its other status, by --allow-status".to_owned(),
-                    false => "nothing but --compare status is left".to_owned(),
-                })
+            changes.advice().unwrap_or_else(|| {
+                if changes.has_other_status {
+                    "allow its other status, by --allow-status".to_owned()
+                } else {
+                    "nothing but --compare status is left".to_owned()
+                }
+            })
         )));
     }
+    Ok(changes)
+}
+
+fn second_time(
+    server: &Asked<'_>,
+    route: &Route,
+    first: &Answers,
+    how: &How,
+    learnt: &mut Learnt,
+) -> Result<(), AnswerError> {
+    let mut route = route.clone();
+    let mut rule = how.rule.clone().unwrap_or_default();
+    if how.judge.is_some() {
+        rule.part = Part::Status;
+    }
+    let changes = changes(server, &route, first, how, &rule)?;
+    let is_same = changes.count == 0;
     let usual = first[0].1.status;
     let is_usual = first.iter().all(|(_, answer)| answer.status == usual);
     let mut known: Vec<Request> = Vec::new();
@@ -294,7 +307,7 @@ fn second_time(
             route.name
         );
         if let Some(advice) = changes.advice() {
-            note += &format!(" To compare more, {advice}.");
+            note = format!("{note} To compare more, {advice}.");
             learnt.advice.push(note.clone());
         }
         note
@@ -393,7 +406,8 @@ impl Learnt {
 /// How the answers to the requests of a route change by themselves.
 #[derive(Default)]
 struct Changes {
-    are_some: bool,
+    /// Answers that do.
+    count: usize,
     /// Of what cannot be told by pointers.
     is_no_json: bool,
     pointers: BTreeSet<String>,
@@ -413,7 +427,7 @@ impl Changes {
         if right.as_ref().is_some_and(|right| right.is(body)) {
             return;
         }
-        self.are_some = true;
+        self.count += 1;
         self.has_other_size |= one.body.as_ref().map_or(0, Vec::len) != body.len();
         match right.and_then(|right| right.differing(body)) {
             Some(pointers) => self.pointers.extend(pointers),

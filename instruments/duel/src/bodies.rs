@@ -89,13 +89,13 @@ fn ignore(json: &mut Value, names: &[String]) {
     match json {
         Value::Object(map) if further.is_empty() => map.retain(|key, _| !is_it(key)),
         Value::Object(map) => {
-            let named = map.iter_mut().filter(|(key, _)| is_it(key));
-            named.for_each(|(_, value)| ignore(value, further));
+            let within = map.iter_mut().filter(|(key, _)| is_it(key));
+            within.for_each(|(_, value)| ignore(value, further));
         }
         Value::Array(all) => {
-            let named = all.iter_mut().enumerate();
-            let named = named.filter(|(index, _)| is_it(&index.to_string()));
-            named.for_each(|(_, value)| ignore(value, further));
+            let within = all.iter_mut().enumerate();
+            let within = within.filter(|(index, _)| is_it(&index.to_string()));
+            within.for_each(|(_, value)| ignore(value, further));
         }
         _ => {}
     }

@@ -1,7 +1,7 @@
 //! The program, against a service that answers as many do: with a clock in its JSON, ids in its paths, and a login.
 #![cfg(unix)]
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,7 +51,7 @@ fn answer(name: &str, path: &str, head: &str, count: u64) -> String {
     let (mut status, mut more) = ("200 OK", String::new());
     let body = match path {
         // One order of keys as often as the other.
-        "/clock" if count % 2 == 0 => format!(r#"{{"price":3,"at":{count}}}"#),
+        "/clock" if count.is_multiple_of(2) => format!(r#"{{"price":3,"at":{count}}}"#),
         "/clock" => format!(r#"{{"at":{count},"price":3}}"#),
         "/login" => {
             more = format!("set-cookie: session={name}; Path=/\r\n");

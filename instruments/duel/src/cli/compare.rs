@@ -63,9 +63,6 @@ pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
         &interrupt,
     )?;
     let terminal = Terminal::new();
-    for sentence in &of_log {
-        terminal.say(sentence);
-    }
     if let Some(locust) = &by_locust {
         locust.announce(&terminal);
     }

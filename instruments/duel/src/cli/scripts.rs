@@ -69,30 +69,7 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
         ),
     };
     text += "  thresholds: { checks: ['rate==1'] },\n};\n\n";
-    if let Some(login) = about.login {
-        let request = &login.request;
-        let _ = write!(
-            text,
-            "export function setup() {{\n  const answer = http.request({}, HOST + {}, {}, {{\n    headers: {{ {} \
-             }},\n    redirects: 0,\n  }});\n  if (answer.status >= 400) {{\n    throw new Error(`login: status \
-             ${{answer.status}}`);\n  }}\n  const login = {{}};\n  const cookies = \
-             Object.values(answer.cookies).flat();\n  if (cookies.length > 0) {{\n    login.cookie = \
-             cookies.map((one) => `${{one.name}}=${{one.value}}`).join('; ');\n  }}\n",
-            literal(&request.method),
-            literal(&request.path),
-            body(request.body.as_deref(), "null"),
-            headers(&request.headers)
-        );
-        if let Some(pointer) = &login.token {
-            let _ = writeln!(
-                text,
-                "  const token = [{}].reduce((value, key) => value[key], answer.json());\n  login.authorization = \
-                 `Bearer ${{token}}`;",
-                keys(pointer)
-            );
-        }
-        text += "  return login;\n}\n\n";
-    }
+    text += &about.login.map(k6_login).unwrap_or_default();
     text += "const pick = (values) => values[Math.floor(Math.random() * values.length)];\n\n";
     text += "// How often each is sent, and what.\nconst requests = [\n";
     for (spec, status) in specs.iter().zip(statuses) {
@@ -142,6 +119,34 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
     if about.rate.is_some() || about.think <= 0.0 {
         text = text.replace("import { check, sleep }", "import { check }");
     }
+    text
+}
+
+/// What k6 does once, before its users come.
+fn k6_login(login: &Login) -> String {
+    let mut text = String::new();
+    let request = &login.request;
+    let _ = write!(
+        text,
+        "export function setup() {{\n  const answer = http.request({}, HOST + {}, {}, {{\n    headers: {{ {} \
+         }},\n    redirects: 0,\n  }});\n  if (answer.status >= 400) {{\n    throw new Error(`login: status \
+         ${{answer.status}}`);\n  }}\n  const login = {{}};\n  const cookies = \
+         Object.values(answer.cookies).flat();\n  if (cookies.length > 0) {{\n    login.cookie = \
+         cookies.map((one) => `${{one.name}}=${{one.value}}`).join('; ');\n  }}\n",
+        literal(&request.method),
+        literal(&request.path),
+        body(request.body.as_deref(), "null"),
+        headers(&request.headers)
+    );
+    if let Some(pointer) = &login.token {
+        let _ = writeln!(
+            text,
+            "  const token = [{}].reduce((value, key) => value[key], answer.json());\n  login.authorization = \
+             `Bearer ${{token}}`;",
+            keys(pointer)
+        );
+    }
+    text += "  return login;\n}\n\n";
     text
 }
 

@@ -146,7 +146,7 @@ mod tests {
     fn a_schedule_comes_again_with_its_seed_and_with_no_other() {
         let first = |seed, stream| {
             let mut moments = Moments::poisson(200.0, seed, stream);
-            [(); 5].map(|()| moments.next())
+            [(); 5].map(|()| moments.next().to_bits())
         };
         assert_eq!(first(1, 2), first(1, 2));
         assert_ne!(first(1, 2), first(2, 2));
