@@ -37,7 +37,7 @@ pub(crate) fn ask_for_all<'r>(
         .build()
         .map_err(|error| error.to_string())?;
     runtime.block_on(async {
-        let mut connection = Connection::new(target.clone(), true, LARGEST);
+        let mut connection = Connection::new(target.clone(), true, LARGEST).with_headers();
         let mut answers = Vec::new();
         for request in requests {
             let prepared =
@@ -47,7 +47,7 @@ pub(crate) fn ask_for_all<'r>(
                 .await
                 .map_err(|failure| failure.to_string())?;
             let answer = Expected::of(status, Some(connection.body().to_vec()));
-            answers.push((answer, connection.headers().clone()));
+            answers.push((answer, connection.headers().cloned().unwrap_or_default()));
         }
         Ok(answers)
     })

@@ -46,7 +46,8 @@ pub(super) struct Connection {
     idle: Option<(Http, Instant)>,
     /// The last answer's.
     body: Vec<u8>,
-    headers: HeaderMap,
+    /// The last answer's, too, where somebody looks at them: kept ones hold hyper's buffer.
+    headers: Option<HeaderMap>,
 }
 
 impl Connection {
@@ -58,8 +59,14 @@ impl Connection {
             largest,
             idle: None,
             body: Vec::new(),
-            headers: HeaderMap::new(),
+            headers: None,
         }
+    }
+
+    /// Keeps the headers of answers, for [`Self::headers`].
+    pub(super) fn with_headers(mut self) -> Self {
+        self.headers = Some(HeaderMap::new());
+        self
     }
 
     /// Opens the connection before it is needed.
@@ -97,10 +104,8 @@ impl Connection {
         request: &Request<Full<Bytes>>,
     ) -> Result<u16, Failure> {
         self.body.clear();
-        let status;
-        (status, self.headers) = http
-            .exchange(request.clone(), &mut self.body, self.largest)
-            .await?;
+        let kept = (&mut self.body, self.headers.as_mut());
+        let status = http.exchange(request.clone(), kept, self.largest).await?;
         if self.keep_alive && http.is_idle()? {
             self.idle = Some((http, Instant::now()));
         }
@@ -112,9 +117,9 @@ impl Connection {
         &self.body
     }
 
-    /// The headers of the last answer.
-    pub(super) fn headers(&self) -> &HeaderMap {
-        &self.headers
+    /// The headers of the last answer, if they are kept.
+    pub(super) fn headers(&self) -> Option<&HeaderMap> {
+        self.headers.as_ref()
     }
 }
 
@@ -167,17 +172,22 @@ impl Http {
         })
     }
 
-    /// Sends `request`, appends the answer's body to `received`, and returns its status and headers.
+    /// Sends `request`, appends the answer's body to `received`, and returns its status. Its headers go to `kept`.
     async fn exchange(
         &mut self,
         request: Request<Full<Bytes>>,
-        received: &mut Vec<u8>,
+        (received, kept): (&mut Vec<u8>, Option<&mut HeaderMap>),
         largest: usize,
-    ) -> Result<(u16, HeaderMap), Failure> {
+    ) -> Result<u16, Failure> {
         let answer = self.sender.send_request(request);
         let mut work = pin!(async {
             let answer = answer.await.map_err(|error| Failure::of_answer(&error))?;
+            let status = answer.status().as_u16();
             let (head, mut body) = answer.into_parts();
+            match kept {
+                Some(kept) => *kept = head.headers,
+                None => drop(head),
+            }
             if body.size_hint().lower() > largest as u64 {
                 return Err(Failure::TooLarge(largest));
             }
@@ -190,7 +200,7 @@ impl Http {
                     received.extend_from_slice(&bytes);
                 }
             }
-            Ok((head.status.as_u16(), head.headers))
+            Ok(status)
         });
         poll_fn(|context| {
             self.drive(context);
