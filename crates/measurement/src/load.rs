@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use duel::traffic::{self, Arrivals, Expected, Paced, Request, Route, Traffic};
+use duel::traffic::{self, Arrivals, Expected, Paced, Request, Route, Spacing, Traffic};
 use serde::{Deserialize, Serialize};
 
 use crate::checked;
@@ -132,6 +132,7 @@ impl From<&Load> for Traffic {
             bystander: load.bystander.as_ref().map(|bystander| Paced {
                 route: Route::of((&bystander.exchange).into(), 1.0),
                 per_second: bystander.per_second,
+                spacing: Spacing::Even,
             }),
             users: load.users,
             arrivals: load.arrivals,

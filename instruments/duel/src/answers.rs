@@ -1,11 +1,15 @@
 //! The right answers of a service nobody described: what its base answers, learnt before the load.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use crate::bodies::Right;
+use crate::child::Starting;
 use crate::figures;
 use crate::load::Target;
 use crate::load::interrupt::Interrupt;
-use crate::traffic::{Expected, Request, Route, Traffic};
+use crate::service;
+use crate::traffic::{Expected, Part, Request, Route, Rule, Traffic};
 
 /// Values of a route whose answers are learnt, evenly spread over all; of the others the status.
 const LEARNT: usize = 64;
@@ -21,6 +25,24 @@ const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_BODY: usize = 1 << 20;
 /// How much of a body a message shows.
 const SHOWN: usize = 80;
+/// More pointers than these are no advice.
+const POINTERS: usize = 8;
+/// Answers of a route that a command judges: it is a process for each.
+const JUDGED: usize = 8;
+/// What it may take for one.
+const TO_JUDGE: Duration = Duration::from_secs(10);
+
+/// What makes an answer right.
+#[derive(Debug, Clone, Default)]
+pub struct How {
+    /// Every answer must have this status; bodies are not looked at.
+    pub status: Option<u16>,
+    /// What is compared of bodies; without it all of those that are the same each time, and of the others nothing.
+    pub rule: Option<Rule>,
+    /// A command that judges bodies instead, apart from the load. The files are in `EXPECTED` and
+    /// `RECEIVED`, and it ends with 0 if they are the same.
+    pub judge: Option<String>,
+}
 
 /// What is asked for is not what answers.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +65,11 @@ pub struct Learnt {
     routes: Vec<Route>,
     /// What is compared, a sentence each.
     pub notes: Vec<String>,
+    /// Those of the notes that are to be told before the load: more could be compared.
+    pub advice: Vec<String>,
+    /// Of whom, and what judges others.
+    who: String,
+    judge: Option<String>,
     /// Requests whose answer is known, of all routes.
     known: Vec<Request>,
 }
@@ -94,22 +121,21 @@ impl Asked<'_> {
     }
 }
 
-/// Learns the answers to `traffic`, its bystander included: always the status, and the body where asking twice yields the
-/// same. With `status` nothing is learnt, and every answer must have it.
+/// Learns the answers to `traffic`, its bystander included: always the status, and of the body what is to be compared.
+/// Every answer is asked for twice, since what changes by itself cannot be.
 ///
 /// # Errors
 ///
-/// When there is no answer, or one that nobody wants to measure.
-pub fn learn(
-    server: &Asked<'_>,
-    traffic: &Traffic,
-    status: Option<u16>,
-) -> Result<Learnt, AnswerError> {
+/// When there is no answer, or one that nobody wants to measure; or when what is to be compared changes.
+pub fn learn(server: &Asked<'_>, traffic: &Traffic, how: &How) -> Result<Learnt, AnswerError> {
     let bystander = traffic.bystander.iter().map(|paced| &paced.route);
     let routes: Vec<&Route> = traffic.routes.iter().chain(bystander).collect();
     let mut learnt = Learnt {
         routes: Vec::new(),
         notes: Vec::new(),
+        advice: Vec::new(),
+        who: server.who.trim_start_matches("the ").to_owned(),
+        judge: how.judge.clone(),
         known: Vec::new(),
     };
     let allowed = &traffic.routes[0].requests[0].expected.allowed;
@@ -120,7 +146,7 @@ pub fn learn(
             allowed.join(" or ")
         ));
     }
-    if let Some(expected) = status {
+    if let Some(expected) = how.status {
         for route in routes {
             let mut route = Route::clone(route);
             for request in &mut route.requests {
@@ -149,7 +175,7 @@ pub fn learn(
     }
     std::thread::sleep(APART.saturating_sub(began.elapsed()));
     for (route, first) in routes.into_iter().zip(firsts) {
-        second_time(server, route, &first, &mut learnt)?;
+        second_time(server, route, &first, how, &mut learnt)?;
     }
     Ok(learnt)
 }
@@ -187,31 +213,79 @@ fn first_time(server: &Asked<'_>, route: &Route) -> Result<Answers, AnswerError>
     Ok(answers)
 }
 
+/// Asks for all answers again.
+fn changes(
+    server: &Asked<'_>,
+    route: &Route,
+    first: &Answers,
+    how: &How,
+    rule: &Rule,
+) -> Result<Changes, AnswerError> {
+    let mut changes = Changes::default();
+    for (number, (index, answer)) in first.iter().enumerate() {
+        let again = server.ask_in_earnest(&route.requests[*index])?;
+        match &how.judge {
+            Some(judge) if again.status == answer.status => {
+                if number < JUDGED && !is_judged_same(judge, answer, &again, server.interrupt)? {
+                    return Err(AnswerError::Status(format!(
+                        "{}: --judge calls two answers to {} different: {:?} and {:?}",
+                        server.who,
+                        name(&route.requests[*index]),
+                        body(answer),
+                        body(&again)
+                    )));
+                }
+            }
+            _ => changes.note(answer, &again, rule),
+        }
+    }
+    if changes.count > 0 && how.rule.is_some() {
+        return Err(AnswerError::Status(format!(
+            "{}: what is to be compared of {} changes from one answer to the next: {}",
+            server.who,
+            route.name,
+            changes.advice().unwrap_or_else(|| {
+                if changes.has_other_status {
+                    "allow its other status, by --allow-status".to_owned()
+                } else {
+                    "nothing but --compare status is left".to_owned()
+                }
+            })
+        )));
+    }
+    Ok(changes)
+}
+
 fn second_time(
     server: &Asked<'_>,
     route: &Route,
     first: &Answers,
+    how: &How,
     learnt: &mut Learnt,
 ) -> Result<(), AnswerError> {
     let mut route = route.clone();
-    let mut is_same = true;
-    for (index, answer) in first {
-        let again = server.ask_in_earnest(&route.requests[*index])?;
-        is_same &= again == *answer;
-        if !is_same {
-            break;
-        }
+    let mut rule = how.rule.clone().unwrap_or_default();
+    if how.judge.is_some() {
+        rule.part = Part::Status;
     }
+    let changes = changes(server, &route, first, how, &rule)?;
+    let is_same = changes.count == 0;
     let usual = first[0].1.status;
     let is_usual = first.iter().all(|(_, answer)| answer.status == usual);
     let mut known: Vec<Request> = Vec::new();
-    for (index, answer) in first {
+    for (number, (index, answer)) in first.iter().enumerate() {
         let request = &mut route.requests[*index];
         let body = answer
             .body
             .clone()
             .filter(|body| body.len() <= LONGEST_BODY);
-        expect(request, answer.status, body.filter(|_| is_same));
+        let is_compared = is_same
+            && match &how.judge {
+                Some(_) => number < JUDGED,
+                None => rule.part != Part::Status || rule.json.is_some(),
+            };
+        expect(request, answer.status, body.filter(|_| is_compared));
+        request.expected.rule = rule.clone();
         known.push(request.clone());
     }
     let (all, some) = (route.requests.len(), known.len());
@@ -226,11 +300,29 @@ fn second_time(
         // The status of a value that nobody asked for cannot be known.
         route.requests.clone_from(&known);
     }
+    let is_json = known.first().is_some_and(|one| one.expected.is_json());
+    let (body, bodies) = match (rule.part, is_json) {
+        (_, true) => ("JSON", "the JSON"),
+        (Part::Size, _) => ("size", "the sizes"),
+        _ => ("body", "the bodies"),
+    };
     learnt.notes.push(if !is_same {
-        format!(
+        let mut note = format!(
             "{}: its body changes from one answer to the next, so the status alone is compared.",
             route.name
+        );
+        if let Some(advice) = changes.advice() {
+            note = format!("{note} To compare more, {advice}.");
+            learnt.advice.push(note.clone());
+        }
+        note
+    } else if how.judge.is_some() {
+        format!(
+            "{}: statuses are compared, and up to {JUDGED} bodies by --judge, before and after loads.",
+            route.name
         )
+    } else if rule.part == Part::Status && !is_json {
+        format!("{}: the status alone is compared.", route.name)
     } else if some < all {
         let rest = if is_usual {
             "of the others the status"
@@ -238,13 +330,13 @@ fn second_time(
             "the others are not sent, for statuses differ"
         };
         format!(
-            "{}: the bodies of {} of {} are compared, {rest}.",
+            "{}: {bodies} of {} of {} are compared, {rest}.",
             route.name,
             figures::count(some as f64),
             figures::things(all as u64, "value"),
         )
     } else {
-        format!("{}: status and body are compared.", route.name)
+        format!("{}: status and {body} are compared.", route.name)
     });
     if let Some((_, answer)) = first
         .iter()
@@ -282,21 +374,119 @@ impl Learnt {
             if expected.allows(answer.status) {
                 continue;
             }
-            let shown: fn(&Expected) -> String = if answer.status != expected.status {
-                |answer| format!("status {}", answer.status)
-            } else if expected.body.is_some() && answer.body != expected.body {
+            let mut place = String::new();
+            let shown: fn(&Expected) -> String = if answer.status == expected.status {
+                let Some(right) = Right::of(expected) else {
+                    continue;
+                };
+                let received = answer.body.as_deref().unwrap_or_default();
+                let is_right = match &self.judge {
+                    Some(judge) => is_judged_same(judge, expected, &answer, change.interrupt)?,
+                    None => right.is(received),
+                };
+                if is_right {
+                    continue;
+                }
+                if let Some(pointers) = right.differing(received).filter(|_| expected.is_json()) {
+                    let pointers: Vec<String> = pointers.into_iter().take(POINTERS).collect();
+                    place = format!(" at {}", pointers.join(", "));
+                }
                 |answer| format!("{:?}", body(answer))
             } else {
-                continue;
+                |answer| format!("status {}", answer.status)
             };
             return Err(AnswerError::Other(format!(
-                "answers differ: {} is {} of the base, and {} of the change",
+                "answers differ{place}: {} is {} of the {}, and {} of the {}",
                 name(request),
                 shown(expected),
-                shown(&answer)
+                self.who,
+                shown(&answer),
+                change.who
             )));
         }
         Ok(())
+    }
+}
+
+/// How the answers to the requests of a route change by themselves.
+#[derive(Default)]
+struct Changes {
+    /// Answers that do.
+    count: usize,
+    /// Of what cannot be told by pointers.
+    is_no_json: bool,
+    pointers: BTreeSet<String>,
+    has_other_size: bool,
+    has_other_status: bool,
+}
+
+impl Changes {
+    fn note(&mut self, one: &Expected, again: &Expected, rule: &Rule) {
+        let expected = Expected {
+            rule: rule.clone(),
+            ..one.clone()
+        };
+        let body = again.body.as_deref().unwrap_or_default();
+        self.has_other_status |= one.status != again.status;
+        let right = Right::of(&expected).filter(|_| one.status == again.status);
+        if right.as_ref().is_some_and(|right| right.is(body)) {
+            return;
+        }
+        self.count += 1;
+        self.has_other_size |= one.body.as_ref().map_or(0, Vec::len) != body.len();
+        match right.and_then(|right| right.differing(body)) {
+            Some(pointers) => self.pointers.extend(pointers),
+            None => self.is_no_json = true,
+        }
+    }
+
+    /// The option with which the most can be compared, if it is more than the status.
+    fn advice(&self) -> Option<String> {
+        let has_pointers =
+            !self.is_no_json && !self.has_other_status && !self.pointers.contains("");
+        if has_pointers && self.pointers.is_empty() {
+            return Some("add --compare json, for the order of its keys changes".to_owned());
+        }
+        if has_pointers && self.pointers.len() <= POINTERS {
+            let pointers = self.pointers.iter();
+            let options: Vec<String> = pointers
+                .map(|one| format!("--ignore-json '{one}'"))
+                .collect();
+            return Some(format!("add {}", options.join(" ")));
+        }
+        let is_size = !self.has_other_size && !self.has_other_status;
+        is_size.then(|| "add --compare size".to_owned())
+    }
+}
+
+/// Whether the command `judge` says so.
+fn is_judged_same(
+    judge: &str,
+    expected: &Expected,
+    received: &Expected,
+    interrupt: &Interrupt,
+) -> Result<bool, AnswerError> {
+    let failed =
+        |why: &dyn std::fmt::Display| AnswerError::Status(format!("--judge {judge:?}: {why}"));
+    let folder = tempfile::Builder::new().prefix("workshop-").tempdir();
+    let folder = folder.map_err(|error| failed(&error))?;
+    let mut command = service::shell(judge);
+    for (variable, answer) in [("EXPECTED", expected), ("RECEIVED", received)] {
+        let file = folder.path().join(variable.to_lowercase());
+        let body = answer.body.as_deref().unwrap_or_default();
+        std::fs::write(&file, body).map_err(|error| failed(&error))?;
+        command.env(variable, file);
+    }
+    let output = Starting::of(&command).output(interrupt, TO_JUDGE, 4096);
+    let output = output.map_err(|error| match error.kind() {
+        std::io::ErrorKind::Interrupted => AnswerError::Interrupted,
+        _ => failed(&error),
+    })?;
+    let output = output.ok_or_else(|| failed(&"it takes more than 10 s"))?;
+    match output.status.code() {
+        // What a shell says of a command that is not there, or is none.
+        Some(126 | 127) => Err(failed(&String::from_utf8_lossy(&output.stderr).trim())),
+        code => Ok(code == Some(0)),
     }
 }
 

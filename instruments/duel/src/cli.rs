@@ -3,6 +3,7 @@
 #[macro_use]
 pub mod out;
 
+mod access_log;
 pub mod arguments;
 mod bisect;
 mod by_locust;

@@ -46,7 +46,8 @@ impl Comparison<'_> {
     /// When servers, answers or generator fail, or on Ctrl-C.
     pub fn run(&self) -> Result<Compared, ComparisonError> {
         let began = Instant::now();
-        let (mut traffic, mut notes, has_counters) = self.prepare(began)?;
+        let (mut traffic, learnt, has_counters) = self.prepare(began)?;
+        let mut notes = learnt.notes.clone();
         let mut rounds: Vec<Round> = Vec::new();
         let mut spoilt: Vec<Spoilt> = Vec::new();
         let (mut looks, mut shed, mut bound, mut silent) = (0, 0, 0, 0);
@@ -56,6 +57,11 @@ impl Comparison<'_> {
             let mut servers = self.start(number)?;
             traffic.seed = u64::from(number);
             let (round, fault) = self.round(number, &mut servers, &traffic, has_counters)?;
+            if self.how.judge.is_some() {
+                for index in [BASE, CHANGE] {
+                    learnt.compare(&self.asked(&servers, index))?;
+                }
+            }
             drop(servers);
             let is_late = began.elapsed() > self.at_most;
             // A latency is then known to be longer than the slice, and that decides.
@@ -172,23 +178,22 @@ impl Comparison<'_> {
     /// The load with what is expected of its requests, and how long its slices last. The servers
     /// that were asked for it are not used further: those of a round are equally fresh. And whether both
     /// have a page of counters.
-    fn prepare(&self, began: Instant) -> Result<(Traffic, Vec<String>, bool), ComparisonError> {
+    fn prepare(&self, began: Instant) -> Result<(Traffic, Learnt, bool), ComparisonError> {
         let mut traffic = self.traffic.clone();
         self.begins("the servers start");
         let mut servers = self.start(0)?;
         let start = began.elapsed();
-        let learnt = self.learn(&servers, &traffic)?;
+        let mut learnt = self.learn(&servers, &traffic)?;
         learnt.complete(&mut traffic);
         self.counters(&servers)?;
-        let mut notes = learnt.notes;
-        self.fit(&mut servers, &mut traffic, &mut notes)?;
+        self.fit(&mut servers, &mut traffic, &mut learnt.notes)?;
         if let Some(sentence) = self.tell_time(began.elapsed(), start, &traffic) {
             (self.observer)(Event::Said(&sentence));
-            notes.push(sentence);
+            learnt.notes.push(sentence);
         }
         let has_page = |index: usize| !self.read(&servers[index]).is_empty();
         let has_counters = !self.metrics_path.is_empty() && has_page(BASE) && has_page(CHANGE);
-        Ok((traffic, notes, has_counters))
+        Ok((traffic, learnt, has_counters))
     }
 
     fn asked<'s>(&'s self, servers: &'s [Instance; 3], index: usize) -> Asked<'s> {
@@ -202,7 +207,10 @@ impl Comparison<'_> {
 
     fn learn(&self, servers: &[Instance; 3], traffic: &Traffic) -> Result<Learnt, ComparisonError> {
         self.begins("the base's answers are learnt");
-        let learnt = learn(&self.asked(servers, BASE), traffic, self.expect_status)?;
+        let learnt = learn(&self.asked(servers, BASE), traffic, &self.how)?;
+        for sentence in &learnt.advice {
+            (self.observer)(Event::Said(sentence));
+        }
         self.begins("the change's answers are compared");
         learnt.compare(&self.asked(servers, CHANGE))?;
         Ok(learnt)

@@ -53,8 +53,9 @@ use std::time::{Duration, Instant};
 use crate::load::cpus::allow_open_files;
 use crate::load::interrupt::Interrupt;
 use crate::outcome::{GeneratorFacts, GeneratorKind};
-use crate::traffic::{Arrivals, Traffic};
+use crate::traffic::{Arrivals, Spacing, Traffic};
 pub use ask::ask;
+pub(crate) use ask::ask_for_all;
 pub use error::GeneratorError;
 pub use latencies::Latencies;
 pub use outcome::{GroupOutcome, TrafficOutcome};
@@ -154,7 +155,7 @@ fn check(load: &Traffic) -> Result<(), GeneratorError> {
     let mut requests = routes.clone().flat_map(|route| &route.requests);
     let is_weight = |weight: f64| weight.is_finite() && weight >= 0.0;
     let own_rate = match load.arrivals {
-        Arrivals::Open { per_second } => Some(per_second),
+        Arrivals::Open { per_second, .. } => Some(per_second),
         Arrivals::Closed { .. } => None,
     };
     let mut rates = own_rate
@@ -250,6 +251,11 @@ fn outcome(load: &Traffic, reports: Vec<Report>) -> Result<TrafficOutcome, Gener
         .unzip();
     let all = merged(users).ok_or_else(|| GeneratorError::Thread("none was started".to_owned()))?;
     let seconds = load.duration.as_secs_f64();
+    let beside = load.bystander.as_ref().map(|bystander| bystander.spacing);
+    let arrivals = match load.arrivals {
+        Arrivals::Open { spacing, .. } => Some(spacing),
+        Arrivals::Closed { .. } => beside.filter(|spacing| *spacing == Spacing::Poisson),
+    };
     Ok(TrafficOutcome {
         generator: GeneratorFacts {
             name: GeneratorKind::Embedded,
@@ -258,6 +264,7 @@ fn outcome(load: &Traffic, reports: Vec<Report>) -> Result<TrafficOutcome, Gener
             waited_share,
             users: load.users,
             open_loop: matches!(load.arrivals, Arrivals::Open { .. }),
+            arrivals,
         },
         seconds,
         users: GroupOutcome::of(all, seconds),

@@ -218,6 +218,7 @@ fn outcome(traffic: &Traffic, summary: Summary) -> Result<TrafficOutcome, Driver
             waited_share: waited.flatten(),
             users: traffic.users,
             open_loop: false,
+            arrivals: None,
         },
         seconds,
         users: GroupOutcome {
@@ -245,8 +246,7 @@ impl Recorded {
 mod tests {
     use std::time::Duration;
 
-    use crate::traffic::Request;
-    use crate::traffic::Route;
+    use crate::traffic::{Request, Route, Spacing};
 
     use super::*;
 
@@ -288,7 +288,10 @@ mod tests {
         assert_eq!(outcome.generator.cpu_share, Some(0.7));
         assert_eq!(outcome.generator.waited_share, None);
         let paced = Traffic {
-            arrivals: Arrivals::Open { per_second: 5.0 },
+            arrivals: Arrivals::Open {
+                per_second: 5.0,
+                spacing: Spacing::Poisson,
+            },
             ..traffic
         };
         let said = sendable(&paced).unwrap_err().to_string();

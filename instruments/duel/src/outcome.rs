@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::figures;
+use crate::traffic::Spacing;
 
 /// What k6, and Locust with the workshop's scripts, end with when a threshold is missed.
 pub const MISSED: i32 = 99;
@@ -52,6 +53,9 @@ pub struct GeneratorFacts {
     pub users: u32,
     /// `true` when latency counts from a schedule (open loop), `false` for a closed loop.
     pub open_loop: bool,
+    /// How the requests of an open loop were spaced, or those of the bystander, if they came at random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Spacing>,
 }
 
 impl GeneratorFacts {

@@ -5,6 +5,7 @@ pub mod program;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::child::{Running, Starting, Tail, last_lines, panics_in, processes};
@@ -153,15 +154,17 @@ impl Process {
     }
 }
 
+/// `command` by a shell.
 #[cfg(unix)]
-fn shell(command: &str) -> Command {
+pub(crate) fn shell(command: &str) -> Command {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command);
     shell
 }
 
+/// `command` by a shell.
 #[cfg(not(unix))]
-fn shell(command: &str) -> Command {
+pub(crate) fn shell(command: &str) -> Command {
     let mut shell = Command::new("cmd");
     shell.arg("/C").arg(command);
     shell
@@ -286,6 +289,7 @@ impl CommandServer {
             let target = Target {
                 address,
                 protocol: launch.protocol.clone(),
+                headers: Arc::default(),
             };
             let request = Request::get(path);
             crate::load::ask(target, [&request], time_out)

@@ -140,6 +140,7 @@ impl Ended {
                 waited_share: self.waited_share,
                 users,
                 open_loop: false,
+                arrivals: None,
             },
             seconds,
             completed,

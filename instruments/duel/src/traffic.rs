@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
 /// A whole load: what is sent, by how many users, when and for how long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traffic {
@@ -22,7 +25,7 @@ pub struct Traffic {
     pub duration: Duration,
     /// A request without an answer for this long is an error.
     pub time_out: Duration,
-    /// Draws the values of the requests: the same seed, the same values for each user.
+    /// Draws the values of the requests, and when those of an open loop are due: the same seed, the same of both.
     pub seed: u64,
 }
 
@@ -36,12 +39,24 @@ pub enum Arrivals {
         think: Duration,
     },
     /// Open loop: all users together send this many requests per second on a
-    /// fixed schedule, whatever the answers do. Latency counts from the
+    /// schedule, whatever the answers do. Latency counts from the
     /// scheduled moment, so it is corrected for coordinated omission.
     Open {
         /// Requests per second over all users.
         per_second: f64,
+        /// How they are spaced.
+        spacing: Spacing,
     },
+}
+
+/// How the moments of a schedule are spaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Spacing {
+    /// At random, as users come who know nothing of each other; drawn by the load's seed
+    Poisson,
+    /// At even steps: the kindest form, in which no two requests come at once
+    Even,
 }
 
 /// Requests of one kind, told together.
@@ -62,6 +77,8 @@ pub struct Paced {
     pub route: Route,
     /// Requests per second; latency counts from the scheduled moment.
     pub per_second: f64,
+    /// How they are spaced.
+    pub spacing: Spacing,
 }
 
 /// One request and the answer that is right.
@@ -85,10 +102,34 @@ pub struct Request {
 pub struct Expected {
     /// Its status code.
     pub status: u16,
-    /// Its exact body; `None` where any will do.
+    /// Its body; `None` where any will do.
     pub body: Option<Vec<u8>>,
+    /// What of it must be so.
+    pub rule: Rule,
     /// Other statuses that are right by design, with whatever body: that of a service that sheds load.
     pub allowed: Arc<[u16]>,
+}
+
+/// What of a body must be as expected.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rule {
+    /// Of any body.
+    pub part: Part,
+    /// Of JSON instead: all values, whatever the order of keys, but those that these pointers (RFC 6901) name.
+    /// `*` in a pointer is every element of an array, or every key.
+    pub json: Option<Arc<[String]>>,
+}
+
+/// A part of an answer, which is all that is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Part {
+    /// Status and body.
+    #[default]
+    Body,
+    /// Status, and size of the body.
+    Size,
+    /// The status.
+    Status,
 }
 
 impl Expected {
@@ -97,6 +138,7 @@ impl Expected {
         Self {
             status,
             body,
+            rule: Rule::default(),
             allowed: Arc::default(),
         }
     }
@@ -104,6 +146,12 @@ impl Expected {
     /// Whether an answer with this status is right, as far as its status says.
     pub fn has(&self, status: u16) -> bool {
         status == self.status || self.allows(status)
+    }
+
+    /// Whether it is JSON, and compared as such.
+    pub fn is_json(&self) -> bool {
+        let is_json = |body: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
+        self.rule.json.is_some() && self.body.as_deref().is_some_and(is_json)
     }
 
     /// Whether this is one of the other statuses that are right.

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use duel::traffic::Arrivals;
+use duel::traffic::{Arrivals, Spacing};
 use measurement::load::{Exchange, Load};
 use studies::Failed;
 
@@ -20,6 +20,7 @@ fn main() -> Result<(), Failed> {
     let load = Load {
         arrivals: Arrivals::Open {
             per_second: DUE_PER_SECOND,
+            spacing: Spacing::Even,
         },
         duration: Duration::from_secs(seconds),
         // One connection, so that a request waits for the answer before it.

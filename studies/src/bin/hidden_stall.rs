@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use duel::figures;
 use duel::placement::Placement;
-use duel::traffic::Arrivals;
+use duel::traffic::{Arrivals, Spacing};
 use measurement::load::{Exchange, Load};
 use studies::Failed;
 
@@ -32,6 +32,7 @@ fn main() -> Result<(), Failed> {
     let open = Load {
         arrivals: Arrivals::Open {
             per_second: DUE_PER_SECOND,
+            spacing: Spacing::Even,
         },
         // Enough connections that no ping waits for one.
         users: 64,

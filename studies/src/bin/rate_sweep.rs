@@ -11,7 +11,7 @@ use std::time::Duration;
 use duel::figures;
 use duel::outcome::Latency;
 use duel::placement::Placement;
-use duel::traffic::Arrivals;
+use duel::traffic::{Arrivals, Spacing};
 use measurement::load::{Bystander, Exchange, Load};
 use studies::Failed;
 
@@ -38,6 +38,7 @@ fn main() -> Result<(), Failed> {
             let load = Load {
                 arrivals: Arrivals::Open {
                     per_second: rate.into(),
+                    spacing: Spacing::Even,
                 },
                 bystander: Some(Bystander {
                     exchange: Exchange::get("/ping", "pong"),

@@ -19,7 +19,7 @@ use bench::drivers::{k6, locust};
 use duel::load::interrupt::Interrupt;
 use duel::outcome::{GeneratorKind, MISSED, Outcome};
 use duel::tool::{DriverError, Settings};
-use duel::traffic::Arrivals;
+use duel::traffic::{Arrivals, Spacing};
 use measurement::load::{Exchange, Load};
 use tempfile::TempDir;
 
@@ -189,7 +189,10 @@ fn cpu_time_is_measured_over_the_recorded_part() {
 fn what_cannot_be_run_is_said_with_the_remedy() {
     let fake = Fake::new(LEAVES_A_SUMMARY, K6_SUMMARY);
     let open = Load {
-        arrivals: Arrivals::Open { per_second: 10.0 },
+        arrivals: Arrivals::Open {
+            per_second: 10.0,
+            spacing: Spacing::Even,
+        },
         ..load()
     };
     let reconnecting = Load {

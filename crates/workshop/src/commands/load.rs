@@ -8,7 +8,7 @@ use bench::rounds::Bench;
 use duel::event::Event;
 use duel::outcome::Outcome;
 use duel::tool;
-use duel::traffic::Arrivals;
+use duel::traffic::{Arrivals, Spacing};
 use measurement::chapter_file::{ChapterFile, Scenario};
 
 use duel::cli::load::{exit_of, figures_of};
@@ -61,7 +61,10 @@ pub(crate) fn run(number: u32, options: &Load) -> Result<Exit, CliError> {
     let show = |progress| terminal.show(Event::Runs(progress));
     let mut load = file.load_of(&scenario);
     if let Some(per_second) = options.rate {
-        load.arrivals = Arrivals::Open { per_second };
+        load.arrivals = Arrivals::Open {
+            per_second,
+            spacing: Spacing::Even,
+        };
     }
     let outcome = match options.with {
         With::Embedded => {

@@ -21,6 +21,14 @@ pub fn times(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "not a number above 1, such as 2x".to_owned())
 }
 
+/// A pointer into JSON, such as `/items/0/id`.
+pub fn pointer(text: &str) -> Result<String, String> {
+    let is_one = text.len() > 1 && text.starts_with('/');
+    let pointer = is_one.then(|| text.to_owned());
+    pointer
+        .ok_or_else(|| "not a pointer into JSON, such as /generated_at or /items/0/id".to_owned())
+}
+
 /// A number within bounds; `such_as` is one that makes sense.
 pub fn number<T: FromStr + PartialOrd + Display + Clone>(
     range: RangeInclusive<T>,

@@ -84,7 +84,8 @@ pub(super) fn run(options: &Bisect) -> Result<Exit, CliError> {
         ));
     }
     check_path("--ready", how.ready.as_deref().unwrap_or("/"))?;
-    let specs = requests::specs(&how.sent, None)?;
+    let (specs, of_log) = requests::specs(&how.sent, None)?;
+    of_log.iter().for_each(|sentence| eprintln!("{sentence}"));
     let arrivals = (how.rate, how.think);
     let traffic = requests::traffic(&how.sent, &specs, how.users, arrivals, how.seconds)?;
     let routes: Vec<&str> = traffic.routes.iter().map(|route| &*route.name).collect();
@@ -170,6 +171,7 @@ fn search(
     let say = |text: &str| terminal.say(text);
     let observer = |event: Event<'_>| terminal.show(event);
     let protocol = protocol(&how.sent, traffic)?;
+    let login = requests::login(&how.sent)?;
     let placement = Placement::apart();
     let (began, time) = (Instant::now(), Duration::from_secs_f64(options.at_most));
     let make = |name, commit: &str| make(name, commit, how, &protocol, interrupt, &say);
@@ -184,7 +186,8 @@ fn search(
             ready_within: Duration::from_secs_f64(how.ready_within),
             protocol: &protocol,
             traffic: traffic.clone(),
-            expect_status: how.sent.expect_status,
+            login: login.as_ref(),
+            how: requests::how(&how.sent),
             counters: &[],
             metrics_path: "",
             is_metrics_on_admin: false,

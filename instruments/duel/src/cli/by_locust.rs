@@ -58,6 +58,12 @@ impl<'a> ByLocust<'a> {
             }
             With::Locust => {}
         }
+        if sent.login.is_some() {
+            return Err(CliError::usage(
+                "--with locust sends no --login: give its token by --header 'Authorization: Bearer …', or write a \
+                 file for Locust by `load --locust FILE`",
+            ));
+        }
         locust::sendable(traffic).map_err(CliError::usage)?;
         scripts::sendable("--with locust", sent, specs)?;
         let others = workers.expect_workers.unwrap_or(0);
@@ -108,6 +114,7 @@ impl<'a> ByLocust<'a> {
             users: traffic.users,
             think: self.think,
             rate: None,
+            login: None,
             seconds: traffic.duration.as_secs_f64(),
         };
         let workers = locust::Workers {

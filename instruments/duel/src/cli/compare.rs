@@ -15,7 +15,7 @@ use crate::metric::{Metric, P50, REQUESTS_PER_SECOND};
 use crate::placement::Placement;
 use crate::report::{Comparison, Page, Side, export};
 use crate::service::Launch;
-use crate::traffic::Traffic;
+use crate::traffic::{Spacing, Traffic};
 use crate::verdict::{Goal, Verdict, Word};
 
 use super::Program;
@@ -29,7 +29,7 @@ use crate::cli::terminal::Terminal;
 
 /// Compares, and writes the reports.
 pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
-    let specs = requests::specs(&options.how.sent, None)?;
+    let (specs, of_log) = requests::specs(&options.how.sent, None)?;
     let traffic = requests::traffic(
         &options.how.sent,
         &specs,
@@ -81,6 +81,7 @@ pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
     drop(terminal);
     let compared = match compared {
         Ok(mut compared) => {
+            compared.notes.extend(of_log);
             compared
                 .notes
                 .extend(by_locust.map(|_| by_locust::NOTE.to_owned()));
@@ -253,6 +254,7 @@ fn compare(
     } else {
         protocol(&options.how.sent, traffic)?
     };
+    let login = requests::login(&options.how.sent)?;
     // The worktrees are removed when these go, after the servers.
     let mut worktrees = Vec::new();
     let mut started = Vec::new();
@@ -289,7 +291,8 @@ fn compare(
         ready_within: Duration::from_secs_f64(options.how.ready_within),
         protocol: &protocol,
         traffic: traffic.clone(),
-        expect_status: options.how.sent.expect_status,
+        login: login.as_ref(),
+        how: requests::how(&options.how.sent),
         counters: &options.root_cause,
         metrics_path: &options.metrics,
         is_metrics_on_admin: has_admin_port(base) && has_admin_port(change),
@@ -423,7 +426,13 @@ fn invalid(error: &CliError, took: Duration) -> Compared {
 
 fn load_in_words(how: &Comparing, traffic: &Traffic, compared: &Compared) -> String {
     let arrivals = match how.rate {
-        Some(rate) => format!("{} requests per second on a schedule", figures::count(rate)),
+        Some(rate) => {
+            let spaced = match how.sent.arrivals {
+                Spacing::Poisson => "at random moments (Poisson)",
+                Spacing::Even => "at even steps",
+            };
+            format!("{} requests per second {spaced}", figures::count(rate))
+        }
         None if how.think > 0.0 => {
             format!("who think for {} s", figures::count(how.think))
         }

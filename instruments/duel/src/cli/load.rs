@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::thread;
 use std::time::Duration;
 
-use crate::answers::{self, AnswerError, Asked};
+use crate::answers::{self, AnswerError, Asked, Learnt};
 use crate::event::Event;
 use crate::figures;
 use crate::load::interrupt::Interrupt;
 use crate::load::{GeneratorError, TrafficOutcome};
 use crate::outcome::{Latency, MISSED, Outcome};
 use crate::placement::Placement;
-use crate::traffic::Traffic;
+use crate::traffic::{Spacing, Traffic};
 use serde::Serialize;
 
 use super::{Program, look};
@@ -40,8 +40,8 @@ struct Told {
 
 /// Puts the load on the service and tells what came of it.
 pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
-    let target = Target::of("URL", &options.url, Some(&options.sent))?;
-    let specs = specs(&target, options)?;
+    let mut target = Target::of("URL", &options.url, Some(&options.sent))?;
+    let (specs, of_log) = specs(&target, options)?;
     let mut traffic = requests::traffic(
         &options.sent,
         &specs,
@@ -61,8 +61,17 @@ pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
         &interrupt,
     )?;
     let terminal = Terminal::new();
+    if let Some(mut login) = requests::login(&options.sent)? {
+        with_host(&mut login.request.headers, &target);
+        let asked = asked("the service", &target, &traffic, &interrupt);
+        target.server.headers = login.at(&asked).map_err(CliError::usage)?.into();
+    }
     terminal.show(Event::Begins(1, 1, "the answers are learnt"));
-    let mut notes = learn(&target, &mut traffic, options, &interrupt)?;
+    let learnt = learn(&target, &mut traffic, options, &interrupt)?;
+    for sentence in &learnt.advice {
+        terminal.say(sentence);
+    }
+    let mut notes = [of_log, learnt.notes.clone()].concat();
     if options.sent.insecure {
         notes.push(requests::UNCHECKED.to_owned());
     }
@@ -84,6 +93,12 @@ pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
         )?
     };
     drop(terminal);
+    let judged = options.sent.judge.as_ref().map(|_| {
+        let asked = asked("service after the load", &target, &traffic, &interrupt);
+        learnt.compare(&asked)
+    });
+    let fault = judged.and_then(Result::err);
+    notes.extend(fault.as_ref().map(AnswerError::to_string));
     let mut loaded = Loaded::of(outcome, &traffic, notes);
     if let Some(looking) = looking {
         let said = looking
@@ -97,7 +112,8 @@ pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
         Format::Json => json::print(&loaded)?,
         Format::Human => print!("{}", table(&loaded)),
     }
-    Ok(exit_of(&loaded.outcome))
+    let exit = exit_of(&loaded.outcome);
+    Ok(fault.map_or(exit, |_| exit.max(Exit::Bad)))
 }
 
 fn embedded(
@@ -125,12 +141,12 @@ fn embedded(
 }
 
 /// What the options ask for, with the URL's own host in every request.
-fn specs(target: &Target, options: &Load) -> Result<Vec<Spec>, CliError> {
+fn specs(target: &Target, options: &Load) -> Result<(Vec<Spec>, Vec<String>), CliError> {
     let sent = &options.sent;
-    let is_named = !sent.get.is_empty() || !sent.request.is_empty();
+    let is_named = !sent.get.is_empty() || !sent.request.is_empty() || sent.access_log.is_some();
     if let Some(path) = target.path.as_ref().filter(|_| is_named) {
         return Err(CliError::usage(format!(
-            "the URL ends in {path}, and --get or --request name paths: leave out the URL's"
+            "the URL ends in {path}, and --get, --request or --access-log name paths: leave out the URL's"
         )));
     }
     if options.locust.is_some() && options.rate.is_some() {
@@ -138,19 +154,37 @@ fn specs(target: &Target, options: &Load) -> Result<Vec<Spec>, CliError> {
             "--locust cannot keep a --rate: Locust knows closed loops only; give --think",
         ));
     }
-    let mut specs = requests::specs(sent, Some(target.path.as_deref().unwrap_or("/")))?;
+    let (mut specs, of_log) = requests::specs(sent, Some(target.path.as_deref().unwrap_or("/")))?;
     for (script, option) in [(&options.k6, "--k6"), (&options.locust, "--locust")] {
         script
             .as_ref()
             .map_or(Ok(()), |_| scripts::sendable(option, sent, &specs))?;
     }
-    let has_host = |(name, _): &(String, String)| name.eq_ignore_ascii_case("host");
     for spec in &mut specs {
-        if !spec.headers.iter().any(has_host) {
-            spec.headers.push(("host".to_owned(), target.host.clone()));
-        }
+        with_host(&mut spec.headers, target);
     }
-    Ok(specs)
+    Ok((specs, of_log))
+}
+
+fn with_host(headers: &mut Vec<(String, String)>, target: &Target) {
+    let has_host = |(name, _): &(String, String)| name.eq_ignore_ascii_case("host");
+    if !headers.iter().any(has_host) {
+        headers.push(("host".to_owned(), target.host.clone()));
+    }
+}
+
+fn asked<'a>(
+    who: &'a str,
+    target: &'a Target,
+    traffic: &Traffic,
+    interrupt: &'a Interrupt,
+) -> Asked<'a> {
+    Asked {
+        who,
+        target: &target.server,
+        time_out: traffic.time_out,
+        interrupt,
+    }
 }
 
 /// Completes `traffic` by what answers it rightly; yields what is compared.
@@ -159,20 +193,15 @@ fn learn(
     traffic: &mut Traffic,
     options: &Load,
     interrupt: &Interrupt,
-) -> Result<Vec<String>, CliError> {
-    let asked = Asked {
-        who: "the service",
-        target: &target.server,
-        time_out: traffic.time_out,
-        interrupt,
-    };
-    let learnt = answers::learn(&asked, traffic, options.sent.expect_status);
+) -> Result<Learnt, CliError> {
+    let asked = asked("the service", target, traffic, interrupt);
+    let learnt = answers::learn(&asked, traffic, &requests::how(&options.sent));
     let learnt = learnt.map_err(|error| match error {
         AnswerError::Interrupted => CliError::interrupted(),
         other => CliError::usage(other),
     })?;
     learnt.complete(traffic);
-    Ok(learnt.notes)
+    Ok(learnt)
 }
 
 fn write_scripts(
@@ -181,7 +210,9 @@ fn write_scripts(
     traffic: &Traffic,
     options: &Load,
 ) -> Result<(), CliError> {
+    let login = requests::login(&options.sent)?;
     let about = scripts::About {
+        login: login.as_ref(),
         host: target.origin(),
         cacert: options.sent.cacert.as_deref(),
         insecure: options.sent.insecure,
@@ -294,10 +325,10 @@ pub fn figures_of(outcome: &Outcome) -> String {
             latency(0.99),
             figures::over(outcome.latency.lower_bound_from.is_some()),
             outcome.latency.mean_ms,
-            if outcome.generator.open_loop {
-                "open"
-            } else {
-                "closed"
+            match (outcome.generator.open_loop, outcome.generator.arrivals) {
+                (false, _) => "closed",
+                (true, Some(Spacing::Poisson)) => "random arrivals, open",
+                (true, _) => "open",
             },
         ),
     ];

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::arguments::{number, share, times};
+use crate::cli::arguments::{number, pointer, share, times};
+use crate::traffic::Spacing;
 
 /// What is sent to a service.
 #[derive(Debug, Args)]
@@ -17,6 +18,10 @@ pub struct Sent {
     /// The same with another method: `'POST /orders'`
     #[arg(long, value_name = "METHOD PATH")]
     pub request: Vec<String>,
+    /// What an access log in the common or combined format, such as nginx's, has of GET requests: its 50 most
+    /// frequent routes by how often each was sent. Numbers and ids in paths are values
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["get", "request"])]
+    pub access_log: Option<PathBuf>,
     /// A header of every request: `'Authorization: Bearer …'`
     #[arg(long, value_name = "NAME: VALUE")]
     pub header: Vec<String>,
@@ -24,6 +29,18 @@ pub struct Sent {
     /// gRPC is a message, whose frame is added if it has none
     #[arg(long, value_name = "TEXT")]
     pub body: Vec<String>,
+    /// What each server is asked before all others: `'POST /login'`. They carry the cookies that its answer sets
+    #[arg(long, value_name = "METHOD PATH")]
+    pub login: Option<String>,
+    /// Its body, `@FILE` to read it
+    #[arg(long, value_name = "TEXT", requires = "login")]
+    pub login_body: Option<String>,
+    /// Where a token is in its answer, such as `/token`, that the others carry as `Authorization: Bearer …`
+    #[arg(long, value_name = "POINTER", requires = "login", value_parser = pointer)]
+    pub login_token: Option<String>,
+    /// How the requests of --rate and of the bystander are spaced, an open loop
+    #[arg(long, value_enum, default_value_t = Spacing::Poisson)]
+    pub arrivals: Spacing,
     /// A path that is asked at a steady rate beside the load: what the others feel of it
     #[arg(long, value_name = "PATH")]
     pub bystander: Option<String>,
@@ -53,6 +70,24 @@ pub struct Sent {
     /// body as learnt before the load]
     #[arg(long, value_name = "STATUS", value_parser = number(200_u16..=599, "200"))]
     pub expect_status: Option<u16>,
+    /// What of a body must be as learnt; JSON is compared whatever the order of its keys
+    /// [default: the whole body, or nothing where it changes from one answer to the next]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        conflicts_with = "expect_status"
+    )]
+    pub compare: Option<Bodies>,
+    /// Compare JSON without what this pointer names, such as `/generated_at`; `*` in `/items/*/id` is every
+    /// element. May be repeated
+    #[arg(long, value_name = "POINTER", conflicts_with = "expect_status", value_parser = pointer)]
+    pub ignore_json: Vec<String>,
+    /// A command that compares the files $EXPECTED and $RECEIVED, and ends with 0 if they are the same answer. It is
+    /// asked about a few of each route before and after each load, for a process an answer is too slow under it
+    #[arg(long, value_name = "COMMAND")]
+    #[arg(conflicts_with_all = ["expect_status", "compare", "ignore_json"])]
+    pub judge: Option<String>,
     /// A status that is right as well, by design, such as 503 of a service that sheds load; may be repeated
     #[arg(long, value_name = "STATUS", value_parser = number(200_u16..=599, "503"))]
     pub allow_status: Vec<u16>,
@@ -281,6 +316,18 @@ pub enum Inconclusive {
 pub enum Format {
     Human,
     Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Bodies {
+    /// Every byte
+    Body,
+    /// JSON, whatever the order of its keys
+    Json,
+    /// How long it is
+    Size,
+    /// Nothing but the status
+    Status,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,22 +7,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::load::{Protocol, Tls};
+use crate::login::Login;
 use crate::traffic::Arrivals;
-use crate::traffic::{Expected, Paced, Request, Route, Traffic};
+use crate::traffic::{Expected, Paced, Part, Request, Route, Rule, Traffic};
 use http::{HeaderName, HeaderValue, Uri};
 
+use crate::answers::How;
+use crate::cli::access_log;
 use crate::cli::exit::CliError;
-use crate::cli::options::Sent;
+use crate::cli::options::{Bodies, Sent};
 
 /// More values than this are not spelt out as requests.
-const MOST_VALUES: usize = 100_000;
+pub(crate) const MOST_VALUES: usize = 100_000;
 /// Nor more bytes of requests.
 const MOST_BYTES: usize = 256 << 20;
 
 /// How long each address of a name is tried, where it has several.
 const TO_CONNECT: Duration = Duration::from_secs(1);
 /// A request that is a smaller share of all is refused.
-const SELDOM: f64 = 1e-5;
+pub(crate) const SELDOM: f64 = 1e-5;
 
 /// One `--get` or `--request`.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +46,7 @@ pub(crate) struct Spec {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Values {
     Range(u64, u64),
+    /// As it is shown, and what there is.
     Listed(String, Vec<String>),
 }
 
@@ -63,7 +67,7 @@ impl Spec {
         let value = match &self.values {
             None => String::new(),
             Some(Values::Range(first, last)) => format!("{{{first}..{last}}}"),
-            Some(Values::Listed(file, _)) => format!("{{file:{file}}}"),
+            Some(Values::Listed(shown, _)) => format!("{{{shown}}}"),
         };
         format!("{} {}{value}{}", self.method, self.before, self.after)
     }
@@ -92,10 +96,12 @@ impl Spec {
     }
 }
 
-/// All requests that `sent` names, those of `--get` first; `path`, from a URL, where it names none.
-pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<Vec<Spec>, CliError> {
+/// All requests that `sent` names, those of `--get` first; `path`, from a URL, where it names none. And what is to
+/// be known of those of an access log.
+pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<(Vec<Spec>, Vec<String>), CliError> {
     let headers = headers(&sent.header)?;
-    let mut specs = Vec::new();
+    let of_log = sent.access_log.as_deref().map(access_log::specs);
+    let (mut specs, notes) = of_log.transpose()?.unwrap_or_default();
     for get in &sent.get {
         specs.push(spec("--get", "GET", get)?);
     }
@@ -176,7 +182,59 @@ pub(crate) fn specs(sent: &Sent, path: Option<&str>) -> Result<Vec<Spec>, CliErr
             "{twice} is named twice: name it once, with a weight such as x2"
         )));
     }
-    Ok(specs)
+    Ok((specs, notes))
+}
+
+/// What every server is asked first, if anything.
+pub(crate) fn login(sent: &Sent) -> Result<Option<Login>, CliError> {
+    let Some(line) = &sent.login else {
+        return Ok(None);
+    };
+    let (method, path) = line.split_once(' ').unwrap_or(("POST", line));
+    let spec = Spec {
+        headers: headers(&sent.header)?,
+        body: sent.login_body.as_deref().map(bytes_of).transpose()?,
+        ..spec("--login", method, path)?
+    };
+    let mut request = spec.route().requests.remove(0);
+    let has_kind = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-type");
+    if let Some(body) = request
+        .body
+        .as_ref()
+        .filter(|_| !spec.headers.iter().any(has_kind))
+    {
+        let kind = if body.trim_ascii_start().starts_with(b"{") {
+            "application/json"
+        } else {
+            "application/x-www-form-urlencoded"
+        };
+        request
+            .headers
+            .push(("content-type".to_owned(), kind.to_owned()));
+    }
+    Ok(Some(Login {
+        request,
+        token: sent.login_token.clone(),
+    }))
+}
+
+/// What makes an answer right.
+pub(crate) fn how(sent: &Sent) -> How {
+    let part = match sent.compare {
+        None | Some(Bodies::Body | Bodies::Json) => Part::Body,
+        Some(Bodies::Size) => Part::Size,
+        Some(Bodies::Status) => Part::Status,
+    };
+    let is_json = sent.compare == Some(Bodies::Json) || !sent.ignore_json.is_empty();
+    let rule = Rule {
+        part,
+        json: is_json.then(|| sent.ignore_json.clone().into()),
+    };
+    How {
+        status: sent.expect_status,
+        rule: (is_json || sent.compare.is_some()).then_some(rule),
+        judge: sent.judge.clone(),
+    }
 }
 
 /// The load that `sent` and the users make: so many a second at a `rate`, or each after having thought.
@@ -208,6 +266,7 @@ pub(crate) fn traffic(
         Ok::<_, CliError>(Paced {
             route: spec.route(),
             per_second: sent.bystander_rate,
+            spacing: sent.arrivals,
         })
     });
     Ok(Traffic {
@@ -218,7 +277,10 @@ pub(crate) fn traffic(
             Arrivals::Closed {
                 think: Duration::from_secs_f64(think),
             },
-            |per_second| Arrivals::Open { per_second },
+            |per_second| Arrivals::Open {
+                per_second,
+                spacing: sent.arrivals,
+            },
         ),
         keep_alive: !sent.no_keep_alive,
         warm_up: Duration::from_secs_f64(sent.warm_up),
@@ -255,9 +317,7 @@ fn headers(lines: &[String]) -> Result<Vec<(String, String)>, CliError> {
 fn bytes_of(body: &str) -> Result<Vec<u8>, CliError> {
     match body.strip_prefix('@') {
         None => Ok(body.into()),
-        Some(file) => {
-            fs::read(file).map_err(|error| CliError::usage(format!("--body {body}: {error}")))
-        }
+        Some(file) => fs::read(file).map_err(|error| CliError::usage(format!("{body}: {error}"))),
     }
 }
 
@@ -338,7 +398,7 @@ fn values(text: &str) -> Result<Values, String> {
         if lines.is_empty() {
             return Err(format!("{file} has no lines"));
         }
-        Values::Listed(file.to_owned(), lines)
+        Values::Listed(text.to_owned(), lines)
     } else {
         let range = text
             .split_once("..")
@@ -433,7 +493,11 @@ impl Target {
         let protocol = protocol.transpose()?.unwrap_or_default();
         let path = uri.path_and_query().map(|path| path.as_str().to_owned());
         Ok(Self {
-            server: crate::load::Target { address, protocol },
+            server: crate::load::Target {
+                address,
+                protocol,
+                headers: Arc::default(),
+            },
             host: authority.to_string(),
             path: path.filter(|path| path != "/"),
         })

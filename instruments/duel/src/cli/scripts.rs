@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::login::Login;
 use crate::traffic::Traffic;
 
 use crate::cli::exit::CliError;
@@ -22,6 +23,8 @@ pub(crate) struct About<'a> {
     /// Requests per second, in an open loop.
     pub(crate) rate: Option<f64>,
     pub(crate) seconds: f64,
+    /// What is asked first.
+    pub(crate) login: Option<&'a Login>,
 }
 
 /// Of each route, the statuses that its answers may have, as a list in both languages.
@@ -51,12 +54,6 @@ pub(crate) fn sendable(option: &str, sent: &Sent, specs: &[Spec]) -> Result<(), 
     }
 }
 
-/// The body as a literal.
-fn body(spec: &Spec) -> Option<String> {
-    let body = spec.body.as_deref()?;
-    Some(literal(&String::from_utf8_lossy(body)))
-}
-
 /// A text as a literal of JavaScript, Python and JSON alike.
 fn literal(text: &str) -> String {
     serde_json::Value::from(text).to_string()
@@ -82,7 +79,8 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
     let _ = match about.rate {
         Some(rate) => write!(
             text,
-            "export const options = {{\n  scenarios: {{\n    paced: {{\n      executor: \
+            "// k6 sends at even steps; users who know nothing of each other come at random moments, and wait \
+             longer.\nexport const options = {{\n  scenarios: {{\n    paced: {{\n      executor: \
              'constant-arrival-rate',\n      rate: {rate},\n      timeUnit: '1s',\n      duration: \
              '{}s',\n      preAllocatedVUs: USERS,\n    }},\n  }},\n",
             about.seconds,
@@ -98,6 +96,7 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
         text += "  insecureSkipTLSVerify: true,\n";
     }
     text += "  thresholds: { checks: ['rate==1'] },\n};\n\n";
+    text += &about.login.map(k6_login).unwrap_or_default();
     text += "const pick = (values) => values[Math.floor(Math.random() * values.length)];\n\n";
     text += "// How often each is sent, and what.\nconst requests = [\n";
     for (spec, status) in specs.iter().zip(statuses) {
@@ -119,8 +118,8 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
             literal(&spec.method),
             literal(&spec.before),
             literal(&spec.after),
-            body(spec).unwrap_or("null".to_owned()),
-            headers(spec)
+            body(spec.body.as_deref(), "null"),
+            headers(&spec.headers)
         );
     }
     let _ = write!(
@@ -132,6 +131,14 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
          request.headers,\n    redirects: 0,\n    tags: {{ name: request.name }},\n  }});\n  \
          check(answer, {{ status: (answer) => request.statuses.includes(answer.status) }});\n"
     );
+    if about.login.is_some() {
+        text = text
+            .replace("default function () {", "default function (login) {")
+            .replace(
+                "headers: request.headers,",
+                "headers: Object.assign({}, request.headers, login),",
+            );
+    }
     if about.rate.is_none() && about.think > 0.0 {
         let _ = writeln!(text, "  sleep({});", about.think);
     }
@@ -142,15 +149,59 @@ pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> Stri
     text
 }
 
+/// What k6 does once, before its users come.
+fn k6_login(login: &Login) -> String {
+    let mut text = String::new();
+    let request = &login.request;
+    let _ = write!(
+        text,
+        "export function setup() {{\n  const answer = http.request({}, HOST + {}, {}, {{\n    headers: {{ {} \
+         }},\n    redirects: 0,\n  }});\n  if (answer.status >= 400) {{\n    throw new Error(`login: status \
+         ${{answer.status}}`);\n  }}\n  const login = {{}};\n  const cookies = \
+         Object.values(answer.cookies).flat();\n  if (cookies.length > 0) {{\n    login.cookie = \
+         cookies.map((one) => `${{one.name}}=${{one.value}}`).join('; ');\n  }}\n",
+        literal(&request.method),
+        literal(&request.path),
+        body(request.body.as_deref(), "null"),
+        headers(&request.headers)
+    );
+    if let Some(pointer) = &login.token {
+        let _ = writeln!(
+            text,
+            "  const token = [{}].reduce((value, key) => value[key], answer.json());\n  login.authorization = \
+             `Bearer ${{token}}`;",
+            keys(pointer)
+        );
+    }
+    text += "  return login;\n}\n\n";
+    text
+}
+
 /// The entries of a list, alike in both languages.
 fn literals(lines: &[String]) -> String {
     let all: Vec<String> = lines.iter().map(|line| literal(line)).collect();
     all.join(", ")
 }
 
+/// A body, or what a language calls none.
+fn body(body: Option<&[u8]>, none: &str) -> String {
+    body.map_or(none.to_owned(), |body| {
+        literal(&String::from_utf8_lossy(body))
+    })
+}
+
+/// The names that a pointer consists of, as the entries of a list.
+fn keys(pointer: &str) -> String {
+    let names = pointer.split('/').skip(1);
+    let names: Vec<String> = names
+        .map(|name| name.replace("~1", "/").replace("~0", "~"))
+        .collect();
+    literals(&names)
+}
+
 /// The entries of a map of headers, alike in both languages. The tool itself says which host it asks.
-fn headers(spec: &Spec) -> String {
-    let own = spec.headers.iter().filter(|(name, _)| name != "host");
+fn headers(headers: &[(String, String)]) -> String {
+    let own = headers.iter().filter(|(name, _)| name != "host");
     let all: Vec<String> = own
         .map(|(name, value)| format!("{}: {}", literal(name), literal(value)))
         .collect();
@@ -186,6 +237,28 @@ pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> 
             }
         },
     );
+    if let Some(login) = about.login {
+        let request = &login.request;
+        let _ = write!(
+            text,
+            "\n    def on_start(self):\n        # The client keeps the cookies that the answer sets.\n        answer = \
+             self.client.request(\n            {},\n            {},\n            data={},\n            \
+             headers={{{}}},\n            allow_redirects=False,\n        )\n        self.login = {{}}\n",
+            literal(&request.method),
+            literal(&request.path),
+            body(request.body.as_deref(), "None"),
+            headers(&request.headers)
+        );
+        if let Some(pointer) = &login.token {
+            let _ = write!(
+                text,
+                "        token = answer.json()\n        for key in [{}]:\n            token = token[int(key) if \
+                 isinstance(token, list) else key]\n        self.login[\"authorization\"] = f\"Bearer {{token}}\"\n",
+                keys(pointer)
+            );
+        }
+    }
+    let with_login = about.login.map_or("", |_| "**self.login, ");
     // Locust takes whole weights.
     let lightest = specs
         .iter()
@@ -203,7 +276,7 @@ pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> 
             text,
             "\n    @task({weight})\n    def request_{index}(self):\n        path = {before} + {value} + \
              {after}\n        with self.client.request(\n            {method},\n            path,\n            \
-             data={body},\n            headers={{{headers}}},\n            name={name},\n            \
+             data={body},\n            headers={{{with_login}{headers}}},\n            name={name},\n            \
              allow_redirects=False,\n            catch_response=True,\n        ) as answer:\n            \
              if answer.status_code in {status}:\n                answer.success()\n            else:\n                \
              answer.failure(f\"status {{answer.status_code}}\" if answer.status_code else f\"connection: \
@@ -212,10 +285,50 @@ pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> 
             before = literal(&spec.before),
             after = literal(&spec.after),
             method = literal(&spec.method),
-            body = body(spec).unwrap_or("None".to_owned()),
-            headers = headers(spec),
+            body = body(spec.body.as_deref(), "None"),
+            headers = headers(&spec.headers),
             name = literal(&spec.name()),
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::Request;
+
+    #[test]
+    fn both_scripts_log_in_where_the_load_does() {
+        let login = Login {
+            request: Request {
+                method: "POST".to_owned(),
+                body: Some("{\"name\": \"me\"}".into()),
+                ..Request::get("/login")
+            },
+            token: Some("/data/token".to_owned()),
+        };
+        let mut about = About {
+            host: "http://127.0.0.1:8080".to_owned(),
+            cacert: None,
+            insecure: false,
+            users: 2,
+            think: 0.0,
+            rate: None,
+            seconds: 1.0,
+            login: None,
+        };
+        let without = [k6(&about, &[], &[]), locust(&about, &[], &[])];
+        assert!(without.iter().all(|text| !text.contains("login")));
+        about.login = Some(&login);
+        let [k6, locust] = [k6(&about, &[], &[]), locust(&about, &[], &[])];
+        for text in [&k6, &locust] {
+            assert!(
+                text.contains(r#""/login""#) && text.contains(r#"["data", "token"]"#),
+                "{text}"
+            );
+        }
+        assert!(k6.contains("default function (login)") && k6.contains("request.headers, login)"));
+        assert!(locust.contains("def on_start(self):"));
+    }
 }

@@ -9,8 +9,9 @@ use crate::metric::{Metric, Round, SeenByBoth};
 use crate::traffic::Traffic;
 use crate::verdict::{Goal, Verdict};
 
-use crate::answers::AnswerError;
+use crate::answers::{AnswerError, How};
 use crate::event::Event;
+use crate::login::Login;
 use crate::placement::Placement;
 use crate::service::CommandError;
 use crate::tool::DriverError;
@@ -44,8 +45,10 @@ pub struct Comparison<'a> {
     pub protocol: &'a Protocol,
     /// The load. What is expected of its requests is learnt.
     pub traffic: Traffic,
-    /// Every answer must have this status, instead of being the base's.
-    pub expect_status: Option<u16>,
+    /// What every server is asked first, if anything.
+    pub login: Option<&'a Login>,
+    /// What makes the answers right.
+    pub how: How,
     /// Counters that both have to have.
     pub counters: &'a [String],
     /// The path that has them, and all others; empty if none are wanted.

@@ -1,6 +1,7 @@
 //! One round of a comparison: three fresh servers, each loaded in two slices, there and back again.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::figures;
@@ -13,6 +14,7 @@ use crate::prometheus::samples;
 use crate::traffic::Traffic;
 
 use super::asked::{Comparison, ComparisonError, Side};
+use crate::answers::Asked;
 use crate::ask::get;
 use crate::child::processes;
 use crate::event::Event;
@@ -108,11 +110,23 @@ impl Comparison<'_> {
                         target: Target {
                             address: process.address(),
                             protocol: self.protocol.clone(),
+                            headers: Arc::default(),
                         },
                         process: Some(process),
                     }
                 }
             });
+        }
+        for (server, name) in servers.iter_mut().flatten().zip(NAMES) {
+            if let Some(login) = self.login {
+                let asked = Asked {
+                    who: name,
+                    target: &server.target,
+                    time_out: self.traffic.time_out,
+                    interrupt: self.interrupt,
+                };
+                server.target.headers = login.at(&asked)?.into();
+            }
         }
         let [Some(base), Some(change), Some(again)] = servers else {
             unreachable!("an order names each server once");

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use hyper::HeaderMap;
+
 use super::connection::{Connection, LARGEST};
 use super::request;
 use super::target::Target;
@@ -19,13 +21,23 @@ pub fn ask<'r>(
     requests: impl IntoIterator<Item = &'r Request>,
     time_out: Duration,
 ) -> Result<Vec<Expected>, String> {
+    let answers = ask_for_all(target, requests, time_out)?;
+    Ok(answers.into_iter().map(|(answer, _)| answer).collect())
+}
+
+/// The same, with the headers of each answer.
+pub(crate) fn ask_for_all<'r>(
+    target: impl Into<Target>,
+    requests: impl IntoIterator<Item = &'r Request>,
+    time_out: Duration,
+) -> Result<Vec<(Expected, HeaderMap)>, String> {
     let target = target.into();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
     runtime.block_on(async {
-        let mut connection = Connection::new(target.clone(), true, LARGEST);
+        let mut connection = Connection::new(target.clone(), true, LARGEST).with_headers();
         let mut answers = Vec::new();
         for request in requests {
             let prepared =
@@ -34,7 +46,8 @@ pub fn ask<'r>(
             let status = within(time_out, Instant::now(), exchange)
                 .await
                 .map_err(|failure| failure.to_string())?;
-            answers.push(Expected::of(status, Some(connection.body().to_vec())));
+            let answer = Expected::of(status, Some(connection.body().to_vec()));
+            answers.push((answer, connection.headers().cloned().unwrap_or_default()));
         }
         Ok(answers)
     })

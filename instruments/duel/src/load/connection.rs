@@ -7,6 +7,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use hyper::HeaderMap;
 use hyper::Request;
 use hyper::body::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -46,6 +47,8 @@ pub(super) struct Connection {
     idle: Option<(Http, Instant)>,
     /// The last answer's.
     body: Vec<u8>,
+    /// The last answer's, too, where somebody looks at them: kept ones hold hyper's buffer.
+    headers: Option<HeaderMap>,
 }
 
 impl Connection {
@@ -57,7 +60,14 @@ impl Connection {
             largest,
             idle: None,
             body: Vec::new(),
+            headers: None,
         }
+    }
+
+    /// Keeps the headers of answers, for [`Self::headers`].
+    pub(super) fn with_headers(mut self) -> Self {
+        self.headers = Some(HeaderMap::new());
+        self
     }
 
     /// Opens the connection before it is needed.
@@ -94,9 +104,12 @@ impl Connection {
         request: &Request<Bytes>,
     ) -> Result<u16, Failure> {
         self.body.clear();
-        let status = http
-            .exchange(request.clone(), &mut self.body, self.largest)
-            .await?;
+        let received = Received {
+            body: &mut self.body,
+            headers: self.headers.as_mut(),
+            largest: self.largest,
+        };
+        let status = http.exchange(request.clone(), received).await?;
         if self.keep_alive && http.is_idle()? {
             self.idle = Some((http, Instant::now()));
         }
@@ -122,12 +135,42 @@ impl Connection {
     pub(super) fn body(&self) -> &[u8] {
         &self.body
     }
+
+    /// The headers of the last answer, if they are kept.
+    pub(super) fn headers(&self) -> Option<&HeaderMap> {
+        self.headers.as_ref()
+    }
 }
 
 /// The bytes of a connection, encrypted or not.
 trait Stream: AsyncRead + AsyncWrite + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
+
+/// Where an answer goes.
+struct Received<'a> {
+    body: &'a mut Vec<u8>,
+    /// `None` where nobody looks at them: kept ones hold the buffer that they were read into.
+    headers: Option<&'a mut HeaderMap>,
+    /// Bytes that the body may have.
+    largest: usize,
+}
+
+impl Received<'_> {
+    fn head(&mut self, headers: HeaderMap) {
+        if let Some(kept) = &mut self.headers {
+            **kept = headers;
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if self.body.len() + bytes.len() > self.largest {
+            return Err(Failure::TooLarge(self.largest));
+        }
+        self.body.extend_from_slice(bytes);
+        Ok(())
+    }
+}
 
 /// What a whole answer says of itself.
 enum Status {
@@ -177,16 +220,15 @@ impl Http {
         })
     }
 
-    /// Sends `request`, appends the answer's body to `received`, and returns its status.
+    /// Sends `request`, and returns the answer's status once all of it is in `received`.
     async fn exchange(
         &mut self,
         request: Request<Bytes>,
-        received: &mut Vec<u8>,
-        largest: usize,
+        received: Received<'_>,
     ) -> Result<Status, Failure> {
         match self {
-            Self::One(http) => http.exchange(request, received, largest).await,
-            Self::Two(http) => http.exchange(request, received, largest).await,
+            Self::One(http) => http.exchange(request, received).await,
+            Self::Two(http) => http.exchange(request, received).await,
         }
     }
 

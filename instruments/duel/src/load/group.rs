@@ -9,15 +9,19 @@ use super::connection::largest;
 use super::error::GeneratorError;
 use super::record::Record;
 use super::request;
-use super::schedule::Schedule;
+use super::schedule::{Moments, Schedule};
 use super::shared::Shared;
 use super::user::{self, Mix, PlannedRequest, PlannedRoute, Script};
-use crate::traffic::Arrivals;
-use crate::traffic::{Paced, Request, Route};
+use crate::bodies::Right;
+use crate::traffic::{Arrivals, Expected, Paced, Request, Route, Spacing};
 
 /// Connections over which a bystander is sent: so many may be overdue at once without delaying the
 /// next, and beyond them latency still counts from the scheduled moment.
 const BYSTANDER_USERS: u32 = 64;
+
+/// Whose moments are drawn, apart from each other and from the users' values, which have the streams below.
+const LOAD: u64 = 1 << 40;
+const BYSTANDER: u64 = 1 << 41;
 
 /// Users with one script, before they come.
 #[derive(Debug)]
@@ -35,9 +39,13 @@ impl Group {
         let load = shared.load;
         let (schedule, think) = match load.arrivals {
             Arrivals::Closed { think } => (None, think),
-            Arrivals::Open { per_second } => {
-                (Some(schedule(shared, index, per_second)), Duration::ZERO)
-            }
+            Arrivals::Open {
+                per_second,
+                spacing,
+            } => (
+                Some(schedule(shared, index, per_second, spacing, LOAD)),
+                Duration::ZERO,
+            ),
         };
         Ok(Self {
             script: Rc::new(script(shared, &load.routes, schedule.is_some())?),
@@ -55,7 +63,13 @@ impl Group {
     ) -> Result<Self, GeneratorError> {
         Ok(Self {
             script: Rc::new(script(shared, slice::from_ref(&bystander.route), true)?),
-            schedule: Some(schedule(shared, index, bystander.per_second)),
+            schedule: Some(schedule(
+                shared,
+                index,
+                bystander.per_second,
+                bystander.spacing,
+                BYSTANDER,
+            )),
             users: BYSTANDER_USERS,
             think: Duration::ZERO,
         })
@@ -139,7 +153,11 @@ fn planned(
     let planned = |request: &Request| {
         Ok::<_, GeneratorError>(PlannedRequest {
             request: request::prepare(&shared.target, request, keep_alive)?,
-            expected: request.expected.clone(),
+            expected: Expected {
+                body: None,
+                ..request.expected.clone()
+            },
+            body: Right::of(&request.expected),
         })
     };
     Ok(PlannedRoute {
@@ -152,9 +170,25 @@ fn planned(
     })
 }
 
-/// This thread's share of `per_second`: the threads take turns, one step after the other.
-fn schedule(shared: &Shared<'_>, index: usize, per_second: f64) -> Rc<Schedule> {
-    let turn = Duration::from_secs_f64(index as f64 / per_second);
+/// This thread's share of `per_second`: of even steps the threads take turns, and a Poisson process that is
+/// split at random is as many independent ones.
+fn schedule(
+    shared: &Shared<'_>,
+    index: usize,
+    per_second: f64,
+    spacing: Spacing,
+    of: u64,
+) -> Rc<Schedule> {
     let share = per_second / shared.threads as f64;
-    Rc::new(Schedule::new(shared.timeline.all_here + turn, share))
+    let start = shared.timeline.all_here;
+    Rc::new(match spacing {
+        Spacing::Even => {
+            let turn = Duration::from_secs_f64(index as f64 / per_second);
+            Schedule::new(start + turn, Moments::even(share))
+        }
+        Spacing::Poisson => {
+            let moments = Moments::poisson(share, shared.load.seed, of + index as u64);
+            Schedule::new(start, moments)
+        }
+    })
 }

@@ -2,7 +2,9 @@
 
 use crate::traffic::Request;
 use hyper::body::Bytes;
-use hyper::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, USER_AGENT};
+use hyper::header::{
+    CONNECTION, CONTENT_LENGTH, COOKIE, HOST, HeaderName, HeaderValue, USER_AGENT,
+};
 use hyper::http::{self, Uri};
 
 use super::error::GeneratorError;
@@ -37,6 +39,13 @@ fn build(
             HeaderValue::try_from(value.as_str())?,
         );
     }
+    for (name, value) in &*target.headers {
+        // An agent sends one `cookie`, with all there are.
+        let own = headers.get(COOKIE).filter(|_| name == COOKIE.as_str());
+        let own = own.and_then(|own| own.to_str().ok());
+        let value = own.map_or_else(|| value.clone(), |own| format!("{own}; {value}"));
+        headers.insert(HeaderName::try_from(name.as_str())?, value.try_into()?);
+    }
     if !headers.contains_key(HOST) {
         headers.insert(HOST, target.address.to_string().try_into()?);
     }
@@ -67,7 +76,9 @@ mod tests {
 
     fn target() -> Target {
         let address: SocketAddr = "127.0.0.1:8080".parse().expect("an address");
-        address.into()
+        let mut target = Target::from(address);
+        target.headers = [("cookie".to_owned(), "b=2".to_owned())].into();
+        target
     }
 
     fn prepared(request: &Request) -> hyper::Request<Bytes> {
@@ -81,8 +92,12 @@ mod tests {
         assert_eq!(built.headers()[HOST], "127.0.0.1:8080");
         assert_eq!(built.headers()[USER_AGENT], "workshop");
         assert!(!built.headers().contains_key(CONTENT_LENGTH));
-        request.headers = vec![("Host".to_owned(), "shop.example".to_owned())];
+        assert_eq!(built.headers()[COOKIE], "b=2");
+        request.headers = [("Host", "shop.example"), ("Cookie", "a=1")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into();
         let built = prepared(&request);
+        assert_eq!(built.headers()[COOKIE], "a=1; b=2");
         let hosts: Vec<_> = built.headers().get_all(HOST).iter().collect();
         assert_eq!(hosts, ["shop.example"]);
     }

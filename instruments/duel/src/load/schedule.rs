@@ -1,33 +1,70 @@
-//! The open loop's fixed schedule: which moment the next free user sends for.
+//! The open loop's schedule: which moment the next free user sends for.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::io;
 use std::time::{Duration, Instant};
 
+use rand::RngExt as _;
+use rand_pcg::Pcg32;
 use tokio::sync::Semaphore;
 
 use super::alarm::Alarm;
 
-/// One generator thread's requests, due at even steps whatever the answers do. A request that
+/// One generator thread's requests, due at their moments whatever the answers do. A request that
 /// is due while every user waits for an answer queues up here, and its latency counts on.
 #[derive(Debug)]
 pub(super) struct Schedule {
     start: Instant,
-    /// Seconds between two requests of this thread.
-    step: f64,
-    /// How many requests users have taken up.
-    taken: Cell<u64>,
+    /// From the first on.
+    moments: Moments,
+    /// From the first on that no user has taken up.
+    left: RefCell<Moments>,
     /// A permit a request that is due and not taken up.
     due: Semaphore,
 }
 
+/// When requests are due, in seconds since the start: without end, and the same again from a clone.
+#[derive(Debug, Clone)]
+pub(super) enum Moments {
+    /// The next one's number, and the seconds between two.
+    Even(u64, f64),
+    /// Of a Poisson process: gaps are exponential, whatever came before. Draws them, the moment
+    /// before, and the gaps' mean.
+    Poisson(Pcg32, f64, f64),
+}
+
+impl Moments {
+    /// `per_second`, the first at once.
+    pub(super) fn even(per_second: f64) -> Self {
+        Self::Even(0, 1.0 / per_second)
+    }
+
+    /// `per_second` on average, drawn by `seed`; those of two streams are independent.
+    pub(super) fn poisson(per_second: f64, seed: u64, stream: u64) -> Self {
+        Self::Poisson(Pcg32::new(seed, stream), 0.0, 1.0 / per_second)
+    }
+
+    fn next(&mut self) -> f64 {
+        match self {
+            Self::Even(number, step) => {
+                *number += 1;
+                *step * (*number - 1) as f64
+            }
+            Self::Poisson(random, moment, mean) => {
+                *moment -= (1.0 - random.random::<f64>()).ln() * *mean;
+                *moment
+            }
+        }
+    }
+}
+
 impl Schedule {
-    /// `per_second` requests per second, the first at `start`.
-    pub(super) fn new(start: Instant, per_second: f64) -> Self {
+    /// From `start` on.
+    pub(super) fn new(start: Instant, moments: Moments) -> Self {
         Self {
             start,
-            step: 1.0 / per_second,
-            taken: Cell::new(0),
+            left: RefCell::new(moments.clone()),
+            moments,
             due: Semaphore::new(0),
         }
     }
@@ -38,37 +75,81 @@ impl Schedule {
         if let Ok(permit) = self.due.acquire().await {
             permit.forget();
         }
-        let index = self.taken.replace(self.taken.get() + 1);
-        self.moment(index)
+        self.after(&mut self.left.borrow_mut())
     }
 
     /// When those were due that no user was free to send by now.
     pub(super) fn overdue(&self) -> impl Iterator<Item = Instant> {
-        let first = self.taken.get();
-        let count = self.due.available_permits() as u64;
-        (first..first + count).map(|index| self.moment(index))
+        let mut left = self.left.borrow().clone();
+        (0..self.due.available_permits()).map(move |_| self.after(&mut left))
     }
 
     /// Declares requests due as their moments come, for ever.
     pub(super) async fn keep(&self) -> io::Result<()> {
         let mut alarm = Alarm::new()?;
-        let mut declared = 0;
+        let mut moments = self.moments.clone();
+        let mut next = self.after(&mut moments);
         loop {
-            alarm.at(self.moment(declared)).await?;
+            alarm.at(next).await?;
             let now = Instant::now();
             let mut more = 0;
-            while self.moment(declared + more) <= now {
+            while next <= now {
                 more += 1;
+                next = self.after(&mut moments);
             }
-            declared += more;
-            self.due
-                .add_permits(usize::try_from(more).unwrap_or(usize::MAX));
+            self.due.add_permits(more);
             // After a hold-up every moment has passed already: let the users run, too.
             tokio::task::yield_now().await;
         }
     }
 
-    fn moment(&self, index: u64) -> Instant {
-        self.start + Duration::from_secs_f64(self.step * index as f64)
+    fn after(&self, moments: &mut Moments) -> Instant {
+        self.start + Duration::from_secs_f64(moments.next())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean of the gaps between the first moments, and their standard deviation in multiples of it.
+    fn gaps(mut moments: Moments) -> (f64, f64) {
+        let count = 20_000_u32;
+        let mut before = moments.next();
+        let gaps: Vec<f64> = (0..count)
+            .map(|_| {
+                let gap = moments.next() - before;
+                before += gap;
+                gap
+            })
+            .collect();
+        let mean = gaps.iter().sum::<f64>() / f64::from(count);
+        let squares = gaps.iter().map(|gap| (gap - mean).powi(2));
+        (
+            mean,
+            (squares.sum::<f64>() / f64::from(count)).sqrt() / mean,
+        )
+    }
+
+    #[test]
+    fn gaps_have_the_mean_that_the_rate_asks_for_and_spread_as_they_are_spaced() {
+        let (mean, spread) = gaps(Moments::even(200.0));
+        assert!((mean - 0.005).abs() < 1e-9 && spread < 1e-6, "{spread}");
+        for seed in 0..3 {
+            let (mean, spread) = gaps(Moments::poisson(200.0, seed, 5));
+            assert!((mean / 0.005 - 1.0).abs() < 0.03, "{mean}");
+            assert!((spread - 1.0).abs() < 0.03, "{spread}");
+        }
+    }
+
+    #[test]
+    fn a_schedule_comes_again_with_its_seed_and_with_no_other() {
+        let first = |seed, stream| {
+            let mut moments = Moments::poisson(200.0, seed, stream);
+            [(); 5].map(|()| moments.next().to_bits())
+        };
+        assert_eq!(first(1, 2), first(1, 2));
+        assert_ne!(first(1, 2), first(2, 2));
+        assert_ne!(first(1, 2), first(1, 3));
     }
 }

@@ -25,6 +25,8 @@ pub struct Target {
     pub address: SocketAddr,
     /// What it speaks.
     pub protocol: Protocol,
+    /// What every request to it carries beside its own headers: who has logged in there.
+    pub headers: Arc<[(String, String)]>,
 }
 
 /// What a server speaks; HTTP/1.1 in plain unless told otherwise.
@@ -59,6 +61,7 @@ impl From<SocketAddr> for Target {
         Self {
             address,
             protocol: Protocol::default(),
+            headers: Arc::default(),
         }
     }
 }

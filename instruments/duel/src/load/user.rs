@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::record::Record;
 use super::schedule::Schedule;
 use super::target::Target;
+use crate::bodies::Right;
 use crate::traffic::Expected;
 use hyper::Request;
 use hyper::body::Bytes;
@@ -43,6 +44,8 @@ pub(super) struct PlannedRoute {
 pub(super) struct PlannedRequest {
     pub(super) request: Request<Bytes>,
     pub(super) expected: Expected,
+    /// Its body, where not any will do.
+    pub(super) body: Option<Right>,
 }
 
 /// How far the accumulators of two routes of one user start apart, in multiples of the golden ratio:
@@ -182,8 +185,8 @@ impl<'s> User<'s> {
         match answered {
             Ok(is_allowed) => {
                 let body = self.connection.body();
-                match &planned.expected.body {
-                    Some(expected) if !is_allowed && body != expected => record.wrong(body),
+                match &planned.body {
+                    Some(right) if !is_allowed && !right.is(body) => record.wrong(body),
                     _ => record.right(route, due, sent),
                 }
                 Ok(())

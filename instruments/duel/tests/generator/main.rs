@@ -13,7 +13,7 @@ use duel::load::cpus;
 use duel::load::interrupt::Interrupt;
 use duel::load::{GeneratorError, Settings, run};
 use duel::outcome::Outcome;
-use duel::traffic::{Arrivals, Expected, Paced, Request, Route, Traffic};
+use duel::traffic::{Arrivals, Expected, Paced, Request, Route, Spacing, Traffic};
 use server::{Reaction, Server, late, ok};
 
 /// `users` who ask for `/read` without a pause for half a second.
@@ -220,7 +220,10 @@ fn what_cannot_be_sent_is_said_in_a_sentence() {
         "chapter.toml",
     );
     let mut endless = load(1);
-    endless.arrivals = Arrivals::Open { per_second: 0.0 };
+    endless.arrivals = Arrivals::Open {
+        per_second: 0.0,
+        spacing: Spacing::Even,
+    };
     said(nobody, &endless, &[], &format!("{unsent}s rate"), "");
     if cfg!(target_os = "linux") {
         let server = Server::start(|_, _| ok("6"));
@@ -268,6 +271,7 @@ fn bystanders_keep_their_pace_beside_a_slow_load() {
     load.bystander = Some(Paced {
         route: Route::of(get("/ping", "pong"), 1.0),
         per_second: 100.0,
+        spacing: Spacing::Even,
     });
     let outcome = seen_of(at_once("GET /ping ", "pong", 100), &load);
     let bystander = outcome.bystander.expect("the load has a bystander");

@@ -4,14 +4,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use duel::load::ramp;
-use duel::traffic::{Arrivals, Traffic};
+use duel::traffic::{Arrivals, Spacing, Traffic};
 
 use crate::server::{Server, late, ok};
 use crate::{load, seen_of, send, thinking};
 
 fn open(users: u32, per_second: f64, duration: Duration) -> Traffic {
     Traffic {
-        arrivals: Arrivals::Open { per_second },
+        arrivals: Arrivals::Open {
+            per_second,
+            spacing: Spacing::Even,
+        },
         duration,
         ..load(users)
     }

@@ -10,7 +10,7 @@ use hyper::body::{Body, Bytes};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 
-use super::{LARGEST_HEAD, Status, Stream};
+use super::{LARGEST_HEAD, Received, Status, Stream};
 use crate::load::failure::Failure;
 
 type Io = http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>;
@@ -39,28 +39,25 @@ impl Http1 {
         })
     }
 
-    /// Sends `request`, appends the answer's body to `received`, and returns its status.
+    /// Sends `request`, and returns the answer's status once all of it is in `received`.
     pub(super) async fn exchange(
         &mut self,
         request: Request<Bytes>,
-        received: &mut Vec<u8>,
-        largest: usize,
+        mut received: Received<'_>,
     ) -> Result<Status, Failure> {
         let answer = self.sender.send_request(request.map(Full::new));
         let mut work = pin!(async {
             let answer = answer.await.map_err(|error| Failure::of_answer(&error))?;
             let status = answer.status().as_u16();
-            let mut body = answer.into_body();
-            if body.size_hint().lower() > largest as u64 {
-                return Err(Failure::TooLarge(largest));
+            let (head, mut body) = answer.into_parts();
+            received.head(head.headers);
+            if body.size_hint().lower() > received.largest as u64 {
+                return Err(Failure::TooLarge(received.largest));
             }
             while let Some(frame) = body.frame().await {
                 let frame = frame.map_err(|error| Failure::of_body(&error))?;
                 if let Ok(bytes) = frame.into_data() {
-                    if received.len() + bytes.len() > largest {
-                        return Err(Failure::TooLarge(largest));
-                    }
-                    received.extend_from_slice(&bytes);
+                    received.add(&bytes)?;
                 }
             }
             Ok(Status::Http(status))

@@ -10,7 +10,7 @@ use hyper::body::Bytes;
 use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Request, Response};
 
-use super::{LARGEST_HEAD, Status, Stream};
+use super::{LARGEST_HEAD, Received, Status, Stream};
 use crate::load::failure::Failure;
 
 /// How much a server may send ahead, as that of a browser.
@@ -46,12 +46,11 @@ impl Http2 {
         })
     }
 
-    /// Sends `request`, appends the answer's body to `received`, and returns its status.
+    /// Sends `request`, and returns the answer's status once all of it is in `received`.
     pub(super) async fn exchange(
         &mut self,
         request: Request<Bytes>,
-        received: &mut Vec<u8>,
-        largest: usize,
+        received: Received<'_>,
     ) -> Result<Status, Failure> {
         let (head, body) = request.into_parts();
         let head = Request::from_parts(head, ());
@@ -63,7 +62,7 @@ impl Http2 {
         }
         let mut work = pin!(async {
             let answer = answer.await.map_err(|error| of_head(&error))?;
-            read(answer, received, largest).await
+            read(answer, received).await
         });
         let done = poll_fn(|context| {
             self.drive(context);
@@ -102,22 +101,19 @@ impl Http2 {
 
 async fn read(
     answer: Response<h2::RecvStream>,
-    received: &mut Vec<u8>,
-    largest: usize,
+    mut received: Received<'_>,
 ) -> Result<Status, Failure> {
     let status = answer.status().as_u16();
     let mut grpc = grpc_status(answer.headers());
-    let mut body = answer.into_body();
+    let (head, mut body) = answer.into_parts();
+    received.head(head.headers);
     while let Some(bytes) = body.data().await {
         let bytes = match bytes {
             // It has answered without having read the whole request, and wants no more of it: RFC 9113, 8.1.
             Err(error) if is_enough(&error) => break,
             bytes => bytes.map_err(|error| of_body(&error))?,
         };
-        if received.len() + bytes.len() > largest {
-            return Err(Failure::TooLarge(largest));
-        }
-        received.extend_from_slice(&bytes);
+        received.add(&bytes)?;
         // An error would be of a stream that has ended.
         let _ = body.flow_control().release_capacity(bytes.len());
     }

@@ -1,0 +1,196 @@
+//! The program, against a service that answers as many do: with a clock in its JSON, ids in its paths, and a login.
+#![cfg(unix)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Serves until the test process ends; what it is told apart by is in its token. The URL.
+fn service(name: &'static str) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            std::thread::spawn(move || {
+                let mut reader = BufReader::new(stream.try_clone().unwrap());
+                while let Some((path, head)) = request(&mut reader) {
+                    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+                    let answer = answer(name, &path, &head, count);
+                    if stream.write_all(answer.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    url
+}
+
+/// Its path and its head, in lower case.
+fn request(reader: &mut impl BufRead) -> Option<(String, String)> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+    }
+    let path = head.split(' ').nth(1)?.to_owned();
+    let head = head.to_lowercase();
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+    reader.read_exact(&mut body).ok()?;
+    Some((path, head))
+}
+
+fn answer(name: &str, path: &str, head: &str, count: u64) -> String {
+    let (mut status, mut more) = ("200 OK", String::new());
+    let body = match path {
+        // One order of keys as often as the other.
+        "/clock" if count.is_multiple_of(2) => format!(r#"{{"price":3,"at":{count}}}"#),
+        "/clock" => format!(r#"{{"at":{count},"price":3}}"#),
+        "/login" => {
+            more = format!("set-cookie: session={name}; Path=/\r\n");
+            format!(r#"{{"data":{{"token":"{name}"}}}}"#)
+        }
+        "/mine" => {
+            let [token, cookie] = [
+                format!("\r\nauthorization: bearer {name}\r\n"),
+                format!("\r\ncookie: session={name}\r\n"),
+            ];
+            if !head.contains(&token) || !head.contains(&cookie) {
+                status = "401 Unauthorized";
+            }
+            "mine".to_owned()
+        }
+        path => path.to_owned(),
+    };
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n{more}\r\n{body}")
+}
+
+/// Exit code and all that `duel LINE` said, as it is typed into a shell.
+fn duel(line: &str) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new("sh")
+        .args(["-c", &format!("exec \"$0\" {line}")])
+        .arg(env!("CARGO_BIN_EXE_duel"))
+        .current_dir(&folder)
+        .output()
+        .unwrap();
+    let said = [output.stderr, output.stdout].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code(), said.concat())
+}
+
+const SHORT: &str = "--users 2 --seconds 0.2 --warm-up 0 --think 0.01";
+
+#[track_caller]
+fn told(line: &str, code: i32, words: &[&str]) {
+    let (ended, said) = duel(line);
+    assert!(
+        words.iter().all(|word| said.contains(word)),
+        "{words:?} are not all in {said}"
+    );
+    assert_eq!(ended, Some(code), "{said}");
+}
+
+#[test]
+fn answers_that_change_are_compared_without_what_changes() {
+    let url = service("base");
+    let load = |options: &str| format!("load {url}/clock {SHORT} {options}");
+    let remedy = "add --ignore-json '/at'";
+    told(&load(""), 0, &["the status alone is compared", remedy]);
+    told(&load("--compare body"), 2, &["GET /clock changes", remedy]);
+    told(&load("--compare json"), 2, &[remedy]);
+    told(
+        &load("--ignore-json /at"),
+        0,
+        &["status and JSON are compared.", " 0 wrong,"],
+    );
+    told(
+        &load("--compare status"),
+        0,
+        &["the status alone is compared."],
+    );
+    let judge = "--judge 'grep -q price $EXPECTED && grep -q price $RECEIVED'";
+    told(&load(judge), 0, &["bodies by --judge"]);
+    told(
+        &load("--judge 'cmp $EXPECTED $RECEIVED'"),
+        2,
+        &["--judge calls two answers to GET /clock different"],
+    );
+    told(&load("--judge no-such-judge"), 2, &["no-such-judge"]);
+    let other = service("change");
+    let line = format!("compare --running {url} {other} --get /clock {SHORT} --at-most 1 --judge");
+    told(&format!("{line} true"), 1, &["bodies by --judge"]);
+    told(&load("--ignore-json at"), 2, &["such as /generated_at"]);
+}
+
+#[test]
+fn each_server_is_asked_as_somebody_who_has_logged_in_there() {
+    let [base, change] = ["base", "change"].map(service);
+    let login = "--login 'POST /login' --login-body '{\"name\": \"me\"}' --login-token /data/token";
+    told(
+        &format!("load {base} --get /mine {SHORT} {login}"),
+        0,
+        &[
+            "GET /mine: status and body are compared.",
+            " 0 wrong, 0 failed",
+        ],
+    );
+    let line = format!("compare --running {base} {change} --get /mine {SHORT} --at-most 1");
+    told(&line, 2, &["GET /mine answers with status 401"]);
+    // One round decides nothing, and both have answered all of it.
+    told(
+        &format!("{line} {login}"),
+        1,
+        &["inconclusive", "GET /mine: status and body are compared."],
+    );
+    told(
+        &format!("{line} --login '/none'"),
+        2,
+        &["--login POST /none sets no cookie"],
+    );
+    told(
+        &format!("load {base} --get / {login}/none"),
+        2,
+        &["the service: --login POST /login has no text at /data/token/none"],
+    );
+}
+
+#[test]
+fn an_access_log_is_sent_as_it_was() {
+    let url = service("base");
+    let line = |path: &str| {
+        format!("1.2.3.4 - - [1/Jan/2026:00:00:00 +0000] \"GET {path} HTTP/1.1\" 200 5\n")
+    };
+    let log: Vec<String> = ["/a/1", "/a/2", "/a/2", "/b"].map(line).into();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), log.concat()).unwrap();
+    let load = format!("load {url} {SHORT} --access-log {}", file.path().display());
+    told(
+        &load,
+        0,
+        &[
+            "2 routes",
+            "100 % of its 4 requests",
+            "GET /a/{…}: ",
+            "GET /b: ",
+            " 0 wrong, 0 failed",
+        ],
+    );
+    told(&format!("{load} --get /"), 2, &["cannot be used with"]);
+    std::fs::write(file.path(), "no log\n").unwrap();
+    told(
+        &load,
+        2,
+        &[
+            "it has no GET request with status 2xx or 3xx",
+            "GET /a HTTP/1.1",
+        ],
+    );
+}
