@@ -17,11 +17,15 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use crate::workshop::Said;
 
 /// The authority that signed [`LOCALHOST`] and [`OTHER_NAME`]: see the README beside it.
-const AUTHORITY: &str = include_str!("../../../../instruments/duel/tests/certificates/authority.pem");
-const LOCALHOST: &[u8] = include_bytes!("../../../../instruments/duel/tests/certificates/localhost.der");
-const OTHER_NAME: &[u8] = include_bytes!("../../../../instruments/duel/tests/certificates/shop.test.der");
+const AUTHORITY: &str =
+    include_str!("../../../../instruments/duel/tests/certificates/authority.pem");
+const LOCALHOST: &[u8] =
+    include_bytes!("../../../../instruments/duel/tests/certificates/localhost.der");
+const OTHER_NAME: &[u8] =
+    include_bytes!("../../../../instruments/duel/tests/certificates/shop.test.der");
 /// For `localhost`, by another authority.
-const OF_A_STRANGER: &[u8] = include_bytes!("../../../../instruments/duel/tests/certificates/stranger.der");
+const OF_A_STRANGER: &[u8] =
+    include_bytes!("../../../../instruments/duel/tests/certificates/stranger.der");
 /// Of all of them.
 const KEY: &[u8] = include_bytes!("../../../../instruments/duel/tests/certificates/key.der");
 

@@ -51,7 +51,7 @@ fn build(
     }
     headers
         .entry(USER_AGENT)
-        .or_insert(HeaderValue::from_static("workshop"));
+        .or_insert(HeaderValue::from_static("duel"));
     if !keep_alive && !target.protocol.http2 {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
@@ -90,7 +90,7 @@ mod tests {
         let mut request = Request::get("/");
         let built = prepared(&request);
         assert_eq!(built.headers()[HOST], "127.0.0.1:8080");
-        assert_eq!(built.headers()[USER_AGENT], "workshop");
+        assert_eq!(built.headers()[USER_AGENT], "duel");
         assert!(!built.headers().contains_key(CONTENT_LENGTH));
         assert_eq!(built.headers()[COOKIE], "b=2");
         request.headers = [("Host", "shop.example"), ("Cookie", "a=1")]
@@ -106,6 +106,7 @@ mod tests {
     fn http_2_has_its_host_in_the_address_and_nothing_of_the_connection() {
         let mut target = target();
         target.protocol.http2 = true;
+        target.headers = [].into();
         let mut request = Request::get("/a?b=c");
         let uri = |request: &Request| {
             let built = prepare(&target, request, false).expect("HTTP allows it");
