@@ -151,7 +151,7 @@ impl DebugEndpoints {
         let routes = routes.layer(from_fn(move |request, next| {
             guard.clone().check(request, next)
         }));
-        Ok(listener::serve(listener, routes)?)
+        Ok(listener::serve(listener, routes, listener::READ_WITHIN)?)
     }
 
     fn shared(&self) -> Arc<Shared> {
