@@ -100,7 +100,7 @@
 //! # What it costs
 //!
 //! Nothing runs while nobody asks: no thread samples, no timer ticks. The layer costs each request what
-//! an armed [`AwaitProfiler`] does, some tenths of a microsecond. There is one profile at a time of each kind in the
+//! an armed [`AwaitProfiler`] does, about a microsecond. There is one profile at a time of each kind in the
 //! process, and one by dhat beside no other; whoever asks for a second is answered 409. Those of CPUs and of
 //! waiting can be taken at the same time; then each has in it what the other one costs. The last CPU
 //! profile and the last await profile stay in memory.
