@@ -56,8 +56,8 @@ impl AwaitProfiler {
         self
     }
 
-    /// Registers requests that begin from now on, at the cost of one or two tenths of a
-    /// microsecond each.
+    /// Registers requests that begin from now on, at the cost of about a microsecond each: see
+    /// the README, "What it costs".
     pub fn arm(&self) {
         self.shared.set_armed(true);
     }

@@ -46,6 +46,8 @@ pub(crate) struct Sampler {
     session: Arc<Session>,
     random: fastrand::Rng,
     pub(crate) collected: Collected,
+    /// [`MAX_SAMPLES`], or fewer in a test.
+    pub(crate) most_samples: usize,
     unanswered: usize,
     began: Instant,
 }
@@ -76,6 +78,7 @@ impl Sampler {
             session: Arc::default(),
             random,
             collected: Collected::default(),
+            most_samples: MAX_SAMPLES,
             unanswered: 0,
             began: Instant::now(),
         }
@@ -138,13 +141,13 @@ impl Sampler {
         }
     }
 
-    fn sample_for(&mut self, options: &ProfileOptions, cancelled: &dyn Fn() -> bool) {
+    pub(crate) fn sample_for(&mut self, options: &ProfileOptions, cancelled: &dyn Fn() -> bool) {
         // None: for ever, or until it is cancelled.
         let end = Instant::now().checked_add(options.duration);
         let is_before_end = |moment: Instant| end.is_none_or(|end| moment < end);
         let mean_gap = 1.0 / f64::from(options.captures_per_second.max(1));
         let mut next = Instant::now() + self.gap(mean_gap);
-        while is_before_end(next) && self.collected.samples.len() < MAX_SAMPLES {
+        while is_before_end(next) && self.collected.samples.len() < self.most_samples {
             while let Some(wait) = next
                 .checked_duration_since(Instant::now())
                 .filter(|wait| !wait.is_zero())

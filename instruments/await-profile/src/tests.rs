@@ -1,5 +1,6 @@
 //! Requests that are polled by hand, so that every step of a sample can be tested.
 
+mod bounds;
 mod intervals;
 mod known_shares;
 mod random_futures;

@@ -284,6 +284,36 @@ fn who_waits_for_a_blocking_thread_is_told_from_who_waits_for_a_task() {
     }
 }
 
+async fn joins_twenty() {
+    futures_util::future::join_all((0..20).map(|_| sleeps())).await;
+}
+
+/// Sixteen stacks of one poll are kept.
+#[test]
+fn of_many_waits_at_once_those_without_a_stack_have_their_part() {
+    for profile in profile_of(joins_twenty) {
+        let shares = profile.shares(Frames::Own);
+        let of_all = |leaf: &str| {
+            let there = shares.iter().filter(|share| {
+                let is_below = share
+                    .frames
+                    .iter()
+                    .any(|at| at == "(one of 20 waits at once)");
+                is_below && share.frames.last().is_some_and(|last| last.contains(leaf))
+            });
+            there.map(|share| share.share).sum::<f64>()
+        };
+        let (seen, unseen) = (of_all("tokio::time::Sleep"), of_all("(not captured)"));
+        assert!(unseen > 0.0, "{}", profile.folded(Frames::Own));
+        let ratio = unseen / (seen + unseen);
+        assert!(
+            (ratio - 0.2).abs() < 1e-9,
+            "{}",
+            profile.folded(Frames::Own)
+        );
+    }
+}
+
 async fn never_registers() {
     std::future::poll_fn(|_| std::task::Poll::<()>::Pending).await;
 }

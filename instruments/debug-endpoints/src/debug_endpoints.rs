@@ -103,6 +103,9 @@ impl DebugEndpoints {
 
     /// The layer that requests have to go through to be in await profiles. Put it on the router after
     /// the routes that it is for, so that requests are told apart by route.
+    ///
+    /// It names them as axum 0.8 matched them. In a service without that, all would be `(no route)`: take
+    /// `debug.profiler().layer()`, which names them by method and path, or `.layer_named(GrpcMethod)`.
     pub fn layer(&self) -> AwaitLayer<MatchedRoute> {
         self.profiler().layer_named(MatchedRoute)
     }
@@ -152,7 +155,7 @@ impl DebugEndpoints {
         let routes = routes.layer(from_fn(move |request, next| {
             guard.clone().check(request, next)
         }));
-        Ok(listener::serve(listener, routes)?)
+        Ok(listener::serve(listener, routes, listener::READ_WITHIN)?)
     }
 
     fn shared(&self) -> Arc<Shared> {

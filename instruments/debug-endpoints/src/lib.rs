@@ -38,8 +38,9 @@
 //! # }
 //! ```
 //!
-//! Three lines for warp, whose filters become a tower service that `hyper_util`'s `TowerToHyperService` serves; tonic's
-//! server takes the same layer, by `Server::builder().layer(debug.layer())`:
+//! Three lines for warp, whose filters become a tower service that `hyper_util`'s `TowerToHyperService` serves. Its
+//! requests are named by method and path; tonic's by service and method, with
+//! `Server::builder().layer(debug.profiler().layer_named(GrpcMethod))`:
 //!
 //! ```
 //! use warp::Filter;
@@ -49,7 +50,7 @@
 //! debug.listen("127.0.0.1:6060")?; // 2
 //! let routes = warp::path!("hello").map(|| "hello");
 //! let service = tower::ServiceBuilder::new()
-//!     .layer(debug.layer()) // 3
+//!     .layer(debug.profiler().layer()) // 3
 //!     .service(warp::service(routes));
 //! # let _ = service;
 //! # Ok(())
@@ -100,7 +101,7 @@
 //! # What it costs
 //!
 //! Nothing runs while nobody asks: no thread samples, no timer ticks. The layer costs each request what
-//! an armed [`AwaitProfiler`] does, some tenths of a microsecond. There is one profile at a time of each kind in the
+//! an armed [`AwaitProfiler`] does, about a microsecond. There is one profile at a time of each kind in the
 //! process, and one by dhat beside no other; whoever asks for a second is answered 409. Those of CPUs and of
 //! waiting can be taken at the same time; then each has in it what the other one costs. The last CPU
 //! profile and the last await profile stay in memory.
@@ -176,7 +177,7 @@ mod threads;
 mod threads;
 mod waits;
 
-pub use await_profile::{AwaitProfiler, MatchedRoute};
+pub use await_profile::{AwaitProfiler, GrpcMethod, MatchedRoute};
 pub use debug_endpoints::DebugEndpoints;
 pub use error::{ListenError, TokenError};
 /// The allocator that `/debug/pprof/heap` is about: `#[global_allocator] static ALLOCATOR: Jemalloc = Jemalloc;`

@@ -25,7 +25,7 @@ use crate::runtimes::OF_LISTENERS;
 const HEADERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// One that has not read the whole answer by then, too.
-const READ_WITHIN: Duration = Duration::from_secs(60);
+pub(crate) const READ_WITHIN: Duration = Duration::from_secs(60);
 
 /// More are never open at once.
 const MOST_CONNECTIONS: usize = 64;
@@ -33,8 +33,13 @@ const MOST_CONNECTIONS: usize = 64;
 /// File descriptors that are kept for when the service has used up all others.
 const SPARE: usize = 8;
 
-/// Answers `listener` from a new thread until the process ends; yields its address.
-pub(crate) fn serve(listener: net::TcpListener, routes: Router) -> std::io::Result<SocketAddr> {
+/// Answers `listener` from a new thread until the process ends; yields its address. Clients have `read_within`, which
+/// is [`READ_WITHIN`] but in a test, to read an answer.
+pub(crate) fn serve(
+    listener: net::TcpListener,
+    routes: Router,
+    read_within: Duration,
+) -> std::io::Result<SocketAddr> {
     let address = listener.local_addr()?;
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -45,12 +50,16 @@ pub(crate) fn serve(listener: net::TcpListener, routes: Router) -> std::io::Resu
     OF_LISTENERS.fetch_add(1, Relaxed);
     std::thread::Builder::new()
         .name("admin".to_owned())
-        .spawn(move || runtime.block_on(answer(listener, routes)))?;
+        .spawn(move || runtime.block_on(answer(listener, routes, read_within)))?;
     Ok(address)
 }
 
 /// In HTTP/1 alone: `axum::serve` speaks HTTP/2 as well where anything else in the build asks for it.
-async fn answer(listener: net::TcpListener, routes: Router) -> std::io::Result<Infallible> {
+async fn answer(
+    listener: net::TcpListener,
+    routes: Router,
+    read_within: Duration,
+) -> std::io::Result<Infallible> {
     let spare = Arc::new(Spare::of(listener.try_clone()?));
     let listener = TcpListener::from_std(listener)?;
     let mut http = http1::Builder::new();
@@ -65,7 +74,8 @@ async fn answer(listener: net::TcpListener, routes: Router) -> std::io::Result<I
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         let is_answering = Arc::new(AtomicBool::new(false));
-        let connection = connection(stream, &http, &routes, Arc::clone(&is_answering));
+        let is_busy = Arc::clone(&is_answering);
+        let connection = connection(stream, &http, &routes, is_busy, read_within);
         let spare = Arc::clone(&spare);
         let task = tokio::spawn(async move {
             connection.await;
@@ -83,6 +93,7 @@ fn connection(
     http: &http1::Builder,
     routes: &Router,
     is_answering: Arc<AtomicBool>,
+    read_within: Duration,
 ) -> impl Future<Output = ()> + Send + use<> {
     let answered = Arc::new(Notify::new());
     let told = Arc::clone(&answered);
@@ -102,7 +113,7 @@ fn connection(
     async move {
         let unread = async {
             answered.notified().await;
-            tokio::time::sleep(READ_WITHIN).await;
+            tokio::time::sleep(read_within).await;
         };
         tokio::select! {
             _ = connection => {}
@@ -174,5 +185,64 @@ impl Spare {
     fn let_go(&self) -> bool {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.pop().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Write, copy, sink};
+    use std::sync::mpsc::{self, Receiver, Sender};
+
+    use axum::body::Bytes;
+    use axum::routing::get;
+
+    use super::*;
+
+    /// More than the buffers of a connection take. Not from the allocator, which another test looks at.
+    static LARGE: [u8; 64 << 20] = [0; 64 << 20];
+
+    /// An answer that says when nobody has it any more.
+    struct Answer(Sender<()>);
+
+    impl AsRef<[u8]> for Answer {
+        fn as_ref(&self) -> &[u8] {
+            &LARGE
+        }
+    }
+
+    impl Drop for Answer {
+        fn drop(&mut self) {
+            let _ = self.0.send(());
+        }
+    }
+
+    /// A client that has asked for a large answer, and what says when that is gone.
+    fn client(read_within: Duration) -> std::io::Result<(net::TcpStream, Receiver<()>)> {
+        let (gone, is_gone) = mpsc::channel();
+        let large = async move || Bytes::from_owner(Answer(gone.clone()));
+        let routes = Router::new().route("/", get(large));
+        let listener = net::TcpListener::bind("127.0.0.1:0")?;
+        let mut client = net::TcpStream::connect(serve(listener, routes, read_within)?)?;
+        client.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+        Ok((client, is_gone))
+    }
+
+    #[test]
+    fn an_answer_that_is_not_read_in_time_is_given_up() -> std::io::Result<()> {
+        let (mut client, is_gone) = client(Duration::from_millis(100))?;
+        let gone = is_gone.recv_timeout(READ_WITHIN / 2);
+        assert_eq!(gone, Ok(()), "the answer is still held");
+        // What has been sent by then, and the end or a reset.
+        let read = copy(&mut client, &mut sink()).unwrap_or_default();
+        assert!(read < LARGE.len() as u64, "{read}");
+        Ok(())
+    }
+
+    #[test]
+    fn one_that_is_read_in_time_is_whole() -> std::io::Result<()> {
+        let (mut client, _is_gone) = client(READ_WITHIN)?;
+        let read = copy(&mut client, &mut sink())?;
+        assert!(read > LARGE.len() as u64, "{read}");
+        Ok(())
     }
 }

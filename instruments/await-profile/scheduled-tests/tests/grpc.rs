@@ -1,12 +1,14 @@
-//! A tonic service behind the layer: methods are routes, and what they wait for is seen.
+//! A tonic service behind the layer, with debug endpoints: methods are routes, and what they wait for is seen.
 
 use std::convert::Infallible;
+use std::io::{Read, Write};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use await_profile::{AwaitProfiler, Frames, GrpcMethod, ProfileOptions};
+use await_profile::{Frames, ProfileOptions};
+use debug_endpoints::{DebugEndpoints, GrpcMethod};
 use http::uri::PathAndQuery;
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
@@ -78,12 +80,16 @@ async fn call(channel: Channel, path: &'static str) -> Result<Response<Item>, St
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn methods_of_a_tonic_service_are_routes() {
-    let profiler = AwaitProfiler::new().armed();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
+    let admin = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // ANCHOR: endpoints
+    let debug = DebugEndpoints::new();
+    let admin = debug.serve(admin).unwrap();
     let server = Server::builder()
+        .layer(debug.profiler().layer_named(GrpcMethod))
+        // ANCHOR_END: endpoints
         .timeout(Duration::from_secs(3600))
-        .layer(profiler.layer_named(GrpcMethod))
         .add_service(Cart::default())
         .serve_with_incoming(TcpIncoming::from(listener));
     tokio::spawn(server);
@@ -107,6 +113,7 @@ async fn methods_of_a_tonic_service_are_routes() {
             });
         }
     }
+    let profiler = debug.profiler();
     while profiler.in_flight() < 15 {
         tokio::task::yield_now().await;
     }
@@ -126,4 +133,12 @@ async fn methods_of_a_tonic_service_are_routes() {
     assert!(frames.iter().any(is_handler), "{shares:#?}");
     assert_eq!(frames[frames.len() - 1], "tokio::sync::Mutex::lock");
     assert!(shares[0].share > 0.5, "{shares:#?}");
+
+    let mut folded = String::new();
+    let mut stream = std::net::TcpStream::connect(admin).unwrap();
+    let request = "GET /debug/await?seconds=0.5 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    stream.read_to_string(&mut folded).unwrap();
+    let lock = |line: &str| line.starts_with("shop.Cart/Add;") && line.contains("Mutex::lock");
+    assert!(folded.lines().any(lock), "{folded}");
 }
