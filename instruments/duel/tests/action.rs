@@ -38,9 +38,7 @@ fn step(name: &str) -> (String, Vec<(String, String)>) {
         value.replace(" }}", "")
     };
     (
-        run.lines()
-            .map(|line| format!("{}\n", line.trim()))
-            .collect(),
+        run.lines().map(str::trim).collect::<Vec<_>>().join("\n"),
         variables
             .map(|(name, value)| (name.to_owned(), inner(value)))
             .collect(),

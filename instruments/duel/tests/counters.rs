@@ -75,7 +75,7 @@ fn a_counter_that_the_change_moved_is_told_without_being_asked_for() {
         assert!((told / right - 1.0).abs() < 0.5, "{key}: {told}");
     }
     let summary = std::fs::read_to_string(folder.path().join("summary.md")).unwrap();
-    let page = folder.path().join("target/workshop/compare.html");
+    let page = folder.path().join("target/duel/compare.html");
     let page = std::fs::read_to_string(page).unwrap();
     for (text, row) in [
         (err, "queries_total  "),

@@ -5,7 +5,6 @@ mod gallery;
 mod measuring;
 mod series;
 
-
 use report::capture;
 
 use super::numa;

@@ -85,7 +85,9 @@ pub(super) fn run(options: &Bisect) -> Result<Exit, CliError> {
     }
     check_path("--ready", how.ready.as_deref().unwrap_or("/"))?;
     let (specs, of_log) = requests::specs(&how.sent, None)?;
-    of_log.iter().for_each(|sentence| eprintln!("{sentence}"));
+    for sentence in &of_log {
+        eprintln!("{sentence}");
+    }
     let arrivals = (how.rate, how.think);
     let traffic = requests::traffic(&how.sent, &specs, how.users, arrivals, how.seconds)?;
     let routes: Vec<&str> = traffic.routes.iter().map(|route| &*route.name).collect();

@@ -1,7 +1,7 @@
 //! `duel compare`: two builds of a service.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::answers::AnswerError;
@@ -111,13 +111,24 @@ pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
         environment: &environment,
         command: &typed(),
     };
+    write(options, &comparison, &page, &folder)?;
+    Ok(exit(options, &compared.verdict))
+}
+
+/// Every file that was asked for, and what is printed.
+fn write(
+    options: &Compare,
+    comparison: &Comparison,
+    page: &Page<'_>,
+    folder: &Path,
+) -> Result<(), CliError> {
     let file = folder.join("compare.html");
-    files::replace(&file, comparison.page(&page))?;
+    files::replace(&file, comparison.page(page))?;
     if let Some(markdown) = &options.markdown {
         files::replace(markdown, comparison.markdown())?;
     }
     if let Some(folder) = &options.export {
-        for (name, text) in export::files(&comparison) {
+        for (name, text) in export::files(comparison) {
             files::replace(&folder.join(name), text)?;
         }
     }
@@ -127,16 +138,20 @@ pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
         }
         Format::Json => {
             eprintln!("{}\nreport: {}", comparison.text(), file.display());
-            json::print(&comparison)?;
+            json::print(comparison)?;
         }
     }
-    Ok(match (compared.verdict.word, options.inconclusive) {
+    Ok(())
+}
+
+fn exit(options: &Compare, verdict: &Verdict) -> Exit {
+    match (verdict.word, options.inconclusive) {
         (Word::Invalid, _) => Exit::Invalid,
         (Word::Inconclusive, Some(Inconclusive::Pass)) => Exit::Good,
         (Word::Inconclusive, Some(Inconclusive::Fail)) => Exit::Inconclusive,
-        _ if compared.verdict.is_good => Exit::Good,
+        _ if verdict.is_good => Exit::Good,
         _ => Exit::Bad,
-    })
+    }
 }
 
 /// What can be said before anything is built or started.
