@@ -11,6 +11,9 @@ use crate::profile::{Profile, millis};
 use crate::stack::{Frames, Stack};
 use crate::waits_table::{Wait, wait_of};
 
+/// How the frame begins below which the things part that a request waits for at once.
+pub(crate) const ONE_OF_SEVERAL: &str = "(one of ";
+
 /// A place where requests wait.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -274,7 +277,7 @@ fn side_by_side(mut stacks: Vec<Vec<Frame>>, uncaptured: u32) -> Vec<(Vec<Frame>
     };
     let alone = first.len().saturating_sub(1);
     let common = others.iter().map(shared).min().unwrap_or(alone);
-    let parting = remark(&format!("(one of {all} waits at once)"));
+    let parting = remark(&format!("{ONE_OF_SEVERAL}{all} waits at once)"));
     for stack in &mut stacks {
         stack.insert(common, parting.clone());
     }

@@ -1,6 +1,6 @@
 //! What a profile says in sentences.
 
-use crate::fold::{Release, Share};
+use crate::fold::{ONE_OF_SEVERAL, Release, Share};
 use crate::profile::Profile;
 use crate::summary::{Remark, RouteSummary, Summary};
 use crate::unpolled::Unpolled;
@@ -32,10 +32,47 @@ impl Summary {
             Some(WaitKind::NewConnection) => place.share >= LEAST_OF_CONNECTIONS,
             _ => place.share >= LEAST_SHARE,
         };
-        let places = self.places.iter().filter(is_told).take(MOST_PLACES);
+        let places = together(&self.places);
+        let places = places.iter().filter(is_told).take(MOST_PLACES);
         let places = places.filter_map(|place| of_place(place, &self.routes, &self.releases));
         unpolled.map(of_unpolled).chain(places).collect()
     }
+}
+
+/// The places, with those as one where the same requests wait for several things at once, such as for a
+/// lock and for the end of their patience: each is there for all of that time. The one that tells most stands for all.
+fn together(places: &[Share]) -> Vec<Share> {
+    let parting = |place: &Share| {
+        let mut frames = place.frames.iter();
+        frames.position(|frame| frame.starts_with(ONE_OF_SEVERAL))
+    };
+    let kind = |place: &Share| place.wait.map_or(u8::MAX, |wait| wait.kind as u8);
+    let mut all: Vec<Share> = Vec::new();
+    for place in places {
+        let same = parting(place).and_then(|end| {
+            let own = &place.frames[..=end];
+            all.iter_mut().find(|other| other.frames.starts_with(own))
+        });
+        let Some(other) = same else {
+            all.push(place.clone());
+            continue;
+        };
+        let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
+        *other = Share {
+            share: other.share + place.share,
+            mean_in_flight: other.mean_in_flight + place.mean_in_flight,
+            ms_per_request: sum(other.ms_per_request, place.ms_per_request),
+            share_interval: None,
+            ms_per_request_interval: None,
+            ..(if kind(place) < kind(other) {
+                place
+            } else {
+                &*other
+            })
+            .clone()
+        };
+    }
+    all
 }
 
 fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Option<Remark> {

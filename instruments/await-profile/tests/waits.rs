@@ -455,3 +455,22 @@ fn a_future_that_a_select_leaves_behind_in_the_queue_of_a_lock_is_told() {
     let profile = profile_of_repeated(move || polls_on(lock.clone()));
     assert_eq!(profile.unpolled(), []);
 }
+
+/// `timeout` waits for the time as well, and half of the samples are of that.
+#[test]
+fn a_lock_that_is_waited_for_with_a_time_out_has_all_of_the_time() {
+    async fn patient(lock: Arc<Mutex<()>>) {
+        let long = Duration::from_secs(60);
+        let Ok(_held) = tokio::time::timeout(long, lock.lock()).await else {
+            return;
+        };
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let lock = Arc::new(Mutex::new(()));
+    let profile = profile_of_repeated(move || patient(lock.clone()));
+    let remarks = profile.remarks();
+    let first = remarks.first().expect("most wait for the lock");
+    let kind = first.wait.map(|wait| wait.kind);
+    assert_eq!(kind, Some(WaitKind::Lock), "{remarks:?}");
+    assert!(first.share > 0.6, "{remarks:?}");
+}
