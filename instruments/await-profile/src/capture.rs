@@ -46,7 +46,11 @@ pub(crate) struct Kept(Waker);
 
 impl Wake for Kept {
     fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
+        // It is gone before the request can be polled: who wakes it may lose the CPU right after, and the
+        // request, which is further by then, would seem to hold a future that it does not poll.
+        let executor = self.0.clone();
+        drop(self);
+        executor.wake();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
