@@ -98,19 +98,32 @@ impl ThreadProfile {
     }
 }
 
-/// A stack of the place with most samples, the samples there, and all.
+/// Of the function with most samples the stack with most of them, the samples of the function, and all. A loop is seen at
+/// several of its lines.
 fn most_frequent<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Option<(&'a Stack, u64, u64)> {
-    let mut places: HashMap<(String, &str), (&Stack, u64)> = HashMap::new();
+    let mut functions: HashMap<(Option<&str>, &str), (&Stack, u64)> = HashMap::new();
     let mut all = 0;
     for stack in stacks {
         all += stack.samples;
-        places
-            .entry((place(stack), &stack.text))
-            .or_insert((stack, 0))
-            .1 += stack.samples;
+        let (most, samples) = functions
+            .entry((function(stack), &stack.text))
+            .or_insert((stack, 0));
+        *samples += stack.samples;
+        if most.samples < stack.samples {
+            *most = stack;
+        }
     }
-    let (stack, samples) = places.into_values().max_by_key(|(_, samples)| *samples)?;
+    let (stack, samples) = functions
+        .into_values()
+        .max_by_key(|(_, samples)| *samples)?;
     Some((stack, samples, all))
+}
+
+/// The service's own that is innermost, or what a library was called for.
+fn function(stack: &Stack) -> Option<&str> {
+    let own = stack.frames.iter().rev().find(|frame| frame.own);
+    let frame = own.or(stack.frames.last())?;
+    Some(&frame.function)
 }
 
 /// The line of the service's and the one that called it, or what a library was called for.
