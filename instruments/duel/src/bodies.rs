@@ -70,13 +70,17 @@ fn json(body: &[u8], rule: &Rule) -> Option<Value> {
     let ignored = rule.json.as_ref()?;
     let mut json = serde_json::from_slice(body).ok()?;
     for pointer in &**ignored {
-        let names = pointer.split('/').skip(1);
-        let names: Vec<String> = names
-            .map(|name| name.replace("~1", "/").replace("~0", "~"))
-            .collect();
-        ignore(&mut json, &names);
+        ignore(&mut json, &names(pointer));
     }
     Some(json)
+}
+
+/// The names that a JSON pointer consists of.
+pub(crate) fn names(pointer: &str) -> Vec<String> {
+    let names = pointer.split('/').skip(1);
+    names
+        .map(|name| name.replace("~1", "/").replace("~0", "~"))
+        .collect()
 }
 
 /// Takes away what is there. An element of an array leaves its place.

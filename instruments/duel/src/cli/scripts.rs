@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::bodies::names;
 use crate::login::Login;
 use crate::traffic::Traffic;
 
@@ -170,7 +171,7 @@ fn k6_login(login: &Login) -> String {
             text,
             "  const token = [{}].reduce((value, key) => value[key], answer.json());\n  login.authorization = \
              `Bearer ${{token}}`;",
-            keys(pointer)
+            literals(&names(pointer))
         );
     }
     text += "  return login;\n}\n\n";
@@ -188,15 +189,6 @@ fn body(body: Option<&[u8]>, none: &str) -> String {
     body.map_or(none.to_owned(), |body| {
         literal(&String::from_utf8_lossy(body))
     })
-}
-
-/// The names that a pointer consists of, as the entries of a list.
-fn keys(pointer: &str) -> String {
-    let names = pointer.split('/').skip(1);
-    let names: Vec<String> = names
-        .map(|name| name.replace("~1", "/").replace("~0", "~"))
-        .collect();
-    literals(&names)
 }
 
 /// The entries of a map of headers, alike in both languages. The tool itself says which host it asks.
@@ -254,7 +246,7 @@ pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> 
                 text,
                 "        token = answer.json()\n        for key in [{}]:\n            token = token[int(key) if \
                  isinstance(token, list) else key]\n        self.login[\"authorization\"] = f\"Bearer {{token}}\"\n",
-                keys(pointer)
+                literals(&names(pointer))
             );
         }
     }
