@@ -3,11 +3,11 @@
 
 use measurement::{
     claim::{Bound, Claim, Direction, Metric, PROBLEM, Quantity, Role},
-    record::{Purpose, Record, Round},
+    record::{Compared, Record, Round},
 };
 
 use crate::prediction::{self, Inputs, Prediction, in_scenario};
-use duel::statistics::{self, REPORTED};
+use duel::statistics::{FIRST_LOOK, Gains, Looks};
 
 /// One claim with its figures.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,15 +21,15 @@ pub struct Finding {
     pub problem: Option<f64>,
     /// The fix's figure, as the problem's.
     pub fix: Option<f64>,
-    /// Fix to problem, larger being better: the mean of the pairs. Of a prediction, what is
+    /// Fix to problem, larger being better: the mean of all rounds. Of a prediction, what is
     /// predicted.
     pub ratio: Option<f64>,
-    /// Its 95 % interval, of a prediction that of what was measured; the span of the pairs where
-    /// they are fewer than three.
+    /// The 95 % interval of what was measured, which decides whether it keeps to its bound; the span of
+    /// the pairs where they are fewer than three, and of a prediction none.
     pub interval: Option<(f64, f64)>,
-    /// The wider interval that decides whether a ratio keeps to its bound.
-    pub decisive: Option<(f64, f64)>,
-    /// How far from 1 the ratio of equal servers may be: 0.05 is 5 %. Of the effect alone.
+    /// Pairs or triplets that the ratio is of.
+    pub rounds: usize,
+    /// How far from 1 the ratio of equal servers may be: 0.05 is 5 %. Where equal servers were measured.
     pub noise_floor: Option<f64>,
     /// Of a prediction: the ratio that was measured in its scenario.
     pub measured: Option<f64>,
@@ -42,23 +42,17 @@ pub struct Finding {
 pub struct Measured<'r> {
     /// The rounds, in the order in which they ran.
     pub rounds: &'r [&'r Round],
-    /// Problem and fix of every two that followed each other; `None` in place of others.
-    pub pairs: &'r [Option<(&'r Round, &'r Round)>],
+    /// Those of them that were measured together; `None` in place of others.
+    pub compared: &'r [Option<Compared<'r>>],
     /// The variant that is compared with the problem.
     pub variant: &'r str,
     /// Simultaneous users.
     pub users: u32,
-    /// Pairs at which the first look was taken, and most that would have been.
-    pub looks: (u32, u32),
+    /// When it was looked whether they decide.
+    pub looks: Looks,
 }
 
 impl Measured<'_> {
-    /// The tail at which this many ratios decide.
-    fn tail(&self, ratios: usize) -> f64 {
-        let (first, most) = self.looks;
-        statistics::tail_of_look(u32::try_from(ratios).unwrap_or(u32::MAX), first, most)
-    }
-
     /// Whether no round of the fix has a reading of the claim's quantity, not even one that is not
     /// a number.
     fn is_silent_of(&self, claim: &Claim) -> bool {
@@ -74,28 +68,25 @@ impl Finding {
     /// Every claim that a proof judges, in the chapter's order.
     pub fn all(record: &Record) -> Vec<Self> {
         let inputs = Inputs::of(record);
-        let claims = &record.chapter.claims;
         let finding = |claim: &Claim| {
             let rounds = record.rounds_of(claim);
-            let pairs = record.pairs(&rounds);
+            let compared = record.compared(&rounds);
             let measured = Measured {
                 rounds: &rounds,
-                pairs: &pairs,
+                compared: &compared,
                 variant: &record.variant,
                 users: record.chapter.users(claim.scenario()),
-                looks: record.chapter.looks(),
+                looks: record.looks_at(claim.scenario()),
             };
             if claim.role == Role::Prediction {
                 let predicted = in_scenario(&record.chapter, claim.scenario(), inputs);
                 return Self::of_prediction(claim, &measured, predicted.as_ref());
             }
-            let mut finding = Self::of(claim, &measured);
-            if std::ptr::eq(claim, claims.effect()) {
-                finding.noise_floor = noise_floor(record, claim);
-            }
-            finding
+            Self::of(claim, &measured)
         };
-        claims
+        record
+            .chapter
+            .claims
             .iter()
             .filter(|claim| claim.is_proved())
             .map(finding)
@@ -122,7 +113,7 @@ impl Finding {
             fix: None,
             ratio: None,
             interval: None,
-            decisive: None,
+            rounds: measured.compared.len(),
             noise_floor: None,
             measured: None,
             holds: None,
@@ -130,16 +121,15 @@ impl Finding {
     }
 
     fn of_ratio(claim: &Claim, measured: &Measured<'_>) -> Self {
-        let ratios = ratios(claim, measured.pairs);
-        let whole: Option<Vec<f64>> = ratios.into_iter().collect();
-        let whole = whole.as_deref();
+        let gains = gains(claim, measured.compared);
+        let gains = gains.as_ref();
         let median = |variant| median_of(&claim.quantity, measured.rounds, variant);
         Self {
             problem: median(PROBLEM),
             fix: median(measured.variant),
-            ratio: whole.and_then(statistics::mean_ratio),
-            interval: whole.and_then(|ratios| interval(ratios, REPORTED)),
-            decisive: whole.and_then(|ratios| interval(ratios, measured.tail(ratios.len()))),
+            ratio: gains.and_then(Gains::ratio),
+            interval: gains.and_then(|gains| gains.interval_or_span(measured.looks)),
+            noise_floor: gains.and_then(Gains::noise_floor),
             ..Self::empty(claim, measured)
         }
     }
@@ -164,32 +154,44 @@ impl Finding {
         measured: &Measured<'_>,
         predicted: Option<&Prediction>,
     ) -> Self {
-        let effect: Option<Vec<f64>> = ratios(claim, measured.pairs).into_iter().collect();
-        let interval = effect.as_deref().and_then(|all| interval(all, REPORTED));
-        let effect = effect.as_deref().and_then(statistics::mean_ratio);
+        let gains = gains(claim, measured.compared);
+        let gains = gains.as_ref();
         let mut finding = Self {
             problem: predicted.and_then(|predicted| predicted.problem),
             fix: predicted.and_then(|predicted| predicted.solution),
             ratio: predicted.map(|predicted| predicted.ratio),
-            measured: effect,
-            interval,
+            measured: gains.and_then(Gains::ratio),
+            interval: gains.and_then(|gains| gains.interval(measured.looks)),
             ..Self::empty(claim, measured)
         };
-        let near = |within: f64| {
-            let Some((ratio, measured)) = finding.ratio.zip(finding.measured) else {
-                return false;
-            };
-            let (low, high) = finding.interval.unwrap_or((measured, measured));
-            // The interval may reach as far as this on either side of what is predicted.
-            high >= ratio * (1.0 - within) && low <= ratio * (1.0 + within)
-        };
-        finding.holds = claim.within.map(near);
+        // All of the interval has to lie there: noise makes it wider, and never a prediction come true.
+        finding.holds = finding.band().map(|(low, high)| {
+            let is_within = |(from, to): (f64, f64)| low <= from && to <= high;
+            finding.interval.is_some_and(is_within)
+        });
         finding
+    }
+
+    /// Of a prediction that is judged: between which ratios the effect must lie. Empty where nothing is
+    /// predicted.
+    pub(crate) fn band(&self) -> Option<(f64, f64)> {
+        let within = self.claim.within?;
+        let ratio = self.ratio.unwrap_or(f64::NAN);
+        Some((ratio * (1.0 - within), ratio * (1.0 + within)))
     }
 
     /// How far the measured ratio lies from the predicted one, as a share of that.
     pub fn off(&self) -> Option<f64> {
         Some(self.measured? / self.ratio? - 1.0)
+    }
+
+    /// What its interval is, in words that come before it.
+    pub fn spread(&self) -> &'static str {
+        if self.rounds < FIRST_LOOK as usize {
+            "pairs from"
+        } else {
+            "95 % interval"
+        }
     }
 
     /// Whether a figure that the claim is judged by is missing.
@@ -234,7 +236,7 @@ impl Finding {
             return false;
         }
         let ratio = |bound: Bound| {
-            let (low, high) = self.decisive.or(self.ratio.map(|ratio| (ratio, ratio)))?;
+            let (low, high) = self.interval.or(self.ratio.map(|ratio| (ratio, ratio)))?;
             // The whole interval has to keep to it.
             Some(match bound.direction {
                 Direction::AtLeast => bound.holds(low, self.users),
@@ -249,32 +251,14 @@ impl Finding {
     }
 }
 
-/// The ratio of each pair; `None` where a side has no figure.
-pub fn ratios(claim: &Claim, pairs: &[Option<(&Round, &Round)>]) -> Vec<Option<f64>> {
-    let ratio = |pair: &Option<(&Round, &Round)>| {
-        let (problem, fix) = (*pair)?;
-        gain(claim, problem, fix)
-    };
-    pairs.iter().map(ratio).collect()
-}
-
-/// How many times better `better` is than `worse`; `None` where one has no figure.
-fn gain(claim: &Claim, worse: &Round, better: &Round) -> Option<f64> {
-    let quantity = &claim.quantity;
-    Some(quantity.gain(worse.value(quantity)?, better.value(quantity)?))
-}
-
-/// Fewer pairs than this have no interval but their span.
-const PAIRS: usize = 3;
-
-fn interval(ratios: &[f64], tail: f64) -> Option<(f64, f64)> {
-    if ratios.len() >= PAIRS {
-        return statistics::interval(ratios, tail);
+/// What rounds that were measured together tell of the claim; `None` where one lacks its figure.
+pub fn gains(claim: &Claim, compared: &[Option<Compared<'_>>]) -> Option<Gains> {
+    let mut gains = Gains::default();
+    for together in compared {
+        let (problem, fixes) = together.as_ref()?.figures(&claim.quantity)?;
+        gains.add(&[problem], &fixes, claim.quantity.larger_is_better())?;
     }
-    let of = |pick: fn(f64, f64) -> f64| ratios.iter().copied().reduce(pick);
-    (ratios.len() > 1)
-        .then(|| of(f64::min).zip(of(f64::max)))
-        .flatten()
+    Some(gains)
 }
 
 /// The median of a variant's rounds; `None` without one, or if one of them has no figure.
@@ -285,20 +269,4 @@ pub fn median_of(quantity: &Quantity, rounds: &[&Round], variant: &str) -> Optio
 /// As [`median_of`], of what the generator measures.
 pub fn median_metric(metric: Metric, rounds: &[&Round], variant: &str) -> Option<f64> {
     median_of(&Quantity::Metric(metric), rounds, variant)
-}
-
-/// From every two rounds of the fix that followed each other in the effect's scenario: a fix and the
-/// fix again of each triplet.
-fn noise_floor(record: &Record, effect: &Claim) -> Option<f64> {
-    let of_fix: Vec<&Round> = record
-        .rounds
-        .iter()
-        .filter(|round| matches!(round.purpose, Purpose::Claim | Purpose::Equal))
-        .filter(|round| round.scenario == effect.scenario() && round.variant == record.variant)
-        .collect();
-    let gains = of_fix
-        .chunks_exact(2)
-        .map(|two| gain(effect, two[0], two[1]));
-    let equal: Option<Vec<f64>> = gains.collect();
-    statistics::noise_floor(&equal?)
 }

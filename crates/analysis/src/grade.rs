@@ -2,12 +2,13 @@
 
 mod contract;
 
-use duel::{figures, outcome::Outcome};
+use duel::{figures, outcome::Outcome, statistics::Looks};
 use measurement::{
     attempt::{Attempt, Observed, Trial},
     chapter_file::ChapterFile,
     claim::{Bound, Claim, Of, Role},
     law::Law,
+    record::Compared,
 };
 use serde::{Deserialize, Serialize};
 
@@ -116,7 +117,10 @@ pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
 fn findings(chapter: &ChapterFile, trial: &Trial) -> Vec<Finding> {
     let effect = chapter.claims.effect();
     let both = [&trial.problem.round, &trial.exercise.round];
-    let pairs = [Some((both[0], both[1]))];
+    let pair = [Some(Compared {
+        problem: both[0],
+        fixes: vec![both[1]],
+    })];
     let finding = |claim: &Claim| {
         let own: Vec<_> = trial
             .counted
@@ -130,11 +134,10 @@ fn findings(chapter: &ChapterFile, trial: &Trial) -> Vec<Finding> {
         };
         let measured = Measured {
             rounds,
-            pairs: &pairs,
+            compared: &pair,
             variant: &trial.exercise.round.variant,
             users: chapter.users(scenario),
-            // One pair, or none.
-            looks: (1, 1),
+            looks: Looks::ONCE,
         };
         let claim = Claim {
             scenario: Some(scenario.to_owned()),

@@ -4,15 +4,16 @@ use duel::{
     environment::Environment,
     figures,
     outcome::{GeneratorFacts, Outcome},
+    statistics::FIRST_LOOK,
 };
 use measurement::{
     chapter_file::{ChapterFile, Conditions, Scenario},
     claim::PROBLEM,
-    record::{Purpose, Record, Round},
+    record::{Compared, Purpose, Record, Round},
 };
 
 use crate::{
-    finding::{Finding, ratios},
+    finding::Finding,
     prediction::{Inputs, Prediction, predicted},
 };
 
@@ -194,18 +195,22 @@ fn most_over_the_bound(chapter: &ChapterFile, scenario: &Scenario, outcome: &Out
 fn too_few(record: &Record) -> Option<String> {
     let chapter = &record.chapter;
     let effect = chapter.claims.effect();
-    let pairs = ratios(effect, &record.pairs(&record.effect_rounds()));
-    let needed = chapter.conditions.pairs_at_least as usize;
-    if pairs.len() < needed {
+    let compared = record.compared(&record.effect_rounds());
+    let needed = FIRST_LOOK as usize;
+    if compared.len() < needed {
         return Some(format!(
-            "too few rounds: {} pairs were measured, {needed} are needed.",
-            pairs.len()
+            "too few rounds: {} triplets were measured, {needed} are needed.",
+            compared.len()
         ));
     }
-    if let Some(pair) = pairs.iter().position(Option::is_none) {
+    let has_figures = |together: &Option<Compared<'_>>| {
+        let figures = together.as_ref().map(|one| one.figures(&effect.quantity));
+        figures.flatten().is_some()
+    };
+    if let Some(index) = compared.iter().position(|together| !has_figures(together)) {
         return Some(format!(
-            "pair {} is not a problem and a fix with a figure each.",
-            pair + 1
+            "triplet {} is not a problem and two fixes with a figure each.",
+            index + 1
         ));
     }
     let mut further = chapter.further_scenarios().into_iter();

@@ -103,8 +103,7 @@ pub fn analyse(record: &Record) -> Analysis {
 /// claim at all.
 pub fn is_decided(record: &Record) -> bool {
     let (chapter, inputs) = (&record.chapter, Inputs::of(record));
-    let pairs = record.effect_rounds().len() / 2;
-    pairs >= chapter.conditions.pairs_at_least as usize
+    chapter.looks().is_one(record.triplets())
         && (lack(&chapter.conditions, &record.environment).is_some()
             || nothing_to_gain(&chapter.law, inputs).is_some()
             || matches!(
@@ -136,10 +135,9 @@ fn judge(record: &Record, analysis: &Analysis, effect: &Finding, root_cause: &Fi
     if let Some(lack) = lack(&record.chapter.conditions, &record.environment) {
         return verdict(VerdictKind::Inconclusive, lack);
     }
-    let (Some(ratio), Some((low, high)), Some(decisive), Some(floor), Some(bound)) = (
+    let (Some(ratio), Some((low, high)), Some(floor), Some(bound)) = (
         effect.ratio,
         effect.interval,
-        effect.decisive,
         effect.noise_floor,
         effect.claim.ratio,
     ) else {
@@ -162,21 +160,18 @@ fn judge(record: &Record, analysis: &Analysis, effect: &Finding, root_cause: &Fi
         return verdict(VerdictKind::Inconclusive, reason);
     }
     let claimed = figures::ratio(limit);
-    if decisive.1 < limit {
+    if high < limit {
         let reason = format!("{measured}, all of it below the claimed {claimed} times.");
         return verdict(VerdictKind::Refuted, reason);
     }
-    if decisive.0 < limit {
+    if low < limit {
         let reason = format!(
-            "{measured}, a gain, but it is not certain that it reaches the claimed {claimed} times; more \
-             rounds may tell, as with --pairs {}.",
-            2 * record.chapter.rounds.pairs
+            "{measured}, a gain, but it is not certain that it reaches the claimed {claimed} times; {}.",
+            more_rounds(record)
         );
         return verdict(VerdictKind::Inconclusive, reason);
     }
-    if let Some(cause) = too_noisy_for_the_prediction(analysis, floor) {
-        return verdict(VerdictKind::Invalid, format!("{measured}, but {cause}"));
-    }
+    let shortfall = |finding| shortfall(record, finding);
     if let Some(shortfall) = analysis.findings.iter().find_map(shortfall) {
         let reason = format!("{measured}, but {shortfall}");
         return verdict(VerdictKind::Inconclusive, reason);
@@ -192,24 +187,47 @@ fn judge(record: &Record, analysis: &Analysis, effect: &Finding, root_cause: &Fi
     verdict(VerdictKind::Proved, reason)
 }
 
-/// A prediction that is off on a machine which changed its pace meanwhile: the rounds that it was read off
-/// and those that it is compared with are a minute apart.
-fn too_noisy_for_the_prediction(analysis: &Analysis, floor: f64) -> Option<String> {
-    let missed = analysis.of(Role::Prediction).find(|finding| {
-        let within = finding.claim.within;
-        finding.holds == Some(false) && within.is_some_and(|within| floor > within / 2.0)
-    })?;
-    Some(format!(
-        "equal servers differed by {}, so that a prediction of {} times cannot be judged within {}; \
-         run it again when the machine has less to do.",
-        figures::percent(floor),
-        figures::ratio(missed.ratio?),
-        figures::percent(missed.claim.within?)
-    ))
+fn more_rounds(record: &Record) -> String {
+    let more = 2 * record.chapter.rounds.pairs;
+    format!("more rounds may tell, as with --pairs {more}")
+}
+
+/// The sentence about a prediction that did not come true, or not certainly.
+fn missed(record: &Record, finding: &Finding) -> Option<String> {
+    let ((from, to), within) = finding.band().zip(finding.claim.within)?;
+    let predicted = format!(
+        "in the scenario `{}` the law predicts {} times",
+        finding.claim.scenario(),
+        figures::ratio(finding.ratio?)
+    );
+    let (measured, within) = (finding.measured?, figures::percent(within));
+    let Some((low, high)) = finding.interval else {
+        return Some(format!(
+            "{predicted}, and there are too few rounds to say whether it holds."
+        ));
+    };
+    let seen = format!(
+        "{} was measured, {} apart (95 % interval {} to {})",
+        figures::ratio(measured),
+        figures::percent(finding.off()?.abs()),
+        figures::ratio(low),
+        figures::ratio(high)
+    );
+    let claimed = format!("at most {within} was claimed");
+    Some(if high < from || low > to {
+        format!("{predicted} and {seen}; {claimed}.")
+    } else if (from..=to).contains(&measured) {
+        format!(
+            "{predicted} and {seen}, of which a part is further than the claimed {within}; {}.",
+            more_rounds(record)
+        )
+    } else {
+        format!("{predicted} and {seen}; {claimed}, and more rounds would hardly bring it there.")
+    })
 }
 
 /// The sentence about a claim that does not hold; `None` for one that does.
-fn shortfall(finding: &Finding) -> Option<String> {
+fn shortfall(record: &Record, finding: &Finding) -> Option<String> {
     if finding.holds != Some(false) {
         return None;
     }
@@ -218,15 +236,7 @@ fn shortfall(finding: &Finding) -> Option<String> {
         value.map_or_else(|| "unknown".to_owned(), text)
     };
     if claim.role == Role::Prediction {
-        return Some(format!(
-            "in the scenario `{}` the law predicts {} times and {} was measured, {} apart; at most {} \
-             was claimed.",
-            claim.scenario(),
-            known(finding.ratio, figures::ratio),
-            known(finding.measured, figures::ratio),
-            known(finding.off().map(f64::abs), figures::percent),
-            known(claim.within, figures::percent)
-        ));
+        return missed(record, finding);
     }
     if let Some((side, figure, bound)) = finding.broken() {
         return Some(format!(
@@ -238,13 +248,9 @@ fn shortfall(finding: &Finding) -> Option<String> {
     }
     let bound = claim.ratio?;
     let (low, high) = finding
-        .decisive
+        .interval
         .or(finding.ratio.map(|ratio| (ratio, ratio)))?;
-    // A further effect has too few pairs for an interval: it is judged by their span.
-    let spread = match claim.role {
-        Role::Effect => "pairs from",
-        _ => "decided by",
-    };
+    let spread = finding.spread();
     Some(format!(
         "{} in the scenario `{}`: {} of the problem's ({spread} {} to {}); {} was claimed.",
         claim.label(),

@@ -15,7 +15,12 @@ use crate::{
     law::Law,
     load::{Bystander, Exchange, Load, Writes},
 };
-use duel::{metric::Unit, profile::ProfileKind, traffic::Arrivals};
+use duel::{
+    metric::Unit,
+    profile::ProfileKind,
+    statistics::{FIRST_LOOK, Looks},
+    traffic::Arrivals,
+};
 
 /// How often threads of the service's runtime went to sleep.
 pub const WORKER_PARKS: &str = "tokio_worker_parks";
@@ -418,9 +423,9 @@ impl ChapterFile {
         }
     }
 
-    /// Pairs of rounds at which a proof looks first whether it is decided, and most that it takes.
-    pub fn looks(&self) -> (u32, u32) {
-        (self.conditions.pairs_at_least, self.rounds.pairs)
+    /// When a proof looks whether it is decided.
+    pub fn looks(&self) -> Looks {
+        Looks::of_proof(self.rounds.pairs)
     }
 
     /// The counters on `/metrics` that a round keeps.
@@ -436,14 +441,18 @@ impl ChapterFile {
     }
 
     /// The scenarios, beside the effect's, in which something is claimed, each with the pairs of
-    /// rounds that it takes: an effect is judged by its worst of two, a prediction beside one.
-    /// Root causes are not among them: one round of each variant tells.
+    /// rounds that it takes: an effect is judged by its worst of two, a prediction by an interval, and one
+    /// that is only told by one pair. Root causes are not among them: one round of each variant tells.
     pub fn further_scenarios(&self) -> Vec<(&str, u32)> {
         let own = self.claims.effect().scenario();
         let mut further: Vec<(&str, u32)> = Vec::new();
         for claim in self.claims.iter() {
             let name = claim.scenario();
-            let pairs = if claim.role == Role::Prediction { 1 } else { 2 };
+            let pairs = match (claim.role, claim.within) {
+                (Role::Prediction, None) => 1,
+                (Role::Prediction, Some(_)) => FIRST_LOOK,
+                _ => 2,
+            };
             if name == own || claim.role == Role::RootCause || !claim.is_proved() {
                 continue;
             }

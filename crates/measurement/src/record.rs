@@ -11,7 +11,7 @@ use crate::{
     instructions::Instructions,
     reference::Published,
 };
-use duel::{environment::Environment, outcome::Outcome, profile::Profile};
+use duel::{environment::Environment, outcome::Outcome, profile::Profile, statistics::Looks};
 
 /// One proof run of one chapter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -169,16 +169,33 @@ impl Record {
             .filter(move |round| round.purpose == purpose)
     }
 
-    /// The rounds of problem and fix in one scenario, in the order in which they ran.
+    /// The rounds of problem and fix in one scenario, in the order in which they ran, those of the fix
+    /// again among them.
     pub fn claimed_in(&self, scenario: &str) -> Vec<&Round> {
-        self.rounds_for(Purpose::Claim)
-            .filter(|round| round.scenario == scenario)
-            .collect()
+        let is_claimed = |round: &&Round| {
+            matches!(round.purpose, Purpose::Claim | Purpose::Equal) && round.scenario == scenario
+        };
+        self.rounds.iter().filter(is_claimed).collect()
     }
 
     /// The rounds that the effect is judged by.
     pub fn effect_rounds(&self) -> Vec<&Round> {
         self.claimed_in(self.chapter.claims.effect().scenario())
+    }
+
+    /// When it was looked whether the rounds of a scenario decide: those of the effect's are looked at again
+    /// and again, and of the others there is a fixed number.
+    pub fn looks_at(&self, scenario: &str) -> Looks {
+        if scenario == self.chapter.claims.effect().scenario() {
+            self.chapter.looks()
+        } else {
+            Looks::ONCE
+        }
+    }
+
+    /// How often problem, fix and fix again were measured in the effect's scenario.
+    pub fn triplets(&self) -> u32 {
+        u32::try_from(self.effect_rounds().len() / 3).unwrap_or(u32::MAX)
     }
 
     /// The rounds that a claim is judged by: its own where it is counted apart, else those of its
@@ -198,19 +215,37 @@ impl Record {
         }
     }
 
-    /// Problem and fix of every two rounds that followed each other, whichever ran first; `None`
-    /// in place of two that are not one of each.
-    pub fn pairs<'r>(&self, rounds: &[&'r Round]) -> Vec<Option<(&'r Round, &'r Round)>> {
-        let of = |two: &[&'r Round]| {
-            let (first, second) = (two[0], two[1]);
-            if first.variant == PROBLEM && second.variant == self.variant {
-                Some((first, second))
-            } else if first.variant == self.variant && second.variant == PROBLEM {
-                Some((second, first))
-            } else {
-                None
-            }
+    /// The rounds that were measured together, of these: a problem with the fix, and where it was measured
+    /// again with both; `None` in place of others.
+    pub fn compared<'r>(&self, rounds: &[&'r Round]) -> Vec<Option<Compared<'r>>> {
+        let is_again = |round: &&Round| round.purpose == Purpose::Equal;
+        let size = if rounds.iter().any(is_again) { 3 } else { 2 };
+        let of = |group: &[&'r Round]| {
+            let (problem, fixes): (Vec<&'r Round>, Vec<&'r Round>) =
+                group.iter().partition(|round| round.variant == PROBLEM);
+            let is_one = problem.len() == 1 && fixes.iter().all(|fix| fix.variant == self.variant);
+            is_one.then(|| Compared {
+                problem: problem[0],
+                fixes,
+            })
         };
-        rounds.chunks_exact(2).map(of).collect()
+        rounds.chunks_exact(size).map(of).collect()
+    }
+}
+
+/// Rounds that were measured together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared<'r> {
+    /// The problem's.
+    pub problem: &'r Round,
+    /// The fix's: one, or two of equal servers.
+    pub fixes: Vec<&'r Round>,
+}
+
+impl Compared<'_> {
+    /// What each round measured of `quantity`: the problem's, and the fix's; `None` if one lacks it.
+    pub fn figures(&self, quantity: &Quantity) -> Option<(f64, Vec<f64>)> {
+        let fixes = self.fixes.iter().map(|fix| fix.value(quantity));
+        Some((self.problem.value(quantity)?, fixes.collect::<Option<_>>()?))
     }
 }

@@ -157,10 +157,13 @@ fn prediction_in_words(finding: &Finding) -> String {
     let (Some(measured), Some(off)) = (finding.measured, finding.off()) else {
         return predicted;
     };
-    let measured = figures::ratio(measured);
+    let interval = finding.interval.map_or_else(String::new, |(low, high)| {
+        format!(" ({} to {})", figures::ratio(low), figures::ratio(high))
+    });
     let within = finding.claim.within;
     let apart = format!(
-        "{predicted}; {measured} was measured, {} apart",
+        "{predicted}; {}{interval} was measured, {} apart",
+        figures::ratio(measured),
         figures::percent(off.abs())
     );
     match within {
@@ -180,14 +183,10 @@ fn effect_in_words(finding: &Finding) -> String {
     let claimed = finding.claim.ratio.map_or_else(String::new, |bound| {
         format!("; claimed: at least {}", figures::ratio(bound.number))
     });
-    let interval = if finding.noise_floor.is_some() {
-        "95 % interval "
-    } else {
-        "pairs from "
-    };
     format!(
-        "{} ({interval}{} to {}{floor}){claimed}",
+        "{} ({} {} to {}{floor}){claimed}",
         figures::gain(ratio),
+        finding.spread(),
         figures::ratio(low),
         figures::ratio(high)
     )
@@ -198,7 +197,7 @@ fn kept_in_words(finding: &Finding) -> String {
     let share = |value: f64| figures::percent(value);
     let kept = finding.ratio.map_or_else(unknown, share);
     let interval = finding.interval.map_or_else(String::new, |(low, high)| {
-        format!(" (95 % interval {} to {})", share(low), share(high))
+        format!(" ({} {} to {})", finding.spread(), share(low), share(high))
     });
     let claimed = finding.claim.ratio.map_or_else(String::new, |bound| {
         format!("; claimed: {}", bound.in_words_of(share(bound.number)))

@@ -13,7 +13,7 @@ use std::ops::Range;
 use serde::Serialize;
 use special::Beta as _;
 
-use crate::statistics::{REPORTED, student};
+use crate::statistics::{TAIL, student};
 
 /// A share of the whole effect: what other commits may do beside, as a standard deviation. It keeps a commit
 /// that is half as slow from being taken for either.
@@ -175,7 +175,7 @@ impl Search {
     }
 
     fn slower(&self, log: f64, error: f64) -> Slower {
-        let half = student(self.noise().1, REPORTED).unwrap_or(f64::INFINITY) * error;
+        let half = student(self.noise().1, TAIL).unwrap_or(f64::INFINITY) * error;
         Slower {
             times: log.exp(),
             interval: ((log - half).exp(), (log + half).exp()),

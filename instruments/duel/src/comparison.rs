@@ -14,9 +14,10 @@ use crate::metric::{
     answers_for, route_key,
 };
 use crate::outcome::GeneratorFacts;
+use crate::statistics::{FIRST_LOOK, Looks};
 use crate::traffic::Arrivals;
 use crate::traffic::Traffic;
-use crate::verdict::{LOOKS, Verdict, Word, judge};
+use crate::verdict::{Verdict, Word, judge};
 
 pub use self::asked::{Compared, Comparison, ComparisonError, Enough, Generator, Side};
 use self::round::{
@@ -32,7 +33,7 @@ use crate::service_profiles;
 /// A longer slice than this is not worked out for a percentile.
 const LONGEST_SLICE: Duration = Duration::from_secs(20);
 /// Rounds without which no verdict is possible.
-const ROUNDS_AT_LEAST: f64 = LOOKS[0] as f64;
+const ROUNDS_AT_LEAST: f64 = FIRST_LOOK as f64;
 /// Slices of a round: each of three servers, there and back again.
 const SLICES_OF_A_ROUND: f64 = (3 * SLICES) as f64;
 /// What programs that do not belong here may use of the server's CPUs in a slice.
@@ -50,7 +51,7 @@ impl Comparison<'_> {
         let mut notes = learnt.notes.clone();
         let mut rounds: Vec<Round> = Vec::new();
         let mut spoilt: Vec<Spoilt> = Vec::new();
-        let (mut looks, mut shed, mut bound, mut silent) = (0, 0, 0, 0);
+        let (mut shed, mut bound, mut silent) = (0, 0, 0);
         let mut verdict = None;
         for number in 0_u32.. {
             self.begins(&format!("round {}: servers start", number + 1));
@@ -93,17 +94,16 @@ impl Comparison<'_> {
                     figures::ratio(traffic.duration.as_secs_f64())
                 )));
             }
-            let is_told = |enough: &Enough<'_>| rounds.len() >= LOOKS[0] && enough(&rounds);
-            let is_over = is_late
-                || rounds.len() == LOOKS[LOOKS.len() - 1]
-                || self.enough.is_some_and(is_told);
-            let is_look =
-                self.enough.is_none() && LOOKS.contains(&rounds.len()) && what == "counted";
+            let counted = rounds.len() as u32;
+            let has_some = counted >= FIRST_LOOK;
+            let is_told = |enough: &Enough<'_>| has_some && enough(&rounds);
+            let looks = Looks::COMPARISON;
+            let is_over = is_late || looks.is_last(counted) || self.enough.is_some_and(is_told);
+            let is_look = self.enough.is_none() && looks.is_one(counted) && what == "counted";
             if is_look || is_over {
-                looks += 1;
                 let seen = judge(self.deciding, self.goal, &rounds);
-                let is_decided = seen.word != Word::Inconclusive && rounds.len() >= LOOKS[0];
-                if is_decided || is_over || looks == LOOKS.len() {
+                let is_decided = seen.word != Word::Inconclusive && has_some;
+                if is_decided || is_over {
                     verdict = Some(seen);
                     break;
                 }

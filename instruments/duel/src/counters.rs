@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::metric::{Metric, Round, grows};
-use crate::verdict::{DEFAULT_MARGIN, Estimate, LOOKS};
+use crate::statistics::FIRST_LOOK;
+use crate::verdict::{DEFAULT_MARGIN, Estimate};
 
 /// A counter grows differently if it does so by more than this share, beyond doubt.
 const MARGIN: f64 = 2.0 * DEFAULT_MARGIN;
@@ -39,7 +40,7 @@ pub fn changed(rounds: &[Round]) -> Vec<Counter> {
         .into_iter()
         .flat_map(|round| round.base.keys());
     let mut all: Vec<Counter> = keys
-        .filter(|key| grows(key) && rounds.len() >= LOOKS[0])
+        .filter(|key| grows(key) && rounds.len() >= FIRST_LOOK as usize)
         .filter_map(|key| of_one(key, rounds).or_else(|| of_none(key, rounds)))
         .collect();
     all.sort_by(|a, b| b.size().total_cmp(&a.size()));
@@ -56,9 +57,8 @@ fn of_one(key: &str, rounds: &[Round]) -> Option<Counter> {
     };
     let estimate = Estimate::of(&metric, rounds)?;
     let (low, high) = estimate.interval?;
-    let is_beyond_noise = estimate.ratio.max(estimate.ratio.recip()) > 1.0 + estimate.noise_floor;
     let is_beyond = low > 1.0 + MARGIN || high < (1.0 + MARGIN).recip();
-    (is_beyond && is_beyond_noise).then(|| Counter {
+    is_beyond.then(|| Counter {
         counter: key.to_owned(),
         base: estimate.base,
         change: estimate.change,

@@ -87,8 +87,8 @@ pub struct Effect {
     pub ratio: f64,
     /// Where the true ratio lies.
     pub interval: Option<(f64, f64)>,
-    /// How far from 1 two equal servers came out.
-    pub noise_floor: f64,
+    /// How far from 1 two equal servers may come out.
+    pub noise_floor: Option<f64>,
 }
 
 /// One metric of both.
@@ -108,7 +108,7 @@ pub struct Told {
     pub ratio: Option<f64>,
     /// Its interval.
     pub interval: Option<(f64, f64)>,
-    /// How far from 1 two equal servers came out.
+    /// How far from 1 two equal servers may come out.
     pub noise_floor: Option<f64>,
     /// Whether `base` is a lower bound, since latencies were longer than a slice.
     pub is_base_bound: bool,
@@ -449,7 +449,7 @@ fn told(metric: &Metric, rounds: &[Round]) -> Told {
             .or_else(|| mean(|round| &round.change)),
         ratio: estimate.map(|one| one.ratio),
         interval: estimate.and_then(|one| one.interval),
-        noise_floor: estimate.map(|one| one.noise_floor),
+        noise_floor: estimate.and_then(|one| one.noise_floor),
         is_base_bound,
         is_change_bound,
         times: estimate.map_or_else(String::new, |one| one.text()),

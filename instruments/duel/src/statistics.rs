@@ -1,4 +1,5 @@
-//! Ratios of paired rounds: their mean, its interval, and when enough of them are known.
+//! How far apart servers are, of rounds that loaded them in turn: the ratio, its interval, and when enough is
+//! known. Proofs of the chapters and comparisons of two builds are both judged by it.
 //!
 //! Ratios are compared by their logarithms, so that twice as fast and half as fast are equally far
 //! from 1. The interval is Student's (W. S. Gosset, "The probable error of a mean", Biometrika
@@ -74,22 +75,171 @@ pub fn median_ratio(ratios: &[f64]) -> Option<f64> {
         .flatten()
 }
 
-/// Each tail of the interval that is reported: 2.5 %, so that it is one of 95 %.
-pub const REPORTED: f64 = 0.025;
+/// After how many rounds is looked whether they decide.
+const AFTER: [u32; 6] = [3, 5, 8, 12, 18, 28];
 
-/// An interval of the mean ratio that leaves out `tail` on each side.
-///
-/// `None` with fewer than two ratios, or with one that is not a finite number above 0.
-pub fn interval(ratios: &[f64], tail: f64) -> Option<(f64, f64)> {
-    let ratio = mean_ratio(ratios)?;
-    let mean = log(ratio)?;
-    let freedom = ratios.len().checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
-    let squares = ratios
-        .iter()
-        .filter_map(|ratio| Some((log(*ratio)? - mean).powi(2)));
-    let error = (squares.sum::<f64>() / freedom / ratios.len() as f64).sqrt();
-    let away = student(freedom, tail)? * error;
-    Some((ratio * (-away).exp(), ratio * away.exp()))
+/// Fewer rounds than this have no interval.
+pub const FIRST_LOOK: u32 = AFTER[0];
+
+/// When it is looked, and how wide an interval is that all looks together may rest on: each look takes an
+/// equal share of what they may miss. That these add up is Bonferroni's bound, which needs no assumption
+/// on how the looks depend on each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Looks {
+    most: u32,
+    tail: f64,
+}
+
+/// Each tail of an interval of 95 %.
+pub(crate) const TAIL: f64 = 0.025;
+
+impl Looks {
+    /// One look, at the end of a number of rounds that was fixed before: an interval of 95 %.
+    pub const ONCE: Self = Self {
+        most: 0,
+        tail: TAIL,
+    };
+
+    /// Of a comparison of two builds: their intervals miss the truth in at most two of a hundred.
+    pub const COMPARISON: Self = Self {
+        most: AFTER[AFTER.len() - 1],
+        tail: 0.02 / 2.0 / AFTER.len() as f64,
+    };
+
+    /// Of a proof of at most so many rounds: in at most five of a hundred.
+    pub fn of_proof(most: u32) -> Self {
+        let before = AFTER.iter().filter(|rounds| **rounds < most).count();
+        Self {
+            most,
+            tail: TAIL / (before + 1) as f64,
+        }
+    }
+
+    /// Whether it is looked after so many rounds.
+    pub fn is_one(self, rounds: u32) -> bool {
+        rounds >= self.most || AFTER.contains(&rounds)
+    }
+
+    /// Whether it is the last.
+    pub fn is_last(self, rounds: u32) -> bool {
+        rounds >= self.most
+    }
+}
+
+/// From so many rounds on, the outer fifths are trimmed: a round in which the machine did something
+/// else for a while would widen the interval for all.
+const TRIMMED_FROM: usize = 8;
+
+/// What rounds tell of one metric: of each the logarithm of how many times as good the change is, by all of
+/// its servers, and where two of them are equal that of the one to the other.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Gains {
+    gains: Vec<f64>,
+    equals: Vec<f64>,
+}
+
+impl Gains {
+    /// Adds a round: the figures of one or two servers of each side. `None`, and nothing is added, if one is
+    /// not a finite number above 0.
+    pub fn add(&mut self, base: &[f64], change: &[f64], larger_is_better: bool) -> Option<()> {
+        let logs = |figures: &[f64]| -> Option<Vec<f64>> {
+            figures.iter().map(|figure| log(*figure)).collect()
+        };
+        let (base, change) = (logs(base)?, logs(change)?);
+        let gain = mean(&change)? - mean(&base)?;
+        self.gains.push(if larger_is_better { gain } else { -gain });
+        for side in [base, change] {
+            self.equals
+                .extend(side.windows(2).map(|two| two[1] - two[0]));
+        }
+        Some(())
+    }
+
+    /// How many rounds there are.
+    pub fn rounds(&self) -> usize {
+        self.gains.len()
+    }
+
+    /// How many times as good the change is, in the geometric mean: the mean of the reciprocals is the
+    /// reciprocal of the mean. The outer rounds are left out where there are many. `None` without a round.
+    pub fn ratio(&self) -> Option<f64> {
+        Some(centre(&self.gains)?.exp())
+    }
+
+    /// Where the true ratio lies: Student's interval, by the spread of the rounds with the outer ones drawn
+    /// in (K. K. Yuen, "The Two-Sample Trimmed t for Unequal Population Variances", Biometrika 61(1),
+    /// 1974, for one sample). Equal servers that differ are noise which the spread of few rounds may
+    /// lack: half of their difference is in each gain, so the interval is at least half as wide as theirs.
+    ///
+    /// `None` with fewer rounds than [`FIRST_LOOK`].
+    pub fn interval(&self, looks: Looks) -> Option<(f64, f64)> {
+        let centre = centre(&self.gains)?;
+        let own = half(&self.gains, centre, looks)?;
+        let half = own.max(half(&self.equals, 0.0, looks).unwrap_or(0.0) / 2.0);
+        Some(((centre - half).exp(), (centre + half).exp()))
+    }
+
+    /// As [`Gains::interval`], and where there are too few rounds for that from the least to the greatest gain.
+    pub fn interval_or_span(&self, looks: Looks) -> Option<(f64, f64)> {
+        self.interval(looks).or_else(|| match *sorted(&self.gains) {
+            [low, .., high] => Some((low.exp(), high.exp())),
+            _ => None,
+        })
+    }
+
+    /// How far from 1 the ratio of equal servers may be, by the same estimate and in 95 of a hundred cases:
+    /// 0.05 says that one of two equal servers may look up to 5 % better than the other. `None` as
+    /// [`Gains::interval`], and without equal servers.
+    pub fn noise_floor(&self) -> Option<f64> {
+        Some(half(&self.equals, 0.0, Looks::ONCE)?.exp() - 1.0)
+    }
+
+    /// Where the ratio of the second of two equal servers to the first lies, which is 1 on a machine that
+    /// favours none. `None` as [`Gains::noise_floor`].
+    pub fn equal_interval(&self, looks: Looks) -> Option<(f64, f64)> {
+        let centre = centre(&self.equals)?;
+        let half = half(&self.equals, centre, looks)?;
+        Some(((centre - half).exp(), (centre + half).exp()))
+    }
+}
+
+/// How many values are trimmed at each end. It hangs on their number alone.
+fn trimmed(count: usize) -> usize {
+    if count < TRIMMED_FROM { 0 } else { count / 5 }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    let first = *values.first()?;
+    // Relative to one of them, so that equal values give themselves.
+    let away: f64 = values.iter().map(|value| value - first).sum();
+    Some(first + away / values.len() as f64)
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted
+}
+
+/// The geometric mean, as a logarithm, without the outer values where there are many.
+fn centre(logs: &[f64]) -> Option<f64> {
+    let cut = trimmed(logs.len());
+    mean(&sorted(logs)[cut..logs.len() - cut])
+}
+
+/// How far an interval of the [`centre`] reaches to each side, by how far the values lie from `middle`.
+fn half(logs: &[f64], middle: f64, looks: Looks) -> Option<f64> {
+    if logs.len() < FIRST_LOOK as usize {
+        return None;
+    }
+    let cut = trimmed(logs.len());
+    let sorted = sorted(logs);
+    let (low, high) = (sorted[cut], sorted[logs.len() - 1 - cut]);
+    let drawn_in = sorted.iter().map(|log| log.clamp(low, high) - middle);
+    let squares: f64 = drawn_in.map(|away| away * away).sum();
+    let kept = (logs.len() - 2 * cut) as f64;
+    let error = (squares / (kept * (kept - 1.0))).sqrt();
+    Some(student(kept - 1.0, looks.tail)? * error)
 }
 
 /// Student's quantile that `tail`, at most a half, lies above. `None` without a degree of freedom.
@@ -100,30 +250,6 @@ pub(crate) fn student(freedom: f64, tail: f64) -> Option<f64> {
     let (a, b) = (freedom / 2.0, 0.5);
     let within = (2.0 * tail).inv_inc_beta(a, b, a.ln_beta(b));
     Some((freedom * (1.0 / within - 1.0)).sqrt())
-}
-
-/// What a wrong decision may cost over all looks: once in 200 at the very bound.
-const WRONG: f64 = 0.005;
-
-/// The tail at which a look decides that sees `pairs` of at most `most` pairs, the first of them at
-/// `first`. The last look may spend half of what is allowed, and the looks before it share the
-/// other half; that these add up is Bonferroni's bound, which needs no assumption on how the looks
-/// depend on each other.
-pub fn tail_of_look(pairs: u32, first: u32, most: u32) -> f64 {
-    if pairs < most {
-        WRONG / 2.0 / f64::from(most.saturating_sub(first).max(1))
-    } else {
-        WRONG / 2.0
-    }
-}
-
-/// How far from 1 the ratio of equal servers may be, by the estimator of the effect: 0.05 says that
-/// one of two equal servers looks up to 5 % better than the other.
-///
-/// Each element is the ratio of two rounds on equal servers. `None` as [`interval`].
-pub fn noise_floor(equal_ratios: &[f64]) -> Option<f64> {
-    let (low, high) = interval(equal_ratios, REPORTED)?;
-    Some(high.max(low.recip()) - 1.0)
 }
 
 fn log(ratio: f64) -> Option<f64> {

@@ -1,26 +1,16 @@
 //! Two builds of a service: how far apart they are, and when enough is known to say so.
 //!
-//! A round has three servers: the base, the change, and the base again. Of each round the logarithm
-//! of change to base, the mean of both bases, is one observation; the logarithm of base to base is
-//! another, of equal servers, and independent of the first. Servers are fresh in each round, so
+//! A round has three servers: the base, the change, and the base again. Servers are fresh in each round, so
 //! what differs from one start of the same program to the next is part of the noise.
 //!
-//! Rounds are looked at several times, and the comparison ends at the first look that decides it.
-//! Each look takes Student's interval, of a trimmed mean where there are rounds enough, with one
-//! chance in 300 of missing the truth. There are six looks at most, so that all of them together
-//! miss it at most twice in a hundred comparisons (Bonferroni); the tests simulate how often they do.
+//! Rounds are looked at several times, and the comparison ends at the first look that decides it:
+//! [`Looks::COMPARISON`]; the tests simulate how often that is wrong.
 
 use crate::figures;
 use crate::metric::{Figures, Metric, Round, are_bounds};
 use serde::Serialize;
 
-use crate::statistics::student;
-
-/// Each tail of a look's interval: both together are one chance in 300.
-const TAIL: f64 = 1.0 / 600.0;
-
-/// After how many rounds is looked.
-pub const LOOKS: [usize; 6] = [3, 5, 8, 12, 18, 28];
+use crate::statistics::{FIRST_LOOK, Gains, Looks};
 
 /// An interval that reaches further than so many times its ratio says nothing, and is none.
 pub const WIDEST: f64 = 100.0;
@@ -85,9 +75,9 @@ pub struct Estimate {
     pub is_base_bound: bool,
     /// Whether `change` is.
     pub is_change_bound: bool,
-    /// How far from 1 the same estimate of two equal servers came out: 0.02 is 2 %.
-    pub noise_floor: f64,
-    /// The interval of that estimate.
+    /// How far from 1 the same estimate of two equal servers may be: 0.02 is 2 %.
+    pub noise_floor: Option<f64>,
+    /// Where their ratio lies.
     #[serde(skip)]
     pub equal_interval: Option<(f64, f64)>,
 }
@@ -95,39 +85,26 @@ pub struct Estimate {
 impl Estimate {
     /// Of `metric` in these rounds; `None` if one of them lacks it or has a zero.
     pub fn of(metric: &Metric, rounds: &[Round]) -> Option<Self> {
-        let logs = |of: fn(&Round) -> &Figures| -> Option<Vec<f64>> {
-            let figures = rounds.iter().map(|round| of(round).get(&metric.key));
-            figures
-                .map(|figure| Some(figure.filter(|f| f.is_finite() && *f > 0.0)?.ln()))
-                .collect()
-        };
-        let base = logs(|round| &round.base)?;
-        let again = logs(|round| &round.again)?;
-        let change = logs(|round| &round.change)?;
-        if base.is_empty() {
-            return None;
+        let larger_is_better = metric.larger_is_better != Some(false);
+        let (mut gains, mut bases, mut changes) =
+            (Gains::default(), Gains::default(), Gains::default());
+        for round in rounds {
+            let figure = |of: &Figures| of.get(&metric.key);
+            let base = [figure(&round.base)?, figure(&round.again)?];
+            let change = [figure(&round.change)?];
+            gains.add(&base, &change, larger_is_better)?;
+            bases.add(&[1.0], &base, true)?;
+            changes.add(&[1.0], &change, true)?;
         }
-        let sign = if metric.larger_is_better == Some(false) {
-            -1.0
-        } else {
-            1.0
-        };
-        let bases: Vec<f64> = base
-            .iter()
-            .zip(&again)
-            .map(|(a, b)| (a + b) / 2.0)
-            .collect();
-        let gains = change.iter().zip(&bases).map(|(c, b)| sign * (c - b));
-        let gains: Vec<f64> = gains.collect();
-        let equals = again.iter().zip(&base).map(|(a, b)| sign * (a - b));
-        let equals: Vec<f64> = equals.collect();
-        let exp = |(low, high): (f64, f64)| (low.exp(), high.exp());
+        let looks = Looks::COMPARISON;
         let (is_base_bound, is_change_bound) = are_bounds(rounds, &metric.key);
+        let is_narrow = |(low, high): &(f64, f64)| high / low <= WIDEST * WIDEST;
+        let interval = gains.interval(looks).filter(is_narrow);
         Some(Self {
-            base: centre(&bases).exp(),
-            change: centre(&change).exp(),
-            ratio: centre(&gains).exp(),
-            interval: match (interval(&gains).map(exp), is_base_bound, is_change_bound) {
+            base: bases.ratio()?,
+            change: changes.ratio()?,
+            ratio: gains.ratio()?,
+            interval: match (interval, is_base_bound, is_change_bound) {
                 (Some((low, _)), true, false) => Some((low, f64::INFINITY)),
                 (Some((_, high)), false, true) => Some((0.0, high)),
                 (_, true, true) => None,
@@ -135,14 +112,9 @@ impl Estimate {
             },
             is_base_bound,
             is_change_bound,
-            noise_floor: centre(&equals).abs().exp() - 1.0,
-            equal_interval: interval(&equals).map(exp),
+            noise_floor: gains.noise_floor(),
+            equal_interval: gains.equal_interval(looks).filter(is_narrow),
         })
-    }
-
-    /// Whether it is further from 1 than equal servers came out.
-    fn is_beyond_noise(&self) -> bool {
-        self.ratio.max(self.ratio.recip()) - 1.0 > self.noise_floor
     }
 }
 
@@ -164,7 +136,7 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
         is_good,
         reason,
     };
-    if rounds.len() < LOOKS[0] {
+    if rounds.len() < FIRST_LOOK as usize {
         let reason = "too few rounds: give it more time, with --at-most.".to_owned();
         return verdict(Word::Inconclusive, false, reason);
     }
@@ -199,17 +171,18 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
         && (equal_low > 1.0 + margin || equal_high < (1.0 + margin).recip())
     {
         let reason = format!(
-            "too noisy: the base differs from itself by {}; close other programs and repeat.",
-            figures::percent(estimate.noise_floor)
+            "too noisy: the base is {} to {} times as good as itself; close other programs and repeat.",
+            figures::ratio(equal_low),
+            figures::ratio(equal_high)
         );
         return verdict(Word::Invalid, false, reason);
     }
     let is_within = low >= worse_by(margin) && high <= 1.0 + margin;
     let word = if is_within {
         Word::NoDifference
-    } else if low > 1.0 && estimate.is_beyond_noise() {
+    } else if low > 1.0 {
         Word::Faster
-    } else if high < 1.0 && estimate.is_beyond_noise() {
+    } else if high < 1.0 {
         Word::Slower
     } else {
         Word::Inconclusive
@@ -227,16 +200,14 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
             };
             verdict(word, is_good, reason)
         }
-        Goal::AtLeast(times) if low >= times && estimate.is_beyond_noise() => {
-            verdict(Word::Faster, true, format!("{seen}."))
-        }
+        Goal::AtLeast(times) if low >= times => verdict(Word::Faster, true, format!("{seen}.")),
         Goal::AtLeast(times) if high < times => verdict(
             word,
             false,
             format!("not {} times as good: {seen}.", figures::ratio(times)),
         ),
         Goal::AtMostSlower(share) if low >= worse_by(share) => {
-            let word = if low > 1.0 && estimate.is_beyond_noise() {
+            let word = if low > 1.0 {
                 Word::Faster
             } else {
                 Word::NoDifference
@@ -272,7 +243,7 @@ pub fn drawbacks(deciding: &Metric, metrics: &[Metric], rounds: &[Round]) -> Vec
     let others = others.filter(|metric| metric.larger_is_better.is_some());
     let is_worse = |estimate: &Estimate| {
         let is_below = |(_, high): (f64, f64)| high < worse_by(DEFAULT_MARGIN);
-        estimate.interval.is_some_and(is_below) && estimate.is_beyond_noise()
+        estimate.interval.is_some_and(is_below)
     };
     others
         .filter_map(|metric| Some((metric, Estimate::of(metric, rounds).filter(is_worse)?)))
@@ -311,55 +282,11 @@ impl Estimate {
 }
 
 fn in_words(metric: &Metric, estimate: &Estimate) -> String {
-    format!(
-        "{} {}, the base against itself {} apart",
-        metric.label,
-        estimate.times(),
-        figures::percent(estimate.noise_floor)
-    )
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// From so many rounds on, the outer fifths are trimmed: a round in which the machine did something
-/// else for a while would widen the interval for all.
-const TRIMMED_FROM: usize = 8;
-
-/// How many values are trimmed at each end. It hangs on their number alone.
-fn trimmed(count: usize) -> usize {
-    if count < TRIMMED_FROM { 0 } else { count / 5 }
-}
-
-/// The mean without the outer values, in the middle of [`interval`].
-fn centre(values: &[f64]) -> f64 {
-    let cut = trimmed(values.len());
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    mean(&sorted[cut..sorted.len() - cut])
-}
-
-/// Student's interval of that mean for one look, by the spread of the values with the outer ones
-/// drawn in: K. K. Yuen, "The Two-Sample Trimmed t for Unequal Population Variances", Biometrika
-/// 61(1), 1974, for one sample.
-fn interval(values: &[f64]) -> Option<(f64, f64)> {
-    let cut = trimmed(values.len());
-    let kept = values.len() - 2 * cut;
-    let freedom = kept.checked_sub(1).filter(|freedom| *freedom > 0)?;
-    let mut drawn_in = values.to_vec();
-    drawn_in.sort_unstable_by(f64::total_cmp);
-    let (low, high) = (drawn_in[cut], drawn_in[values.len() - 1 - cut]);
-    for value in &mut drawn_in {
-        *value = value.clamp(low, high);
-    }
-    let middle = mean(&drawn_in);
-    let squares: f64 = drawn_in.iter().map(|value| (value - middle).powi(2)).sum();
-    let error = (squares / (kept as f64 * freedom as f64)).sqrt();
-    let half = student(freedom as f64, TAIL)? * error;
-    if values.len() < LOOKS[0] || half > WIDEST.ln() {
-        return None;
-    }
-    let centre = centre(values);
-    Some((centre - half, centre + half))
+    let equal = estimate.noise_floor.map_or_else(String::new, |floor| {
+        format!(
+            ", the base against itself up to {} apart",
+            figures::percent(floor)
+        )
+    });
+    format!("{} {}{equal}", metric.label, estimate.times())
 }

@@ -2,7 +2,8 @@
 
 use duel::metric::{Figures, Metric, P50, REQUESTS_PER_SECOND, Round};
 use duel::outcome::Quantile;
-use duel::verdict::{Estimate, Goal, LOOKS, Verdict, Word, drawbacks, judge};
+use duel::statistics::Looks;
+use duel::verdict::{Estimate, Goal, Verdict, Word, drawbacks, judge};
 use rand::Rng as _;
 use rand_pcg::Pcg64;
 
@@ -80,10 +81,7 @@ fn what_was_not_measured_or_is_all_noise_is_invalid() {
         .collect();
     let verdict = judge(&metric(P50), MARGIN, &strange);
     assert_eq!(verdict.word, Word::Invalid);
-    assert!(
-        verdict.reason.contains("differs from itself"),
-        "{verdict:?}"
-    );
+    assert!(verdict.reason.contains("as good as itself"), "{verdict:?}");
 }
 
 /// Rounds whose latencies are `base` and `change` ms, a side only at least that if it is so marked.
@@ -220,10 +218,10 @@ impl Machine {
                 ratio * self.noise(),
                 self.noise(),
             ));
-            if LOOKS.contains(&rounds.len()) {
+            let (looks, number) = (Looks::COMPARISON, rounds.len() as u32);
+            if looks.is_one(number) {
                 let verdict = judge(&metric, goal, &rounds);
-                let is_last = Some(&rounds.len()) == LOOKS.last();
-                if verdict.word != Word::Inconclusive || is_last {
+                if verdict.word != Word::Inconclusive || looks.is_last(number) {
                     return (verdict, rounds.len());
                 }
             }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use duel::ask::get;
 use duel::figures::{count, percent};
 use duel::placement::Placement;
-use duel::statistics::{self, REPORTED};
+use duel::statistics::{self, Gains, Looks};
 use measurement::load::{Exchange, Load};
 use studies::Failed;
 
@@ -38,15 +38,16 @@ fn main() -> Result<(), Failed> {
         let rounds = statistics::abba(Some(path), None, pairs);
         let rates = rounds.map(|profile| round(profile, seconds).map(|rate| (profile, rate)));
         let rates = rates.collect::<Result<Vec<_>, Failed>>()?;
-        let ratios: Vec<f64> = rates
-            .chunks_exact(2)
-            .map(|pair| match pair[0].0 {
-                Some(_) => pair[0].1 / pair[1].1,
-                None => pair[1].1 / pair[0].1,
-            })
-            .collect();
-        let ratio = statistics::mean_ratio(&ratios).ok_or("no ratio")?;
-        let (low, high) = statistics::interval(&ratios, REPORTED).ok_or("too few pairs")?;
+        let mut gains = Gains::default();
+        for pair in rates.chunks_exact(2) {
+            let (with, without) = match pair[0].0 {
+                Some(_) => (pair[0].1, pair[1].1),
+                None => (pair[1].1, pair[0].1),
+            };
+            gains.add(&[without], &[with], true).ok_or("no rate")?;
+        }
+        let ratio = gains.ratio().ok_or("no ratio")?;
+        let (low, high) = gains.interval(Looks::ONCE).ok_or("too few pairs")?;
         let (ratio, low, high) = (percent(ratio), percent(low), percent(high));
         println!("| {name} | {ratio} | {low} to {high} |");
     }

@@ -1,11 +1,15 @@
 //! Simulated proofs: how often an interval holds the truth, and how often a proof is wrong.
 
-use duel::statistics::{REPORTED, Side, interval, tail_of_look, triplets};
+use duel::statistics::{Gains, Looks, Side, triplets};
 use rand::Rng as _;
 use rand_pcg::Pcg32;
 
-/// Triplets at the first look, and most of them: what chapters have.
-const LOOKS: (u32, u32) = (3, 8);
+/// Most triplets: what chapters have.
+const MOST: u32 = 8;
+/// How many times the claimed ratio the true one is.
+const TRUTHS: [f64; 6] = [1.0, 1.15, 1.3, 1.5, 2.0, 10.0];
+/// How far from a prediction a ratio may lie.
+const WITHIN: f64 = 0.15;
 /// The ratio that is claimed. Only its distance from the true one matters.
 const CLAIMED: f64 = 2.0;
 
@@ -87,31 +91,62 @@ impl Model {
     }
 }
 
-/// How often a proof is right.
+/// How often proofs are right, and predictions.
 pub(crate) struct Rates {
-    /// The 95 % interval at the end holds the true ratio.
-    pub(crate) covered: f64,
-    /// Proved, where the truth is the very bound: the worst case.
-    pub(crate) wrongly_proved: f64,
-    /// Proved, where the truth is 15 % and 50 % above the bound.
-    pub(crate) found: [f64; 2],
-    /// Triplets that the last of these took, in the mean.
-    pub(crate) triplets: f64,
+    /// The interval at the end holds the true ratio: at each of [`TRUTHS`].
+    pub(crate) covered: [f64; TRUTHS.len()],
+    /// Proved: at each of them. At the first, the very bound, each is wrong.
+    pub(crate) proved: [f64; TRUTHS.len()],
+    /// Triplets that were taken, in the mean: at each of them.
+    pub(crate) triplets: [f64; TRUTHS.len()],
+    /// A prediction holds that is so far off that it just does not, above and below.
+    pub(crate) wrongly_predicted: [f64; 2],
+    /// One holds that is right.
+    pub(crate) rightly_predicted: f64,
+}
+
+impl Rates {
+    /// The worst of all truths.
+    pub(crate) fn least_covered(&self) -> f64 {
+        self.covered.iter().copied().fold(1.0, f64::min)
+    }
+
+    /// How often a wrong prediction holds at most.
+    pub(crate) fn most_wrongly_predicted(&self) -> f64 {
+        let [above, below] = self.wrongly_predicted;
+        above.max(below)
+    }
 }
 
 fn rates(model: Model, proofs: u32, random: &mut Pcg32) -> Rates {
-    let share = |count: usize| count as f64 / f64::from(proofs);
-    let mut run =
-        |truth: f64| -> Vec<Proof> { (0..proofs).map(|_| proof(model, truth, random)).collect() };
-    let proved = |proofs: &[Proof]| share(proofs.iter().filter(|one| one.proved).count());
-    let at_the_bound = run(CLAIMED);
-    let near = run(1.15 * CLAIMED);
-    let far = run(1.5 * CLAIMED);
+    let mut run = |truth, predicted| -> Vec<Proof> {
+        (0..proofs)
+            .map(|_| proof(model, truth, predicted, random))
+            .collect()
+    };
+    let share = |proofs: &[Proof], is_so: fn(&Proof) -> bool| {
+        proofs.iter().filter(|one| is_so(one)).count() as f64 / proofs.len() as f64
+    };
+    let proved = |proofs: &Vec<Proof>| share(proofs, |one| one.proved);
+    let triplets = |proofs: &Vec<Proof>| {
+        proofs
+            .iter()
+            .map(|one| f64::from(one.triplets))
+            .sum::<f64>()
+            / proofs.len() as f64
+    };
+    let by_truth = TRUTHS.map(|truth| run(truth * CLAIMED, None));
+    // Far above the claim only the prediction is left to decide.
+    let far = 10.0 * CLAIMED;
+    let mut predicted = |off: f64| proved(&run(far, Some(far / off)));
     Rates {
-        covered: share(at_the_bound.iter().filter(|one| one.covers).count()),
-        wrongly_proved: proved(&at_the_bound),
-        found: [proved(&near), proved(&far)],
-        triplets: far.iter().map(|one| f64::from(one.triplets)).sum::<f64>() / f64::from(proofs),
+        covered: by_truth
+            .each_ref()
+            .map(|proofs| share(proofs, |one| one.covers)),
+        proved: by_truth.each_ref().map(proved),
+        triplets: by_truth.each_ref().map(triplets),
+        wrongly_predicted: [1.0 + WITHIN, 1.0 - WITHIN].map(&mut predicted),
+        rightly_predicted: predicted(1.0),
     }
 }
 
@@ -121,34 +156,35 @@ struct Proof {
     triplets: u32,
 }
 
-/// Looks after each triplet from the first look on, as `prove` does.
-fn proof(model: Model, truth: f64, random: &mut Pcg32) -> Proof {
-    let (first, most) = LOOKS;
+/// Looks as `prove` does, at a claim and where there is one at a prediction.
+fn proof(model: Model, truth: f64, predicted: Option<f64>, random: &mut Pcg32) -> Proof {
+    let looks = Looks::of_proof(MOST);
     let offset = model.offset(random);
-    let mut ratios = Vec::new();
+    let mut gains = Gains::default();
     let mut round = 0;
-    for (number, sides) in (1..).zip(triplets(most)) {
-        let mut log = truth.ln() + offset;
+    for (number, sides) in (1..).zip(triplets(MOST)) {
+        let (mut problem, mut fixes) = (0.0, Vec::new());
         for side in sides {
-            let error = model.error(round, random);
+            let error = model.error(round, random).exp();
             round += 1;
-            log += match side {
-                Side::Base => -error,
-                Side::Change => error,
-                Side::Again => 0.0,
-            };
+            match side {
+                Side::Base => problem = error,
+                _ => fixes.push(truth * offset.exp() * error),
+            }
         }
-        ratios.push(log.exp());
-        if number < first {
+        gains.add(&[problem], &fixes, true).expect("figures");
+        if !looks.is_one(number) {
             continue;
         }
-        let decisive = interval(&ratios, tail_of_look(number, first, most));
-        let (low, high) = decisive.expect("ratios");
-        if low >= CLAIMED || high < CLAIMED || number == most {
-            let (reported_low, reported_high) = interval(&ratios, REPORTED).expect("ratios");
+        let (low, high) = gains.interval(looks).expect("rounds");
+        let holds = predicted.is_none_or(|predicted| {
+            predicted * (1.0 - WITHIN) <= low && high <= predicted * (1.0 + WITHIN)
+        });
+        let proved = low >= CLAIMED && holds;
+        if proved || high < CLAIMED || looks.is_last(number) {
             return Proof {
-                covers: (reported_low..=reported_high).contains(&truth),
-                proved: low >= CLAIMED,
+                covers: (low..=high).contains(&truth),
+                proved,
                 triplets: number,
             };
         }
@@ -163,24 +199,42 @@ pub(crate) fn all_rates() -> [(Model, Rates); 7] {
 }
 
 /// What METHODOLOGY.md shows of them.
-pub(crate) fn table(rates: &[(Model, Rates)]) -> String {
+pub(crate) fn tables(rates: &[(Model, Rates)]) -> [String; 2] {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-    let rows = rates.iter().map(|(model, rates)| {
-        format!(
-            "| {} | {} | {} | {} | {} | {:.1} |\n",
-            model.name(),
-            percent(rates.covered),
-            percent(rates.wrongly_proved),
-            percent(rates.found[0]),
-            percent(rates.found[1]),
-            rates.triplets
+    let row = |model: &Model, cells: Vec<String>| {
+        format!("| {} | {} |\n", model.name(), cells.join(" | "))
+    };
+    let proofs = rates.iter().map(|(model, rates)| {
+        let [at_the_bound, near, _, half_more, ..] = rates.proved.map(percent);
+        let triplets = format!("{:.1}", rates.triplets[3]);
+        row(
+            model,
+            vec![
+                at_the_bound,
+                near,
+                half_more,
+                triplets,
+                percent(rates.rightly_predicted),
+                percent(rates.most_wrongly_predicted()),
+            ],
         )
     });
-    format!(
-        "| noise | interval holds the truth | proved at the bound | proved 15 % above | proved 50 % above | triplets then |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: |\n{}",
-        rows.collect::<String>()
-    )
+    let covered = rates
+        .iter()
+        .map(|(model, rates)| row(model, rates.covered.map(percent).to_vec()));
+    let truths = TRUTHS.map(|truth| format!("{truth}")).join(" | ");
+    [
+        format!(
+            "| noise | proved at the bound | proved 15 % above | proved 50 % above | triplets then | right prediction holds | wrong one |\n\
+             | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n{}",
+            proofs.collect::<String>()
+        ),
+        format!(
+            "| noise | {truths} |\n| --- |{}\n{}",
+            " ---: |".repeat(TRUTHS.len()),
+            covered.collect::<String>()
+        ),
+    ]
 }
 
 /// A uniform number between 0 and 1.

@@ -96,9 +96,15 @@ pub(crate) fn record() -> Record {
         Side::Change => saturated(Claim, SOLUTION, 1_000.0, 28_500 + more, 53.0),
         Side::Again => saturated(Equal, SOLUTION, 1_000.0, 28_500 + more, 53.0),
     });
+    let problem = |answers| published(PROBLEM, 1.0, answers, 2_700.0);
+    let solution = |answers| published(SOLUTION, 330.0, answers, 51.0);
     let rounds = rounds.chain([
-        published(PROBLEM, 1.0, 80, 2_700.0),
-        published(SOLUTION, 330.0, 21_200, 51.0),
+        problem(80),
+        solution(21_200),
+        solution(21_260),
+        problem(80),
+        problem(80),
+        solution(21_230),
     ]);
     let rounds = rounds.collect();
     Record {

@@ -1,6 +1,6 @@
 //! The rounds of a proof, in order.
 
-use duel::statistics::{self, Side};
+use duel::statistics::{self, FIRST_LOOK, Side};
 use measurement::chapter_file::{ChapterFile, Scenario};
 use measurement::claim::{PROBLEM, Role, SOLUTION};
 use measurement::record::Purpose;
@@ -76,9 +76,8 @@ pub fn planned_s(chapter: &ChapterFile) -> (f64, f64) {
     let before = beforehand(chapter, SOLUTION);
     let before: f64 = before.iter().map(|step| of(step.scenario)).sum();
     let each = 3.0 * of(chapter.claims.effect().scenario());
-    let (first, most) = chapter.looks();
     let with = |triplets| before + f64::from(triplets) * each;
-    (with(first), with(most))
+    (with(FIRST_LOOK), with(chapter.rounds.pairs))
 }
 
 /// The rounds of the chapter's table: every scenario's variants forwards, then backwards, so that

@@ -77,13 +77,20 @@ impl Quantity {
         }
     }
 
+    /// Whether more of it is better.
+    pub fn larger_is_better(&self) -> bool {
+        match self {
+            Self::Metric(Metric::RequestsPerSecond) | Self::WorkShare | Self::Counter(_) => true,
+            Self::Metric(_) | Self::BystanderShare => false,
+        }
+    }
+
     /// How many times better `better` is than `worse`, larger being better.
     pub fn gain(&self, worse: f64, better: f64) -> f64 {
-        match self {
-            Self::Metric(Metric::RequestsPerSecond) | Self::WorkShare | Self::Counter(_) => {
-                better / worse
-            }
-            Self::Metric(_) | Self::BystanderShare => worse / better,
+        if self.larger_is_better() {
+            better / worse
+        } else {
+            worse / better
         }
     }
 

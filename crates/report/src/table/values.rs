@@ -5,11 +5,10 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use analysis::{
     baseline,
-    finding::{Finding, median_of, ratios},
+    finding::{Finding, gains, median_of},
     prediction::{self, Prediction, cpu_of, sleeps_of},
     verdict::Analysis,
 };
-use duel::statistics;
 use duel::{figures, metric::Unit, outcome::BystanderOutcome};
 use measurement::{
     claim::{Metric, PROBLEM, Quantity, Role},
@@ -239,10 +238,8 @@ impl Values {
                 self.add("problem-work-share", share(finding.problem));
                 self.add("solution-work-share", share(finding.fix));
                 let counted: Vec<&Round> = record.rounds_for(Purpose::RootCause).collect();
-                let ratios: Option<Vec<f64>> = ratios(&finding.claim, &record.pairs(&counted))
-                    .into_iter()
-                    .collect();
-                let kept = ratios.and_then(|ratios| statistics::median_ratio(&ratios));
+                let kept = gains(&finding.claim, &record.compared(&counted));
+                let kept = kept.and_then(|kept| kept.ratio());
                 self.add(&format!("kept-{name}-while-counted"), share(kept));
             } else if finding.claim.ratio.is_none() {
                 let unit = finding.claim.unit;

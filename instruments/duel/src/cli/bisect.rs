@@ -12,8 +12,9 @@ use crate::load::interrupt::Interrupt;
 use crate::metric::{Metric, Round};
 use crate::placement::Placement;
 use crate::report::table::{Table, sentence_case, shortened};
+use crate::statistics::FIRST_LOOK;
 use crate::traffic::Traffic;
-use crate::verdict::{self, Estimate, Goal, LOOKS};
+use crate::verdict::{self, Estimate, Goal};
 
 use super::compare::{check_path, deciding, explained, make, protocol};
 use super::git::Git;
@@ -234,7 +235,7 @@ fn search(
         let measured = match compare(&commit.name, time, Some(&enough)) {
             Ok(compared) => {
                 let rounds = slower(deciding, &compared.rounds);
-                let is_known = rounds.len() >= LOOKS[0];
+                let is_known = rounds.len() >= FIRST_LOOK as usize;
                 is_known.then_some(rounds).ok_or(compared.verdict.reason)
             }
             Err(error) if matches!(error.exit, Exit::Invalid | Exit::Usage) => {

@@ -67,8 +67,8 @@ fn a_bound_generator_and_a_quota_that_held_the_run_back_are_named() {
 #[test]
 fn noise_as_large_as_the_claim_is_invalid() {
     let mut record = claims_at_least(1.2);
-    restless(&mut record, 20_000);
-    judged(&record, Invalid, &["too noisy", "24 %", "1.20"]);
+    restless(&mut record, 17_000);
+    judged(&record, Invalid, &["too noisy", "could pass", "1.20"]);
     // A machine that cannot show the gain is not asked for it.
     record.chapter.conditions.numa_nodes_at_least = 2;
     judged(&record, Inconclusive, &["NUMA nodes"]);
@@ -86,13 +86,13 @@ fn rounds_that_are_not_there_are_named() {
     );
     keeping(|round| round.scenario != PUBLISHED, &["`published`"]);
     keeping(|_| false, &[]);
-    let analysis = keeping(is_equal, &["0 pairs"]);
+    let analysis = keeping(is_equal, &["2 triplets"]);
     assert_eq!(analysis.effect().unwrap().ratio, None);
-    let pairs = |record: &mut Record| drop(record.rounds.drain(6..18));
-    is_invalid(pairs, &["2 pairs", "3 are needed"]);
-    // Two rounds of one variant are no pair.
+    let two = |record: &mut Record| drop(record.rounds.drain(6..18));
+    is_invalid(two, &["2 triplets", "3 are needed"]);
+    // Three rounds of one variant are no triplet.
     let one = |record: &mut Record| record.rounds[0].variant = SOLUTION.into();
-    is_invalid(one, &["pair 1 is not"]);
+    is_invalid(one, &["triplet 1 is not"]);
 }
 
 #[test]
