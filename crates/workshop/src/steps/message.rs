@@ -1,9 +1,11 @@
 //! A step's commit message: what, why, and what was measured.
 
+use analysis::finding::median_of;
 use analysis::verdict::{Analysis, analyse};
 use duel::figures;
 use measurement::chapter_file::{ChapterFile, Step};
-use measurement::record::Record;
+use measurement::claim::{PROBLEM, SOLUTION};
+use measurement::record::{Purpose, Record, Round};
 
 use duel::cli::git::Git;
 
@@ -26,27 +28,48 @@ impl Measured {
         })
     }
 
-    /// A sentence or two about a variant that was measured.
-    fn sentence(&self, variant: &str) -> Option<String> {
+    /// What was measured of a variant, how to repeat it, and which picture to open.
+    fn evidence(&self, variant: &str) -> Option<String> {
+        let chapter = &self.record.chapter;
+        let name = variant.replace('_', "-");
+        let (scenario, measured, picture) = match self.of_proof(variant) {
+            Some(measured) => (
+                chapter.claims.effect().scenario(),
+                measured,
+                format!("{variant}.await.svg"),
+            ),
+            None => {
+                let (scenario, measured) = self.of_matrix(&name)?;
+                (scenario, measured, "plots/variants.svg".to_owned())
+            }
+        };
+        let number = chapter.chapter;
+        Some(format!(
+            "Measured on {}, {} users: {measured} Repeat it with `cargo workshop prove {number} --variant {name}`; the \
+             record is flamegraphs/chapter{number}/capture.json, the picture to open \
+             flamegraphs/chapter{number}/{picture}.",
+            self.record.started.get(..10)?,
+            figures::count(f64::from(chapter.users(scenario))),
+        ))
+    }
+
+    /// Of problem and solution: effect and root cause.
+    fn of_proof(&self, variant: &str) -> Option<String> {
         let effect = self.analysis.effect()?;
         let root_cause = self.analysis.root_cause()?;
         let (value, reading) = match variant {
-            "problem" => (effect.problem?, root_cause.problem?),
-            "solution" => (effect.fix?, root_cause.fix?),
+            PROBLEM => (effect.problem?, root_cause.problem?),
+            SOLUTION => (effect.fix?, root_cause.fix?),
             _ => return None,
         };
-        let quantity = &effect.claim.quantity;
         let mut text = format!(
-            "Measured on {}, {} users: {} {}, {} {}.",
-            self.record.started.get(..10)?,
-            figures::count(f64::from(effect.users)),
+            "{} {}, {} {}.",
             effect.claim.label(),
-            quantity.text(effect.claim.unit, value),
+            effect.claim.quantity.text(effect.claim.unit, value),
             root_cause.claim.label(),
             figures::count(reading),
         );
-        if let ("solution", Some(ratio), Some((low, high))) =
-            (variant, effect.ratio, effect.interval)
+        if let (SOLUTION, Some(ratio), Some((low, high))) = (variant, effect.ratio, effect.interval)
         {
             text = format!(
                 "{text} That is {} than the problem (95 % interval {} to {}).",
@@ -56,6 +79,26 @@ impl Measured {
             );
         }
         Some(text)
+    }
+
+    /// Of another variant: the effect's figure in the chapter's table, beside the problem's there.
+    fn of_matrix(&self, variant: &str) -> Option<(&str, String)> {
+        let record = &self.record;
+        let effect = record.chapter.claims.effect();
+        let scenarios = &record.chapter.matrix.as_ref()?.scenarios;
+        let is_effects = |name: &&String| *name == effect.scenario();
+        let scenario = scenarios.iter().find(is_effects).or(scenarios.last())?;
+        let rounds: Vec<&Round> = record
+            .rounds_for(Purpose::Matrix)
+            .filter(|round| round.scenario == *scenario)
+            .collect();
+        let figure = |variant| {
+            let median = median_of(&effect.quantity, &rounds, variant)?;
+            Some(effect.quantity.text(effect.unit, median))
+        };
+        let (own, problem) = (figure(variant)?, figure(PROBLEM)?);
+        let text = format!("{} {own}, where the problem has {problem}.", effect.label());
+        Some((scenario, text))
     }
 }
 
@@ -74,7 +117,7 @@ pub(super) fn compose(
         format!("Chapter {}, {place}: {}", chapter.chapter, step.name),
         wrapped(&step.why),
     ];
-    if let Some(sentence) = measured.and_then(|measured| measured.sentence(&step.variant)) {
+    if let Some(sentence) = measured.and_then(|measured| measured.evidence(&step.variant)) {
         paragraphs.push(wrapped(&sentence));
     }
     paragraphs.push(format!(
