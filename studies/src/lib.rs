@@ -30,8 +30,8 @@ use duel::figures;
 use duel::load::interrupt::Interrupt;
 use duel::load::{Settings, cpus};
 use duel::outcome::{Latency, Outcome};
+use duel::traffic::Traffic;
 use measurement::chapter_file::ChapterFile;
-use measurement::load::Load;
 
 /// What can go wrong in a study, from any thread.
 pub type Failed = Box<dyn Error + Send + Sync>;
@@ -91,13 +91,13 @@ pub fn start(
 }
 
 /// Puts a load on a server, from these CPUs if there are any.
-pub fn load(server: &Server, load: &Load, cpus: &[usize]) -> Result<Outcome, Failed> {
+pub fn load(server: &Server, load: &Traffic, cpus: &[usize]) -> Result<Outcome, Failed> {
     let interrupt = Interrupt::new();
     let settings = Settings {
         cpus,
         ..Settings::of(&interrupt)
     };
-    let outcome = Outcome::from(duel::load::run(server.service(), &load.into(), &settings)?);
+    let outcome = Outcome::from(duel::load::run(server.service(), load, &settings)?);
     let beside = outcome.bystander.iter();
     let beside: u64 = beside.flat_map(|pings| pings.errors.values()).sum();
     match outcome.error_count() + outcome.wrong_answers + beside {

@@ -3,7 +3,6 @@
 use bench::server::{Server, ServerError};
 use bench::testing::{self, count, post};
 use duel::load::cpus;
-use measurement::load::Load;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter6");
 
@@ -12,7 +11,7 @@ fn under_load(variant: &str, arguments: &[&str]) -> Server {
     let arguments = [&["--texts", "200000"], arguments].concat();
     let server = testing::start(PROGRAM, variant, 0, &arguments);
     let letter = "None of the forbidden texts begins as this letter does. ".repeat(12);
-    let users = Load::closed(post("/check", &letter, "false"), 3 * cpus::count());
+    let users = post("/check", &letter, "false").by(3 * cpus::count());
     assert!(testing::load(&server, &users).completed > 0);
     server
 }

@@ -6,7 +6,7 @@ use bench::contract::{Chapter, crowd};
 use bench::testing::{get, launch, post, start};
 use duel::load::Settings;
 use duel::load::interrupt::Interrupt;
-use measurement::load::{Exchange, Load};
+use measurement::load::Exchange;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter9");
 const BODY: &str = r#"{"product":1,"quantity":2}"#;
@@ -80,11 +80,7 @@ fn a_server_that_is_killed_under_load_has_lost_and_invented_nothing() {
         let service = server.service();
         let loaded = std::thread::spawn(move || {
             let interrupt = Interrupt::new();
-            duel::load::run(
-                service,
-                &(&Load::closed(order(), USERS)).into(),
-                &Settings::of(&interrupt),
-            )
+            duel::load::run(service, &order().by(USERS), &Settings::of(&interrupt))
         });
         std::thread::sleep(Duration::from_millis(after_ms));
         server.kill();

@@ -105,9 +105,9 @@ impl Bench<'_> {
                     interrupt: &enough,
                     progress: None,
                 };
-                duel::load::run(server.service(), &(&load).into(), &settings)
+                duel::load::run(server.service(), &load, &settings)
             });
-            self.sleep(duel::load::ramp(&(&load).into()) + load.warm_up);
+            self.sleep(duel::load::ramp(&load) + load.warm_up);
             let before = cpu_time(&server);
             let profile = self.take(&server, variant, scenario, kind, seconds);
             let used = cpu_time(&server) - before;

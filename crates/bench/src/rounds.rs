@@ -10,8 +10,8 @@ use duel::load::interrupt::Interrupt;
 use duel::load::{GeneratorError, Progress};
 use duel::outcome::Outcome;
 use duel::prometheus::Metrics;
+use duel::traffic::Traffic;
 use measurement::chapter_file::{ChapterFile, Scenario};
-use measurement::load::Load;
 use measurement::record::{Purpose, Round};
 
 use crate::neighbours::CpuTime;
@@ -136,7 +136,7 @@ impl Bench<'_> {
     /// # Errors
     ///
     /// When no load can be made, or on Ctrl-C.
-    pub fn drive(&self, server: &Server, load: &Load) -> Result<Outcome, GeneratorError> {
+    pub fn drive(&self, server: &Server, load: &Traffic) -> Result<Outcome, GeneratorError> {
         self.drive_at(server.service(), load)
     }
 
@@ -145,14 +145,14 @@ impl Bench<'_> {
     /// # Errors
     ///
     /// As [`Bench::drive`].
-    pub fn drive_at(&self, target: SocketAddr, load: &Load) -> Result<Outcome, GeneratorError> {
+    pub fn drive_at(&self, target: SocketAddr, load: &Traffic) -> Result<Outcome, GeneratorError> {
         let progress = |now: Progress| (self.observer)(Event::Runs(now));
         let settings = duel::load::Settings {
             cpus: &self.placement.generator,
             interrupt: self.interrupt,
             progress: Some(&progress),
         };
-        duel::load::run(target, &load.into(), &settings).map(Outcome::from)
+        duel::load::run(target, load, &settings).map(Outcome::from)
     }
 
     /// One fresh server under one load; also whether it was an optimised build.

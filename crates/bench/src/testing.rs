@@ -9,7 +9,8 @@ use duel::load::Settings;
 use duel::load::interrupt::Interrupt;
 use duel::outcome::Outcome;
 use duel::prometheus::Metrics;
-use measurement::load::{Exchange, Load};
+use duel::traffic::Traffic;
+use measurement::load::Exchange;
 
 use duel::ask::send;
 
@@ -84,10 +85,10 @@ pub fn get(server: &Server, path: &str) -> Result<String, String> {
 }
 
 /// Loads the server with users who are all answered, and rightly.
-pub fn load(server: &Server, load: &Load) -> Outcome {
+pub fn load(server: &Server, load: &Traffic) -> Outcome {
     let interrupt = Interrupt::new();
     let settings = Settings::of(&interrupt);
-    let outcome = duel::load::run(server.service(), &load.into(), &settings);
+    let outcome = duel::load::run(server.service(), load, &settings);
     let outcome = Outcome::from(outcome.expect("the load can be sent"));
     assert_eq!((outcome.wrong_answers, outcome.error_count()), (0, 0));
     outcome

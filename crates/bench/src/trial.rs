@@ -4,9 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use analysis::grade::{Grade, GradeKind, grade};
+use duel::traffic::Traffic;
 use measurement::attempt::{Attempt, Observed, Trial};
+use measurement::chapter_file::ChapterFile;
 use measurement::claim::{PROBLEM, Role};
-use measurement::load::Load;
+use measurement::load::Exchange;
 use measurement::record::{Purpose, Round};
 
 use crate::contract;
@@ -54,12 +56,13 @@ pub fn run(
         let attempt = attempt.unwrap_or(Attempt::BreaksContract { tests });
         return Ok(grade(chapter, &attempt));
     }
-    let mut load = chapter.check_load_of(scenario);
-    let (problem, optimised) = {
+    let mut asked = chapter.clone();
+    let (load, problem, optimised) = {
         let mut server = bench.start(PROBLEM, scenario, data_seed)?;
-        load.exchange.answer = right_answer(&server, &load)?;
+        asked.exchange.answer = right_answer(&server, &chapter.exchange)?;
+        let load = asked.check_load_of(scenario);
         let observed = observe(bench, 1, PROBLEM, &mut server, &load)?;
-        (observed, server.is_optimised())
+        (load, observed, server.is_optimised())
     };
     let mut server = match start()? {
         Ok(server) => server,
@@ -70,7 +73,7 @@ pub fn run(
     let counted = if exercise.ended.is_some() {
         Vec::new()
     } else {
-        counted(bench, variant, &load, data_seed)?
+        counted(bench, variant, &asked, data_seed)?
     };
     let mut trial = Trial {
         tests,
@@ -101,10 +104,9 @@ pub fn run(
 fn counted(
     bench: &Bench<'_>,
     variant: &str,
-    load: &Load,
+    chapter: &ChapterFile,
     data_seed: u64,
 ) -> Result<Vec<Round>, RunError> {
-    let chapter = bench.chapter;
     let mut rounds: Vec<Round> = Vec::new();
     for claim in chapter.claims.of(Role::RootCause) {
         let name = claim.scenario();
@@ -120,8 +122,7 @@ fn counted(
             continue;
         }
         let scenario = bench.scenario(name)?;
-        let mut own = chapter.check_load_of(scenario);
-        own.exchange.answer.clone_from(&load.exchange.answer);
+        let own = chapter.check_load_of(scenario);
         let server = bench.counting().start(variant, scenario, data_seed)?;
         let names = (variant, name);
         rounds.push(watched(bench, &server, &own, Purpose::RootCause, names)?);
@@ -130,8 +131,7 @@ fn counted(
 }
 
 /// What the problem, which is correct if slow, answers.
-fn right_answer(server: &Server, load: &Load) -> Result<String, RunError> {
-    let exchange = &load.exchange;
+fn right_answer(server: &Server, exchange: &Exchange) -> Result<String, RunError> {
     let body = duel::ask::send(server.service(), &exchange.into(), FIRST_ANSWER)
         .map_err(|reason| ServerError::no(PROBLEM, &exchange.path, reason))?;
     Ok(String::from_utf8_lossy(&body).into_owned())
@@ -140,7 +140,7 @@ fn right_answer(server: &Server, load: &Load) -> Result<String, RunError> {
 fn watched(
     bench: &Bench<'_>,
     server: &Server,
-    load: &Load,
+    load: &Traffic,
     purpose: Purpose,
     names: (&str, &str),
 ) -> Result<Round, RunError> {
@@ -156,7 +156,7 @@ fn observe(
     number: usize,
     variant: &str,
     server: &mut Server,
-    load: &Load,
+    load: &Traffic,
 ) -> Result<Observed, RunError> {
     (bench.observer)(Event::Begins(number, 2, variant));
     let names = (variant, bench.chapter.check.scenario.as_str());

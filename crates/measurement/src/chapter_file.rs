@@ -13,13 +13,13 @@ use crate::{
     claim::{Claims, Role},
     instructions::Counting,
     law::Law,
-    load::{Bystander, Exchange, Load, Writes},
+    load::Exchange,
 };
 use duel::{
     metric::Unit,
     profile::ProfileKind,
     statistics::{FIRST_LOOK, Looks},
-    traffic::Arrivals,
+    traffic::{Arrivals, Paced, Spacing, Traffic},
 };
 
 /// How often threads of the service's runtime went to sleep.
@@ -385,24 +385,20 @@ impl ChapterFile {
         self.scenario(scenario).unwrap_or(&self.load).users
     }
 
-    /// The load that a scenario makes of the chapter's requests.
-    pub fn load_of(&self, scenario: &Scenario) -> Load {
-        let writes = self.write.clone().filter(|_| scenario.write_share > 0.0);
-        let bystander = self
-            .bystander
-            .clone()
-            .filter(|_| scenario.bystanders_per_second > 0.0);
-        Load {
-            exchange: self.exchange.clone(),
-            writes: writes.map(|exchange| Writes {
-                exchange,
-                share: scenario.write_share,
+    /// The load that a scenario makes of the chapter's requests. The first route is its own, the second that of
+    /// its writes.
+    pub fn load_of(&self, scenario: &Scenario) -> Traffic {
+        let share = scenario.write_share;
+        let writes = self.write.as_ref().filter(|_| share > 0.0);
+        let own = self.exchange.route(1.0 - share);
+        let per_second = scenario.bystanders_per_second;
+        let bystander = self.bystander.as_ref().filter(|_| per_second > 0.0);
+        Traffic {
+            bystander: bystander.map(|exchange| Paced {
+                route: exchange.route(1.0),
+                per_second,
+                spacing: Spacing::Even,
             }),
-            bystander: bystander.map(|exchange| Bystander {
-                exchange,
-                per_second: scenario.bystanders_per_second,
-            }),
-            users: scenario.users,
             arrivals: Arrivals::Closed {
                 think: scenario.think(),
             },
@@ -410,14 +406,20 @@ impl ChapterFile {
             warm_up: Duration::from_secs_f64(scenario.warm_up_s),
             duration: Duration::from_secs_f64(scenario.duration_s),
             time_out: Duration::from_secs_f64(scenario.time_out_s),
+            ..Traffic::closed(
+                [own]
+                    .into_iter()
+                    .chain(writes.map(|writes| writes.route(share))),
+                scenario.users,
+            )
         }
     }
 
     /// As [`ChapterFile::load_of`], for as long as a grade needs.
-    pub fn check_load_of(&self, scenario: &Scenario) -> Load {
+    pub fn check_load_of(&self, scenario: &Scenario) -> Traffic {
         let load = self.load_of(scenario);
         let duration = self.check.duration_s.map(Duration::from_secs_f64);
-        Load {
+        Traffic {
             duration: duration.unwrap_or(load.duration),
             ..load
         }

@@ -1,9 +1,7 @@
-//! What is sent to a server: one definition a chapter, used by the embedded
+//! What is sent to a chapter's server, as `chapter.toml` has it: used by the embedded
 //! generator, k6 and Locust alike.
 
-use std::time::Duration;
-
-use duel::traffic::{self, Arrivals, Expected, Paced, Request, Route, Spacing, Traffic};
+use duel::traffic::{self, Expected, Request, Route, Traffic};
 use serde::{Deserialize, Serialize};
 
 use crate::checked;
@@ -35,72 +33,20 @@ impl Exchange {
             answer: answer.to_owned(),
         }
     }
+
+    /// This request as a share (0 to 1) of all that users send.
+    pub fn route(&self, share: f64) -> Route {
+        Route::of(self.into(), share)
+    }
+
+    /// A second of so many users who send nothing else, and again at once.
+    pub fn by(&self, users: u32) -> Traffic {
+        Traffic::closed([self.route(1.0)], users)
+    }
 }
 
 fn get() -> String {
     "GET".to_owned()
-}
-
-/// Writes that users mix in among their requests.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Writes {
-    /// What a write sends.
-    pub exchange: Exchange,
-    /// Share (0 to 1) of all requests that are writes. They lie evenly among the requests, of each
-    /// user and of all, and are the same in every run.
-    pub share: f64,
-}
-
-/// A second, paced request beside the load: how does bystanders fare?
-#[derive(Debug, Clone, PartialEq)]
-pub struct Bystander {
-    /// What is asked.
-    pub exchange: Exchange,
-    /// Requests per second, in an open loop: latency counts from the scheduled moment.
-    pub per_second: f64,
-}
-
-/// A whole load: exchange, users, arrivals and how long.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Load {
-    /// What each user sends.
-    pub exchange: Exchange,
-    /// Writes among it, if any.
-    pub writes: Option<Writes>,
-    /// What is asked beside it, if anything.
-    pub bystander: Option<Bystander>,
-    /// Simultaneous users, each with a connection of its own.
-    pub users: u32,
-    /// Closed or open loop.
-    pub arrivals: Arrivals,
-    /// Whether a user keeps its connection (`true`) or opens one a request.
-    pub keep_alive: bool,
-    /// Loaded but not recorded, at the start.
-    pub warm_up: Duration,
-    /// Recorded.
-    pub duration: Duration,
-    /// A request without an answer for this long is an error.
-    pub time_out: Duration,
-}
-
-impl Load {
-    /// A second of `users` who ask again at once, each on a connection of its own that it keeps.
-    /// The place to start from: `Load { duration, ..Load::closed(exchange, 20) }`.
-    pub fn closed(exchange: Exchange, users: u32) -> Self {
-        Self {
-            exchange,
-            writes: None,
-            bystander: None,
-            users,
-            arrivals: Arrivals::Closed {
-                think: Duration::ZERO,
-            },
-            keep_alive: true,
-            warm_up: Duration::ZERO,
-            duration: Duration::from_secs(1),
-            time_out: Duration::from_secs(60),
-        }
-    }
 }
 
 impl From<&Exchange> for Request {
@@ -116,31 +62,6 @@ impl From<&Exchange> for Request {
                 .collect(),
             body: exchange.body.clone().map(String::into_bytes),
             expected: Expected::of(200, Some(exchange.answer.clone().into_bytes())),
-        }
-    }
-}
-
-impl From<&Load> for Traffic {
-    /// The first route is the load's own, the second that of its writes.
-    fn from(load: &Load) -> Self {
-        let writes = load.writes.as_ref();
-        let share = writes.map_or(0.0, |writes| writes.share);
-        let own = Route::of((&load.exchange).into(), 1.0 - share);
-        let written = writes.map(|writes| Route::of((&writes.exchange).into(), share));
-        Self {
-            routes: [own].into_iter().chain(written).collect(),
-            bystander: load.bystander.as_ref().map(|bystander| Paced {
-                route: Route::of((&bystander.exchange).into(), 1.0),
-                per_second: bystander.per_second,
-                spacing: Spacing::Even,
-            }),
-            users: load.users,
-            arrivals: load.arrivals,
-            keep_alive: load.keep_alive,
-            warm_up: load.warm_up,
-            duration: load.duration,
-            time_out: load.time_out,
-            seed: 0,
         }
     }
 }

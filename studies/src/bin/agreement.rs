@@ -16,7 +16,7 @@ use duel::figures::{count, percent};
 use duel::load::interrupt::Interrupt;
 use duel::outcome::Outcome;
 use duel::placement::Placement;
-use measurement::load::Load;
+use duel::traffic::Traffic;
 use studies::{Failed, milliseconds};
 
 /// Python starts, and then the users in batches of a second. The others wait for that, so that all
@@ -30,7 +30,7 @@ fn main() -> Result<(), Failed> {
     let placement = bench::rounds::placement_of(&file);
     let server = studies::start(number, "solution", &placement.server, &file.load.arguments)?;
     let whole = file.load_of(&file.load);
-    let mut load = Load {
+    let mut load = Traffic {
         users: (whole.users / 3).max(1),
         ..whole.clone()
     };
@@ -97,8 +97,12 @@ fn main() -> Result<(), Failed> {
 
 /// What an answer takes with nobody else there, for scripts that compare with it. Left to find it out
 /// themselves, they would ask beside each other.
-fn alone(server: &Server, load: &Load, placement: &Placement) -> Result<Option<Duration>, Failed> {
-    let load = Load {
+fn alone(
+    server: &Server,
+    load: &Traffic,
+    placement: &Placement,
+) -> Result<Option<Duration>, Failed> {
+    let load = Traffic {
         users: 1,
         warm_up: Duration::ZERO,
         duration: Duration::from_secs(2),

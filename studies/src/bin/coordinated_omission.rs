@@ -7,8 +7,8 @@
 
 use std::time::Duration;
 
-use duel::traffic::{Arrivals, Spacing};
-use measurement::load::{Exchange, Load};
+use duel::traffic::{Arrivals, Spacing, Traffic};
+use measurement::load::Exchange;
 use studies::Failed;
 
 const DUE_PER_SECOND: f64 = 25.0;
@@ -17,14 +17,14 @@ fn main() -> Result<(), Failed> {
     let seconds = studies::argument(1, 30)?;
     studies::compile(&[1])?;
     let server = studies::start(1, "problem", &[], &[])?;
-    let load = Load {
+    let load = Traffic {
         arrivals: Arrivals::Open {
             per_second: DUE_PER_SECOND,
             spacing: Spacing::Even,
         },
         duration: Duration::from_secs(seconds),
         // One connection, so that a request waits for the answer before it.
-        ..Load::closed(Exchange::get("/read", "6"), 1)
+        ..Exchange::get("/read", "6").by(1)
     };
     let outcome = studies::load(&server, &load, &[])?;
     let sent = outcome.service_latency.as_ref();

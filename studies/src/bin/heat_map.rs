@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use duel::placement::Placement;
-use measurement::load::Load;
+use duel::traffic::Traffic;
 use studies::Failed;
 
 /// Pings begin when the load has run so long, and end so long before it does.
@@ -29,7 +29,7 @@ fn main() -> Result<(), Failed> {
     studies::compile(&[number])?;
     let file = studies::chapter_file(number)?;
     let scenario = file.effect_scenario();
-    let load = Load {
+    let load = Traffic {
         bystander: None,
         warm_up: MARGIN,
         duration: Duration::from_secs(seconds.into()) + MARGIN,

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use duel::figures;
 use duel::placement::Placement;
-use duel::traffic::{Arrivals, Spacing};
-use measurement::load::{Exchange, Load};
+use duel::traffic::{Arrivals, Spacing, Traffic};
+use measurement::load::Exchange;
 use studies::Failed;
 
 const USERS: u32 = 64;
@@ -24,12 +24,12 @@ fn main() -> Result<(), Failed> {
     studies::compile(&[5])?;
     let placement = Placement::apart();
     let server = studies::start(5, "problem", &placement.server, &[])?;
-    let run = |load: &Load| studies::load(&server, load, &placement.generator);
-    let closed = Load {
+    let run = |load: &Traffic| studies::load(&server, load, &placement.generator);
+    let closed = Traffic {
         duration: Duration::from_secs(seconds),
-        ..Load::closed(Exchange::get("/ping", "pong"), 1)
+        ..Exchange::get("/ping", "pong").by(1)
     };
-    let open = Load {
+    let open = Traffic {
         arrivals: Arrivals::Open {
             per_second: DUE_PER_SECOND,
             spacing: Spacing::Even,
@@ -38,9 +38,9 @@ fn main() -> Result<(), Failed> {
         users: 64,
         ..closed.clone()
     };
-    let work = Load {
+    let work = Traffic {
         duration: PERIOD / 2,
-        ..Load::closed(Exchange::get("/data", "4"), USERS)
+        ..Exchange::get("/data", "4").by(USERS)
     };
     let (closed, open) = thread::scope(|scope| {
         let closed = scope.spawn(|| run(&closed));

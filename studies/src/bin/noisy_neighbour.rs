@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use duel::figures;
 use duel::load::cpus;
+use duel::traffic::Traffic;
 use measurement::claim::{PROBLEM, SOLUTION};
-use measurement::load::Load;
 use studies::Failed;
 
 const ROWS: [&str; 7] = [
@@ -29,7 +29,7 @@ fn main() -> Result<(), Failed> {
     let seconds = studies::argument(1, 8)?;
     studies::compile(&[7])?;
     let chapter = studies::chapter_file(7)?;
-    let load = Load {
+    let load = Traffic {
         duration: Duration::from_secs(seconds),
         ..chapter.load_of(&chapter.load)
     };
@@ -59,7 +59,7 @@ fn main() -> Result<(), Failed> {
 }
 
 /// The figures of a fresh server, in the order of the rows.
-fn measured(variant: &str, load: &Load) -> Result<Vec<f64>, Failed> {
+fn measured(variant: &str, load: &Traffic) -> Result<Vec<f64>, Failed> {
     let began = Instant::now();
     let server = studies::start(7, variant, &[], &[])?;
     let mut figures = vec![began.elapsed().as_secs_f64() * 1e3];

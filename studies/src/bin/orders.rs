@@ -18,8 +18,8 @@ use std::time::Duration;
 use duel::figures;
 use duel::placement::Placement;
 use duel::statistics::{self, Side, mean_ratio};
+use duel::traffic::Traffic;
 use measurement::claim::{PROBLEM, SOLUTION};
-use measurement::load::Load;
 use studies::{Failed, beside_a_busy_loop};
 
 const CHAPTERS: [u32; 2] = [3, 4];
@@ -40,7 +40,7 @@ const NEIGHBOURS: [&str; 3] = [
 /// A chapter's load, and where its servers run.
 struct Study {
     chapter: u32,
-    load: Load,
+    load: Traffic,
     placement: Placement,
 }
 
@@ -93,7 +93,7 @@ impl Study {
         if placement.server.is_empty() {
             return Err("two CPUs are needed, and a system that pins threads".into());
         }
-        let load = Load {
+        let load = Traffic {
             duration: Duration::from_secs(1),
             ..file.load_of(file.effect_scenario())
         };

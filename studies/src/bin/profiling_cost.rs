@@ -12,7 +12,8 @@ use duel::ask::get;
 use duel::figures::{count, percent};
 use duel::placement::Placement;
 use duel::statistics::{self, Gains, Looks};
-use measurement::load::{Exchange, Load};
+use duel::traffic::Traffic;
+use measurement::load::Exchange;
 use studies::Failed;
 
 /// Little's law allows these users five times what one CPU answers.
@@ -63,12 +64,12 @@ fn round(profile: Option<&str>, seconds: u32) -> Result<f64, Failed> {
     let placement = Placement::apart();
     let server = studies::start(1, "solution", &placement.server, &[])?;
     let warm_up = Duration::from_millis(500);
-    let load = Load {
+    let load = Traffic {
         warm_up,
         duration: Duration::from_secs(seconds.into()),
-        ..Load::closed(Exchange::get("/read", "6"), USERS)
+        ..Exchange::get("/read", "6").by(USERS)
     };
-    let begin = duel::load::ramp(&(&load).into()) + warm_up / 2;
+    let begin = duel::load::ramp(&load) + warm_up / 2;
     let admin = server.admin();
     // Longer than the recorded span: resolving symbols comes after it.
     let path = profile.map(|path| format!("{path}seconds={}", seconds + 1));

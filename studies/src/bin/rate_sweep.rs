@@ -11,8 +11,8 @@ use std::time::Duration;
 use duel::figures;
 use duel::outcome::Latency;
 use duel::placement::Placement;
-use duel::traffic::{Arrivals, Spacing};
-use measurement::load::{Bystander, Exchange, Load};
+use duel::traffic::{Arrivals, Paced, Spacing, Traffic};
+use measurement::load::Exchange;
 use studies::Failed;
 
 /// The published rates, in larger steps.
@@ -35,18 +35,19 @@ fn main() -> Result<(), Failed> {
         print!("| {rate} |");
         for variant in VARIANTS {
             let server = studies::start(5, variant, &placement.server, &[])?;
-            let load = Load {
+            let load = Traffic {
                 arrivals: Arrivals::Open {
                     per_second: rate.into(),
                     spacing: Spacing::Even,
                 },
-                bystander: Some(Bystander {
-                    exchange: Exchange::get("/ping", "pong"),
+                bystander: Some(Paced {
+                    route: Exchange::get("/ping", "pong").route(1.0),
                     per_second: PINGS_PER_SECOND,
+                    spacing: Spacing::Even,
                 }),
                 warm_up: Duration::from_secs(1),
                 duration: Duration::from_secs(seconds),
-                ..Load::closed(Exchange::get("/data", "4"), CONNECTIONS)
+                ..Exchange::get("/data", "4").by(CONNECTIONS)
             };
             let outcome = studies::load(&server, &load, &placement.generator)?;
             let pings = outcome.bystander.as_ref().ok_or("nobody asked for pings")?;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use duel::load::cpus::allow_open_files;
 use duel::outcome::{GeneratorKind, Latency, Outcome};
 use duel::tool::{DriverError, Ended, Settings, Task};
-use measurement::load::Load;
+use duel::traffic::Traffic;
 
 const TOOL: &str = "k6";
 
@@ -22,7 +22,7 @@ const TOOL: &str = "k6";
 /// an error: the figures tell.
 pub fn run(
     target: SocketAddr,
-    load: &Load,
+    load: &Traffic,
     settings: &Settings<'_>,
 ) -> Result<Outcome, DriverError> {
     let think = super::think(TOOL, load)?;
@@ -101,7 +101,7 @@ const QUANTILES: [(f64, &str); 9] = [
     (1.0, "max"),
 ];
 
-pub(super) fn read(ended: &Ended, version: String, load: &Load) -> Result<Outcome, DriverError> {
+pub(super) fn read(ended: &Ended, version: String, load: &Traffic) -> Result<Outcome, DriverError> {
     let damaged = DriverError::summary::<String>(TOOL);
     let summary: Summary =
         serde_json::from_str(&ended.summary).map_err(DriverError::summary(TOOL))?;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use duel::load::cpus::allow_open_files;
 use duel::outcome::{GeneratorKind, Latency, Outcome};
 use duel::tool::{DriverError, Ended, Settings, Task};
-use measurement::load::Load;
+use duel::traffic::Traffic;
 
 const TOOL: &str = "Locust";
 /// How Locust's scripts name a wrong body among the failures.
@@ -24,7 +24,7 @@ const WRONG: &str = "wrong answer: ";
 /// not an error: the figures tell.
 pub fn run(
     target: SocketAddr,
-    load: &Load,
+    load: &Traffic,
     settings: &Settings<'_>,
 ) -> Result<Outcome, DriverError> {
     let think = super::think(TOOL, load)?;

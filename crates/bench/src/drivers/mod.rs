@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use duel::outcome::Outcome;
 use duel::tool::{DriverError, Settings};
-use duel::traffic::Arrivals;
-use measurement::load::Load;
+use duel::traffic::{Arrivals, Traffic};
 
 /// More than any run counts, and each number up to it is exact as `f64`.
 const MOST: u64 = 1 << 53;
@@ -19,12 +18,12 @@ const LONGEST_MS: f64 = 86_400_000.0;
 /// What both tools' scripts are told: k6's by these names in capitals, Locust's by options. What they
 /// saw of bystanders stays in their thresholds; without a time alone they find it out by themselves.
 fn told(
-    load: &Load,
+    load: &Traffic,
     settings: &Settings<'_>,
     think: Duration,
     warm_up: Duration,
 ) -> [(&'static str, f64); 6] {
-    let writes = load.writes.as_ref().map_or(0.0, |writes| writes.share);
+    let writes = load.routes.get(1).map_or(0.0, |writes| writes.weight);
     let bystander = load.bystander.as_ref();
     let alone = settings.alone.unwrap_or_default();
     [
@@ -41,7 +40,7 @@ fn told(
 }
 
 /// The think time of a load, if `tool` can send it.
-fn think(tool: &'static str, load: &Load) -> Result<Duration, DriverError> {
+fn think(tool: &'static str, load: &Traffic) -> Result<Duration, DriverError> {
     match load.arrivals {
         Arrivals::Closed { think } => Ok(think),
         Arrivals::Open { .. } => {
@@ -106,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_damaged_summary_is_refused_or_can_be_calculated_with() {
-        let load = Load::closed(Exchange::get("/read", "6"), 200);
+        let load = Exchange::get("/read", "6").by(200);
         for (tool, folder) in [
             ("k6", "tests/k6-summaries"),
             ("Locust", "tests/locust-summaries"),

@@ -19,8 +19,8 @@ use bench::drivers::{k6, locust};
 use duel::load::interrupt::Interrupt;
 use duel::outcome::{GeneratorKind, MISSED, Outcome};
 use duel::tool::{DriverError, Settings};
-use duel::traffic::{Arrivals, Spacing};
-use measurement::load::{Exchange, Load};
+use duel::traffic::{Arrivals, Spacing, Traffic};
+use measurement::load::Exchange;
 use tempfile::TempDir;
 
 /// What k6 1.8.1 wrote, cut down to the metrics that are read.
@@ -28,14 +28,14 @@ const K6_SUMMARY: &str = include_str!("../k6-summaries/problem.json");
 const LOCUST_SUMMARY: &str = include_str!("../locust-summaries/solution.json");
 const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9);
 
-fn load() -> Load {
-    Load {
+fn load() -> Traffic {
+    Traffic {
         arrivals: Arrivals::Closed {
             think: Duration::from_millis(500),
         },
         warm_up: Duration::from_secs(1),
         duration: Duration::from_secs(5),
-        ..Load::closed(Exchange::get("/read", "6"), 200)
+        ..Exchange::get("/read", "6").by(200)
     }
 }
 
@@ -85,7 +85,7 @@ impl Fake {
         kind: GeneratorKind,
         program: &str,
         script: &str,
-        load: &Load,
+        load: &Traffic,
     ) -> Result<Outcome, DriverError> {
         let (program, script) = (self.path(program), self.path(script));
         drive(kind, NOWHERE, load, &program, &script, &self.interrupt)
@@ -103,7 +103,7 @@ impl Fake {
 fn drive(
     kind: GeneratorKind,
     target: SocketAddr,
-    load: &Load,
+    load: &Traffic,
     program: &Path,
     script: &Path,
     interrupt: &Interrupt,
@@ -188,14 +188,14 @@ fn cpu_time_is_measured_over_the_recorded_part() {
 #[test]
 fn what_cannot_be_run_is_said_with_the_remedy() {
     let fake = Fake::new(LEAVES_A_SUMMARY, K6_SUMMARY);
-    let open = Load {
+    let open = Traffic {
         arrivals: Arrivals::Open {
             per_second: 10.0,
             spacing: Spacing::Even,
         },
         ..load()
     };
-    let reconnecting = Load {
+    let reconnecting = Traffic {
         keep_alive: false,
         ..load()
     };

@@ -10,7 +10,6 @@ use duel::locust::Workers;
 use duel::outcome::GeneratorKind;
 use duel::traffic::Arrivals;
 use duel::traffic::{Request, Route, Traffic};
-use measurement::load::Load;
 
 use crate::server::{Reaction, Server, answer};
 use crate::workshop;
@@ -142,7 +141,7 @@ fn locusts_master_judges_what_two_workers_measured() {
 #[test]
 #[ignore = "needs k6 and Locust: cargo workshop setup k6 locust"]
 fn the_drivers_read_what_the_tools_really_write() {
-    let load = Load {
+    let load = Traffic {
         users: 50,
         warm_up: Duration::from_secs(1),
         duration: Duration::from_secs(2),
@@ -205,15 +204,13 @@ class Reader(FastHttpUser):
 fn workers_here_and_elsewhere_are_put_together() {
     let traffic = Traffic {
         routes: vec![Route::of(Request::get("/a"), 1.0)].into(),
-        ..Traffic::from(&Load {
-            users: 10,
-            arrivals: Arrivals::Closed {
-                think: Duration::ZERO,
-            },
-            warm_up: Duration::from_millis(200),
-            duration: Duration::from_secs(1),
-            ..crate::load()
-        })
+        users: 10,
+        arrivals: Arrivals::Closed {
+            think: Duration::ZERO,
+        },
+        warm_up: Duration::from_millis(200),
+        duration: Duration::from_secs(1),
+        ..crate::load()
     };
     let (program, interrupt) = (program("locust"), Interrupt::new());
     let run = |server: &Server, own, others| {

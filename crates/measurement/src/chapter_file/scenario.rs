@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::checked;
 use duel::figures;
 
-/// Users and times: with the chapter's [`crate::load::Exchange`], a [`crate::load::Load`].
+/// Users and times: with the chapter's [`crate::load::Exchange`], a [`Traffic`](duel::traffic::Traffic).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {

@@ -173,9 +173,7 @@ fn a_guardrail_has_its_unit_and_no_rounded_number() {
 fn a_run_without_figures_keeps_its_keys() {
     let whole = json(&record());
     let mut record = record();
-    record
-        .rounds
-        .retain(|round| round.purpose == Purpose::Law);
+    record.rounds.retain(|round| round.purpose == Purpose::Law);
     let json = json(&record);
     assert_eq!(json["verdict"], "invalid");
     assert_eq!(keys(&json), keys(&whole));

@@ -73,7 +73,7 @@ pub(crate) fn run(number: u32, options: &Load) -> Result<Exit, CliError> {
                 interrupt: &interrupt,
                 progress: Some(&show),
             };
-            duel::load::run(target, &(&load).into(), &settings)
+            duel::load::run(target, &load, &settings)
                 .map(Outcome::from)
                 .map_err(|error| exit::of_run(&error.into(), &interrupt))?
         }
