@@ -1,6 +1,7 @@
 //! A git revision, built in a worktree of its own, and started as what was built there.
 
 mod kept;
+mod submodules;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -135,6 +136,7 @@ impl<'a> Revision<'a> {
         let commit = commit(&git, &format!("--{name} {GIT}"), revision)?;
         prune(&git);
         let worktree = Worktree::add(git, &commit)?;
+        submodules::check_out(&root, &commit, &worktree.path)?;
         let folder = worktree.path.join(&within);
         if !folder.is_dir() {
             return Err(CliError::usage(format!(

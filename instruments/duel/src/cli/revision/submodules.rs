@@ -1,0 +1,117 @@
+//! The submodules of a checkout, out of the clones that the reader has of them: without a network, and with
+//! nothing to clean up but the files.
+
+use std::path::Path;
+
+use crate::cli::exit::{CliError, Exit};
+use crate::cli::git::Git;
+
+/// Writes the files of all submodules of `commit` below `checkout`. The reader's own checkout of the same
+/// repository is at `here`.
+pub(super) fn check_out(here: &Path, commit: &str, checkout: &Path) -> Result<(), CliError> {
+    let list = Git::within(here).say(["ls-tree", "-r", commit])?;
+    // 160000 commit HASH<tab>PATH
+    let submodules = list.lines().filter_map(|line| {
+        let (kind, path) = line.split_once('\t')?;
+        let commit = kind.strip_prefix("160000 commit ")?;
+        Some((commit, path))
+    });
+    for (commit, path) in submodules {
+        let (own, into) = (here.join(path), checkout.join(path));
+        let missing = |_| {
+            CliError::new(
+                Exit::Invalid,
+                format!(
+                    "the submodule {path} has no commit {commit} here: run `git submodule update --init \
+                     --recursive`, or fetch in it"
+                ),
+            )
+        };
+        // An empty folder lies in the repository above it.
+        let git = Git::at(&own).map_err(missing)?;
+        let index = crate::cli::files::temporary()?;
+        let variables = [
+            ("GIT_INDEX_FILE", index.path().join("index")),
+            ("GIT_WORK_TREE", into.clone()),
+            (
+                "GIT_DIR",
+                git.say(["rev-parse", "--absolute-git-dir"])?.into(),
+            ),
+        ];
+        let read = git
+            .with(&variables)
+            .say(["read-tree", "--reset", "-u", commit]);
+        read.map_err(missing)?;
+        check_out(&own, commit, &into)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn git(folder: &Path, words: &[&str]) -> String {
+        let name = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
+        let words = [&name[..], &["-c", "protocol.file.allow=always"], words].concat();
+        Git::within(folder).say(words).unwrap()
+    }
+
+    fn repository(folder: &Path, text: &str) {
+        fs::create_dir_all(folder).unwrap();
+        git(folder, &["init", "--quiet"]);
+        fs::write(folder.join("text"), text).unwrap();
+        git(folder, &["add", "."]);
+        git(folder, &["commit", "--quiet", "-m", "one"]);
+    }
+
+    #[test]
+    fn a_checkout_has_the_files_of_its_submodules_as_they_were() {
+        let folder = tempfile::tempdir().unwrap();
+        let [inner, outer, app] = ["inner", "outer", "app"].map(|name| folder.path().join(name));
+        repository(&inner, "of the inner one");
+        repository(&outer, "of the outer one");
+        let add = |to: &Path, from: &Path| {
+            git(
+                to,
+                &[
+                    "submodule",
+                    "--quiet",
+                    "add",
+                    &from.display().to_string(),
+                    "below",
+                ],
+            );
+            git(to, &["commit", "--quiet", "-am", "with a submodule"]);
+        };
+        add(&outer, &inner);
+        repository(&app, "of the service");
+        add(&app, &outer);
+        git(
+            &app,
+            &["submodule", "--quiet", "update", "--init", "--recursive"],
+        );
+        let commit = git(&app, &["rev-parse", "HEAD"]);
+        // What is newer is not of that commit.
+        fs::write(app.join("below/text"), "changed").unwrap();
+
+        let checkout = folder.path().join("checkout");
+        fs::create_dir_all(checkout.join("below")).unwrap();
+        check_out(&app, &commit, &checkout).unwrap();
+        let read = |path: &str| fs::read_to_string(checkout.join(path)).unwrap();
+        assert_eq!(read("below/text"), "of the outer one");
+        assert_eq!(read("below/below/text"), "of the inner one");
+        assert_eq!(git(&app, &["status", "--short"]), " m below");
+
+        git(
+            &app,
+            &["submodule", "--quiet", "deinit", "--force", "--all"],
+        );
+        let error = check_out(&app, &commit, &checkout).unwrap_err().to_string();
+        assert!(
+            error.contains("the submodule below has no commit"),
+            "{error}"
+        );
+    }
+}
