@@ -322,10 +322,7 @@ impl Blocking {
                 let _permit = self.permits.acquire().await.map_err(io::Error::other)?;
                 Ok(block_in_place(work))
             }
-            Strategy::Dispatch => {
-                let done = self.pool.run(work).await;
-                done.ok_or_else(|| io::Error::other("the work panicked"))
-            }
+            Strategy::Dispatch => self.pool.run(work).await.map_err(io::Error::other),
             Strategy::SpawnBlocking => Ok(spawn_blocking(work).await?),
         }
     }
