@@ -19,9 +19,6 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use bench::provenance;
 use bench::server::{Launch, Server};
@@ -103,41 +100,6 @@ pub fn load(server: &Server, load: &Load, cpus: &[usize]) -> Result<Outcome, Fai
     match outcome.error_count() + outcome.wrong_answers + beside {
         0 => Ok(outcome),
         faults => Err(format!("{faults} requests had no answer or a wrong one").into()),
-    }
-}
-
-/// Does `work` beside a thread that keeps a CPU busy: one of `cpus`, or any where there are none. With
-/// `pauses` it is busy for 0.2 to 2 s after each pause of 0.2 to 2 s.
-pub fn beside_a_busy_loop<T>(cpus: &[usize], pauses: bool, work: impl FnOnce() -> T) -> T {
-    let is_over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| keep_busy(cpus, pauses, &is_over));
-        let done = work();
-        is_over.store(true, Ordering::Relaxed);
-        done
-    })
-}
-
-fn keep_busy(cpus: &[usize], pauses: bool, is_over: &AtomicBool) {
-    /// Its multiples never come back to the same fraction: spans that look random, the same each time.
-    const GOLDEN: f64 = 0.618_033_988_749_895;
-
-    if !cpus.is_empty()
-        && let Err(error) = cpus::pin_current_thread(cpus)
-    {
-        eprintln!("the busy loop is not pinned: {error}");
-    }
-    for span in 1_u32.. {
-        let seconds = 0.2 + 1.8 * (f64::from(span) * GOLDEN).fract();
-        let end = Instant::now() + Duration::from_secs_f64(seconds);
-        while Instant::now() < end {
-            if is_over.load(Ordering::Relaxed) {
-                return;
-            }
-            if pauses && span % 2 == 0 {
-                thread::sleep(Duration::from_millis(10));
-            }
-        }
     }
 }
 
