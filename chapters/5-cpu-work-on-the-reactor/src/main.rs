@@ -8,6 +8,7 @@ mod rayon;
 mod second_runtime;
 mod solution;
 mod unbounded;
+mod yielding;
 
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ enum Variant {
     Rayon,
     SecondRuntime,
     Unbounded,
+    Yielding,
 }
 
 fn main() -> Result<(), lab::Error> {
@@ -38,6 +40,7 @@ fn main() -> Result<(), lab::Error> {
         Variant::Rayon => serve(options, &solution::runtime()?, rayon::routes),
         Variant::SecondRuntime => serve(options, &solution::runtime()?, second_runtime::routes),
         Variant::Unbounded => serve(options, &solution::runtime()?, unbounded::routes),
+        Variant::Yielding => serve(options, &problem::runtime()?, yielding::routes),
     }
 }
 

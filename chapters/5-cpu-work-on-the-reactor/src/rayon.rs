@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
 use lab::Work;
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::RecvError};
 
 /// `GET /data` answers with the result of the work, `GET /ping` at once.
 pub(crate) fn routes(work: Work) -> Router {
@@ -19,7 +19,8 @@ pub(crate) fn routes(work: Work) -> Router {
 }
 
 async fn data(State(pool): State<Pool>) -> Result<String, StatusCode> {
-    let result = pool.run().await.ok_or(StatusCode::INTERNAL_SERVER_ERROR)?;
+    let result = pool.run().await;
+    let result = result.map_err(|_panicked| StatusCode::INTERNAL_SERVER_ERROR)?;
     Ok(result.to_string())
 }
 
@@ -37,13 +38,13 @@ impl Pool {
             // Without a handler a panic would end the whole service.
             .panic_handler(|_| ())
             .build()
-            .expect("a thread for each processor");
+            .expect("a thread for each CPU");
         let threads = Arc::new(threads);
         Self { work, threads }
     }
 
-    /// Queues the work and waits for it; `None` if it panicked.
-    async fn run(self) -> Option<u64> {
+    /// Queues the work and waits for it; an error if it panicked, which drops the sender.
+    async fn run(self) -> Result<u64, RecvError> {
         let (sender, receiver) = oneshot::channel();
         self.threads.spawn(move || {
             // Skips the work of a request that was given up.
@@ -51,7 +52,7 @@ impl Pool {
                 let _ = sender.send(self.work.run());
             }
         });
-        receiver.await.ok()
+        receiver.await
     }
 }
 // ANCHOR_END: pool

@@ -10,7 +10,7 @@ use axum::routing::get;
 use lab::Work;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 
 // ANCHOR: runtime
 /// A runtime of one thread, which accepts, reads and writes, and computes nothing.
@@ -31,7 +31,8 @@ pub(crate) fn routes(work: Work) -> Router {
 
 // ANCHOR: data
 async fn data(State(pool): State<Pool>) -> Result<String, StatusCode> {
-    let result = pool.run().await.ok_or(StatusCode::INTERNAL_SERVER_ERROR)?;
+    let result = pool.run().await;
+    let result = result.map_err(|_panicked| StatusCode::INTERNAL_SERVER_ERROR)?;
     Ok(result.to_string())
 }
 // ANCHOR_END: data
@@ -41,26 +42,26 @@ async fn data(State(pool): State<Pool>) -> Result<String, StatusCode> {
 #[derive(Clone)]
 struct Pool {
     work: Work,
-    cpus: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Pool {
     fn new(work: Work) -> Self {
         let cpus = available_parallelism().map_or(1, usize::from);
-        let cpus = Arc::new(Semaphore::new(cpus));
-        Self { work, cpus }
+        let permits = Arc::new(Semaphore::new(cpus));
+        Self { work, permits }
     }
 
-    /// Waits for a CPU, then for the work; `None` if the work panicked.
-    async fn run(self) -> Option<u64> {
-        let cpu = self.cpus.acquire_owned().await.ok()?;
+    /// Waits for a permit, then for the work; an error if the work panicked.
+    async fn run(self) -> Result<u64, JoinError> {
+        let permit = self.permits.acquire_owned().await;
+        let permit = permit.expect("nobody closes the semaphore");
         spawn_blocking(move || {
             // Returned when the work is done, not when the request is given up.
-            let _cpu = cpu;
+            let _permit = permit;
             self.work.run()
         })
         .await
-        .ok()
     }
 }
 // ANCHOR_END: pool

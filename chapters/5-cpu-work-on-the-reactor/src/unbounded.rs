@@ -17,9 +17,8 @@ pub(crate) fn routes(work: Work) -> Router {
 
 // ANCHOR: data
 async fn data(State(work): State<Work>) -> Result<String, StatusCode> {
-    let result = spawn_blocking(move || work.run())
-        .await
-        .map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
+    let result = spawn_blocking(move || work.run()).await;
+    let result = result.map_err(|_panicked| StatusCode::INTERNAL_SERVER_ERROR)?;
     Ok(result.to_string())
 }
 // ANCHOR_END: data

@@ -5,13 +5,13 @@ use std::io;
 use many_cpus::SystemHardware;
 
 use crate::texts::Texts;
-use crate::worker::{Queue, Worker, stay_by_the_network_card};
+use crate::worker::{Queue, Worker, pin_to_first_cpu};
 
 /// Starts a worker for each CPU, from the thread that accepts.
 pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
     // Asked before any thread is pinned: the answer is kept for the life of the process.
     let queues = start_on(SystemHardware::current(), texts)?;
-    stay_by_the_network_card();
+    pin_to_first_cpu();
     Ok(queues)
 }
 

@@ -13,7 +13,7 @@
 //!
 //!     num_cpus::get()                how many CPUs
 //!     start_workers(count, texts)?   starts so many workers, from this thread
-//!     stay_by_the_network_card()     pins this thread to that CPU
+//!     pin_to_first_cpu()             pins this thread to that CPU
 //!
 //!     cargo workshop check 6       is it fixed?
 //!     cargo workshop hint 6        the next hint
@@ -23,12 +23,12 @@
 use std::io;
 
 use crate::texts::Texts;
-use crate::worker::{Queue, start_workers, stay_by_the_network_card};
+use crate::worker::{Queue, pin_to_first_cpu, start_workers};
 
 // ANCHOR: start
 /// Starts a worker for each CPU, from the thread that accepts.
 pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
-    stay_by_the_network_card();
+    pin_to_first_cpu();
     let queues = start_workers(num_cpus::get(), texts)?;
     Ok(queues)
 }

@@ -3,12 +3,12 @@
 use std::io;
 
 use crate::texts::Texts;
-use crate::worker::{Queue, start_workers, stay_by_the_network_card};
+use crate::worker::{Queue, pin_to_first_cpu, start_workers};
 
 // ANCHOR: start
 /// Starts a worker for each CPU, from the thread that accepts.
 pub(crate) fn start(texts: &Texts) -> io::Result<Vec<Queue>> {
-    stay_by_the_network_card();
+    pin_to_first_cpu();
     let queues = start_workers(num_cpus::get(), texts)?;
     Ok(queues)
 }

@@ -67,9 +67,9 @@ pub(crate) fn start_workers(count: usize, texts: &Texts) -> io::Result<Vec<Queue
 // ANCHOR_END: start_workers
 
 // ANCHOR: pin
-/// Keeps the calling thread on the CPU that the network card interrupts, so that a new
-/// connection is accepted where its packets are.
-pub(crate) fn stay_by_the_network_card() {
+/// Pins the calling thread to the first CPU that it may use. The network card interrupts that one, so
+/// a new connection is accepted where its packets are.
+pub(crate) fn pin_to_first_cpu() {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     if let Some(&first) = cores.first() {
         core_affinity::set_for_current(first);

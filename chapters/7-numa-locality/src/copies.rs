@@ -19,7 +19,7 @@ region_cached! {
 
 // ANCHOR: start
 /// Starts a worker for each CPU.
-pub fn start() -> Team {
+pub(crate) fn start() -> Team {
     let processors = SystemHardware::current().processors();
     let team = Team::of(processors.len());
     for _ in processors.processors() {

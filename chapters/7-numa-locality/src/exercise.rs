@@ -36,7 +36,7 @@ static TEXTS: LazyLock<Texts> = LazyLock::new(Texts::build);
 
 // ANCHOR: start
 /// Starts a worker for each CPU.
-pub fn start() -> Team {
+pub(crate) fn start() -> Team {
     LazyLock::force(&TEXTS);
     let processors = SystemHardware::current().processors();
     let team = Team::of(processors.len());

@@ -1,9 +1,14 @@
 //! Chapter 7: NUMA locality.
 //! `cargo run -p chapter7 [-- VARIANT]`; the book says what each variant is for.
 
-use chapter7::{
-    basic, copies, exercise, pinned, problem, region_local, solution, texts, thread_isolated,
-};
+mod copies;
+mod exercise;
+mod problem;
+mod region_local;
+mod solution;
+mod team;
+mod texts;
+
 use clap::ValueEnum;
 use lab::{Lab, Options, Uses};
 use tokio::runtime::Builder;
@@ -13,10 +18,7 @@ enum Variant {
     Problem,
     Exercise,
     Solution,
-    Basic,
-    ThreadIsolated,
     Copies,
-    Pinned,
     RegionLocal,
 }
 
@@ -27,10 +29,7 @@ fn main() -> Result<(), lab::Error> {
         Variant::Problem => problem::start(),
         Variant::Exercise => exercise::start(),
         Variant::Solution => solution::start(),
-        Variant::Basic => return basic::serve(options),
-        Variant::ThreadIsolated => thread_isolated::start(),
         Variant::Copies => copies::start(),
-        Variant::Pinned => pinned::start(),
         Variant::RegionLocal => region_local::start(),
     };
     // The ports open when all texts are in memory.

@@ -16,7 +16,7 @@ region_local! {
 // ANCHOR_END: texts
 
 /// Starts a worker for each CPU, which stays there.
-pub fn start() -> Team {
+pub(crate) fn start() -> Team {
     let processors = SystemHardware::current().processors();
     let team = Team::of(processors.len());
     let joining = team.clone();

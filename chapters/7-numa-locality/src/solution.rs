@@ -17,7 +17,7 @@ region_cached! {
 
 // ANCHOR: start
 /// Starts a worker for each CPU, which stays there.
-pub fn start() -> Team {
+pub(crate) fn start() -> Team {
     let processors = SystemHardware::current().processors();
     let team = Team::of(processors.len());
     let joining = team.clone();

@@ -15,7 +15,7 @@ const QUEUE: usize = 4;
 /// This is where chapter 6 ended: workers share nothing but the main thread, which accepts
 /// connections and gives them to one worker after the other.
 #[derive(Debug, Clone)]
-pub struct Team(Arc<Shared>);
+pub(crate) struct Team(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -27,7 +27,7 @@ struct Shared {
 
 impl Team {
     /// A team that waits for so many workers.
-    pub fn of(workers: usize) -> Self {
+    pub(crate) fn of(workers: usize) -> Self {
         let (queues, vacancies) = (0..workers).map(|_| channel(QUEUE)).unzip();
         Self(Arc::new(Shared {
             queues,
@@ -38,7 +38,7 @@ impl Team {
 
     /// Makes the calling thread a worker: it answers the connections of its queue until the process
     /// ends.
-    pub fn join(&self, routes: &Router) {
+    pub(crate) fn join(&self, routes: &Router) {
         let vacancy = self
             .0
             .vacancies
@@ -56,7 +56,7 @@ impl Team {
 
     /// Waits until every worker has joined, and with it has built what it needs. Yields the queue
     /// of each.
-    pub fn wait(&self) -> Vec<Sender<Connection>> {
+    pub(crate) fn wait(&self) -> Vec<Sender<Connection>> {
         self.0.ready.wait();
         self.0.queues.clone()
     }

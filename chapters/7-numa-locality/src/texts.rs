@@ -11,32 +11,24 @@ const BYTES: usize = 640;
 /// How many texts there are, and the number of the first.
 static WHICH: OnceLock<(usize, u64)> = OnceLock::new();
 
-/// Decides how many texts there will be: as many as the command line says, or as fit the machine.
-///
-/// # Errors
-///
-/// When a copy for each NUMA node, and one to copy from, take more memory than is free, or
-/// standard output is closed.
-pub fn prepare(options: &Options) -> Result<(), lab::Error> {
+/// Decides how many texts there will be: as many as the command line says, or as fit the machine. A copy
+/// for each NUMA node, and one to copy from, have to fit into the free memory.
+pub(crate) fn prepare(options: &Options) -> Result<(), lab::Error> {
     let regions = SystemHardware::current().max_memory_region_count();
-    prepare_for(options.texts(BYTES, regions + 1)?, options.data_seed());
+    let texts = options.texts(BYTES, regions + 1)?;
+    WHICH.get_or_init(|| (texts, options.data_seed()));
     Ok(())
-}
-
-/// Decides that there will be so many texts, from the one with the number `first` on.
-pub fn prepare_for(texts: usize, first: u64) {
-    WHICH.get_or_init(|| (texts, first));
 }
 
 // ANCHOR: texts
 /// All texts, one after the other in one allocation, so that they lie where one thread has written
 /// them. A clone is another allocation.
 #[derive(Debug, Clone)]
-pub struct Texts(Replica);
+pub(crate) struct Texts(Replica);
 
 impl Texts {
     /// Writes the texts, on the calling thread.
-    pub fn build() -> Self {
+    pub(crate) fn build() -> Self {
         let &(texts, first) = WHICH.get().unwrap_or(&(0, 0));
         let mut bytes = Vec::with_capacity(texts * BYTES);
         for number in (first..).take(texts) {
@@ -46,7 +38,7 @@ impl Texts {
     }
 
     /// Whether `body` begins with one of them. None of them ever matches, so every text is compared.
-    pub fn any_begins(&self, body: &str) -> bool {
+    pub(crate) fn any_begins(&self, body: &str) -> bool {
         let body = body.as_bytes();
         self.0
             .read(|texts| texts.chunks_exact(BYTES).any(|text| body.starts_with(text)))

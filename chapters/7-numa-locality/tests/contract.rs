@@ -7,15 +7,7 @@ use bench::contract::{Chapter, Service, crowd, post};
 
 const CHAPTER: Chapter = Chapter {
     program: env!("CARGO_BIN_EXE_chapter7"),
-    variants: &[
-        "problem",
-        "solution",
-        "basic",
-        "thread-isolated",
-        "copies",
-        "pinned",
-        "region-local",
-    ],
+    variants: &["problem", "solution", "copies", "region-local"],
     fixes: &["solution", "region-local"],
 };
 

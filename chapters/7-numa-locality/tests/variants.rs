@@ -35,7 +35,6 @@ fn each_stage_has_its_copies_and_only_the_last_two_read_at_home() {
     for (variant, copies, pinned, at_home) in [
         ("problem", 1..=1, false, false),
         ("copies", 2..=nodes + 1, false, false),
-        ("pinned", 1..=1, true, false),
         ("region-local", nodes..=nodes, true, true),
         ("solution", nodes + 1..=nodes + 1, true, true),
     ] {

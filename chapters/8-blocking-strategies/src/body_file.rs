@@ -61,7 +61,7 @@ impl BodyFile {
         loop {
             match file.read(&mut buffer)? {
                 0 => return Ok(summary),
-                length => summary = summary.with(&buffer[..length]),
+                length => summary.update(&buffer[..length]),
             }
         }
     }
@@ -77,22 +77,16 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of `bytes` and all that was added before.
-    #[must_use]
-    pub fn with(self, bytes: &[u8]) -> Self {
+    /// Takes the next bytes of the body into account.
+    pub fn update(&mut self, bytes: &[u8]) {
         // Unlike `Iterator::max`, the compiler turns this into a few instructions for many bytes.
         let highest = bytes.iter().fold(self.highest, |a, b| a.max(*b));
-        let position = if highest == self.highest {
-            self.position
-        } else {
+        if highest > self.highest {
             let here = bytes.iter().position(|byte| *byte == highest);
-            self.length + here.unwrap_or_default() as u64
-        };
-        Self {
-            highest,
-            position,
-            length: self.length + bytes.len() as u64,
+            self.position = self.length + here.unwrap_or_default() as u64;
+            self.highest = highest;
         }
+        self.length += bytes.len() as u64;
     }
 }
 

@@ -43,6 +43,13 @@ impl From<tokio::task::JoinError> for Error {
     }
 }
 
+/// `pool.run(work).await?` does so, too.
+impl From<tokio::sync::oneshot::error::RecvError> for Error {
+    fn from(_: tokio::sync::oneshot::error::RecvError) -> Self {
+        Self::Panicked
+    }
+}
+
 impl Error {
     pub(crate) fn upstream(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Upstream(error.into())

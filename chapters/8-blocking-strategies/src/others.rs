@@ -82,11 +82,9 @@ pub(crate) fn dispatch(service: Service) -> Router {
                 if batch.is_empty() {
                     break;
                 }
-                let written = pool.run(move || file.append(batch)).await;
-                file = written.ok_or(Error::Panicked)??;
+                file = pool.run(move || file.append(batch)).await??;
             }
-            let summary = pool.run(move || file.summary()).await;
-            Ok(summary.ok_or(Error::Panicked)??)
+            Ok(pool.run(move || file.summary()).await??)
         }
     })
 }
@@ -146,11 +144,12 @@ pub(crate) fn tokio_fs(service: Service) -> Router {
         let mut buffer = vec![0; 64 * 1024];
         let mut summary = Summary::default();
         loop {
-            match file.read(&mut buffer).await? {
-                0 => return Ok(summary),
-                length => summary = summary.with(&buffer[..length]),
+            let length = file.read(&mut buffer).await?;
+            if length == 0 {
+                return Ok(summary);
             }
-            pace.read(buffer.len()).await;
+            pace.read(length).await;
+            summary.update(&buffer[..length]);
         }
     })
 }

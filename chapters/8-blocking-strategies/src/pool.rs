@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
+use tokio::sync::oneshot::{self, error::RecvError};
 
 /// Jobs that the queue holds. When it is full, the next caller waits as a task for a place in it.
 const QUEUE_LENGTH: usize = 256;
@@ -30,7 +31,7 @@ impl Pool {
                         .blocking_recv()
                 };
                 while let Some(job) = next() {
-                    // The panic hook has reported it, and the caller gets `None`.
+                    // The panic hook has reported it, and the caller gets an error.
                     let _ = catch_unwind(AssertUnwindSafe(job));
                 }
             });
@@ -39,9 +40,12 @@ impl Pool {
     }
 
     // ANCHOR: run
-    /// Queues `work` and waits for its result; `None` if it panicked. A queued job is skipped when its
-    /// caller has gone.
-    pub async fn run<T, F>(&self, work: F) -> Option<T>
+    /// Queues `work` and waits for its result. A queued job is skipped when its caller has gone.
+    ///
+    /// # Errors
+    ///
+    /// When the work panicked, which drops the sender of its result.
+    pub async fn run<T, F>(&self, work: F) -> Result<T, RecvError>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
@@ -52,8 +56,9 @@ impl Pool {
                 let _ = result.send(work());
             }
         };
-        self.0.send(Box::new(job)).await.ok()?;
-        received.await.ok()
+        // The threads live as long as the queue, so it takes every job.
+        let _ = self.0.send(Box::new(job)).await;
+        received.await
     }
     // ANCHOR_END: run
 }
@@ -65,8 +70,9 @@ mod tests {
     #[tokio::test]
     async fn a_panic_costs_one_result_and_no_thread() {
         let pool = Pool::new(1);
-        assert_eq!(pool.run(|| 1).await, Some(1));
-        assert_eq!(pool.run(|| -> u8 { panic!("as planned") }).await, None);
-        assert_eq!(pool.run(|| 2).await, Some(2));
+        assert_eq!(pool.run(|| 1).await, Ok(1));
+        let panicked = pool.run(|| -> u8 { panic!("as planned") }).await;
+        assert!(panicked.is_err());
+        assert_eq!(pool.run(|| 2).await, Ok(2));
     }
 }

@@ -64,13 +64,49 @@ impl Work {
     /// seed alone.
     pub fn run(&self) -> u64 {
         let _running = self.counters.work.begin();
+        self.timed(self.rounds);
+        DONE_HERE.set(DONE_HERE.get() + 1);
+        self.result
+    }
+
+    /// The same work in so many steps, for a loop that does something else between them.
+    pub fn in_steps(&self, steps: u64) -> Steps {
+        Steps {
+            work: self.clone(),
+            left: steps.max(1),
+            rounds: self.rounds / steps.max(1),
+        }
+    }
+
+    fn timed(&self, rounds: u64) {
         let began = ThreadTime::now();
-        compute(self.rounds);
+        compute(rounds);
         let nanoseconds = began.elapsed().as_nanos().try_into().unwrap_or(u64::MAX);
         let sum = &self.counters.work_nanoseconds;
         sum.fetch_add(nanoseconds, Relaxed);
+    }
+}
+
+/// A piece of work that is done step by step, and counts when its last step is done.
+#[derive(Debug)]
+pub struct Steps {
+    work: Work,
+    left: u64,
+    rounds: u64,
+}
+
+impl Steps {
+    /// Does the next step on the calling thread. The result if it was the last one.
+    pub fn run_next(&mut self) -> Option<u64> {
+        self.left = self.left.saturating_sub(1);
+        if self.left > 0 {
+            self.work.timed(self.rounds);
+            return None;
+        }
+        let _running = self.work.counters.work.begin();
+        self.work.timed(self.rounds);
         DONE_HERE.set(DONE_HERE.get() + 1);
-        self.result
+        Some(self.work.result)
     }
 }
 

@@ -1,21 +1,27 @@
 //! What each counter of CPUs says under each limit that a system can set (`limits.md`), and what too many
-//! workers cost under a quota (`throttling.md`).
+//! workers cost under a quota: of a loop (`throttling.md`), and of a service in a container (`container.md`).
 //!
 //! Starts itself again under each limit, which a line of shell sets: affinity always, control groups of
 //! both versions where it may (as root, mostly). What it could not set, it says.
 //!
-//! `cargo run -p studies --bin processor_limits -- counters` (or `throttling`); Linux only
+//! `cargo run -p studies --bin processor_limits -- counters` (or `throttling`, `container`); Linux only
 
 // Ranks and rounds: small numbers that are never negative.
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 
+use std::fs;
 use std::hint::black_box;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bench::counters::{Judged, Usable, counts};
+use bench::server::{Launch, Server};
+use duel::figures;
 use duel::load::cpus;
-use studies::Failed;
+use duel::load::interrupt::Interrupt;
+use measurement::load::Load;
+use studies::{Failed, milliseconds};
 
 /// Moves the shell, and what it starts, to one CPU.
 const ONE_CPU: &str = "taskset -cp $FIRST $$ >/dev/null";
@@ -62,9 +68,11 @@ fn main() -> Result<(), Failed> {
     match studies::argument(1, String::new())?.as_str() {
         "counters" => counters(),
         "throttling" => throttling()?,
+        "container" => container()?,
         "count" => return count(&studies::argument(2, String::new())?),
+        "serve" => return serve(&studies::argument(2, String::new())?),
         "work" => return work(studies::argument(2, 1)?, studies::argument(3, 1)?),
-        _ => return Err("say `counters` or `throttling`".into()),
+        _ => return Err("say `counters`, `throttling` or `container`".into()),
     }
     studies::print_provenance("A process of its own for each row");
     Ok(())
@@ -178,28 +186,79 @@ fn throttling() -> Result<(), Failed> {
     println!("| ---: | ---: | ---: | ---: | ---: | ---: |");
     for workers in ["1", "2", "8"] {
         let arguments = ["work", workers, &(rounds as u64).to_string()];
-        let run = |group, limit| {
-            under(
-                &format!("{group} && {limit} && {JOIN}"),
-                &arguments,
-                "cat $G/cpu.stat",
-            )
-        };
-        let said = run(V2, "echo 100000 100000 >$G/cpu.max")
-            .or_else(|_| run(V1_TIME, "echo 100000 >$G/cpu.cfs_quota_us"))?;
-        let counted = |key| {
-            said.lines()
-                .find_map(|line| line.strip_prefix(key))
-                .unwrap_or("?")
-        };
-        let (row, _) = said.split_once('\n').unwrap_or_default();
-        let (throttled, all) = (counted("nr_throttled "), counted("nr_periods "));
-        println!("| {workers} | {row} | {throttled} of {all} |");
+        let row = under_one_cpu(&arguments)?;
+        println!("| {workers} | {row} |");
     }
     println!(
         "\nA quota of 1 CPU in periods of 100 ms, {} s each; a piece of work takes about {} ms of a CPU.",
         SPAN.as_secs(),
         PIECE.as_millis()
+    );
+    Ok(())
+}
+
+/// What this program prints with these arguments in a group with the time of one CPU, and how many of the
+/// group's periods were throttled.
+fn under_one_cpu(arguments: &[&str]) -> Result<String, Failed> {
+    let run = |group, limit| {
+        let limit = format!("{group} && {limit} && export G && {JOIN}");
+        under(&limit, arguments, "cat $G/cpu.stat")
+    };
+    let said = run(V2, "echo 100000 100000 >$G/cpu.max")
+        .or_else(|_| run(V1_TIME, "echo 100000 >$G/cpu.cfs_quota_us"))?;
+    let counted = |key| {
+        let mut values = said.lines().filter_map(|line| line.strip_prefix(key));
+        values.next().unwrap_or("?")
+    };
+    let (row, _) = said.split_once('\n').unwrap_or_default();
+    let (throttled, all) = (counted("nr_throttled "), counted("nr_periods "));
+    Ok(format!("{row} | {throttled} of {all}"))
+}
+
+/// Chapter 6's `basic` in a group with the time of one CPU: with the workers that `nproc` counts, and with
+/// those that tokio counts.
+fn container() -> Result<(), Failed> {
+    studies::compile(&[6])?;
+    println!(
+        "| the service's workers | how many | requests a second | median | 99th percentile | periods throttled |"
+    );
+    println!("| --- | ---: | ---: | ---: | ---: | ---: |");
+    let all = cpus::count().to_string();
+    for (counted_by, workers) in [
+        ("`TOKIO_WORKER_THREADS=$(nproc)`", all.as_str()),
+        ("tokio's own count", ""),
+    ] {
+        println!("| {counted_by} | {} |", under_one_cpu(&["serve", workers])?);
+    }
+    println!(
+        "\nA quota of 1 CPU in periods of 100 ms, {} s each, three users.",
+        SPAN.as_secs()
+    );
+    Ok(())
+}
+
+/// The process that starts the service in the group `$G`, and leaves the group to put a load on it.
+fn serve(workers: &str) -> Result<(), Failed> {
+    let program = std::env::current_exe()?.with_file_name("chapter6");
+    let launch = Launch {
+        workers: workers.parse().ok(),
+        ..Launch::of(&program, "basic")
+    };
+    let server = Server::start(&launch, &Interrupt::new())?;
+    let above = Path::new(&std::env::var("G")?).join("../cgroup.procs");
+    fs::write(above, std::process::id().to_string())?;
+    let load = Load {
+        duration: SPAN,
+        ..Load::closed(studies::chapter_file(6)?.exchange, 3)
+    };
+    let outcome = studies::load(&server, &load, &[])?;
+    let workers = server.metrics()?.get("scan_workers");
+    println!(
+        "{} | {} | {} | {}",
+        workers.unwrap_or_default(),
+        figures::count(outcome.requests_per_second.round()),
+        milliseconds(outcome.latency.at(0.5)),
+        milliseconds(outcome.latency.at(0.99))
     );
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! At which rate a service begins to make its requests wait, and whom: `rate-sweep.md`.
 //!
-//! Chapter 5's problem and solution are asked for work on a schedule, at a rate that rises in steps,
-//! and for pings beside it. Each step has a server of its own, so that none inherits the queue of the
+//! Chapter 5's problem and solution are asked for work on a schedule, even or random, at a rate that
+//! rises in steps, and for pings beside it. Each step has a server of its own, so that none inherits the queue of the
 //! one before.
 //!
-//! `cargo run -p studies --bin rate_sweep -- 5` (seconds)
+//! `cargo run -p studies --bin rate_sweep -- 5 [random]` (seconds)
 
 use std::time::Duration;
 
@@ -24,6 +24,12 @@ const PINGS_PER_SECOND: f64 = 100.0;
 
 fn main() -> Result<(), Failed> {
     let seconds = studies::argument(1, 5)?;
+    let arrivals: String = studies::argument(2, "even".to_owned())?;
+    let spacing = match arrivals.as_str() {
+        "even" => Spacing::Even,
+        "random" => Spacing::Poisson,
+        other => return Err(format!("arrivals are `even` or `random`, not `{other}`").into()),
+    };
     studies::compile(&[5])?;
     let placement = Placement::apart();
     let heads = VARIANTS.map(|variant| {
@@ -38,7 +44,7 @@ fn main() -> Result<(), Failed> {
             let load = Load {
                 arrivals: Arrivals::Open {
                     per_second: rate.into(),
-                    spacing: Spacing::Even,
+                    spacing,
                 },
                 bystander: Some(Bystander {
                     exchange: Exchange::get("/ping", "pong"),
@@ -60,8 +66,8 @@ fn main() -> Result<(), Failed> {
         println!();
     }
     studies::print_provenance(&format!(
-        "99th percentiles, counted from the due moment, of {seconds} s at each rate, beside \
-         {PINGS_PER_SECOND} pings a second"
+        "99th percentiles, counted from the due moment, of {seconds} s at each rate, {arrivals} \
+         arrivals, beside {PINGS_PER_SECOND} pings a second"
     ));
     Ok(())
 }
