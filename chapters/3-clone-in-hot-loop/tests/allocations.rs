@@ -8,7 +8,7 @@
 
 use allocation_counter::measure;
 use chapter3::clients::{self, Client};
-use chapter3::{fewer_clones, problem, solution};
+use chapter3::{problem, solution};
 
 /// Allocations of one page of the clients that the service starts with.
 fn allocations(page: fn(&[Client], usize) -> String) -> u64 {
@@ -24,9 +24,7 @@ fn the_solution_allocates_for_its_page_and_not_for_its_comparisons() {
 // ANCHOR_END: solution
 
 #[test]
-fn the_problem_clones_four_names_a_comparison_and_the_probe_has_a_tenth_of_them_left() {
-    let all = allocations(problem::page);
-    assert!(all > 1_000_000, "{all}");
-    let few = allocations(fewer_clones::page);
-    assert!((all / 11..all / 9).contains(&few), "{few} of {all}");
+fn the_problem_clones_four_names_a_comparison() {
+    // At the least, n values take log2(n!) comparisons to sort: here 257,000.
+    assert!(allocations(problem::page) > 4 * 257_000);
 }
