@@ -20,7 +20,10 @@ async fn every_page_has_the_names_that_are_its() {
                                    biki bababe, debo bababe, doka bababe, kibe bababe, maki bababe";
     const NONE: &str = "";
     for (data_seed, pages) in [
-        (0, [(0, FIRST), (1_999, LAST), (2_000, NONE), (0, FIRST)].as_slice()),
+        (
+            0,
+            [(0, FIRST), (1_999, LAST), (2_000, NONE), (0, FIRST)].as_slice(),
+        ),
         (5, &[(0, FIRST_OF_OTHERS)]),
     ] {
         CHAPTER
