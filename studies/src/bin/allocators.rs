@@ -52,7 +52,10 @@ fn main() -> Result<(), Failed> {
     let first = rows[0].2;
     for (variant, allocator, sum) in &rows {
         let name = ALLOCATORS[*allocator].0;
-        let (mean, gain) = (figures::count((sum / 2.0).round()), figures::ratio(sum / first));
+        let (mean, gain) = (
+            figures::count((sum / 2.0).round()),
+            figures::ratio(sum / first),
+        );
         println!("| {variant} | {name} | {mean} | {gain} |");
     }
     studies::print_provenance(&format!(
