@@ -59,7 +59,21 @@ pub fn compile(chapters: &[u32]) -> Result<(), Failed> {
     let packages = chapters
         .iter()
         .map(|number| format!("--package=chapter{number}"));
-    let status = Command::new("cargo").arg("build").args(packages).status()?;
+    build(packages)
+}
+
+/// Compiles a chapter's server with these features, and says where it is.
+pub fn compile_with(chapter: u32, features: &str) -> Result<PathBuf, Failed> {
+    build([
+        format!("--package=chapter{chapter}"),
+        format!("--features={features}"),
+    ])?;
+    program(chapter)
+}
+
+fn build(arguments: impl IntoIterator<Item = String>) -> Result<(), Failed> {
+    let mut cargo = Command::new("cargo");
+    let status = cargo.arg("build").args(arguments).status()?;
     status
         .success()
         .then_some(())
@@ -73,12 +87,26 @@ pub fn start(
     cpus: &[usize],
     arguments: &[String],
 ) -> Result<Server, Failed> {
+    start_program(&program(chapter)?, variant, cpus, arguments)
+}
+
+/// Where the compiled server of a chapter is.
+fn program(chapter: u32) -> Result<PathBuf, Failed> {
     let name = format!("chapter{chapter}{}", std::env::consts::EXE_SUFFIX);
-    let program = std::env::current_exe()?.with_file_name(name);
+    Ok(std::env::current_exe()?.with_file_name(name))
+}
+
+/// The same with this program of a chapter's server.
+pub fn start_program(
+    program: &Path,
+    variant: &str,
+    cpus: &[usize],
+    arguments: &[String],
+) -> Result<Server, Failed> {
     let launch = Launch {
         cpus,
         arguments,
-        ..Launch::of(&program, variant)
+        ..Launch::of(program, variant)
     };
     let server = Server::start(&launch, &Interrupt::new())?;
     if !server.is_optimised() {
