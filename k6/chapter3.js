@@ -8,15 +8,17 @@
 import { ask, load } from './common.js';
 
 const chapter = {
-  path: '/cpu',
-  answer: '2172347200543715621',
+  path: '/clients/0',
+  answer:
+    'bide bababa, dami bababa, dodo bababa, made bababa, mimi bababa, ' +
+    'boma bababe, dide bababe, kami bababe, kobo bababe, mema bababe',
   // So few that they seldom meet: then an answer takes as long as its work.
   users: 12,
   think: 1,
-  // A million rounds that only read take about 8 ms.
-  callSeconds: 0.008,
+  // A sort that only reads takes about 3 ms.
+  callSeconds: 0.003,
   // A CPU half as fast keeps to this, one twice as fast does not if it clones.
-  p95Ms: 30,
+  p95Ms: 15,
 };
 
 export const options = load(chapter);

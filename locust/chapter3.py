@@ -10,11 +10,14 @@ from common import ChapterUser, Limits
 
 
 class Reader(ChapterUser):
-    path = "/cpu"
-    answer = "2172347200543715621"
+    path = "/clients/0"
+    answer = (
+        "bide bababa, dami bababa, dodo bababa, made bababa, mimi bababa, "
+        "boma bababe, dide bababe, kami bababe, kobo bababe, mema bababe"
+    )
     # So few that they seldom meet: then an answer takes as long as its work.
     users = 12
     think = 1
-    # A million rounds that only read take about 8 ms. A CPU half as fast keeps to 30 ms, one
+    # A sort that only reads takes about 3 ms. A CPU half as fast keeps to 15 ms, one
     # twice as fast does not if it clones.
-    limits = Limits(call_s=0.008, within_ms=30)
+    limits = Limits(call_s=0.003, within_ms=15)

@@ -19,9 +19,6 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use bench::provenance;
 use bench::server::{Launch, Server};
@@ -62,7 +59,21 @@ pub fn compile(chapters: &[u32]) -> Result<(), Failed> {
     let packages = chapters
         .iter()
         .map(|number| format!("--package=chapter{number}"));
-    let status = Command::new("cargo").arg("build").args(packages).status()?;
+    build(packages)
+}
+
+/// Compiles a chapter's server with these features, and says where it is.
+pub fn compile_with(chapter: u32, features: &str) -> Result<PathBuf, Failed> {
+    build([
+        format!("--package=chapter{chapter}"),
+        format!("--features={features}"),
+    ])?;
+    program(chapter)
+}
+
+fn build(arguments: impl IntoIterator<Item = String>) -> Result<(), Failed> {
+    let mut cargo = Command::new("cargo");
+    let status = cargo.arg("build").args(arguments).status()?;
     status
         .success()
         .then_some(())
@@ -76,12 +87,26 @@ pub fn start(
     cpus: &[usize],
     arguments: &[String],
 ) -> Result<Server, Failed> {
+    start_program(&program(chapter)?, variant, cpus, arguments)
+}
+
+/// Where the compiled server of a chapter is.
+fn program(chapter: u32) -> Result<PathBuf, Failed> {
     let name = format!("chapter{chapter}{}", std::env::consts::EXE_SUFFIX);
-    let program = std::env::current_exe()?.with_file_name(name);
+    Ok(std::env::current_exe()?.with_file_name(name))
+}
+
+/// The same with this program of a chapter's server.
+pub fn start_program(
+    program: &Path,
+    variant: &str,
+    cpus: &[usize],
+    arguments: &[String],
+) -> Result<Server, Failed> {
     let launch = Launch {
         cpus,
         arguments,
-        ..Launch::of(&program, variant)
+        ..Launch::of(program, variant)
     };
     let server = Server::start(&launch, &Interrupt::new())?;
     if !server.is_optimised() {
@@ -103,41 +128,6 @@ pub fn load(server: &Server, load: &Traffic, cpus: &[usize]) -> Result<Outcome, 
     match outcome.error_count() + outcome.wrong_answers + beside {
         0 => Ok(outcome),
         faults => Err(format!("{faults} requests had no answer or a wrong one").into()),
-    }
-}
-
-/// Does `work` beside a thread that keeps a CPU busy: one of `cpus`, or any where there are none. With
-/// `pauses` it is busy for 0.2 to 2 s after each pause of 0.2 to 2 s.
-pub fn beside_a_busy_loop<T>(cpus: &[usize], pauses: bool, work: impl FnOnce() -> T) -> T {
-    let is_over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| keep_busy(cpus, pauses, &is_over));
-        let done = work();
-        is_over.store(true, Ordering::Relaxed);
-        done
-    })
-}
-
-fn keep_busy(cpus: &[usize], pauses: bool, is_over: &AtomicBool) {
-    /// Its multiples never come back to the same fraction: spans that look random, the same each time.
-    const GOLDEN: f64 = 0.618_033_988_749_895;
-
-    if !cpus.is_empty()
-        && let Err(error) = cpus::pin_current_thread(cpus)
-    {
-        eprintln!("the busy loop is not pinned: {error}");
-    }
-    for span in 1_u32.. {
-        let seconds = 0.2 + 1.8 * (f64::from(span) * GOLDEN).fract();
-        let end = Instant::now() + Duration::from_secs_f64(seconds);
-        while Instant::now() < end {
-            if is_over.load(Ordering::Relaxed) {
-                return;
-            }
-            if pauses && span % 2 == 0 {
-                thread::sleep(Duration::from_millis(10));
-            }
-        }
     }
 }
 

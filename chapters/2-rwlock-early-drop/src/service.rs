@@ -11,20 +11,17 @@ use warp::{Filter, Reply};
 /// keep it.
 pub(crate) trait Service: Clone + Send + Sync + 'static {
     /// Asks the database, then answers the sum of all clients' ids.
-    ///
-    /// All variants make text of the ids and parse it again, as the published service did: a smell,
-    /// but no request waits for it.
-    fn read(self) -> impl Future<Output = String> + Send;
+    fn read(&self) -> impl Future<Output = String> + Send;
 
     /// Adds a topic to a client, and has the database record it.
     fn subscribe(
-        self,
+        &self,
         client: String,
         topic: String,
     ) -> impl Future<Output = Result<(), StatusCode>> + Send;
 
     /// A client's topics.
-    fn topics(self, client: String) -> impl Future<Output = Result<String, StatusCode>> + Send;
+    fn topics(&self, client: String) -> impl Future<Output = Result<String, StatusCode>> + Send;
 }
 // ANCHOR_END: service
 
@@ -36,7 +33,7 @@ pub(crate) fn routes<S: Service>(service: S) -> BoxedFilter<(Response,)> {
     let read = warp::path!("read")
         .and(warp::get())
         .and(service.clone())
-        .then(S::read);
+        .then(async |service: S| service.read().await);
     let subscribe = warp::path!("subscribe")
         .and(warp::post())
         .and(service.clone())
@@ -45,7 +42,7 @@ pub(crate) fn routes<S: Service>(service: S) -> BoxedFilter<(Response,)> {
     let topics = warp::path!("topics" / String)
         .and(warp::get())
         .and(service)
-        .then(|client, service: S| service.topics(client));
+        .then(async |client, service: S| service.topics(client).await);
 
     read.or(subscribe)
         .or(topics)

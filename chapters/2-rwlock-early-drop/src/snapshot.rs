@@ -37,22 +37,19 @@ impl Directory {
 
 impl Service for Directory {
     // ANCHOR: read
-    async fn read(self) -> String {
+    async fn read(&self) -> String {
         let clients = self.snapshot();
-        let ids: Vec<String> = clients
-            .values()
-            .map(|client| client.id.to_string())
-            .collect();
+        let ids: Vec<u64> = clients.values().map(|client| client.id).collect();
 
         self.database.call().await;
 
-        let sum: u64 = ids.iter().filter_map(|id| id.parse::<u64>().ok()).sum();
+        let sum: u64 = ids.iter().sum();
         sum.to_string()
     }
     // ANCHOR_END: read
 
     // ANCHOR: subscribe
-    async fn subscribe(self, client: String, topic: String) -> Result<(), StatusCode> {
+    async fn subscribe(&self, client: String, topic: String) -> Result<(), StatusCode> {
         let mut newest = self.clients.write().unwrap_or_else(PoisonError::into_inner);
         // Copies the map if a reader still has it, and writes into it otherwise.
         let clients = Arc::make_mut(&mut newest);
@@ -64,7 +61,7 @@ impl Service for Directory {
     }
     // ANCHOR_END: subscribe
 
-    async fn topics(self, client: String) -> Result<String, StatusCode> {
+    async fn topics(&self, client: String) -> Result<String, StatusCode> {
         let clients = self.snapshot();
         let client = clients.get(&client).ok_or(StatusCode::NOT_FOUND)?;
         Ok(client.topics())

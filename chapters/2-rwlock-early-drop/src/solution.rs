@@ -1,4 +1,4 @@
-//! The solution: a request drops its read guard before it calls the database.
+//! The solution: a request ends its read guard before it calls the database.
 
 use std::sync::Arc;
 
@@ -26,23 +26,21 @@ impl Directory {
 
 impl Service for Directory {
     // ANCHOR: read
-    async fn read(self) -> String {
-        let clients = self.clients.read().await;
-        let ids: Vec<String> = clients
-            .values()
-            .map(|client| client.id.to_string())
-            .collect();
-        drop(clients);
+    async fn read(&self) -> String {
+        let ids: Vec<u64> = {
+            let clients = self.clients.read().await;
+            clients.values().map(|client| client.id).collect()
+        };
 
         self.database.call().await;
 
-        let sum: u64 = ids.iter().filter_map(|id| id.parse::<u64>().ok()).sum();
+        let sum: u64 = ids.iter().sum();
         sum.to_string()
     }
     // ANCHOR_END: read
 
     // ANCHOR: subscribe
-    async fn subscribe(self, client: String, topic: String) -> Result<(), StatusCode> {
+    async fn subscribe(&self, client: String, topic: String) -> Result<(), StatusCode> {
         let mut clients = self.clients.write().await;
         let client = clients.get_mut(&client).ok_or(StatusCode::NOT_FOUND)?;
         client.subscribe(topic);
@@ -52,7 +50,7 @@ impl Service for Directory {
     }
     // ANCHOR_END: subscribe
 
-    async fn topics(self, client: String) -> Result<String, StatusCode> {
+    async fn topics(&self, client: String) -> Result<String, StatusCode> {
         let clients = self.clients.read().await;
         let client = clients.get(&client).ok_or(StatusCode::NOT_FOUND)?;
         Ok(client.topics())

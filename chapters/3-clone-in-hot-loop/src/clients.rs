@@ -1,33 +1,49 @@
 //! What the service knows: its clients, who do not change while it runs.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A subscriber of the service.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Client {
     /// Stable number of the client.
     pub id: u64,
-    /// What the client wants to hear about; nothing reads it yet.
-    pub topics: Vec<String>,
+    /// What a list is sorted by.
+    pub last_name: String,
+    /// And by this one where the last names are equal.
+    pub first_name: String,
 }
 
-/// All clients by their public key, and in its order, on which the checksum depends.
+impl Client {
+    /// As it is printed.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.first_name, self.last_name)
+    }
+}
+
+/// All clients, in the order in which they came.
 ///
 /// Nobody writes, so there is no lock: locks are the subject of other chapters.
-pub type Clients = Arc<BTreeMap<String, Client>>;
+pub type Clients = Arc<Vec<Client>>;
 
-/// The three clients that the service starts with; their ids count up from 1, or from elsewhere if
-/// there is a `seed`. No id has more than two digits, so that to parse one costs always the same.
+/// The clients that the service starts with. With another `seed` they have other names.
 pub fn known(seed: u64) -> Clients {
-    let first = seed % 97;
-    let client = |key: &str, id, topics: &[&str]| {
-        let topics = topics.iter().map(ToString::to_string).collect();
-        (key.to_owned(), Client { id, topics })
-    };
-    Arc::new(BTreeMap::from([
-        client("87-89-34", first + 1, &["cats", "dogs"]),
-        client("22-38-21", first + 2, &["cats", "reptiles"]),
-        client("12-67-22", first + 3, &["mice", "birds", "snakes"]),
-    ]))
+    Arc::new((1..=20_000).map(|id| client(id, seed)).collect())
+}
+
+/// A client such as `mika dobeki`: another one for each of a million numbers.
+fn client(id: u64, seed: u64) -> Client {
+    const SYLLABLES: [&str; 16] = [
+        "ba", "be", "bi", "bo", "da", "de", "di", "do", "ka", "ke", "ki", "ko", "ma", "me", "mi",
+        "mo",
+    ];
+    // An odd factor leaves no number out.
+    let mixed = id
+        .wrapping_mul(648_055)
+        .wrapping_add(seed.wrapping_mul(12_345));
+    let syllable = |place: u32| SYLLABLES[(mixed >> (4 * place)) as usize % 16];
+    Client {
+        id,
+        last_name: [syllable(4), syllable(3), syllable(2)].concat(),
+        first_name: [syllable(1), syllable(0)].concat(),
+    }
 }

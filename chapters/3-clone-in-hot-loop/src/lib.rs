@@ -1,11 +1,11 @@
 //! Chapter 3: a clone in a hot loop.
 //!
-//! A library beside `main.rs`, so that the tests can count what one `checksum` allocates, and
+//! A library beside `main.rs`, so that the tests can count what one `page` allocates, and
 //! callgrind what it executes, without a server around it.
 
 pub mod clients;
 pub mod exercise;
 pub mod fewer_clones;
-pub mod parse_once;
 pub mod problem;
 pub mod solution;
+pub mod sort_once;

@@ -1,10 +1,14 @@
 //! Chapter 3: a clone in a hot loop.
 //! `cargo run -p chapter3 [-- VARIANT]`; the book says what each variant is for.
 
-use chapter3::{clients, exercise, fewer_clones, parse_once, problem, solution};
+use chapter3::{clients, exercise, fewer_clones, problem, solution, sort_once};
 use clap::ValueEnum;
 use lab::Lab;
 use warp::Filter;
+
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Variant {
@@ -12,7 +16,7 @@ enum Variant {
     Exercise,
     Solution,
     FewerClones,
-    ParseOnce,
+    SortOnce,
 }
 
 #[tokio::main]
@@ -24,7 +28,7 @@ async fn main() -> Result<(), lab::Error> {
         Variant::Exercise => exercise::routes(clients).boxed(),
         Variant::Solution => solution::routes(clients).boxed(),
         Variant::FewerClones => fewer_clones::routes(clients).boxed(),
-        Variant::ParseOnce => parse_once::routes(clients).boxed(),
+        Variant::SortOnce => sort_once::routes(clients).boxed(),
     };
     lab.serve(warp::service(routes)).await
 }

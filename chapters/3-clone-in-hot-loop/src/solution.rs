@@ -1,41 +1,31 @@
-//! The solution: a round borrows the ids that it reads.
+//! The solution: the sort borrows the names that it compares.
 
 use warp::{Filter, Rejection};
 
-use crate::clients::Clients;
+use crate::clients::{Client, Clients};
 
-/// How often a request goes through the ids.
-const ROUNDS: u64 = 1_000_000;
+/// How many clients are on a page.
+const PAGE: usize = 10;
 
 // ANCHOR: routes
-/// `GET /cpu` answers the checksum of all clients' ids.
+/// `GET /clients/{number}` answers a page of the clients' names; the first one has the number 0.
 pub fn routes(
     clients: Clients,
 ) -> impl Filter<Extract = (String,), Error = Rejection> + Clone + Send + Sync + 'static {
-    warp::path!("cpu")
+    warp::path!("clients" / usize)
         .and(warp::get())
-        .map(move || cpu(&clients))
-}
-
-fn cpu(clients: &Clients) -> String {
-    let ids: Vec<String> = clients
-        .values()
-        .map(|client| client.id.to_string())
-        .collect();
-    checksum(&ids, ROUNDS).to_string()
+        .map(move |number| page(&clients, number))
 }
 // ANCHOR_END: routes
 
-// ANCHOR: checksum
-/// Hashes the ids, from the last to the first, once a round: FNV-1a, of numbers instead of bytes.
-pub fn checksum(ids: &[String], rounds: u64) -> u64 {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for _ in 0..rounds {
-        for id in ids.iter().rev() {
-            let id: u64 = id.parse().unwrap_or_default();
-            hash = (hash ^ id).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-    hash
+// ANCHOR: page
+/// The names on this page of a list of all clients, in the order of their names.
+pub fn page(clients: &[Client], number: usize) -> String {
+    let mut sorted: Vec<&Client> = clients.iter().collect();
+    sorted.sort_by_key(|client| (&client.last_name, &client.first_name));
+
+    let page = sorted.chunks(PAGE).nth(number).unwrap_or_default();
+    let names: Vec<String> = page.iter().map(|client| client.name()).collect();
+    names.join(", ")
 }
-// ANCHOR_END: checksum
+// ANCHOR_END: page

@@ -36,7 +36,7 @@ func newService(upstream string) *Service {
 		// ANCHOR: client
 		client: &http.Client{
 			// How long a request waits for the upstream, as in the chapter's service.
-			Timeout: 5 * time.Second,
+			Timeout: 3 * time.Second,
 			Transport: &http.Transport{
 				MaxIdleConns:        1024,
 				MaxIdleConnsPerHost: 1024,

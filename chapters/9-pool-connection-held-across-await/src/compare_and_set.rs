@@ -4,9 +4,10 @@
 use axum::extract::State;
 use axum::routing::post;
 use axum::{Json, Router};
-use sqlx::{AnyConnection, Connection, query, query_scalar};
+use sqlx::{Connection, query, query_scalar};
 
 use crate::shop::{Order, Receipt, Refusal, Shop};
+use crate::store::DbConnection;
 
 /// `POST /order` sells what it is asked for, at the price of the moment.
 pub(crate) fn routes(shop: Shop) -> Router {
@@ -30,7 +31,7 @@ async fn order(State(shop): State<Shop>, Json(order): Json<Order>) -> Result<Rec
 }
 // ANCHOR_END: order
 
-async fn stock(connection: &mut AnyConnection, product: i64) -> Result<i64, Refusal> {
+async fn stock(connection: &mut DbConnection, product: i64) -> Result<i64, Refusal> {
     query_scalar("SELECT stock FROM products WHERE id = $1")
         .bind(product)
         .fetch_optional(connection)
@@ -41,7 +42,7 @@ async fn stock(connection: &mut AnyConnection, product: i64) -> Result<i64, Refu
 // ANCHOR: sell_if
 /// `None` if the stock is no longer what was `seen`: somebody else has ordered meanwhile.
 async fn sell_if(
-    connection: &mut AnyConnection,
+    connection: &mut DbConnection,
     order: Order,
     price: i64,
     seen: i64,

@@ -3,6 +3,7 @@
 
 mod compare_and_set;
 mod exercise;
+#[cfg(feature = "postgres")]
 mod open_transaction;
 mod problem;
 mod shop;
@@ -15,7 +16,6 @@ use clap::ValueEnum;
 use lab::{Lab, Uses};
 
 use crate::shop::{Pricing, Shop};
-use crate::store::Store;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Variant {
@@ -24,6 +24,8 @@ enum Variant {
     Solution,
     BiggerPool,
     CompareAndSet,
+    /// `SQLite` has no locks of rows.
+    #[cfg(feature = "postgres")]
     OpenTransaction,
 }
 
@@ -33,14 +35,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let _ = rustls::crypto::ring::default_provider().install_default();
 
     let (variant, lab) = Lab::start("chapter9", &[Uses::Upstream, Uses::SqlDatabase])?;
-    let store = Store::open(&lab).await?;
     let upstream = lab.upstream(Duration::from_millis(50))?;
     let connections = match variant {
         Variant::BiggerPool => 20,
         _ => 5,
     };
     let shop = Shop {
-        pool: store.pool(connections, lab.pool_use()),
+        pool: store::pool(&lab, connections).await?,
         pricing: Pricing::new(upstream),
     };
     let books = shop::books(shop.pool.clone());
@@ -50,7 +51,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Variant::Exercise => exercise::routes(shop),
         Variant::Solution => solution::routes(shop),
         Variant::CompareAndSet => compare_and_set::routes(shop),
-        Variant::OpenTransaction => open_transaction::routes(shop, &store)?,
+        #[cfg(feature = "postgres")]
+        Variant::OpenTransaction => open_transaction::routes(shop),
     };
     Ok(lab.serve(routes.merge(books)).await?)
 }

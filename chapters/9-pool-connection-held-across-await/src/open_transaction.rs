@@ -7,18 +7,10 @@ use axum::{Json, Router};
 use sqlx::{query, query_scalar};
 
 use crate::shop::{Order, Receipt, Refusal, Shop};
-use crate::store::{Kind, Store};
 
 /// `POST /order` sells what it is asked for, at the price of the moment.
-pub(crate) fn routes(shop: Shop, store: &Store) -> Result<Router, lab::Error> {
-    match store.kind {
-        Kind::Postgres => Ok(Router::new().route("/order", post(order)).with_state(shop)),
-        Kind::Sqlite => Err(lab::Error::Unusable(
-            "open-transaction locks a row, and SQLite has no such locks: name a PostgreSQL server \
-             with --database postgres://…"
-                .to_owned(),
-        )),
-    }
+pub(crate) fn routes(shop: Shop) -> Router {
+    Router::new().route("/order", post(order)).with_state(shop)
 }
 
 // ANCHOR: order

@@ -3,9 +3,10 @@
 use axum::extract::State;
 use axum::routing::post;
 use axum::{Json, Router};
-use sqlx::{AnyConnection, Connection, query, query_scalar};
+use sqlx::{Connection, query, query_scalar};
 
 use crate::shop::{Order, Receipt, Refusal, Shop};
+use crate::store::DbConnection;
 
 /// `POST /order` sells what it is asked for, at the price of the moment.
 pub(crate) fn routes(shop: Shop) -> Router {
@@ -25,7 +26,7 @@ async fn order(State(shop): State<Shop>, Json(order): Json<Order>) -> Result<Rec
 }
 // ANCHOR_END: order
 
-async fn stock(connection: &mut AnyConnection, product: i64) -> Result<i64, Refusal> {
+async fn stock(connection: &mut DbConnection, product: i64) -> Result<i64, Refusal> {
     query_scalar("SELECT stock FROM products WHERE id = $1")
         .bind(product)
         .fetch_optional(connection)
@@ -34,11 +35,7 @@ async fn stock(connection: &mut AnyConnection, product: i64) -> Result<i64, Refu
 }
 
 // ANCHOR: sell
-async fn sell(
-    connection: &mut AnyConnection,
-    order: Order,
-    price: i64,
-) -> Result<Receipt, Refusal> {
+async fn sell(connection: &mut DbConnection, order: Order, price: i64) -> Result<Receipt, Refusal> {
     let mut transaction = connection.begin().await?;
     // Others have ordered since the stock was read: this statement looks again.
     let taken = query("UPDATE products SET stock = stock - $1 WHERE id = $2 AND stock >= $1")

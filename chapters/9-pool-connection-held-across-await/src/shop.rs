@@ -11,12 +11,14 @@ use axum::{Json, Router};
 use lab::Upstream;
 use reqwest::Client;
 use serde::{Deserialize, Deserializer, Serialize};
-use sqlx::{AnyConnection, AnyPool, query_as, query_scalar};
+use sqlx::{query_as, query_scalar};
+
+use crate::store::{DbConnection, DbPool};
 
 /// What every request needs. Clones share the pool and the client.
 #[derive(Debug, Clone)]
 pub(crate) struct Shop {
-    pub(crate) pool: AnyPool,
+    pub(crate) pool: DbPool,
     pub(crate) pricing: Pricing,
 }
 
@@ -47,7 +49,7 @@ pub(crate) struct Receipt {
 impl Receipt {
     /// Writes the order; `price` is that of one, in cents.
     pub(crate) async fn insert(
-        connection: &mut AnyConnection,
+        connection: &mut DbConnection,
         order: Order,
         price: i64,
     ) -> Result<Self, sqlx::Error> {
@@ -86,8 +88,8 @@ struct Books {
 }
 
 /// `GET /books` answers how many orders there are, and whether stock and orders add up.
-pub(crate) fn books(pool: AnyPool) -> Router {
-    let books = async |State(pool): State<AnyPool>| -> Result<Json<Books>, Refusal> {
+pub(crate) fn books(pool: DbPool) -> Router {
+    let books = async |State(pool): State<DbPool>| -> Result<Json<Books>, Refusal> {
         // One statement sees one state, whatever is ordered meanwhile.
         let (orders, missing) = query_as(
             "SELECT (SELECT COUNT(*) FROM orders),

@@ -29,12 +29,15 @@ impl ProfileData {
         if self.profile.kind == ProfileKind::Cpu && samples < folded::MEANINGFUL {
             let busy = self.profile.capacity.is_some_and(|all| 2 * samples >= all);
             let remedy = if busy {
-                "profile longer for a picture"
+                "profile for longer"
             } else {
-                "no picture of anything but idleness"
+                "the CPUs were mostly idle"
             };
             let samples = figures::things(samples, "sample");
-            return format!("{samples}, fewer than {}: {remedy}", folded::MEANINGFUL);
+            return format!(
+                "{samples}, and a picture needs {}: {remedy}",
+                folded::MEANINGFUL
+            );
         }
         match folded::most_frequent_leaf(&self.folded) {
             Ok(Some((leaf, share))) => format!("{:.0} % in {leaf}", share * 100.0),
@@ -259,11 +262,11 @@ mod tests {
         };
         assert_eq!(
             most(ProfileKind::Cpu, 4, Some(250)),
-            "4 samples, fewer than 300: no picture of anything but idleness"
+            "4 samples, and a picture needs 300: the CPUs were mostly idle"
         );
         assert_eq!(
             most(ProfileKind::Cpu, 240, Some(250)),
-            "240 samples, fewer than 300: profile longer for a picture"
+            "240 samples, and a picture needs 300: profile for longer"
         );
         assert_eq!(most(ProfileKind::Cpu, 300, None), "100 % in tcache_get");
         assert_eq!(most(ProfileKind::Heap, 4, None), "100 % in tcache_get");

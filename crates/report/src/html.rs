@@ -8,6 +8,7 @@ use maud::{Markup, html};
 
 use crate::capture::{Capture, CaptureError};
 use duel::figures;
+use duel::profile::ProfileKind;
 
 /// The report of a capture.
 ///
@@ -107,14 +108,24 @@ fn words_for_flamegraph(capture: &Capture, name: &str) -> String {
         .iter()
         .find(|profile| name == format!("{}.{}", profile.variant, profile.kind.key()));
     let Some(profile) = profile else {
-        return "The change from problem to solution: widths are the solution's; red frames have a larger share than before, blue ones a smaller. What only the problem did is not in it.".to_owned();
+        return "How the shares changed from problem to solution. Widths are the solution's; red frames have a larger share than before, blue ones a smaller. It says nothing of speed: once a wait is gone, what is left has a larger share. What only the problem did is not in it.".to_owned();
+    };
+    let counted = match profile.kind {
+        // Its samples are microseconds.
+        ProfileKind::Await => format!(
+            "the requests in flight spent {} s",
+            figures::count((profile.samples as f64 / 1e6).round())
+        ),
+        ProfileKind::Cpu | ProfileKind::Heap => format!(
+            "{}, each {}",
+            figures::things(profile.samples, "sample"),
+            profile.unit
+        ),
     };
     format!(
-        "{}, {} s in the scenario \"{}\"; each of the {} stands for {}.",
+        "{}, {} s in the scenario \"{}\": {counted}.",
         profile.variant,
         figures::count(profile.seconds),
         profile.scenario,
-        figures::things(profile.samples, "sample"),
-        profile.unit
     )
 }

@@ -6,13 +6,7 @@ use duel::figures::{self, number};
 use crate::plots::{self, Direction, Marks, Point, Series};
 
 /// The tables that have a plot.
-pub const PLOTTED: [&str; 5] = [
-    "throttling",
-    "rate-sweep",
-    "blocking-strategies",
-    "heat-map-5",
-    "heat-map-8",
-];
+pub const PLOTTED: [&str; 3] = ["throttling", "rate-sweep", "heat-map-8"];
 
 /// The plot of one of the tables; `None` when the table lacks what its plot shows.
 pub fn plot(name: &str, table: &str) -> Option<String> {
@@ -27,8 +21,6 @@ pub fn plot(name: &str, table: &str) -> Option<String> {
             let title = "99th percentile by rate";
             lines(title, "requests asked per second", heads, rows)
         }
-        "blocking-strategies" => strategies(rows),
-        "heat-map-5" => heat_map("Pings of chapter 5 over time", rows),
         "heat-map-8" => heat_map("Pings of chapter 8 over time", rows),
         _ => None,
     }
@@ -79,29 +71,6 @@ fn lines(title: &str, across: &str, heads: &[String], rows: &[Vec<String>]) -> O
         .collect();
     let across = Direction::new(across, &figures::count);
     plots::xy(title, &across, &latency("latency"), &series, true)
-}
-
-/// What a batch costs against what a ping waits meanwhile: a series a strategy, a mark a workload.
-fn strategies(rows: &[Vec<String>]) -> Option<String> {
-    let point = |row: &Vec<String>| {
-        let (batch, ping) = (number(&row[2])?, number(row.last()?)?);
-        Some(Point::at(batch * 1e3, ping * 1e3))
-    };
-    let series: Vec<Marks> = by(1, rows)
-        .into_iter()
-        .map(|(name, rows)| Marks {
-            name: name.to_owned(),
-            points: rows.into_iter().filter_map(point).collect(),
-        })
-        .collect();
-    let title = "Cost of a batch against starvation";
-    plots::xy(
-        title,
-        &latency("a batch"),
-        &latency("ping, p99"),
-        &series,
-        false,
-    )
 }
 
 /// Rows of a variant: from which second on its pings were due, how many seconds lay between two of them,

@@ -168,7 +168,7 @@ fn prediction_in_words(finding: &Finding) -> String {
     );
     match within {
         Some(within) => format!("{apart} (claimed: at most {})", figures::percent(within)),
-        None => format!("{apart} (told, not claimed)"),
+        None => format!("{apart} (no claim is made about it)"),
     }
 }
 

@@ -89,7 +89,11 @@ pub(crate) fn measure(
     {
         example = Some(build.example(&counting.example)?);
     }
-    let programs = build.programs(&file.claims.root_cause().features)?;
+    let mut programs = build.programs(&file.claims.root_cause().features)?;
+    let database = order.database.as_deref().unwrap_or_default();
+    if database.starts_with("postgres") {
+        programs.served = build.server("postgres")?;
+    }
     let database = order.database.iter();
     let arguments: Vec<String> = database
         .flat_map(|url| ["--database".to_owned(), url.clone()])

@@ -18,13 +18,11 @@ async fn requests_of_a_warp_service_are_told_apart_by_method_and_path() -> Resul
         "row"
     });
     let admin = TcpListener::bind("127.0.0.1:0")?;
-    // ANCHOR: endpoints
     let debug = DebugEndpoints::new();
     let address = debug.serve(admin).map_err(Error::other)?;
     let service = ServiceBuilder::new()
         .layer(debug.profiler().layer())
         .service(warp::service(routes));
-    // ANCHOR_END: endpoints
     let request = axum::http::Request::get("/read").body(String::new());
     let waiting = tokio::spawn(service.oneshot(request.map_err(Error::other)?));
     let answer = spawn_blocking(move || common::ask(address, "/debug/await?seconds=0.3")).await?;

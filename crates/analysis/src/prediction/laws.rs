@@ -73,8 +73,9 @@ pub(super) fn amdahl(removes: &str, left: f64, gain: f64) -> Option<Prediction> 
         Prediction::of_gain(
             ratio,
             format!(
-                "Where {} is left of {}, {} times as many requests are answered. So it takes {} of a \
-                 request's time; without it the service answers 1 / (1 - {share:.4}) = {} times as many.",
+                "With {} of the work of {} left, the service answers {} times as many requests. So that \
+                 work takes {} of a request's time; without it, the service would answer \
+                 1 / (1 - {share:.4}) = {} times as many.",
                 figures::percent(left),
                 removes,
                 figures::ratio(gain),
@@ -110,8 +111,8 @@ pub(super) fn wait(users: u32, (alone, beside): (f64, f64)) -> Prediction {
     Prediction::of_gain(
         ratio,
         format!(
-            "A bystander takes {} with nobody else there, and {} beside {}: all but its own time is \
-             wait, and without the wait it takes {} times less.",
+            "A bystander takes {} when nothing else runs, and {} beside {}. The difference is waiting; \
+             without it, a bystander takes {} times less.",
             figures::milliseconds(alone),
             figures::milliseconds(beside),
             figures::things(users.into(), "user"),
@@ -127,8 +128,8 @@ pub(super) fn workers((alone, side_by_side): (f64, f64)) -> Prediction {
     Prediction::of_gain(
         ratio,
         format!(
-            "One problem on one CPU answers {} requests per second, and as many as there are CPUs, \
-             each on one of its own, {} together: {} times as many.",
+            "One problem on one CPU answers {} requests per second. One on each CPU, side by side, \
+             answer {} together: {} times as many.",
             figures::count(alone.round()),
             figures::count(side_by_side.round()),
             figures::ratio(ratio)

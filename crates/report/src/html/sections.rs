@@ -48,8 +48,8 @@ pub(super) fn matrix(record: &Record) -> Markup {
 pub(super) fn rounds(record: &Record) -> Markup {
     let content = html! {
         p {
-            "Unanswered requests were still waiting when the round ended; their latencies are unknown, and "
-            "where they are the most, \"over\" marks those of the others."
+            "Unanswered requests were still waiting when the round ended, so their latencies are unknown. "
+            "\"over\" marks a figure that depends on them: the true one is at least as large."
         }
         (scrolled(&table::rounds_in_full(record), "All rounds", "raw"))
     };

@@ -83,6 +83,43 @@ fn sums_of_minutes_are_those_of_the_pages() {
     assert!(wrong.is_empty(), "sums of minutes, in {}", wrong.join(", "));
 }
 
+/// A reader who has seen the answer predicts nothing.
+#[test]
+fn no_page_gives_away_what_a_later_chapter_asks() {
+    let answers: [(&str, &[&str]); 7] = [
+        ("chapter1", &["600 users", "33.3", "18 s"]),
+        ("chapter2", &["N · w", "fiftieth"]),
+        ("chapter3", &["a million times"]),
+        ("chapter5", &["256 ms", "64 times", "1,300"]),
+        ("chapter8", &["128 bodies", "three times as long"]),
+        ("chapter9", &["857", "400 orders"]),
+        ("chapter6", &["uses one CPU", "one of two CPUs"]),
+    ];
+    let book = root().join("src");
+    let summary = fs::read_to_string(book.join("SUMMARY.md")).unwrap();
+    let pages = summary.split("](").skip(1);
+    let order: Vec<&str> = pages
+        .filter_map(|rest| Some(rest.split_once(')')?.0))
+        .collect();
+    for (chapter, answers) in answers {
+        let first = format!("{chapter}/predict.md");
+        let earlier = order.iter().take_while(|page| **page != first);
+        assert!(
+            earlier.clone().count() < order.len(),
+            "{first} is not listed"
+        );
+        for page in earlier {
+            let text = fs::read_to_string(book.join(page)).unwrap();
+            for answer in answers {
+                assert!(
+                    !text.contains(answer),
+                    "{page} says `{answer}`, which {chapter} asks"
+                );
+            }
+        }
+    }
+}
+
 /// The minutes at a page's top, or at the top of the file that is all of the page.
 fn minutes_of(page: &Path, text: &str) -> Option<u32> {
     let included = text.lines().next().and_then(include_in);

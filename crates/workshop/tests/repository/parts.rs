@@ -22,7 +22,7 @@ fn no_chapter_lacks_a_part() {
             format!("k6/chapter{number}.js"),
             format!("locust/chapter{number}.py"),
             format!("flamegraphs/chapter{number}/capture.json"),
-            format!("src/chapter{number}/index.md"),
+            format!("src/chapter{number}/predict.md"),
         ] {
             if !root.join(&part).exists() {
                 missing.push(part);

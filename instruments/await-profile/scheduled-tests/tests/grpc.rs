@@ -83,12 +83,10 @@ async fn methods_of_a_tonic_service_are_routes() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let admin = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    // ANCHOR: endpoints
     let debug = DebugEndpoints::new();
     let admin = debug.serve(admin).unwrap();
     let server = Server::builder()
         .layer(debug.profiler().layer_named(GrpcMethod))
-        // ANCHOR_END: endpoints
         .timeout(Duration::from_secs(3600))
         .add_service(Cart::default())
         .serve_with_incoming(TcpIncoming::from(listener));
