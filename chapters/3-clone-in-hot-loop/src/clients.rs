@@ -40,7 +40,7 @@ fn client(id: u64, seed: u64) -> Client {
     let mixed = id
         .wrapping_mul(648_055)
         .wrapping_add(seed.wrapping_mul(12_345));
-    let syllable = |place: u32| SYLLABLES[(mixed >> (4 * place)) as usize % 16];
+    let syllable = |place: u32| SYLLABLES[((mixed >> (4 * place)) % 16) as usize];
     Client {
         id,
         last_name: [syllable(4), syllable(3), syllable(2)].concat(),

@@ -18,7 +18,7 @@ pub fn routes(
     warp::path!("clients" / usize)
         .and(warp::get())
         .map(move |number| {
-            if requests.fetch_add(1, Ordering::Relaxed) % 10 == 0 {
+            if requests.fetch_add(1, Ordering::Relaxed).is_multiple_of(10) {
                 problem::page(&clients, number)
             } else {
                 solution::page(&clients, number)

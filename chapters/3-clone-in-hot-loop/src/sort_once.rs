@@ -14,7 +14,7 @@ const PAGE: usize = 10;
 pub fn routes(
     clients: Clients,
 ) -> impl Filter<Extract = (String,), Error = Rejection> + Clone + Send + Sync + 'static {
-    let mut sorted = clients.to_vec();
+    let mut sorted = Arc::unwrap_or_clone(clients);
     sorted.sort_by(|one, other| {
         (&one.last_name, &one.first_name).cmp(&(&other.last_name, &other.first_name))
     });
@@ -28,7 +28,7 @@ pub fn routes(
 /// The names on this page of clients who are in the order of their names.
 pub fn page(sorted: &[Client], number: usize) -> String {
     let page = sorted.chunks(PAGE).nth(number).unwrap_or_default();
-    let names: Vec<String> = page.iter().map(|client| client.name()).collect();
+    let names: Vec<String> = page.iter().map(Client::name).collect();
     names.join(", ")
 }
 // ANCHOR_END: sort_once
