@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use duel::figures;
 use duel::placement::Placement;
+use duel::traffic::Traffic;
 use measurement::claim::{PROBLEM, SOLUTION};
-use measurement::load::Load;
 use studies::Failed;
 
 /// What is built with these features of the chapter.
@@ -20,7 +20,7 @@ const ALLOCATORS: [(&str, &str); 2] = [("the system's", ""), ("mimalloc", "mimal
 fn main() -> Result<(), Failed> {
     let seconds = studies::argument(1, 4)?;
     let chapter = studies::chapter_file(3)?;
-    let load = Load {
+    let load = Traffic {
         duration: Duration::from_secs(seconds),
         ..chapter.load_of(chapter.effect_scenario())
     };

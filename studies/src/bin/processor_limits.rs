@@ -20,7 +20,7 @@ use bench::server::{Launch, Server};
 use duel::figures;
 use duel::load::cpus;
 use duel::load::interrupt::Interrupt;
-use measurement::load::Load;
+use duel::traffic::Traffic;
 use studies::{Failed, milliseconds};
 
 /// Moves the shell, and what it starts, to one CPU.
@@ -247,9 +247,9 @@ fn serve(workers: &str) -> Result<(), Failed> {
     let server = Server::start(&launch, &Interrupt::new())?;
     let above = Path::new(&std::env::var("G")?).join("../cgroup.procs");
     fs::write(above, std::process::id().to_string())?;
-    let load = Load {
+    let load = Traffic {
         duration: SPAN,
-        ..Load::closed(studies::chapter_file(6)?.exchange, 3)
+        ..studies::chapter_file(6)?.exchange.by(3)
     };
     let outcome = studies::load(&server, &load, &[])?;
     let workers = server.metrics()?.get("scan_workers");
