@@ -28,7 +28,7 @@ pub(super) fn beforehand<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step
     if let Some(scenario) = chapter.law.scenario() {
         // A law reads its problem beside its probe, or alone: nothing of the fix predicts what it gains.
         steps.extend(match chapter.law.probe() {
-            Some(probe) => beside(probe, Purpose::Law, scenario, 2),
+            Some(probe) => beside(probe, Purpose::Law, scenario, FIRST_LOOK),
             None => beside(PROBLEM, Purpose::Law, scenario, 1),
         });
     }
