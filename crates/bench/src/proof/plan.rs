@@ -29,7 +29,7 @@ pub(super) fn beforehand<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step
         // A law reads its problem beside its probe, or alone: nothing of the fix predicts what it gains.
         steps.extend(match chapter.law.probe() {
             Some(probe) => beside(probe, Purpose::Law, scenario, FIRST_LOOK),
-            None => beside(PROBLEM, Purpose::Law, scenario, 1),
+            None => beside(PROBLEM, Purpose::Law, scenario, 2),
         });
     }
     if let Some(scenario) = &chapter.series {
