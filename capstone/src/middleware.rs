@@ -14,6 +14,7 @@ use tokio::sync::RwLock;
 use uuid::Uuid;
 
 use crate::error::AppError;
+use crate::models::event::Event;
 use crate::models::user::User;
 use crate::shop::Shop;
 
@@ -25,8 +26,8 @@ pub type Sessions = Arc<RwLock<HashMap<String, Session>>>;
 #[derive(Clone, Default)]
 pub struct Session {
     pub user: Option<User>,
-    /// Ids and titles of the events that were looked at, the latest last.
-    pub viewed: Vec<(i64, String)>,
+    /// Events that were looked at, the latest last.
+    pub viewed: Vec<Event>,
 }
 
 /// Which session a request belongs to.

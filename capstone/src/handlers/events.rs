@@ -99,7 +99,7 @@ pub async fn show(
     let has_poster = shop.posters.join(id.to_string()).exists();
 
     if let Some(session) = shop.sessions.write().await.get_mut(&session.0) {
-        session.viewed.push((id, event.title.clone()));
+        session.viewed.push(event.clone());
     }
     shop.views.send(id).map_err(AppError::other)?;
     let entry = Entry {
