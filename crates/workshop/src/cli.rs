@@ -87,6 +87,13 @@ pub(crate) enum Command {
     Compare(Box<Compare>),
     /// Profile one variant under its chapter's load
     Profile(Profile),
+    /// The ticket shop in capstone/: the scores that it got so far
+    Capstone {
+        #[command(flatten)]
+        output: Output,
+        #[command(subcommand)]
+        command: Option<Capstone>,
+    },
     /// Record a chapter's evidence for the book, under flamegraphs/
     Capture(Capture),
     /// Write a branch a chapter, a commit a step, for reading with git
@@ -264,6 +271,23 @@ pub(crate) struct Capture {
     /// CPUs of that machine [default: two for each node]
     #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]
     pub(crate) cpus: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum Capstone {
+    /// Test the shop, send users to it, and give it a score
+    Bench {
+        /// Seconds that count, after a warm-up
+        #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = number(10_u64..=3600, "60"))]
+        seconds: u64,
+        /// Leave out the contract tests; such a score is not kept
+        #[arg(long)]
+        no_tests: bool,
+    },
+    /// The next hint
+    Hint,
+    /// Start over with the shop's database in capstone/data
+    InitDb,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

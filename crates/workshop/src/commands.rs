@@ -1,5 +1,6 @@
 //! One module a command.
 
+mod capstone;
 mod capture;
 mod check;
 mod derived;
@@ -51,6 +52,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Look(options) => duel::cli::look::run(&options),
         Command::Compare(options) => duel::cli::compare::run(&options, &program()),
         Command::Profile(options) => profile::run(&options),
+        Command::Capstone { command, output } => capstone::run(command, output.format),
         Command::Capture(options) => capture::run(&options),
         Command::Steps { output } => steps::run(output.format),
         Command::Doctor { output } => doctor::run(output.format),

@@ -168,7 +168,8 @@ pub(crate) fn program() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-fn built(
+/// Runs `cargo build --message-format=json` with what `cargo` has, and finds the executable of the target.
+pub(crate) fn built(
     mut cargo: Command,
     package: &str,
     target: &str,

@@ -1,0 +1,8 @@
+//! The tables, as types.
+
+pub mod event;
+pub mod order;
+pub mod seat;
+pub mod ticket;
+pub mod user;
+pub mod venue;

@@ -1,0 +1,98 @@
+//! What is counted while users travel.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use crate::objectives::{Kind, Objectives, Turns};
+
+/// Shared by all users, which run on one thread.
+pub(crate) struct Counts {
+    pub(crate) shop: SocketAddr,
+    pub(crate) objectives: Objectives,
+    turns: RefCell<Turns>,
+    /// How many users there are to be.
+    pub(crate) users: Cell<usize>,
+    /// Since when all counts; `None` while the shop warms up.
+    pub(crate) since: Cell<Option<Instant>>,
+    /// Of each route, answers and late ones since the last look.
+    step: RefCell<BTreeMap<&'static str, (u64, u64)>>,
+    /// Milliseconds of each answer that counts.
+    pub(crate) answers: RefCell<BTreeMap<&'static str, Vec<f64>>>,
+    /// Journeys that count, when each ended.
+    pub(crate) journeys: RefCell<Vec<(Kind, Instant)>>,
+    /// Completed, with an answer that was late.
+    pub(crate) late_journeys: Cell<u64>,
+    pub(crate) broken_journeys: Cell<u64>,
+    /// The first reason why one broke.
+    pub(crate) broke: RefCell<Option<String>>,
+}
+
+impl Counts {
+    pub(crate) fn new(shop: SocketAddr, objectives: Objectives) -> Self {
+        Self {
+            shop,
+            objectives,
+            turns: RefCell::default(),
+            users: Cell::new(1),
+            since: Cell::default(),
+            step: RefCell::default(),
+            answers: RefCell::default(),
+            journeys: RefCell::default(),
+            late_journeys: Cell::default(),
+            broken_journeys: Cell::default(),
+            broke: RefCell::default(),
+        }
+    }
+
+    /// What the next journey is.
+    pub(crate) fn next(&self) -> Kind {
+        self.turns.borrow_mut().next(&self.objectives.journeys)
+    }
+
+    /// Whether it came in time.
+    pub(crate) fn answer(&self, route: &'static str, after: Duration) -> bool {
+        let in_time = after <= self.objectives.of(route);
+        let mut step = self.step.borrow_mut();
+        let (all, late) = step.entry(route).or_default();
+        *all += 1;
+        *late += u64::from(!in_time);
+        if self.since.get().is_some() {
+            let mut answers = self.answers.borrow_mut();
+            answers
+                .entry(route)
+                .or_default()
+                .push(after.as_secs_f64() * 1e3);
+        }
+        in_time
+    }
+
+    /// Counts where it ended after the warm-up: as many have begun before it as end after the run.
+    pub(crate) fn journey_ends(&self, kind: Kind, in_time: bool) {
+        if self.since.get().is_none() {
+            return;
+        }
+        if in_time {
+            self.journeys.borrow_mut().push((kind, Instant::now()));
+        } else {
+            self.late_journeys.set(self.late_journeys.get() + 1);
+        }
+    }
+
+    pub(crate) fn journey_breaks(&self, why: String) {
+        self.broken_journeys.set(self.broken_journeys.get() + 1);
+        self.broke.borrow_mut().get_or_insert(why);
+    }
+
+    /// The route that misses its objective most since the last look, if one does: more than one answer in a hundred is
+    /// late, and one more, since a single one is chance.
+    pub(crate) fn missed(&self) -> Option<&'static str> {
+        let step = self.step.take();
+        let missed = step
+            .into_iter()
+            .filter(|(_, (all, late))| *late > 1 + all / 100);
+        let worst = missed.max_by_key(|(_, (all, late))| late * 1000 / all);
+        worst.map(|(route, _)| route)
+    }
+}

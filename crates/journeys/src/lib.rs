@@ -1,0 +1,254 @@
+//! Users of the capstone's ticket shop, and the score that they give it.
+//!
+//! They come with a browser, log in, look around and buy, as journeys of several requests each. How many there are
+//! follows the shop: more while each route keeps its objective, fewer once one does not. The score is what journeys are
+//! worth that were completed with each answer in time, a second.
+
+mod browser;
+mod count;
+mod objectives;
+mod user;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use duel::load::cpus::{self, FileLimit, PinError};
+use duel::load::interrupt::Interrupt;
+use duel::load::{GeneratorError, Latencies};
+use serde::{Deserialize, Serialize};
+use tokio::task::LocalSet;
+
+use crate::count::Counts;
+pub use crate::objectives::{Journey, Kind, Objectives};
+use crate::user::User;
+
+/// After so long the number of users changes.
+const STEP: Duration = Duration::from_secs(2);
+/// A warm-up ends at the first objective that is missed, but not after less than this, nor after more.
+const WARM_UP: [Duration; 2] = [Duration::from_secs(6), Duration::from_secs(40)];
+/// The generator's own limit.
+const MOST_USERS: usize = 4000;
+/// Parts of a run of which each has a score, for the interval.
+const PARTS: usize = 6;
+/// Student's t for so many parts: 95 % of the means lie within so many standard errors.
+const T: f64 = 2.571;
+/// A run in which more journeys break says nothing.
+const BROKEN: f64 = 0.01;
+
+/// How a run ended that says nothing of the shop.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+    /// Wrong answers, or none.
+    #[error("{broken} of {all} journeys broke, the first by {first}")]
+    Broken {
+        /// How many did.
+        broken: u64,
+        /// Of how many.
+        all: u64,
+        /// Why.
+        first: String,
+    },
+    /// The generator had no CPU or no memory of its own.
+    #[error(transparent)]
+    Generator(#[from] GeneratorError),
+    /// So many users need more files.
+    #[error(transparent)]
+    Files(#[from] FileLimit),
+    /// The generator cannot be kept apart from the shop.
+    #[error(transparent)]
+    Pin(#[from] PinError),
+    /// The runtime does not start.
+    #[error("the generator does not start: {0}")]
+    Runtime(#[from] std::io::Error),
+}
+
+/// What a run gave.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Score {
+    /// What journeys were worth a second, and the 95 % interval of that.
+    pub score: f64,
+    /// From, to.
+    pub interval: [f64; 2],
+    /// Journeys completed in time, a second.
+    pub journeys_per_second: f64,
+    /// Completed, with a late answer.
+    pub late_journeys: u64,
+    /// With a wrong answer, or none.
+    pub broken_journeys: u64,
+    /// Users, averaged over time.
+    pub users: f64,
+    /// How often each route was the one that missed its objective most.
+    pub missed: BTreeMap<String, u32>,
+    /// Of each route, its answers and their 99 % quantile in milliseconds.
+    pub p99_ms: BTreeMap<String, (u64, f64)>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// What a run is.
+pub struct Settings<'a> {
+    /// Where the shop listens.
+    pub shop: SocketAddr,
+    /// How long is counted, after a warm-up.
+    pub time: Duration,
+    /// What is in time.
+    pub objectives: Objectives,
+    /// CPUs of the generator; empty for all.
+    pub cpus: &'a [usize],
+    /// Ends it.
+    pub interrupt: &'a Interrupt,
+    /// Is told users, and the route that missed its objective, after each step.
+    pub observer: &'a dyn Fn(usize, Option<&str>),
+}
+
+/// Sends users to the shop.
+///
+/// # Errors
+///
+/// When the run says nothing of the shop.
+pub fn run(settings: &Settings<'_>) -> Result<Score, RunError> {
+    cpus::allow_open_files(MOST_USERS as u64 + 100)?;
+    cpus::pin_current_thread(settings.cpus)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    LocalSet::new().block_on(&runtime, travel(settings))
+}
+
+async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
+    let counts = Rc::new(Counts::new(settings.shop, settings.objectives.clone()));
+    let began = Instant::now();
+    let (mut there, mut user_steps, mut steps) = (0, 0, 0_u32);
+    let mut missed_by = BTreeMap::new();
+    let mut fell = false;
+    let since = loop {
+        while there < counts.users.get() {
+            tokio::task::spawn_local(come(Rc::clone(&counts), there));
+            there += 1;
+        }
+        tokio::time::sleep(STEP).await;
+        if settings.interrupt.is_set() {
+            return Err(RunError::Interrupted);
+        }
+        let users = counts.users.get();
+        let missed = counts.missed();
+        (settings.observer)(users, missed);
+        let Some(since) = counts.since.get() else {
+            let took = began.elapsed();
+            let is_over = missed.is_some() && took >= WARM_UP[0] || took >= WARM_UP[1];
+            let next = match missed {
+                Some(_) => users / 2,
+                None => users * 2,
+            };
+            counts.users.set(next.clamp(1, MOST_USERS));
+            if is_over {
+                counts.since.set(Some(Instant::now()));
+            }
+            continue;
+        };
+        user_steps += users;
+        steps += 1;
+        let next = match missed {
+            // What is late now was asked for before there were fewer.
+            Some(_) if fell => users,
+            Some(_) => users - users.div_ceil(6),
+            None => users + users.div_ceil(12),
+        };
+        fell = missed.is_some() && !fell;
+        if let Some(route) = missed {
+            *missed_by.entry(route.to_owned()).or_default() += 1;
+        }
+        counts.users.set(next.clamp(1, MOST_USERS));
+        if since.elapsed() >= settings.time {
+            break since;
+        }
+    };
+    let users = user_steps as f64 / f64::from(steps);
+    score(&counts, since, users, missed_by)
+}
+
+/// One of the users, who stays at home while there are to be fewer.
+async fn come(counts: Rc<Counts>, number: usize) {
+    let mut user = User::new(Rc::clone(&counts), number as u64);
+    loop {
+        if number < counts.users.get() {
+            user.travel().await;
+        } else {
+            tokio::time::sleep(STEP / 4).await;
+        }
+    }
+}
+
+fn score(
+    counts: &Counts,
+    since: Instant,
+    users: f64,
+    missed: BTreeMap<String, u32>,
+) -> Result<Score, RunError> {
+    let time = since.elapsed();
+    let seconds = time.as_secs_f64();
+    let journeys = counts.journeys.take();
+    let (late, broken) = (counts.late_journeys.get(), counts.broken_journeys.get());
+    let all = journeys.len() as u64 + late + broken;
+    if broken as f64 > all as f64 * BROKEN {
+        let first = counts.broke.take().unwrap_or_default();
+        return Err(RunError::Broken { broken, all, first });
+    }
+    let mut parts = [0.0; PARTS];
+    for (kind, ended) in &journeys {
+        let part = (*ended - since).as_nanos() * PARTS as u128 / time.as_nanos();
+        let part = usize::try_from(part).map_or(PARTS - 1, |part| part.min(PARTS - 1));
+        let worth = counts
+            .objectives
+            .journeys
+            .get(kind)
+            .map_or(0, |journey| journey.worth);
+        parts[part] += f64::from(worth) * PARTS as f64 / seconds;
+    }
+    let mut p99_ms = BTreeMap::new();
+    for (route, answers) in counts.answers.take() {
+        let count = answers.len() as u64;
+        let latencies = Latencies::of(answers.into_iter().map(|ms| (ms, 1)))?;
+        let p99 = latencies.at(0.99).map_or(0.0, |quantile| quantile.ms);
+        p99_ms.insert(route.to_owned(), (count, p99));
+    }
+    let (score, interval) = mean(&parts);
+    Ok(Score {
+        score,
+        interval,
+        journeys_per_second: journeys.len() as f64 / seconds,
+        late_journeys: late,
+        broken_journeys: broken,
+        users,
+        missed,
+        p99_ms,
+        seconds,
+    })
+}
+
+/// The mean of a run's parts, and its 95 % interval.
+fn mean(parts: &[f64; PARTS]) -> (f64, [f64; 2]) {
+    let count = PARTS as f64;
+    let mean = parts.iter().sum::<f64>() / count;
+    let squares: f64 = parts.iter().map(|part| (part - mean).powi(2)).sum();
+    let error = T * (squares / (count - 1.0) / count).sqrt();
+    (mean, [mean - error, mean + error])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_equal_parts_is_a_point_and_widens_with_them() {
+        assert_eq!(mean(&[3.0; PARTS]), (3.0, [3.0; 2]));
+        let (middle, [from, to]) = mean(&[2.0, 4.0, 2.0, 4.0, 2.0, 4.0]);
+        assert!((middle - 3.0).abs() < 1e-9);
+        assert!((to - from - 2.0 * 2.571 * (1.2_f64 / 6.0).sqrt()).abs() < 1e-9);
+    }
+}

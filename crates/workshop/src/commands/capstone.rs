@@ -1,0 +1,141 @@
+//! `cargo workshop capstone`: the ticket shop, its scores, hints and database.
+
+mod bench;
+mod history;
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use duel::child::Starting;
+use duel::cli::exit::{CliError, Exit};
+use duel::cli::{ctrl_c, files, json};
+use duel::load::interrupt::Interrupt;
+
+use self::history::History;
+use crate::chapters::Workshop;
+use crate::cli::{Capstone, Format};
+use crate::compile::{self, CompileError};
+use crate::hints;
+
+/// What the shop's database may take to be made.
+const INIT: Duration = Duration::from_secs(120);
+/// Bytes of what a program prints that are kept.
+const KEPT: usize = 1 << 20;
+
+pub(crate) fn run(command: Option<Capstone>, format: Format) -> Result<Exit, CliError> {
+    let shop = Shop {
+        workshop: Workshop::find()?,
+    };
+    match command {
+        None => status(&shop, format),
+        Some(Capstone::Bench { seconds, no_tests }) => {
+            bench::run(&shop, Duration::from_secs(seconds), no_tests, format)
+        }
+        Some(Capstone::Hint) => hint(&shop),
+        Some(Capstone::InitDb) => {
+            let interrupt = ctrl_c::watch();
+            let program = shop.built("capstone", &interrupt)?;
+            let mut init = Command::new(program);
+            init.current_dir(shop.folder()).arg("init-db");
+            print!("{}", ended_well(&init, INIT, &interrupt)?);
+            Ok(Exit::Good)
+        }
+    }
+}
+
+/// Where the shop is, and what is kept of it.
+struct Shop {
+    workshop: Workshop,
+}
+
+impl Shop {
+    fn folder(&self) -> PathBuf {
+        self.workshop.root().join("capstone")
+    }
+
+    fn state(&self) -> PathBuf {
+        self.workshop.state().join("capstone")
+    }
+
+    fn history(&self) -> Result<History, CliError> {
+        History::read(&self.state().join("history.json"))
+    }
+
+    fn cargo(&self) -> Command {
+        let mut cargo = Command::new(compile::program());
+        cargo.current_dir(self.folder());
+        cargo
+    }
+
+    /// One of its programs, as `cargo run` builds it.
+    fn built(&self, program: &str, interrupt: &Interrupt) -> Result<PathBuf, CliError> {
+        let mut cargo = self.cargo();
+        cargo.args(["build", "--message-format=json", "--bin", program]);
+        compile::built(cargo, "the shop", program, interrupt).map_err(|error| match error {
+            CompileError::Refused(errors) => {
+                CliError::bad(format!("the shop does not compile\n\n{errors}"))
+            }
+            CompileError::Cargo(error) => error,
+        })
+    }
+}
+
+/// What a program printed that ended with 0.
+fn ended_well(
+    command: &Command,
+    within: Duration,
+    interrupt: &Interrupt,
+) -> Result<String, CliError> {
+    let name = command.get_program().display();
+    let output = Starting::of(command)
+        .output(interrupt, within, KEPT)
+        .map_err(CliError::of_child(format!("{name} cannot be run")))?;
+    let Some(output) = output else {
+        return Err(CliError::bad(format!(
+            "{name} did not end within {} s",
+            within.as_secs()
+        )));
+    };
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(printed);
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    Err(CliError::bad(format!(
+        "{name} ended with {}:\n{printed}{errors}",
+        output.status
+    )))
+}
+
+fn status(shop: &Shop, format: Format) -> Result<Exit, CliError> {
+    let history = shop.history()?;
+    match format {
+        Format::Json => json::print(&history)?,
+        Format::Human => print!("{history}"),
+    }
+    Ok(Exit::Good)
+}
+
+fn hint(shop: &Shop) -> Result<Exit, CliError> {
+    let hints = hints::of(&shop.folder().join("hints.md"))?;
+    let file = shop.state().join("hints");
+    let seen = std::fs::read_to_string(&file).unwrap_or_default();
+    let seen: usize = seen.trim().parse().unwrap_or_default();
+    let Some(hint) = hints.get(seen) else {
+        println!(
+            "That were all {} hints; they are in capstone/hints.md.",
+            hints.len()
+        );
+        return Ok(Exit::Good);
+    };
+    println!(
+        "Hint {} of {}: {}\n\n{}",
+        hint.number,
+        hints.len(),
+        hint.title,
+        hint.text
+    );
+    files::replace(&file, hint.number.to_string())?;
+    Ok(Exit::Good)
+}

@@ -1,0 +1,143 @@
+//! `cargo workshop capstone bench`: the contract tests, then users, then a score.
+
+use std::time::Duration;
+
+use duel::cli::exit::{CliError, Exit};
+use duel::cli::git::Git;
+use duel::cli::{ctrl_c, files, json};
+use duel::load::Protocol;
+use duel::load::interrupt::Interrupt;
+use duel::placement::Placement;
+use duel::service::{CommandError, CommandServer, Launch};
+use journeys::{Objectives, RunError, Score, Settings};
+
+use super::history::Run;
+use super::{INIT, Shop, ended_well};
+use crate::cli::Format;
+
+/// What the contract tests may take, once they are compiled.
+const TESTS: Duration = Duration::from_secs(600);
+/// What a program may take until it answers.
+const READY: Duration = Duration::from_secs(30);
+
+pub(super) fn run(
+    shop: &Shop,
+    time: Duration,
+    no_tests: bool,
+    format: Format,
+) -> Result<Exit, CliError> {
+    let interrupt = ctrl_c::watch();
+    let git = Git::within(shop.workshop.root());
+    let commit = git.say(["rev-parse", "--short", "HEAD"])?;
+    let is_changed = !git.say(["status", "--porcelain", "capstone"])?.is_empty();
+    let mut history = shop.history()?;
+    let mut kept = |result: Option<Score>| {
+        if no_tests {
+            return Ok(());
+        }
+        history.add(Run {
+            commit: commit.clone(),
+            is_changed,
+            result,
+        })
+    };
+    if !no_tests {
+        eprintln!("the contract tests …");
+        let mut test = shop.cargo();
+        test.args(["test", "--quiet", "--test", "contract"]);
+        if let Err(error) = ended_well(&test, TESTS, &interrupt) {
+            if error.exit != Exit::Interrupted {
+                kept(None)?;
+            }
+            return Err(error);
+        }
+    }
+    let score = measure(shop, time, &interrupt)?;
+    kept(Some(score.clone()))?;
+    match format {
+        Format::Json => json::print(&score)?,
+        Format::Human => print(&score),
+    }
+    Ok(Exit::Good)
+}
+
+/// Starts the shop with a database of its own, and sends users to it.
+fn measure(shop: &Shop, time: Duration, interrupt: &Interrupt) -> Result<Score, CliError> {
+    let program = shop.built("capstone", interrupt)?;
+    let payments = shop.built("payments", interrupt)?;
+    let data = files::temporary()?;
+    let mut init = std::process::Command::new(&program);
+    init.args(["init-db", "--data"]).arg(data.path());
+    ended_well(&init, INIT, interrupt)?;
+
+    let placement = Placement::apart();
+    let folder = shop.folder();
+    let start = |name, command: &str, ready, cpus| {
+        let launch = Launch {
+            name,
+            command,
+            folder: &folder,
+            ready: Some(ready),
+            ready_within: READY,
+            protocol: &Protocol::default(),
+            cpus,
+        };
+        CommandServer::start(&launch, interrupt).map_err(|error| match error {
+            CommandError::Interrupted => CliError::interrupted(),
+            other => CliError::bad(other),
+        })
+    };
+    let command = format!("exec '{}' --port {{port}}", payments.display());
+    let payments = start(
+        "payment service",
+        &command,
+        "/charges",
+        &placement.generator,
+    )?;
+    let command = format!(
+        "exec '{}' --data '{}' --port {{port}} --admin-port {{admin_port}} --payments http://{}",
+        program.display(),
+        data.path().display(),
+        payments.address()
+    );
+    let mut server = start("shop", &command, "/health", &placement.server)?;
+    eprintln!(
+        "users come and go for {} s after a warm-up; debug endpoints on http://{}/debug",
+        time.as_secs(),
+        server.admin_address()
+    );
+    let settings = Settings {
+        shop: server.address(),
+        time,
+        objectives: Objectives::shipped().map_err(CliError::bad)?,
+        cpus: &placement.generator,
+        interrupt,
+        observer: &|users, missed| match missed {
+            Some(route) => eprintln!("{users:>5} users: {route} misses its objective"),
+            None => eprintln!("{users:>5} users"),
+        },
+    };
+    let run = journeys::run(&settings);
+    server.is_alive("under load").map_err(CliError::bad)?;
+    run.map_err(|error| match error {
+        RunError::Interrupted => CliError::interrupted(),
+        broken @ RunError::Broken { .. } => CliError::bad(broken),
+        other => CliError::invalid(other),
+    })
+}
+
+fn print(score: &Score) {
+    println!("route         answers    99 %");
+    for (route, (count, p99)) in &score.p99_ms {
+        println!("{route:<12} {count:>8}  {p99:>5.0} ms");
+    }
+    let [from, to] = score.interval;
+    println!(
+        "\n{:.1} journeys a second in time, {} late, {} broken; {:.0} users",
+        score.journeys_per_second, score.late_journeys, score.broken_journeys, score.users
+    );
+    for (route, steps) in &score.missed {
+        println!("{route} held the users back {steps} times");
+    }
+    println!("\nscore: {:.1} ({from:.1} to {to:.1})", score.score);
+}
