@@ -14,7 +14,8 @@ mod branches;
 mod message;
 mod step;
 
-use measurement::chapter_file::ChapterFile;
+use measurement::chapter_file::{ChapterFile, Step};
+use measurement::claim::{PROBLEM, SOLUTION};
 
 pub(crate) use self::step::{Branch, Change};
 use self::step::{MAIL, NAME, StepCommit, beneath_steps, chapter_folders, tree};
@@ -60,7 +61,8 @@ fn branch(
     let measured = message::Measured::read(git, base, chapter.chapter);
     let mut parent = base.to_owned();
     let mut steps = Vec::new();
-    for (number, step) in (1..).zip(&chapter.steps) {
+    let all = from_a_sound_service(&chapter.steps);
+    for (number, step) in (1..).zip(&all) {
         let variant = &step.variant;
         let tree = tree(git, base, folder, variant)?.ok_or_else(|| {
             CliError::usage(format!(
@@ -69,7 +71,7 @@ fn branch(
                 step.name
             ))
         })?;
-        let text = message::compose(chapter, number, step, measured.as_ref());
+        let text = message::compose(chapter, (number, all.len()), step, measured.as_ref());
         let commit = commit(git, &tree, &parent, date + number, &text)?;
         parent.clone_from(&commit);
         steps.push(StepCommit {
@@ -85,6 +87,19 @@ fn branch(
         steps,
         change: Change::Unchanged,
     }))
+}
+
+/// A branch that begins with the fault starts from a service without it, so that the commit shows the fault
+/// alone, as it gets into code.
+fn from_a_sound_service(steps: &[Step]) -> Vec<Step> {
+    let is_fault = steps.first().is_some_and(|step| step.variant == PROBLEM);
+    let start = is_fault.then(|| Step {
+        name: "Answer without the fault".to_owned(),
+        variant: SOLUTION.to_owned(),
+        why: "Where the branch starts: a service in order. The next commit shows how the fault gets into its code."
+            .to_owned(),
+    });
+    start.into_iter().chain(steps.iter().cloned()).collect()
 }
 
 fn commit(git: &Git, tree: &str, parent: &str, date: i64, text: &str) -> Result<String, CliError> {

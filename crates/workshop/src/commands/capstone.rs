@@ -124,7 +124,7 @@ fn hint(shop: &Shop) -> Result<Exit, CliError> {
     let seen: usize = seen.trim().parse().unwrap_or_default();
     let Some(hint) = hints.get(seen) else {
         println!(
-            "That were all {} hints; they are in capstone/hints.md.",
+            "These were all {} hints; they are in capstone/hints.md.",
             hints.len()
         );
         return Ok(Exit::Good);

@@ -107,11 +107,10 @@ pub(super) const TRAILER: &str = "Workshop-Step: ";
 
 pub(super) fn compose(
     chapter: &ChapterFile,
-    number: i64,
+    (number, total): (i64, usize),
     step: &Step,
     measured: Option<&Measured>,
 ) -> String {
-    let total = chapter.steps.len();
     let place = format!("{number}/{total}");
     let mut paragraphs = vec![
         format!("Chapter {}, {place}: {}", chapter.chapter, step.name),
