@@ -94,7 +94,7 @@ impl Comparison<'_> {
                     figures::ratio(traffic.duration.as_secs_f64())
                 )));
             }
-            let counted = rounds.len() as u32;
+            let counted = u32::try_from(rounds.len()).unwrap_or(u32::MAX);
             let has_some = counted >= FIRST_LOOK;
             let is_told = |enough: &Enough<'_>| has_some && enough(&rounds);
             let looks = Looks::COMPARISON;

@@ -218,7 +218,7 @@ impl Machine {
                 ratio * self.noise(),
                 self.noise(),
             ));
-            let (looks, number) = (Looks::COMPARISON, rounds.len() as u32);
+            let (looks, number) = (Looks::COMPARISON, u32::try_from(rounds.len()).unwrap());
             if looks.is_one(number) {
                 let verdict = judge(&metric, goal, &rounds);
                 if verdict.word != Word::Inconclusive || looks.is_last(number) {

@@ -98,10 +98,10 @@ fn one_round_that_was_disturbed_moves_little_among_many() {
 fn interval_and_noise_floor_do_not_contradict_each_other() {
     let mut random = Pcg32::new(5, 1);
     let mut uniform = move || f64::from(random.next_u32()) / f64::from(u32::MAX);
-    for _ in 0..2_000 {
+    for number in 0..2_000 {
         let spread = uniform();
         let mut rate = || (spread * (uniform() - 0.5)).exp();
-        let rounds: Vec<_> = (0..3 + (20.0 * rate()) as usize % 10)
+        let rounds: Vec<_> = (0..3 + number % 10)
             .map(|_| (rate(), [rate(), rate()]))
             .collect();
         let gains = gains(&rounds).unwrap();

@@ -32,16 +32,12 @@ impl Measured {
     fn evidence(&self, variant: &str) -> Option<String> {
         let chapter = &self.record.chapter;
         let name = variant.replace('_', "-");
-        let (scenario, measured, picture) = match self.of_proof(variant) {
-            Some(measured) => (
-                chapter.claims.effect().scenario(),
-                measured,
-                format!("{variant}.await.svg"),
-            ),
-            None => {
-                let (scenario, measured) = self.of_matrix(&name)?;
-                (scenario, measured, "plots/variants.svg".to_owned())
-            }
+        let (scenario, measured, picture) = if let Some(measured) = self.of_proof(variant) {
+            let scenario = chapter.claims.effect().scenario();
+            (scenario, measured, format!("{variant}.await.svg"))
+        } else {
+            let (scenario, measured) = self.of_matrix(&name)?;
+            (scenario, measured, "plots/variants.svg".to_owned())
         };
         let number = chapter.chapter;
         Some(format!(
