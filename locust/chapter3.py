@@ -11,10 +11,7 @@ from common import ChapterUser, Limits
 
 class Reader(ChapterUser):
     path = "/clients/0"
-    answer = (
-        "bide bababa, dami bababa, dodo bababa, made bababa, mimi bababa, "
-        "boma bababe, dide bababe, kami bababe, kobo bababe, mema bababe"
-    )
+    answer = "bide bababa, dami bababa, dodo bababa, made bababa, mimi bababa, boma bababe, dide bababe, kami bababe, kobo bababe, mema bababe"
     # So few that they seldom meet: then an answer takes as long as its work.
     users = 12
     think = 1
