@@ -74,8 +74,14 @@ fn every_step_is_a_commit_that_says_why_and_changes_the_exercise_alone() {
     let root = workshop.path("");
     let said = workshop.run("steps").good();
     assert!(said.contains("steps/chapter1 (created)"), "{said}");
-    assert_eq!(git(&root, "rev-list --count main..steps/chapter1"), "2");
-    for (step, code) in [("steps/chapter1~1", PROBLEM), (BRANCH, SOLUTION)] {
+    assert_eq!(git(&root, "rev-list --count main..steps/chapter1"), "3");
+    // From a service without the fault, so that the fault is a commit of its own.
+    let steps = [
+        ("steps/chapter1~2", SOLUTION),
+        ("steps/chapter1~1", PROBLEM),
+        (BRANCH, SOLUTION),
+    ];
+    for (step, code) in steps {
         let shown = git(&root, &format!("show {step}:{EXERCISE}"));
         assert_eq!(shown, code.trim_end());
         let changed = git(&root, &format!("diff --name-only main {step}"));
@@ -95,7 +101,7 @@ fn the_same_input_gives_the_same_commits_everywhere() {
     let workshop = committed();
     let first = workshop.run("steps --format json").json();
     assert_eq!(first[0]["change"], "created");
-    assert_eq!(first[0]["steps"][1]["commit"], tip(&workshop));
+    assert_eq!(first[0]["steps"][2]["commit"], tip(&workshop));
     let again = workshop.run("steps --format json").json();
     assert_eq!(again[0]["change"], "unchanged");
     assert_eq!(again[0]["steps"], first[0]["steps"]);
