@@ -211,7 +211,7 @@ fn every_scenario_that_is_named_has_to_be_there() {
 
 #[test]
 fn a_proof_runs_no_rounds_for_what_checks_alone_judge() {
-    let elsewhere = "ratio = \">= 11\"\n\n[[claims]]\nrole = \"prediction\"";
+    let elsewhere = "ratio = \">= 2.5\"\n\n[[claims]]\nrole = \"prediction\"";
     let of_checks = elsewhere.replacen('\n', "\nonly = \"check\"\n", 1);
     let file = with(CHAPTER_4, elsewhere, &of_checks).unwrap();
     assert_eq!(file.further_scenarios(), []);

@@ -45,10 +45,10 @@ fn claims_that_cannot_be_judged_are_refused_with_what_they_lack() {
             "",
             &["no `quantity`", "say what is measured"],
         ),
-        ("within = 0.05", "within = 95", within),
-        ("within = 0.05", "within = 0", within),
-        ("within = 0.05", "within = -0.1", within),
-        ("within = 0.05", "within = nan", within),
+        ("within = 0.1", "within = 95", within),
+        ("within = 0.1", "within = 0", within),
+        ("within = 0.1", "within = -0.1", within),
+        ("within = 0.1", "within = nan", within),
     ] {
         let line = damaged(from, to, words);
         let claims = line_of("[[claims]]")..line_of("[check]");
