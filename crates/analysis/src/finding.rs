@@ -185,6 +185,11 @@ impl Finding {
         Some(self.measured? / self.ratio? - 1.0)
     }
 
+    /// What has to keep to the bound on the ratio: the interval, or the ratio of a single pair.
+    pub(crate) fn decisive(&self) -> Option<(f64, f64)> {
+        self.interval.or(self.ratio.map(|ratio| (ratio, ratio)))
+    }
+
     /// What its interval is, in words that come before it.
     pub fn spread(&self) -> &'static str {
         if self.rounds < FIRST_LOOK as usize {
@@ -236,7 +241,7 @@ impl Finding {
             return false;
         }
         let ratio = |bound: Bound| {
-            let (low, high) = self.interval.or(self.ratio.map(|ratio| (ratio, ratio)))?;
+            let (low, high) = self.decisive()?;
             // The whole interval has to keep to it.
             Some(match bound.direction {
                 Direction::AtLeast => bound.holds(low, self.users),

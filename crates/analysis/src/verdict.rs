@@ -247,9 +247,7 @@ fn shortfall(record: &Record, finding: &Finding) -> Option<String> {
         ));
     }
     let bound = claim.ratio?;
-    let (low, high) = finding
-        .interval
-        .or(finding.ratio.map(|ratio| (ratio, ratio)))?;
+    let (low, high) = finding.decisive()?;
     let spread = finding.spread();
     Some(format!(
         "{} in the scenario `{}`: {} of the problem's ({spread} {} to {}); {} was claimed.",

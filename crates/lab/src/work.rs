@@ -63,10 +63,7 @@ impl Work {
     /// Does the work on the calling thread, which does nothing else until it is done. The result depends on the data
     /// seed alone.
     pub fn run(&self) -> u64 {
-        let _running = self.counters.work.begin();
-        self.timed(self.rounds);
-        DONE_HERE.set(DONE_HERE.get() + 1);
-        self.result
+        self.finish(self.rounds)
     }
 
     /// The same work in so many steps, for a loop that does something else between them.
@@ -76,6 +73,14 @@ impl Work {
             left: steps.max(1),
             rounds: self.rounds / steps.max(1),
         }
+    }
+
+    /// Does the last rounds of a piece, which is done then.
+    fn finish(&self, rounds: u64) -> u64 {
+        let _running = self.counters.work.begin();
+        self.timed(rounds);
+        DONE_HERE.set(DONE_HERE.get() + 1);
+        self.result
     }
 
     fn timed(&self, rounds: u64) {
@@ -103,10 +108,7 @@ impl Steps {
             self.work.timed(self.rounds);
             return None;
         }
-        let _running = self.work.counters.work.begin();
-        self.work.timed(self.rounds);
-        DONE_HERE.set(DONE_HERE.get() + 1);
-        Some(self.work.result)
+        Some(self.work.finish(self.rounds))
     }
 }
 

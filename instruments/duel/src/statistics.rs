@@ -48,12 +48,8 @@ pub fn abba<T: Copy>(a: T, b: T, pairs: u32) -> impl Iterator<Item = T> {
 ///
 /// `None` without ratios, or with one that is not a finite number above 0.
 pub fn mean_ratio(ratios: &[f64]) -> Option<f64> {
-    let first = *ratios.first()?;
-    // Relative to one of them, so that equal ratios give themselves.
     let logs: Option<Vec<f64>> = ratios.iter().map(|ratio| log(*ratio)).collect();
-    let own = log(first)?;
-    let sum: f64 = logs?.iter().map(|log| log - own).sum();
-    Some(first * (sum / ratios.len() as f64).exp())
+    Some(ratios.first()? * away(&logs?)?.exp())
 }
 
 /// The median of ratios: the middle one, or the geometric mean of the middle two.
@@ -209,10 +205,14 @@ fn trimmed(count: usize) -> usize {
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
+    Some(values.first()? + away(values)?)
+}
+
+/// How far the mean lies from the first value: relative to it, so that equal values give themselves.
+fn away(values: &[f64]) -> Option<f64> {
     let first = *values.first()?;
-    // Relative to one of them, so that equal values give themselves.
-    let away: f64 = values.iter().map(|value| value - first).sum();
-    Some(first + away / values.len() as f64)
+    let sum: f64 = values.iter().map(|value| value - first).sum();
+    Some(sum / values.len() as f64)
 }
 
 fn sorted(values: &[f64]) -> Vec<f64> {
