@@ -14,9 +14,12 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use cpu_time::ThreadTime;
 use duel::load::cpus::{self, FileLimit, PinError};
 use duel::load::interrupt::Interrupt;
 use duel::load::{GeneratorError, Latencies};
+use duel::outcome::GeneratorFacts;
+use duel::statistics::{TAIL, student};
 use serde::{Deserialize, Serialize};
 use tokio::task::LocalSet;
 
@@ -26,14 +29,14 @@ use crate::user::User;
 
 /// After so long the number of users changes.
 const STEP: Duration = Duration::from_secs(2);
+/// A longer step was not ours: the machine stood still meanwhile, or gave the generator no CPU.
+const LONGEST_STEP: Duration = Duration::from_secs(4);
 /// A warm-up ends at the first objective that is missed, but not after less than this, nor after more.
 const WARM_UP: [Duration; 2] = [Duration::from_secs(6), Duration::from_secs(40)];
 /// The generator's own limit.
 const MOST_USERS: usize = 4000;
 /// Parts of a run of which each has a score, for the interval.
 const PARTS: usize = 6;
-/// Student's t for so many parts: 95 % of the means lie within so many standard errors.
-const T: f64 = 2.571;
 /// A run in which more journeys break says nothing.
 const BROKEN: f64 = 0.01;
 
@@ -53,6 +56,12 @@ pub enum RunError {
         /// Why.
         first: String,
     },
+    /// A step took too long.
+    #[error("the machine stood still for {} s: let nothing else run, and repeat", .0.as_secs())]
+    StoodStill(Duration),
+    /// The generator used all CPU time that it was given, so the score is its own.
+    #[error("generator-bound: the users took {:.0} % of a CPU, so the score is theirs and not the shop's", .0 * 100.0)]
+    GeneratorBound(f64),
     /// The generator had no CPU or no memory of its own.
     #[error(transparent)]
     Generator(#[from] GeneratorError),
@@ -96,6 +105,8 @@ pub struct Settings<'a> {
     pub shop: SocketAddr,
     /// How long is counted, after a warm-up.
     pub time: Duration,
+    /// With how many users to begin, where that is known: the warm-up is short then, and looks for no limit.
+    pub users: Option<f64>,
     /// What is in time.
     pub objectives: Objectives,
     /// CPUs of the generator; empty for all.
@@ -122,7 +133,12 @@ pub fn run(settings: &Settings<'_>) -> Result<Score, RunError> {
 
 async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
     let counts = Rc::new(Counts::new(settings.shop, settings.objectives.clone()));
+    if let Some(users) = settings.users {
+        let first = (1..MOST_USERS).find(|first| *first as f64 >= users);
+        counts.users.set(first.unwrap_or(MOST_USERS));
+    }
     let began = Instant::now();
+    let mut used = (ThreadTime::now(), cpus::waited_for_cpu());
     let (mut there, mut user_steps, mut steps) = (0, 0, 0_u32);
     let mut missed_by = BTreeMap::new();
     let mut fell = false;
@@ -131,7 +147,11 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
             tokio::task::spawn_local(come(Rc::clone(&counts), there));
             there += 1;
         }
+        let step = Instant::now();
         tokio::time::sleep(STEP).await;
+        if step.elapsed() > LONGEST_STEP {
+            return Err(RunError::StoodStill(step.elapsed()));
+        }
         if settings.interrupt.is_set() {
             return Err(RunError::Interrupted);
         }
@@ -140,14 +160,16 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
         (settings.observer)(users, missed);
         let Some(since) = counts.since.get() else {
             let took = began.elapsed();
-            let is_over = missed.is_some() && took >= WARM_UP[0] || took >= WARM_UP[1];
+            let is_found = missed.is_some() || settings.users.is_some();
             let next = match missed {
-                Some(_) => users / 2,
+                None if settings.users.is_some() => users,
                 None => users * 2,
+                Some(_) => users / 2,
             };
             counts.users.set(next.clamp(1, MOST_USERS));
-            if is_over {
+            if is_found && took >= WARM_UP[0] || took >= WARM_UP[1] {
                 counts.since.set(Some(Instant::now()));
+                used = (ThreadTime::now(), cpus::waited_for_cpu());
             }
             continue;
         };
@@ -168,6 +190,16 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
             break since;
         }
     };
+    let of_all = |time: Duration| time.div_duration_f64(since.elapsed());
+    let waited = cpus::waited_for_cpu().zip(used.1);
+    let generator = GeneratorFacts {
+        cpu_share: Some(of_all(used.0.elapsed())),
+        waited_share: waited.map(|(now, before)| of_all(now.saturating_sub(before))),
+        ..GeneratorFacts::default()
+    };
+    if generator.is_bound() {
+        return Err(RunError::GeneratorBound(of_all(used.0.elapsed())));
+    }
     let users = user_steps as f64 / f64::from(steps);
     score(&counts, since, users, missed_by)
 }
@@ -236,7 +268,8 @@ fn mean(parts: &[f64; PARTS]) -> (f64, [f64; 2]) {
     let count = PARTS as f64;
     let mean = parts.iter().sum::<f64>() / count;
     let squares: f64 = parts.iter().map(|part| (part - mean).powi(2)).sum();
-    let error = T * (squares / (count - 1.0) / count).sqrt();
+    let quantile = student(count - 1.0, TAIL).unwrap_or(f64::INFINITY);
+    let error = quantile * (squares / (count - 1.0) / count).sqrt();
     (mean, [mean - error, mean + error])
 }
 
@@ -249,6 +282,6 @@ mod tests {
         assert_eq!(mean(&[3.0; PARTS]), (3.0, [3.0; 2]));
         let (middle, [from, to]) = mean(&[2.0, 4.0, 2.0, 4.0, 2.0, 4.0]);
         assert!((middle - 3.0).abs() < 1e-9);
-        assert!((to - from - 2.0 * 2.571 * (1.2_f64 / 6.0).sqrt()).abs() < 1e-9);
+        assert!((to - from - 2.0 * 2.571 * (1.2_f64 / 6.0).sqrt()).abs() < 1e-3);
     }
 }

@@ -87,7 +87,7 @@ pub struct Looks {
 }
 
 /// Each tail of an interval of 95 %.
-pub(crate) const TAIL: f64 = 0.025;
+pub const TAIL: f64 = 0.025;
 
 impl Looks {
     /// One look, at the end of a number of rounds that was fixed before: an interval of 95 %.
@@ -243,7 +243,7 @@ fn half(logs: &[f64], middle: f64, looks: Looks) -> Option<f64> {
 }
 
 /// Student's quantile that `tail`, at most a half, lies above. `None` without a degree of freedom.
-pub(crate) fn student(freedom: f64, tail: f64) -> Option<f64> {
+pub fn student(freedom: f64, tail: f64) -> Option<f64> {
     if freedom <= 0.0 {
         return None;
     }
