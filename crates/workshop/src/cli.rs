@@ -273,7 +273,7 @@ pub(crate) struct Capture {
     pub(crate) cpus: Option<u32>,
 }
 
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Capstone {
     /// Test the shop, send users to it, and give it a score
     Bench {
@@ -283,11 +283,36 @@ pub(crate) enum Capstone {
         /// Leave out the contract tests; such a score is not kept
         #[arg(long)]
         no_tests: bool,
+        /// Compare with the shop of a commit, and say whether the difference is real; not kept either
+        #[arg(long, value_name = "COMMIT")]
+        against: Option<String>,
     },
     /// The next hint
     Hint,
     /// Start over with the shop's database in capstone/data
     InitDb,
+    /// Measure the reference way again
+    #[command(hide = true)]
+    Way(Way),
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Way {
+    /// Rounds over all changes, those that are there already included
+    #[arg(long, default_value_t = 5)]
+    pub(crate) rounds: usize,
+    /// Seconds that each score counts
+    #[arg(long, default_value_t = 20)]
+    pub(crate) seconds: u64,
+    /// Also the changes in another order, drawn with this number
+    #[arg(long, value_name = "SEED")]
+    pub(crate) order: Vec<u64>,
+    /// Build all shops, and measure none
+    #[arg(long)]
+    pub(crate) build: bool,
+    /// Draw curve and table anew, and measure none
+    #[arg(long)]
+    pub(crate) derive: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

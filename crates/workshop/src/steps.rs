@@ -1,4 +1,4 @@
-//! The step-by-step branches: `steps/chapterN`, a commit a step.
+//! The step-by-step branches: `steps/chapterN`, a commit a step; and `steps/capstone`, see [`way`].
 //!
 //! A step's tree is the tree of the commit that the branch stands on (HEAD,
 //! usually) with `exercise.rs` holding the step's variant as it is committed
@@ -13,6 +13,7 @@
 mod branches;
 mod message;
 mod step;
+pub(crate) mod way;
 
 use measurement::chapter_file::{ChapterFile, Step};
 use measurement::claim::{PROBLEM, SOLUTION};
@@ -44,6 +45,7 @@ pub(crate) fn write(git: &Git) -> Result<Vec<Branch>, CliError> {
             .map_err(CliError::usage)?;
         branches.extend(branch(&git, &base, &folder, &chapter)?);
     }
+    branches.extend(way::branch(&git, &base)?);
     branches::update(&git, &mut branches)?;
     Ok(branches)
 }
@@ -54,10 +56,7 @@ fn branch(
     folder: &str,
     chapter: &ChapterFile,
 ) -> Result<Option<Branch>, CliError> {
-    let date: i64 = git
-        .say(["show", "--no-patch", "--format=%ct", base])?
-        .parse()
-        .map_err(CliError::because("git gave a date that is none"))?;
+    let date = date(git, base)?;
     let measured = message::Measured::read(git, base, chapter.chapter);
     let mut parent = base.to_owned();
     let mut steps = Vec::new();
@@ -81,7 +80,7 @@ fn branch(
         });
     }
     Ok((!steps.is_empty()).then(|| Branch {
-        chapter: chapter.chapter,
+        chapter: Some(chapter.chapter),
         name: format!("steps/{}", chapter.package),
         base: base.to_owned(),
         steps,
@@ -100,6 +99,13 @@ fn from_a_sound_service(steps: &[Step]) -> Vec<Step> {
             .to_owned(),
     });
     start.into_iter().chain(steps.iter().cloned()).collect()
+}
+
+/// When a commit was made, in seconds since 1970.
+fn date(git: &Git, commit: &str) -> Result<i64, CliError> {
+    git.say(["show", "--no-patch", "--format=%ct", commit])?
+        .parse()
+        .map_err(CliError::because("git gave a date that is none"))
 }
 
 fn commit(git: &Git, tree: &str, parent: &str, date: i64, text: &str) -> Result<String, CliError> {

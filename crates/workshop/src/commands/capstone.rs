@@ -1,7 +1,10 @@
 //! `cargo workshop capstone`: the ticket shop, its scores, hints and database.
 
+mod against;
 mod bench;
 mod history;
+mod others;
+mod way;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -29,9 +32,18 @@ pub(crate) fn run(command: Option<Capstone>, format: Format) -> Result<Exit, Cli
     };
     match command {
         None => status(&shop, format),
-        Some(Capstone::Bench { seconds, no_tests }) => {
-            bench::run(&shop, Duration::from_secs(seconds), no_tests, format)
+        Some(Capstone::Bench {
+            seconds,
+            no_tests,
+            against,
+        }) => {
+            let time = Duration::from_secs(seconds);
+            match against {
+                Some(revision) => against::run(&shop, time, no_tests, &revision, format),
+                None => bench::run(&shop, time, no_tests, format),
+            }
         }
+        Some(Capstone::Way(asked)) => way::run(&shop, &asked),
         Some(Capstone::Hint) => hint(&shop),
         Some(Capstone::InitDb) => {
             let interrupt = ctrl_c::watch();
@@ -68,17 +80,36 @@ impl Shop {
         cargo
     }
 
-    /// One of its programs, as `cargo run` builds it.
+    /// One of its programs.
     fn built(&self, program: &str, interrupt: &Interrupt) -> Result<PathBuf, CliError> {
-        let mut cargo = self.cargo();
-        cargo.args(["build", "--message-format=json", "--bin", program]);
-        compile::built(cargo, "the shop", program, interrupt).map_err(|error| match error {
-            CompileError::Refused(errors) => {
-                CliError::bad(format!("the shop does not compile\n\n{errors}"))
-            }
-            CompileError::Cargo(error) => error,
+        built(self.cargo(), program, interrupt)
+    }
+
+    /// The shop as it lies there.
+    fn here(&self, interrupt: &Interrupt) -> Result<Built, CliError> {
+        Ok(Built {
+            program: self.built("capstone", interrupt)?,
+            folder: self.folder(),
         })
     }
+}
+
+/// A shop that can be started.
+struct Built {
+    program: PathBuf,
+    /// Where it is started.
+    folder: PathBuf,
+}
+
+/// One of the shop's programs, as `cargo run` builds it.
+fn built(mut cargo: Command, program: &str, interrupt: &Interrupt) -> Result<PathBuf, CliError> {
+    cargo.args(["build", "--message-format=json", "--bin", program]);
+    compile::built(cargo, "the shop", program, interrupt).map_err(|error| match error {
+        CompileError::Refused(errors) => {
+            CliError::bad(format!("the shop does not compile\n\n{errors}"))
+        }
+        CompileError::Cargo(error) => error,
+    })
 }
 
 /// What a program printed that ended with 0.

@@ -2,6 +2,7 @@
 
 use super::message::TRAILER;
 use super::step::{Branch, Change, MAIL, NAME, beneath_steps, chapter_folders, tree};
+use super::way;
 use duel::cli::exit::CliError;
 use duel::cli::git::Git;
 
@@ -72,6 +73,7 @@ fn are_steps(git: &Git, base: &str, tip: &str) -> Result<bool, CliError> {
         "--format=%T%x09%an <%ae>%x09%cn <%ce>%x09%(trailers:only,unfold,separator=%x09)",
         &format!("{base}..{tip}"),
     ])?;
+    let mut way = Vec::new();
     for commit in commits.lines() {
         let parts: Vec<&str> = commit.split('\t').collect();
         let [found, author, committer, trailer] = parts[..] else {
@@ -80,6 +82,18 @@ fn are_steps(git: &Git, base: &str, tip: &str) -> Result<bool, CliError> {
         // `chapter1 2/3 solution`
         let step = trailer.strip_prefix(TRAILER).unwrap_or_default();
         let number = step.split(' ').next().unwrap_or_default();
+        if number == way::NAME {
+            if way.is_empty() {
+                way = way::trees(git, base, &way::read(git, base)?)?;
+            }
+            let place = step.split([' ', '/']).nth(1);
+            let place = place.and_then(|place| place.parse::<usize>().ok());
+            let due = place.and_then(|place| way.get(place));
+            if [author, committer] != [&*ours; 2] || due.map(String::as_str) != Some(found) {
+                return Ok(false);
+            }
+            continue;
+        }
         let within = format!("chapters/{}-", number.trim_start_matches("chapter"));
         let folder = folders.iter().find(|folder| folder.starts_with(&within));
         let (Some(folder), Some((_, variant))) = (folder, step.rsplit_once(' ')) else {

@@ -123,7 +123,7 @@ pub(super) fn compose(
 }
 
 /// Lines of at most 72 characters, as git shows messages best.
-fn wrapped(text: &str) -> String {
+pub(super) fn wrapped(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

@@ -13,7 +13,8 @@ pub(super) const MAIL: &str = "steps@workshop.invalid";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Branch {
-    pub(crate) chapter: u32,
+    /// `None` of the capstone's.
+    pub(crate) chapter: Option<u32>,
     /// `steps/chapter1`.
     #[serde(rename = "branch")]
     pub(crate) name: String,
@@ -28,7 +29,7 @@ pub(crate) struct Branch {
 pub(crate) struct StepCommit {
     pub(crate) commit: String,
     pub(crate) name: String,
-    /// The variant whose code it carries.
+    /// The variant whose code it carries; of the capstone, the change.
     pub(crate) variant: String,
 }
 

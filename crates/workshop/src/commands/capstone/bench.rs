@@ -1,5 +1,6 @@
 //! `cargo workshop capstone bench`: the contract tests, then users, then a score.
 
+use std::path::Path;
 use std::time::Duration;
 
 use duel::cli::exit::{CliError, Exit};
@@ -12,7 +13,7 @@ use duel::service::{CommandError, CommandServer, Launch};
 use journeys::{Objectives, RunError, Score, Settings};
 
 use super::history::Run;
-use super::{INIT, Shop, ended_well};
+use super::{Built, INIT, Shop, ended_well};
 use crate::cli::Format;
 
 /// What the contract tests may take, once they are compiled.
@@ -41,18 +42,15 @@ pub(super) fn run(
             result,
         })
     };
-    if !no_tests {
-        eprintln!("the contract tests …");
-        let mut test = shop.cargo();
-        test.args(["test", "--quiet", "--test", "contract"]);
-        if let Err(error) = ended_well(&test, TESTS, &interrupt) {
-            if error.exit != Exit::Interrupted {
-                kept(None)?;
-            }
-            return Err(error);
+    if !no_tests && let Err(error) = test(shop, &interrupt) {
+        if error.exit != Exit::Interrupted {
+            kept(None)?;
         }
+        return Err(error);
     }
-    let score = measure(shop, time, &interrupt)?;
+    let payments = shop.built("payments", &interrupt)?;
+    let length = Length { time, users: None };
+    let score = measure(&shop.here(&interrupt)?, &payments, length, true, &interrupt)?;
     kept(Some(score.clone()))?;
     match format {
         Format::Json => json::print(&score)?,
@@ -61,22 +59,43 @@ pub(super) fn run(
     Ok(Exit::Good)
 }
 
-/// Starts the shop with a database of its own, and sends users to it.
-fn measure(shop: &Shop, time: Duration, interrupt: &Interrupt) -> Result<Score, CliError> {
-    let program = shop.built("capstone", interrupt)?;
-    let payments = shop.built("payments", interrupt)?;
+/// The contract tests of the shop as it lies there.
+pub(super) fn test(shop: &Shop, interrupt: &Interrupt) -> Result<(), CliError> {
+    eprintln!("the contract tests …");
+    let mut test = shop.cargo();
+    test.args(["test", "--quiet", "--test", "contract"]);
+    ended_well(&test, TESTS, interrupt).map(|_| ())
+}
+
+/// How long users come.
+#[derive(Clone, Copy)]
+pub(super) struct Length {
+    /// What counts.
+    pub(super) time: Duration,
+    /// As [`Settings::users`].
+    pub(super) users: Option<f64>,
+}
+
+/// Starts a shop with a database of its own, and sends users to it.
+pub(super) fn measure(
+    shop: &Built,
+    payments: &Path,
+    length: Length,
+    is_told: bool,
+    interrupt: &Interrupt,
+) -> Result<Score, CliError> {
+    let Built { program, folder } = shop;
     let data = files::temporary()?;
-    let mut init = std::process::Command::new(&program);
+    let mut init = std::process::Command::new(program);
     init.args(["init-db", "--data"]).arg(data.path());
     ended_well(&init, INIT, interrupt)?;
 
     let placement = Placement::apart();
-    let folder = shop.folder();
     let start = |name, command: &str, ready, cpus| {
         let launch = Launch {
             name,
             command,
-            folder: &folder,
+            folder,
             ready: Some(ready),
             ready_within: READY,
             protocol: &Protocol::default(),
@@ -101,18 +120,22 @@ fn measure(shop: &Shop, time: Duration, interrupt: &Interrupt) -> Result<Score, 
         payments.address()
     );
     let mut server = start("shop", &command, "/health", &placement.server)?;
-    eprintln!(
-        "users come and go for {} s after a warm-up; debug endpoints on http://{}/debug",
-        time.as_secs(),
-        server.admin_address()
-    );
+    if is_told {
+        eprintln!(
+            "users come and go for {} s after a warm-up; debug endpoints on http://{}/debug",
+            length.time.as_secs(),
+            server.admin_address()
+        );
+    }
     let settings = Settings {
         shop: server.address(),
-        time,
+        time: length.time,
+        users: length.users,
         objectives: Objectives::shipped().map_err(CliError::bad)?,
         cpus: &placement.generator,
         interrupt,
         observer: &|users, missed| match missed {
+            _ if !is_told => {}
             Some(route) => eprintln!("{users:>5} users: {route} misses its objective"),
             None => eprintln!("{users:>5} users"),
         },

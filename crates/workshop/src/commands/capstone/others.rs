@@ -1,0 +1,85 @@
+//! The shops of other commits, each built once.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use duel::cli::exit::CliError;
+use duel::cli::git::Git;
+use duel::load::interrupt::Interrupt;
+
+use super::{Built, Shop};
+
+/// A worktree, always at the same place: cargo builds anew what lies elsewhere.
+pub(super) struct Others {
+    git: Git,
+    worktree: PathBuf,
+    programs: PathBuf,
+    /// The shop's own, where its dependencies are built already.
+    target: PathBuf,
+}
+
+impl Others {
+    pub(super) fn open(shop: &Shop) -> Result<Self, CliError> {
+        let others = Self {
+            git: Git::at(shop.workshop.root())?,
+            worktree: shop.state().join("other"),
+            programs: shop.state().join("programs"),
+            target: shop.folder().join("target"),
+        };
+        std::fs::create_dir_all(&others.programs)
+            .map_err(CliError::because(others.programs.display()))?;
+        others.close();
+        let at = others.worktree.display().to_string();
+        let words = ["worktree", "add", "--detach", "--quiet", "--no-checkout"];
+        others.git.say([&words[..], &[&at, "HEAD"]].concat())?;
+        Ok(others)
+    }
+
+    /// The full name of the commit that somebody calls `revision`.
+    pub(super) fn commit(&self, revision: &str) -> Result<String, CliError> {
+        let asked = format!("{revision}^{{commit}}");
+        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
+        let found = self.git.ask([&words[..], &[&asked]].concat());
+        found.ok_or_else(|| CliError::usage(format!("{revision} is no commit here")))
+    }
+
+    /// The shop of a commit, ready to be started until another one is asked for: its templates lie in the worktree.
+    /// What cargo built for the shop itself has to be asked for anew.
+    pub(super) fn shop(&self, commit: &str, interrupt: &Interrupt) -> Result<Built, CliError> {
+        let checkout = Git::within(&self.worktree);
+        checkout.say(["checkout", "--quiet", "--force", "--detach", commit])?;
+        let folder = self.worktree.join("capstone");
+        if !folder.join("Cargo.toml").is_file() {
+            return Err(CliError::usage(format!("{commit} has no capstone")));
+        }
+        let program = self.programs.join(commit);
+        if !program.is_file() {
+            let mut cargo = Command::new(crate::compile::program());
+            cargo
+                .current_dir(&folder)
+                .env("CARGO_TARGET_DIR", &self.target);
+            let built = super::built(cargo, "capstone", interrupt)?;
+            let bytes = std::fs::copy(built, program.with_extension("new"));
+            bytes
+                .and_then(|_| std::fs::rename(program.with_extension("new"), &program))
+                .map_err(CliError::because(program.display()))?;
+        }
+        Ok(Built { program, folder })
+    }
+
+    fn close(&self) {
+        let at = self.worktree.display().to_string();
+        _ = self
+            .git
+            .say(["worktree", "remove", "--force", "--force", &at]);
+        // One that was killed may have left the folder without git knowing it.
+        _ = std::fs::remove_dir_all(&self.worktree);
+        _ = self.git.say(["worktree", "prune"]);
+    }
+}
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,247 @@
+//! `cargo workshop capstone way`: measures the reference way again, and other orders of its changes.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bench::provenance;
+use duel::cli::exit::{CliError, Exit};
+use duel::cli::git::Git;
+use duel::cli::{ctrl_c, files};
+use duel::load::interrupt::Interrupt;
+use duel::{environment, figures};
+use report::plots::{self, Direction, Marks, Point};
+
+use super::Shop;
+use super::bench::{Length, measure};
+use super::others::Others;
+use crate::cli::Way;
+use crate::steps::way::{self, FOLDER, Order, Patch, Scores};
+
+pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
+    let folder = shop.workshop.root().join(FOLDER);
+    let file = folder.join("scores.json");
+    let mut scores: Scores = match std::fs::read(&file) {
+        Ok(text) => serde_json::from_slice(&text).map_err(CliError::because(file.display()))?,
+        Err(_) => Scores::default(),
+    };
+    if asked.derive {
+        return derive(&folder, &scores);
+    }
+    let interrupt = ctrl_c::watch();
+    let git = Git::at(shop.workshop.root())?;
+    let index = files::temporary()?;
+    let git = git.with(&[("GIT_INDEX_FILE", index.path().join("index"))]);
+    let changes = way::read(&git, "HEAD")?;
+    let names: Vec<String> = changes.iter().map(|change| change.name.clone()).collect();
+    if (&scores.changes, scores.seconds) != (&names, asked.seconds) {
+        scores = Scores {
+            changes: names,
+            seconds: asked.seconds,
+            ..Scores::default()
+        };
+    }
+    let others = Others::open(shop)?;
+    let mut line = Line {
+        git,
+        others,
+        interrupt: &interrupt,
+        payments: shop.built("payments", &interrupt)?,
+        time: Duration::from_secs(asked.seconds),
+    };
+    let way = line.in_order(&changes)?;
+    let mut orders = Vec::new();
+    for seed in &asked.order {
+        orders.push((*seed, line.shuffled(&changes, *seed)?));
+    }
+    if asked.build {
+        return Ok(Exit::Good);
+    }
+    let seen = environment::observe(true, "", [].into());
+    let now = provenance::now();
+    scores.day = now.get(..10).unwrap_or_default().into();
+    scores.machine = seen.cpu_model;
+    let mut users = vec![None; way.len()];
+    while scores.rounds.len() < asked.rounds {
+        let mut places: Vec<usize> = (0..way.len()).collect();
+        if scores.rounds.len() % 2 == 1 {
+            places.reverse();
+        }
+        let mut round = vec![0.0; way.len()];
+        for place in places {
+            (round[place], users[place]) = line.score(&way[place], users[place])?;
+        }
+        scores.rounds.push(round);
+        keep(&file, &scores)?;
+    }
+    for (seed, steps) in orders {
+        let mut order = Order {
+            seed,
+            changes: steps[1..].iter().map(|step| step.name.clone()).collect(),
+            scores: Vec::new(),
+        };
+        for step in &steps {
+            order.scores.push(line.score(step, None)?.0);
+        }
+        scores.orders.retain(|other| other.seed != seed);
+        scores.orders.push(order);
+        keep(&file, &scores)?;
+    }
+    derive(&folder, &scores)
+}
+
+/// A shop after some of the changes.
+struct Step {
+    /// Of the last change; empty at the beginning.
+    name: String,
+    tree: String,
+    commit: String,
+}
+
+struct Line<'a> {
+    git: Git,
+    others: Others,
+    interrupt: &'a Interrupt,
+    payments: PathBuf,
+    time: Duration,
+}
+
+impl Line<'_> {
+    /// A step whose program is built.
+    fn step(&mut self, name: &str, tree: String) -> Result<Step, CliError> {
+        // A commit that no branch has: the same tree is the same commit.
+        let fixed = self.git.with(&[
+            ("GIT_AUTHOR_NAME", "way"),
+            ("GIT_AUTHOR_EMAIL", "way@workshop.invalid"),
+            ("GIT_AUTHOR_DATE", "@0 +0000"),
+            ("GIT_COMMITTER_NAME", "way"),
+            ("GIT_COMMITTER_EMAIL", "way@workshop.invalid"),
+            ("GIT_COMMITTER_DATE", "@0 +0000"),
+        ]);
+        let commit = fixed.say(["commit-tree", &tree, "-m", "way"])?;
+        self.others.shop(&commit, self.interrupt)?;
+        Ok(Step {
+            name: name.to_owned(),
+            tree,
+            commit,
+        })
+    }
+
+    fn beginning(&mut self) -> Result<Vec<Step>, CliError> {
+        let tree = self.git.say(["rev-parse", "HEAD^{tree}"])?;
+        Ok(vec![self.step("", tree)?])
+    }
+
+    fn in_order(&mut self, changes: &[Patch]) -> Result<Vec<Step>, CliError> {
+        let mut steps = self.beginning()?;
+        for change in changes {
+            let tree = change.on(&self.git, &steps[steps.len() - 1].tree)?;
+            let tree = tree
+                .ok_or_else(|| CliError::bad(format!("{} does not apply any more", change.name)))?;
+            steps.push(self.step(&change.name, tree)?);
+        }
+        Ok(steps)
+    }
+
+    /// As they were drawn, but one that cannot be made before another comes after it.
+    fn shuffled(&mut self, changes: &[Patch], seed: u64) -> Result<Vec<Step>, CliError> {
+        let mut left: Vec<&Patch> = changes.iter().collect();
+        fastrand::Rng::with_seed(seed).shuffle(&mut left);
+        let mut steps = self.beginning()?;
+        while !left.is_empty() {
+            let mut next = None;
+            for (place, change) in left.iter().enumerate() {
+                let Some(tree) = change.on(&self.git, &steps[steps.len() - 1].tree)? else {
+                    continue;
+                };
+                match self.step(&change.name, tree) {
+                    Ok(step) => {
+                        next = Some((place, step));
+                        break;
+                    }
+                    Err(error) if error.exit == Exit::Interrupted => return Err(error),
+                    Err(_) => {}
+                }
+            }
+            let Some((place, step)) = next else {
+                let names: Vec<_> = left.iter().map(|change| change.name.as_str()).collect();
+                eprintln!("order {seed} ends before {}", names.join(", "));
+                break;
+            };
+            eprintln!("order {seed}: {}", step.name);
+            left.remove(place);
+            steps.push(step);
+        }
+        Ok(steps)
+    }
+
+    /// The score of a step, and with how many users it was reached.
+    fn score(&self, step: &Step, users: Option<f64>) -> Result<(f64, Option<f64>), CliError> {
+        let shop = self.others.shop(&step.commit, self.interrupt)?;
+        let length = Length {
+            time: self.time,
+            users,
+        };
+        let score = measure(&shop, &self.payments, length, false, self.interrupt)?;
+        eprintln!("{:>7.1}  {}", score.score, step.name);
+        Ok((score.score, Some(score.users)))
+    }
+}
+
+fn keep(file: &Path, scores: &Scores) -> Result<(), CliError> {
+    let text = serde_json::to_string_pretty(scores).map_err(CliError::bad)?;
+    files::replace(file, text + "\n")
+}
+
+/// The curve, and a table.
+fn derive(folder: &Path, scores: &Scores) -> Result<Exit, CliError> {
+    let mut table =
+        "| | change | score | times as good as before |\n| ---: | --- | ---: | ---: |\n".to_owned();
+    let mut curve = Vec::new();
+    for after in 0..=scores.changes.len() {
+        let Some(score) = scores.mean(after) else {
+            break;
+        };
+        curve.push(Point::at(after as f64, score));
+        let change = match after {
+            0 => "the shop as it was".to_owned(),
+            _ => in_words(&scores.changes[after - 1]),
+        };
+        let gain = after
+            .checked_sub(1)
+            .and_then(|before| scores.gains(before, after));
+        let gain = gain.map_or_else(String::new, |(ratio, interval)| {
+            let interval = interval.map_or_else(String::new, |(low, high)| {
+                format!(" ({} to {})", figures::ratio(low), figures::ratio(high))
+            });
+            figures::ratio(ratio) + &interval
+        });
+        let score = figures::ratio(score);
+        _ = writeln!(table, "| {after} | {change} | {score} | {gain} |");
+    }
+    let mut series = vec![Marks {
+        name: "the way".to_owned(),
+        points: curve,
+    }];
+    for order in &scores.orders {
+        let points = order.scores.iter().enumerate();
+        series.push(Marks {
+            name: format!("order {}", order.seed),
+            points: points
+                .map(|(after, score)| Point::at(after as f64, *score))
+                .collect(),
+        });
+    }
+    let across = Direction::new("changes", &figures::count);
+    let up = Direction::new("score", &figures::ratio);
+    let title = "The ticket shop's score, change after change";
+    let curve = plots::xy(title, &across, &up, &series, true);
+    files::replace(&folder.join("table.md"), table)?;
+    files::replace(&folder.join("curve.svg"), curve.unwrap_or_default())?;
+    Ok(Exit::Good)
+}
+
+/// `03-index-the-seats` as people read it.
+fn in_words(change: &str) -> String {
+    change.split('-').skip(1).collect::<Vec<_>>().join(" ")
+}
