@@ -136,7 +136,7 @@ impl<'a> Revision<'a> {
         let commit = commit(&git, &format!("--{name} {GIT}"), revision)?;
         prune(&git);
         let worktree = Worktree::add(git, &commit)?;
-        submodules::check_out(&root, &commit, &worktree.path)?;
+        submodules::check_out(&root, &commit, &worktree.path, say)?;
         let folder = worktree.path.join(&within);
         if !folder.is_dir() {
             return Err(CliError::usage(format!(

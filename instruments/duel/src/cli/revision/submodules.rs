@@ -7,8 +7,14 @@ use crate::cli::exit::{CliError, Exit};
 use crate::cli::git::Git;
 
 /// Writes the files of all submodules of `commit` below `checkout`. The reader's own checkout of the same
-/// repository is at `here`.
-pub(super) fn check_out(here: &Path, commit: &str, checkout: &Path) -> Result<(), CliError> {
+/// repository is at `here`; a submodule that has no clone there is left out, as it is for the reader's own
+/// builds, and `say` is told.
+pub(super) fn check_out(
+    here: &Path,
+    commit: &str,
+    checkout: &Path,
+    say: &dyn Fn(&str),
+) -> Result<(), CliError> {
     let list = Git::within(here).say(["ls-tree", "-r", commit])?;
     // 160000 commit HASH<tab>PATH
     let submodules = list.lines().filter_map(|line| {
@@ -28,7 +34,12 @@ pub(super) fn check_out(here: &Path, commit: &str, checkout: &Path) -> Result<()
             )
         };
         // An empty folder lies in the repository above it.
-        let git = Git::at(&own).map_err(missing)?;
+        let Ok(git) = Git::at(&own) else {
+            say(&format!(
+                "the submodule {path} has no clone here and is left out; `git submodule update --init` makes one"
+            ));
+            continue;
+        };
         let index = crate::cli::files::temporary()?;
         let variables = [
             ("GIT_INDEX_FILE", index.path().join("index")),
@@ -42,7 +53,7 @@ pub(super) fn check_out(here: &Path, commit: &str, checkout: &Path) -> Result<()
             .with(&variables)
             .say(["read-tree", "--reset", "-u", commit]);
         read.map_err(missing)?;
-        check_out(&own, commit, &into)?;
+        check_out(&own, commit, &into, say)?;
     }
     Ok(())
 }
@@ -98,7 +109,7 @@ mod tests {
 
         let checkout = folder.path().join("checkout");
         fs::create_dir_all(checkout.join("below")).unwrap();
-        check_out(&app, &commit, &checkout).unwrap();
+        check_out(&app, &commit, &checkout, &|said| panic!("{said}")).unwrap();
         let read = |path: &str| fs::read_to_string(checkout.join(path)).unwrap();
         assert_eq!(read("below/text"), "of the outer one");
         assert_eq!(read("below/below/text"), "of the inner one");
@@ -108,10 +119,16 @@ mod tests {
             &app,
             &["submodule", "--quiet", "deinit", "--force", "--all"],
         );
-        let error = check_out(&app, &commit, &checkout).unwrap_err().to_string();
+        fs::remove_dir_all(&checkout).unwrap();
+        let said = std::cell::RefCell::new(String::new());
+        check_out(&app, &commit, &checkout, &|text| {
+            text.clone_into(&mut said.borrow_mut());
+        })
+        .unwrap();
         assert!(
-            error.contains("the submodule below has no commit"),
-            "{error}"
+            said.borrow()
+                .starts_with("the submodule below has no clone here"),
+            "{said:?}"
         );
     }
 }
