@@ -273,7 +273,7 @@ pub(crate) struct Capture {
     pub(crate) cpus: Option<u32>,
 }
 
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Capstone {
     /// Test the shop, send users to it, and give it a score
     Bench {
@@ -288,6 +288,12 @@ pub(crate) enum Capstone {
     Hint,
     /// Start over with the shop's database in capstone/data
     InitDb,
+    /// Put capstone/ back as it was shipped; your work is kept aside
+    Reset {
+        /// As in this commit [default: the last one that you have from others]
+        #[arg(long, value_name = "COMMIT")]
+        to: Option<String>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -2,6 +2,7 @@
 
 mod bench;
 mod history;
+mod reset;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -41,6 +42,7 @@ pub(crate) fn run(command: Option<Capstone>, format: Format) -> Result<Exit, Cli
             print!("{}", ended_well(&init, INIT, &interrupt)?);
             Ok(Exit::Good)
         }
+        Some(Capstone::Reset { to }) => reset::run(&shop, to.as_deref()),
     }
 }
 
