@@ -11,6 +11,7 @@ use duel::cli::arguments::number;
 use duel::cli::with_negative_numbers;
 
 use crate::arguments::chapter;
+use crate::commands::team;
 
 /// A profiling workshop for Rust web services.
 ///
@@ -283,6 +284,20 @@ pub(crate) enum Capstone {
         /// Leave out the contract tests; such a score is not kept
         #[arg(long)]
         no_tests: bool,
+        /// Keep the score in NAME.json, too, for the board
+        #[arg(long, value_name = "NAME", value_parser = team::name, conflicts_with = "no_tests")]
+        team: Option<String>,
+        /// Where that file is [default: the workshop's folder]
+        #[arg(long, value_name = "FOLDER", requires = "team")]
+        results: Option<PathBuf>,
+    },
+    /// Draw the scores of all teams whose files are in a folder, again whenever one changes, until Ctrl-C
+    Board {
+        /// Where the files are, and index.html will be
+        folder: PathBuf,
+        /// Draw them once
+        #[arg(long)]
+        once: bool,
     },
     /// The next hint
     Hint,

@@ -16,6 +16,8 @@ mod solution;
 mod status;
 mod steps;
 
+pub(crate) use capstone::team;
+
 use duel::cli::Program;
 
 use crate::chapters::Workshop;

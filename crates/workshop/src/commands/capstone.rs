@@ -1,8 +1,10 @@
 //! `cargo workshop capstone`: the ticket shop, its scores, hints and database.
 
 mod bench;
+mod board;
 mod history;
 mod reset;
+pub(crate) mod team;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -30,9 +32,18 @@ pub(crate) fn run(command: Option<Capstone>, format: Format) -> Result<Exit, Cli
     };
     match command {
         None => status(&shop, format),
-        Some(Capstone::Bench { seconds, no_tests }) => {
-            bench::run(&shop, Duration::from_secs(seconds), no_tests, format)
+        Some(Capstone::Bench {
+            seconds,
+            no_tests,
+            team,
+            results,
+        }) => {
+            let folder = results.as_deref().unwrap_or(shop.workshop.root());
+            let team = team.map(|name| team::File::of(&name, folder));
+            let time = Duration::from_secs(seconds);
+            bench::run(&shop, time, no_tests, team.transpose()?.as_ref(), format)
         }
+        Some(Capstone::Board { folder, once }) => board::run(&folder, once),
         Some(Capstone::Hint) => hint(&shop),
         Some(Capstone::InitDb) => {
             let interrupt = ctrl_c::watch();

@@ -1,4 +1,4 @@
-//! The ticket shop of a workshop: put back without a loss.
+//! The ticket shop of a workshop: put back without a loss, and scored for a room full of teams.
 
 use crate::step_branches::{committed, git};
 use crate::workshop::{Said, Workshop, names};
@@ -80,4 +80,84 @@ fn reset_changes_nothing_when_the_shop_cannot_be_kept() {
     let said = workshop.run("capstone reset").refused(1);
     assert!(said.contains("nothing was changed"), "{said}");
     assert_eq!(workshop.read(MAIN), "fast");
+}
+
+#[test]
+fn a_team_that_breaks_the_contract_has_another_0_and_what_it_had() {
+    let workshop = with_a_shop();
+    let earlier = r#"{"time":1,"commit":"abc","is_changed":true,"score":7.5,"interval":[7.0,8.0]}"#;
+    workshop.write("room/red.json", &format!("[{earlier}]"));
+    // This shop has no tests at all.
+    let said = workshop.run("capstone bench --team red --results room");
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let held = || serde_json::from_str::<serde_json::Value>(&workshop.read("room/red.json"));
+    let runs = held().unwrap();
+    assert_eq!(runs[0]["score"], 7.5);
+    assert_eq!(
+        (&runs[1]["score"], &runs[1]["interval"]),
+        (&0.0.into(), &().into())
+    );
+    assert!(runs[1]["time"].as_u64() > Some(1_700_000_000), "{runs}");
+    assert_eq!(
+        git(&workshop.path(""), "rev-parse --short HEAD"),
+        runs[1]["commit"].as_str().unwrap()
+    );
+    // Nothing is measured for a file that cannot keep it.
+    workshop.write("room/red.json", "[{");
+    let said = workshop
+        .run("capstone bench --team red --results room")
+        .refused(2);
+    assert!(said.contains("room/red.json holds no scores"), "{said}");
+    assert_eq!(workshop.read("room/red.json"), "[{");
+}
+
+#[test]
+fn the_board_shows_each_team_and_passes_over_what_is_half_written() {
+    let workshop = with_a_shop();
+    let run = r#"{"time":1,"commit":"abc","is_changed":true,"score":7.5,"interval":[7.0,8.0]}"#;
+    workshop.write("room/red.json", &format!("[{run}]"));
+    workshop.write("room/blue.json", &format!("[{run},{run}]"));
+    workshop.write("room/half.json", "[{\"time\":1,");
+    workshop.write(
+        "room/late.json",
+        &format!("[{run}]").replace(":1,", ":1000000000000000,"),
+    );
+    workshop.write("room/no team.json", "[]");
+    let said = workshop.run("capstone board room --once");
+    let notes: Vec<&str> = said.err.lines().collect();
+    assert!(
+        notes.len() == 3 && notes[0].starts_with("note: skipped, room/half.json"),
+        "{said:?}"
+    );
+    assert!(said.good().contains("2 teams, 3 scores"));
+    let page = workshop.read("room/index.html");
+    assert!(page.contains(">red<") && page.contains(">blue<"), "{page}");
+    assert!(!page.contains("half"), "{page}");
+    assert!(
+        !page.contains("src=\"http") && !page.contains("href=\"http"),
+        "{page}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn the_board_follows_its_files_until_ctrl_c() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let workshop = with_a_shop();
+    let mut board = workshop.command("capstone board room").spawn().unwrap();
+    let shows = |words: &str| {
+        let began = std::time::Instant::now();
+        let page = workshop.path("room/index.html");
+        while !std::fs::read_to_string(&page).is_ok_and(|page| page.contains(words)) {
+            assert!(began.elapsed().as_secs() < 60, "{words}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    shows("No score yet");
+    let run = r#"[{"time":1,"commit":"abc","is_changed":true,"score":7.5,"interval":[7.0,8.0]}]"#;
+    workshop.write("room/red.json", run);
+    shows("leads with 7.5");
+    kill_process(Pid::from_child(&board), Signal::INT).unwrap();
+    assert_eq!(board.wait().unwrap().code(), Some(130));
 }

@@ -12,7 +12,7 @@ use duel::service::{CommandError, CommandServer, Launch};
 use journeys::{Objectives, RunError, Score, Settings};
 
 use super::history::Run;
-use super::{INIT, Shop, ended_well};
+use super::{INIT, Shop, ended_well, team};
 use crate::cli::Format;
 
 /// What the contract tests may take, once they are compiled.
@@ -24,6 +24,7 @@ pub(super) fn run(
     shop: &Shop,
     time: Duration,
     no_tests: bool,
+    team: Option<&team::File>,
     format: Format,
 ) -> Result<Exit, CliError> {
     let interrupt = ctrl_c::watch();
@@ -35,11 +36,19 @@ pub(super) fn run(
         if no_tests {
             return Ok(());
         }
+        let shared = report::board::Run {
+            time: team::now(),
+            commit: commit.clone(),
+            is_changed,
+            score: result.as_ref().map_or(0.0, |score| score.score),
+            interval: result.as_ref().map(|score| score.interval),
+        };
         history.add(Run {
             commit: commit.clone(),
             is_changed,
             result,
-        })
+        })?;
+        team.map_or(Ok(()), |team| team.add(shared))
     };
     if !no_tests {
         eprintln!("the contract tests …");
