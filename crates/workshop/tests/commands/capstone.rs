@@ -87,9 +87,18 @@ fn a_team_that_breaks_the_contract_has_another_0_and_what_it_had() {
     let workshop = with_a_shop();
     let earlier = r#"{"time":1,"commit":"abc","is_changed":true,"score":7.5,"interval":[7.0,8.0]}"#;
     workshop.write("room/red.json", &format!("[{earlier}]"));
-    // This shop has no tests at all.
+    let manifest = "[package]\nname = \"capstone\"\nedition = \"2024\"\n[workspace]\n";
+    workshop.write("capstone/Cargo.toml", manifest);
+    workshop.write(MAIN, "fn main() {}");
+    workshop.write(
+        "capstone/tests/contract.rs",
+        "#[test] fn sells_no_seat_twice() { panic!() }",
+    );
     let said = workshop.run("capstone bench --team red --results room");
-    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.code == Some(1) && said.err.contains("sells_no_seat_twice"),
+        "{said:?}"
+    );
     let held = || serde_json::from_str::<serde_json::Value>(&workshop.read("room/red.json"));
     let runs = held().unwrap();
     assert_eq!(runs[0]["score"], 7.5);
@@ -102,6 +111,14 @@ fn a_team_that_breaks_the_contract_has_another_0_and_what_it_had() {
         git(&workshop.path(""), "rev-parse --short HEAD"),
         runs[1]["commit"].as_str().unwrap()
     );
+    // What does not compile has no score.
+    workshop.write(MAIN, "fn main() { 1 }");
+    let said = workshop.run("capstone bench --team red --results room");
+    assert!(
+        said.code == Some(1) && said.err.contains("E0308"),
+        "{said:?}"
+    );
+    assert_eq!(held().unwrap(), runs);
     // Nothing is measured for a file that cannot keep it.
     workshop.write("room/red.json", "[{");
     let said = workshop
@@ -160,4 +177,78 @@ fn the_board_follows_its_files_until_ctrl_c() {
     shows("leads with 7.5");
     kill_process(Pid::from_child(&board), Signal::INT).unwrap();
     assert_eq!(board.wait().unwrap().code(), Some(130));
+}
+
+/// Stands in for the shop and for the payment service: it answers whether it is there, and breaks down under load if
+/// a file says so.
+#[cfg(unix)]
+const STANDS_IN: &str = r#"
+use std::io::{Read, Write};
+fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    if words.iter().any(|word| word == "init-db") {
+        return;
+    }
+    std::fs::write(words[0].rsplit('/').next().unwrap(), std::process::id().to_string()).unwrap();
+    let port = &words[words.iter().position(|word| word == "--port").unwrap() + 1];
+    let listener = std::net::TcpListener::bind(format!("127.0.0.1:{port}")).unwrap();
+    for stream in listener.incoming() {
+        let (mut stream, mut request) = (stream.unwrap(), [0; 1000]);
+        let length = stream.read(&mut request).unwrap_or(0);
+        if request.starts_with(b"GET /health") || request.starts_with(b"GET /charges") {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        } else if length > 0 && std::path::Path::new("breaks-down").exists() {
+            std::process::abort();
+        }
+    }
+}
+"#;
+
+/// However a bench ends, no process and no temporary file is left.
+#[cfg(unix)]
+#[test]
+fn a_bench_that_is_killed_and_one_whose_shop_breaks_down_leave_nothing() {
+    use rustix::process::{Pid, test_kill_process};
+
+    let workshop = with_a_shop();
+    let manifest = "[package]\nname = \"capstone\"\nedition = \"2024\"\n[workspace]\n";
+    workshop.write("capstone/Cargo.toml", manifest);
+    workshop.write(MAIN, STANDS_IN);
+    workshop.write("capstone/src/bin/payments.rs", STANDS_IN);
+    std::fs::create_dir(workshop.path("tmp")).unwrap();
+    let soon = |what: &str, holds: &dyn Fn() -> bool| {
+        let began = std::time::Instant::now();
+        while !holds() {
+            assert!(began.elapsed().as_secs() < 60, "{what}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    let process = |name: &str| {
+        let id = std::fs::read_to_string(workshop.path("capstone").join(name));
+        Pid::from_raw(id.ok()?.parse().ok()?)
+    };
+    let is_all_gone = || {
+        for name in ["capstone", "payments"] {
+            let gone = process(name).unwrap();
+            soon(name, &|| test_kill_process(gone).is_err());
+            std::fs::remove_file(workshop.path("capstone").join(name)).unwrap();
+        }
+        soon("tmp", &|| names(&workshop.path("tmp")).is_empty());
+    };
+    let mut bench = workshop.command("capstone bench --no-tests --seconds 10");
+    bench.env("TMPDIR", workshop.path("tmp"));
+
+    let mut killed = bench.spawn().unwrap();
+    soon("no shop", &|| process("capstone").is_some());
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    is_all_gone();
+
+    workshop.write("capstone/breaks-down", "");
+    let said = Said::of(&mut bench);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let last = said.err.lines().last().unwrap();
+    let sentence = "error: the shop ended under load (signal: 6 (SIGABRT)";
+    assert!(last.starts_with(sentence), "{said:?}");
+    is_all_gone();
 }

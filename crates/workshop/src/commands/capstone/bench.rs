@@ -1,5 +1,6 @@
 //! `cargo workshop capstone bench`: the contract tests, then users, then a score.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use duel::cli::exit::{CliError, Exit};
@@ -15,7 +16,9 @@ use super::history::Run;
 use super::{INIT, Shop, ended_well, team};
 use crate::cli::Format;
 
-/// What the contract tests may take, once they are compiled.
+/// What compiling the contract tests may take; a shop that does not compile has no score.
+const COMPILE: Duration = Duration::from_secs(3600);
+/// What they may take then.
 const TESTS: Duration = Duration::from_secs(600);
 /// What a program may take until it answers.
 const READY: Duration = Duration::from_secs(30);
@@ -52,8 +55,15 @@ pub(super) fn run(
     };
     if !no_tests {
         eprintln!("the contract tests …");
+        let mut compile = shop.cargo();
+        compile.args(["test", "--quiet", "--test", "contract", "--no-run"]);
+        ended_well(&compile, COMPILE, &interrupt)?;
         let mut test = shop.cargo();
         test.args(["test", "--quiet", "--test", "contract"]);
+        // Their temporary files go with this process's, should they have no time to remove them.
+        for folder in ["TMPDIR", "TMP", "TEMP"] {
+            test.env(folder, tempfile::env::temp_dir());
+        }
         if let Err(error) = ended_well(&test, TESTS, &interrupt) {
             if error.exit != Exit::Interrupted {
                 kept(None)?;
@@ -109,25 +119,34 @@ fn measure(shop: &Shop, time: Duration, interrupt: &Interrupt) -> Result<Score, 
         data.path().display(),
         payments.address()
     );
-    let mut server = start("shop", &command, "/health", &placement.server)?;
+    let server = start("shop", &command, "/health", &placement.server)?;
     eprintln!(
         "users come and go for {} s after a warm-up; debug endpoints on http://{}/debug",
         time.as_secs(),
         server.admin_address()
     );
+    let address = server.address();
+    let server = RefCell::new(server);
     let settings = Settings {
-        shop: server.address(),
+        shop: address,
         time,
         objectives: Objectives::shipped().map_err(CliError::bad)?,
         cpus: &placement.generator,
         interrupt,
-        observer: &|users, missed| match missed {
-            Some(route) => eprintln!("{users:>5} users: {route} misses its objective"),
-            None => eprintln!("{users:>5} users"),
+        observer: &|users, missed| {
+            match missed {
+                Some(route) => eprintln!("{users:>5} users: {route} misses its objective"),
+                None => eprintln!("{users:>5} users"),
+            }
+            // Nobody waits for the end of a run without a shop.
+            if server.borrow_mut().is_alive("under load").is_err() {
+                interrupt.set();
+            }
         },
     };
     let run = journeys::run(&settings);
-    server.is_alive("under load").map_err(CliError::bad)?;
+    let alive = server.borrow_mut().is_alive("under load");
+    alive.map_err(CliError::bad)?;
     run.map_err(|error| match error {
         RunError::Interrupted => CliError::interrupted(),
         broken @ RunError::Broken { .. } => CliError::bad(broken),
