@@ -1,6 +1,7 @@
 //! What people read: tables, plots, flamegraphs, the HTML report and the capture folder, all
 //! derived from a record.
 
+pub mod board;
 pub mod capture;
 pub mod claims;
 pub mod gallery;

@@ -10,7 +10,7 @@ pub(crate) use duel::cli::options::{Compare, Format, Look, Output, Sent, With, W
 use duel::cli::arguments::number;
 use duel::cli::with_negative_numbers;
 
-use crate::arguments::chapter;
+use crate::arguments::{chapter, team_name};
 
 /// A profiling workshop for Rust web services.
 ///
@@ -284,13 +284,33 @@ pub(crate) enum Capstone {
         #[arg(long)]
         no_tests: bool,
         /// Compare with the shop of a commit, and say whether the difference is real; not kept either
-        #[arg(long, value_name = "COMMIT")]
+        #[arg(long, value_name = "COMMIT", conflicts_with = "team")]
         against: Option<String>,
+        /// Keep the score in NAME.json, too, for the board
+        #[arg(long, value_name = "NAME", value_parser = team_name, conflicts_with = "no_tests")]
+        team: Option<String>,
+        /// Where that file is [default: the workshop's folder]
+        #[arg(long, value_name = "FOLDER", requires = "team")]
+        results: Option<PathBuf>,
+    },
+    /// Draw the scores of all teams whose files are in a folder, again whenever one changes, until Ctrl-C
+    Board {
+        /// Where the files are, and index.html will be
+        folder: PathBuf,
+        /// Draw them once
+        #[arg(long)]
+        once: bool,
     },
     /// The next hint
     Hint,
     /// Start over with the shop's database in capstone/data
     InitDb,
+    /// Put capstone/ back as it was shipped; your work is kept aside
+    Reset {
+        /// As in this commit [default: the last one that you have from others]
+        #[arg(long, value_name = "COMMIT")]
+        to: Option<String>,
+    },
     /// Measure the reference way again
     #[command(hide = true)]
     Way(Way),

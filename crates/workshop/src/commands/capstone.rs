@@ -2,8 +2,11 @@
 
 mod against;
 mod bench;
+mod board;
 mod history;
 mod others;
+mod reset;
+mod team;
 mod way;
 
 use std::path::PathBuf;
@@ -36,13 +39,18 @@ pub(crate) fn run(command: Option<Capstone>, format: Format) -> Result<Exit, Cli
             seconds,
             no_tests,
             against,
+            team,
+            results,
         }) => {
             let time = Duration::from_secs(seconds);
-            match against {
-                Some(revision) => against::run(&shop, time, no_tests, &revision, format),
-                None => bench::run(&shop, time, no_tests, format),
+            if let Some(revision) = against {
+                return against::run(&shop, time, no_tests, &revision, format);
             }
+            let folder = results.as_deref().unwrap_or(shop.workshop.root());
+            let team = team.map(|name| team::File::of(&name, folder));
+            bench::run(&shop, time, no_tests, team.transpose()?.as_ref(), format)
         }
+        Some(Capstone::Board { folder, once }) => board::run(&folder, once),
         Some(Capstone::Way(asked)) => way::run(&shop, &asked),
         Some(Capstone::Hint) => hint(&shop),
         Some(Capstone::InitDb) => {
@@ -53,6 +61,7 @@ pub(crate) fn run(command: Option<Capstone>, format: Format) -> Result<Exit, Cli
             print!("{}", ended_well(&init, INIT, &interrupt)?);
             Ok(Exit::Good)
         }
+        Some(Capstone::Reset { to }) => reset::run(&shop, to.as_deref()),
     }
 }
 

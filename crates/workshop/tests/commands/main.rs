@@ -2,6 +2,7 @@
 //! of its own, never in the repository.
 
 mod bad_places;
+mod capstone;
 mod hints_and_progress;
 mod https;
 mod own_service;

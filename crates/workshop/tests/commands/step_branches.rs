@@ -10,7 +10,7 @@ const EXERCISE: &str = "chapters/1-small/src/exercise.rs";
 
 /// `git WORDS` as a reader called Ann would run it, on a day of hers.
 #[track_caller]
-fn git(folder: &Path, words: &str) -> String {
+pub(crate) fn git(folder: &Path, words: &str) -> String {
     git_as(["Ann", "ann@example.org"], folder, words)
 }
 
@@ -33,7 +33,7 @@ fn git_as([name, mail]: [&str; 2], folder: &Path, words: &str) -> String {
 }
 
 /// A workshop whose files are committed.
-fn committed() -> Workshop {
+pub(crate) fn committed() -> Workshop {
     let workshop = Workshop::new();
     let root = workshop.path("");
     git(&root, "init --quiet");

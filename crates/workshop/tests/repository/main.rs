@@ -5,6 +5,8 @@
 //! called `weekly` or `every_edit`. Tests that measure or compile take turns: see [`turn`].
 
 mod book;
+#[cfg(unix)]
+mod capstone;
 mod conditions;
 mod edits;
 #[cfg(target_os = "linux")]

@@ -38,7 +38,7 @@ pub(super) fn run(
     let others = Others::open(shop)?;
     let commit = others.commit(revision)?;
     if !no_tests {
-        test(shop, &interrupt)?;
+        test(shop, &interrupt)??;
     }
     let began = Instant::now();
     let payments = shop.built("payments", &interrupt)?;

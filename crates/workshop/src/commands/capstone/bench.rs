@@ -1,5 +1,6 @@
 //! `cargo workshop capstone bench`: the contract tests, then users, then a score.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,10 +14,12 @@ use duel::service::{CommandError, CommandServer, Launch};
 use journeys::{Objectives, RunError, Score, Settings};
 
 use super::history::Run;
-use super::{Built, INIT, Shop, ended_well};
+use super::{Built, INIT, Shop, ended_well, team};
 use crate::cli::Format;
 
-/// What the contract tests may take, once they are compiled.
+/// What compiling the contract tests may take; a shop that does not compile has no score.
+const COMPILE: Duration = Duration::from_secs(3600);
+/// What they may take then.
 const TESTS: Duration = Duration::from_secs(600);
 /// What a program may take until it answers.
 const READY: Duration = Duration::from_secs(30);
@@ -25,6 +28,7 @@ pub(super) fn run(
     shop: &Shop,
     time: Duration,
     no_tests: bool,
+    team: Option<&team::File>,
     format: Format,
 ) -> Result<Exit, CliError> {
     let interrupt = ctrl_c::watch();
@@ -36,13 +40,21 @@ pub(super) fn run(
         if no_tests {
             return Ok(());
         }
+        let shared = report::board::Run {
+            time: team::now(),
+            commit: commit.clone(),
+            is_changed,
+            score: result.as_ref().map_or(0.0, |score| score.score),
+            interval: result.as_ref().map(|score| score.interval),
+        };
         history.add(Run {
             commit: commit.clone(),
             is_changed,
             result,
-        })
+        })?;
+        team.map_or(Ok(()), |team| team.add(shared))
     };
-    if !no_tests && let Err(error) = test(shop, &interrupt) {
+    if !no_tests && let Err(error) = test(shop, &interrupt)? {
         if error.exit != Exit::Interrupted {
             kept(None)?;
         }
@@ -59,12 +71,19 @@ pub(super) fn run(
     Ok(Exit::Good)
 }
 
-/// The contract tests of the shop as it lies there.
-pub(super) fn test(shop: &Shop, interrupt: &Interrupt) -> Result<(), CliError> {
+/// The contract tests of the shop as it lies there; the inner error is that of a contract that is broken.
+pub(super) fn test(shop: &Shop, interrupt: &Interrupt) -> Result<Result<(), CliError>, CliError> {
     eprintln!("the contract tests …");
+    let mut compile = shop.cargo();
+    compile.args(["test", "--quiet", "--test", "contract", "--no-run"]);
+    ended_well(&compile, COMPILE, interrupt)?;
     let mut test = shop.cargo();
     test.args(["test", "--quiet", "--test", "contract"]);
-    ended_well(&test, TESTS, interrupt).map(|_| ())
+    // Their temporary files go with this process's, should they have no time to remove them.
+    for folder in ["TMPDIR", "TMP", "TEMP"] {
+        test.env(folder, tempfile::env::temp_dir());
+    }
+    Ok(ended_well(&test, TESTS, interrupt).map(|_| ()))
 }
 
 /// How long users come.
@@ -119,7 +138,7 @@ pub(super) fn measure(
         data.path().display(),
         payments.address()
     );
-    let mut server = start("shop", &command, "/health", &placement.server)?;
+    let server = start("shop", &command, "/health", &placement.server)?;
     if is_told {
         eprintln!(
             "users come and go for {} s after a warm-up; debug endpoints on http://{}/debug",
@@ -127,21 +146,30 @@ pub(super) fn measure(
             server.admin_address()
         );
     }
+    let address = server.address();
+    let server = RefCell::new(server);
     let settings = Settings {
-        shop: server.address(),
+        shop: address,
         time: length.time,
         users: length.users,
         objectives: Objectives::shipped().map_err(CliError::bad)?,
         cpus: &placement.generator,
         interrupt,
-        observer: &|users, missed| match missed {
-            _ if !is_told => {}
-            Some(route) => eprintln!("{users:>5} users: {route} misses its objective"),
-            None => eprintln!("{users:>5} users"),
+        observer: &|users, missed| {
+            match missed {
+                _ if !is_told => {}
+                Some(route) => eprintln!("{users:>5} users: {route} misses its objective"),
+                None => eprintln!("{users:>5} users"),
+            }
+            // Nobody waits for the end of a run without a shop.
+            if server.borrow_mut().is_alive("under load").is_err() {
+                interrupt.set();
+            }
         },
     };
     let run = journeys::run(&settings);
-    server.is_alive("under load").map_err(CliError::bad)?;
+    let alive = server.borrow_mut().is_alive("under load");
+    alive.map_err(CliError::bad)?;
     run.map_err(|error| match error {
         RunError::Interrupted => CliError::interrupted(),
         broken @ RunError::Broken { .. } => CliError::bad(broken),

@@ -1,0 +1,80 @@
+//! Waits that follow each other at one line: a query for each row, a call for each item.
+//!
+//! When a wait ends that a sample fell on, the next poll shows what the request waits for then. Of `n` waits in a
+//! row, all but the last are followed by another one, so a share `p` that is followed by another one says that there
+//! are `1 / (1 - p)` of them: the mean of the geometric distribution.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::collected::{Outcome, StackId};
+use crate::fold::labels;
+use crate::frame::Frame;
+use crate::frame_kind::FrameKind;
+use crate::profile::Profile;
+use crate::stack::Frames;
+
+/// Fewer ends of waits say nothing.
+const FEWEST: f64 = 20.0;
+
+/// How many waits follow each other, by place.
+pub(crate) struct InARow(HashMap<Vec<String>, f64>);
+
+impl InARow {
+    pub(crate) fn of(profile: &Profile) -> Self {
+        let collected = &profile.collected;
+        let place = |route: &str, stack: StackId| {
+            let frames = profile.stacks[stack as usize].frames(Frames::Own);
+            [vec![route.to_owned()], place_of(frames)].concat()
+        };
+        let mut next: HashMap<u32, HashSet<StackId>> = HashMap::new();
+        for follow_up in &collected.follow_ups {
+            if follow_up.woken_from.is_some() {
+                let waits = || follow_up.open.iter().copied().collect();
+                next.entry(follow_up.sample).or_insert_with(waits);
+            }
+        }
+        let mut ends: HashMap<Vec<String>, [f64; 2]> = HashMap::new();
+        for (index, sample) in (0..).zip(&collected.samples) {
+            let Outcome::Waiting(waits) = &sample.outcome else {
+                continue;
+            };
+            let ([stack], true) = (&waits.stacks[..], sample.is_followed) else {
+                continue;
+            };
+            let here = place(&sample.route, *stack);
+            let next = next.get(&index);
+            let is_again = next
+                .is_some_and(|next| next.iter().any(|&next| place(&sample.route, next) == here));
+            let [all, again] = ends.entry(here).or_default();
+            *all += 1.0;
+            *again += f64::from(u8::from(is_again));
+        }
+        let known = ends.into_iter().filter(|(_, [all, _])| *all >= FEWEST);
+        // If none was seen to be the last, one more would have been.
+        let times = |[all, again]: [f64; 2]| (all + 1.0) / (all + 1.0 - again);
+        Self(known.map(|(place, ends)| (place, times(ends))).collect())
+    }
+
+    /// At the innermost line of the reader's in these frames, of which the first is the route.
+    pub(crate) fn at(&self, stack: &[Frame]) -> Option<f64> {
+        let (route, frames) = stack.split_first()?;
+        let place = [labels(std::slice::from_ref(route)), place_of(frames)].concat();
+        self.0.get(&place).copied()
+    }
+}
+
+/// The reader's innermost line; the whole stack where nothing in it is the reader's.
+fn place_of(frames: &[Frame]) -> Vec<String> {
+    match own_line(frames) {
+        own if own.is_empty() => labels(frames),
+        own => own,
+    }
+}
+
+/// The frames down to the reader's innermost one.
+pub(crate) fn own_line(frames: &[Frame]) -> Vec<String> {
+    let last = frames
+        .iter()
+        .rposition(|frame| frame.kind == FrameKind::Own);
+    labels(&frames[..last.map_or(0, |last| last + 1)])
+}
