@@ -106,7 +106,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Install pinned k6, Locust and mdbook into .tools/
+    /// Install pinned k6, Locust, mdbook, flamegraph and samply into .tools/
     Setup {
         /// Only these
         #[arg(value_enum, value_name = "TOOL")]
@@ -358,6 +358,10 @@ pub(crate) enum Tool {
     K6,
     Locust,
     Mdbook,
+    /// `cargo flamegraph`, which draws what perf records
+    Flamegraph,
+    /// A profiler for Firefox's viewer
+    Samply,
     /// The kernel of the machine with several NUMA nodes
     Kernel,
     /// Crates that a fix may want, for `cargo add --offline`

@@ -14,6 +14,10 @@ use crate::cli::Tool;
 pub(crate) const K6: &str = "1.8.1";
 /// mdBook, built from its crate.
 pub(crate) const MDBOOK: &str = "0.5.4";
+/// `cargo flamegraph`, built from its crate. 0.6.15 is locked to a webpki-roots that could not be had.
+pub(crate) const FLAMEGRAPH: &str = "0.6.14";
+/// samply, built from its crate.
+pub(crate) const SAMPLY: &str = "0.13.1";
 
 /// A program that some command or page needs.
 pub(crate) struct Program {
@@ -29,7 +33,7 @@ pub(crate) struct Program {
 type Version = fn(&Tools) -> Option<String>;
 
 /// All of them. `setup` installs those that are pinned, `doctor` looks for each.
-pub(crate) const PROGRAMS: [Program; 10] = [
+pub(crate) const PROGRAMS: [Program; 12] = [
     Program {
         name: "git",
         pinned: None,
@@ -86,6 +90,19 @@ pub(crate) const PROGRAMS: [Program; 10] = [
         needed: "profiles that the kernel's timer does not cap (on Debian: apt-get install linux-perf)",
     },
     Program {
+        name: "flamegraph",
+        pinned: Some((Tool::Flamegraph, |_| Some(FLAMEGRAPH.to_owned()))),
+        found: |tools| version(tools.program("flamegraph"), ["--version"]),
+        needed: "cargo flamegraph, which records by perf on Linux and by xctrace on macOS: cargo workshop \
+                 setup flamegraph",
+    },
+    Program {
+        name: "samply",
+        pinned: Some((Tool::Samply, |_| Some(SAMPLY.to_owned()))),
+        found: |tools| version(tools.program("samply"), ["--version"]),
+        needed: "a CPU profile with a row for each thread: cargo workshop setup samply",
+    },
+    Program {
         name: "valgrind",
         pinned: None,
         found: |_| version("valgrind", ["--version"]),
@@ -132,7 +149,8 @@ impl Tools {
         self.folder.join("kernel").join("vmlinuz")
     }
 
-    fn program(&self, name: &str) -> PathBuf {
+    /// A program that `setup` built.
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
         let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
         self.folder.join("bin").join(file)
     }

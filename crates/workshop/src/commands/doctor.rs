@@ -92,7 +92,7 @@ pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     let programs = PROGRAMS.iter().filter(can_be_had);
     findings.extend(programs.map(|it| program(it, &tools)));
     if cfg!(target_os = "linux") {
-        findings.extend(hardware_counters());
+        findings.extend(perf());
         findings.push(match Parts::find(&tools.kernel()) {
             Ok(_) => Finding::ok("QEMU and a kernel", "there, for prove 7 --numa-nodes 4"),
             Err(what) => {
@@ -313,26 +313,30 @@ fn program(program: &Program, tools: &Tools) -> Finding {
     }
 }
 
-/// Whether `perf` can read the CPU's own counters: in many virtual machines not.
-fn hardware_counters() -> Option<Finding> {
-    let counted = Command::new("perf")
-        .args("stat --field-separator , --event instructions true".split(' '))
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
-    let counts =
-        counted.status.success() && !String::from_utf8_lossy(&counted.stderr).contains("<not");
-    let found = if counts {
-        "can be read"
-    } else {
-        "cannot be read"
+/// Whether `perf` may record, and whether it can read the CPU's own counters: in many virtual machines
+/// not. Nothing if there is no `perf`.
+fn perf() -> Vec<Finding> {
+    let asked = |words: &str| {
+        let mut perf = Command::new("perf");
+        let said = perf.args(words.split(' ')).stdin(Stdio::null()).output();
+        said.ok().map(|said| {
+            said.status.success() && !String::from_utf8_lossy(&said.stderr).contains("<not")
+        })
     };
-    let remedy = "as in many virtual machines: record with `-e cpu-clock`, count with cachegrind";
-    Some(Finding::noted(
-        "perf's counters",
-        found,
-        (!counts).then_some(remedy),
-    ))
+    let may = asked("record --event cpu-clock --output /dev/null true").map(|may| {
+        let found = if may { "given" } else { "not given" };
+        let remedy = "cargo flamegraph and samply need it, too: echo 1 | sudo tee \
+                      /proc/sys/kernel/perf_event_paranoid";
+        Finding::noted("perf's permission", found, (!may).then_some(remedy))
+    });
+    let counts = asked("stat --field-separator , --event instructions true").map(|counts| {
+        let found = if counts { "can" } else { "cannot" };
+        let remedy =
+            "as in many virtual machines: record with `-e cpu-clock`, count with cachegrind";
+        let found = format!("{found} be read");
+        Finding::noted("perf's counters", found, (!counts).then_some(remedy))
+    });
+    may.into_iter().chain(counts).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! `cargo workshop setup [TOOL…]`: pinned k6, Locust and mdBook, and a kernel for an emulated
-//! machine, in `.tools/`; crates that a fix may want, where cargo keeps its own.
+//! `cargo workshop setup [TOOL…]`: pinned k6, Locust, mdBook and profilers, and a kernel for an
+//! emulated machine, in `.tools/`; crates that a fix may want, where cargo keeps its own.
 //!
 //! Each is built or installed beside its final place and put there last, so that an interrupted call
 //! leaves nothing that looks whole. A Python environment names its own folder, so its stamp comes last.
@@ -68,7 +68,9 @@ pub(crate) fn run(named: &[Tool]) -> Result<Exit, CliError> {
         let done = match tool {
             _ if is_there => Ok(Done::There),
             Tool::K6 => setup.k6(),
-            Tool::Mdbook => setup.mdbook(),
+            Tool::Mdbook => setup.built("mdbook", tools::MDBOOK),
+            Tool::Flamegraph => setup.built("flamegraph", tools::FLAMEGRAPH),
+            Tool::Samply => setup.built("samply", tools::SAMPLY),
             Tool::Locust => setup.locust(),
             Tool::Kernel => setup.kernel(),
             Tool::Crates => setup.crates(workshop.root()),
@@ -170,24 +172,34 @@ impl Setup {
         put_program(folder.path(), &self.tools.k6())
     }
 
-    fn mdbook(&self) -> Result<Done, CliError> {
+    /// Builds the programs of a crate by the versions that its own lock file names.
+    fn built(&self, name: &str, version: &str) -> Result<Done, CliError> {
         let folder = self.partial()?;
         let mut install = Command::new(compile::program());
         install
-            .args(["install", "--locked", "--quiet", "mdbook"])
-            .args(["--version", tools::MDBOOK, "--profile", "dev", "--root"])
+            .args(["install", "--locked", "--quiet", name])
+            .args(["--version", version, "--profile", "dev", "--root"])
             .arg(folder.path())
             // Outside the workspace and its scenarios.
             .current_dir(folder.path())
-            // A book of some dozen pages needs no optimised mdBook: a quarter of the time to build.
+            // A book of some dozen pages and seconds of samples need no optimised program: a quarter of
+            // the time to build.
             .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_PROFILE_DEV_DEBUG_ASSERTIONS", "false")
             .env_remove("RUSTFLAGS")
             .env_remove("CARGO_ENCODED_RUSTFLAGS");
-        let doing = format!("building mdbook {}, a minute or three", tools::MDBOOK);
-        self.fetch(&install, &doing, "mdbook")?;
-        put_program(&folder.path().join("bin"), &self.tools.mdbook())
+        let doing = format!("building {name} {version}, a minute or three");
+        self.fetch(&install, &doing, name)?;
+        let bin = folder.path().join("bin");
+        for program in std::fs::read_dir(&bin)
+            .map_err(not_written(&bin))?
+            .flatten()
+        {
+            let name = program.file_name();
+            put(&program.path(), &self.tools.folder.join("bin").join(name))?;
+        }
+        Ok(Done::Installed)
     }
 
     /// Fetches crates that a fix may want, so that `cargo add --offline` finds them: by a package that

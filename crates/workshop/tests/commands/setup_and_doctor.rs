@@ -101,6 +101,26 @@ mod with_stand_ins {
     }
 
     #[test]
+    fn all_programs_of_a_crate_are_installed() {
+        let workshop = Workshop::new();
+        // The last argument is the folder to install into.
+        let cargo = r#"
+            [ "$*" = "install --locked --quiet flamegraph --version 0.6.14 --profile dev --root ${10}" ] || exit 9
+            mkdir "${10}/bin"
+            for program in flamegraph cargo-flamegraph; do
+                printf '#!/bin/sh\necho flamegraph 0.6.14\n' > "${10}/bin/$program"
+                chmod +x "${10}/bin/$program"
+            done"#;
+        workshop.stand_in("cargo", cargo);
+        let said = run(&workshop, "flamegraph").good();
+        assert!(said.contains("installed in"), "{said}");
+        let said = run(&workshop, "flamegraph").good();
+        assert!(said.contains("flamegraph 0.6.14 there already"), "{said}");
+        let programs = ["cargo-flamegraph", "flamegraph"];
+        assert_eq!(names(&workshop.path(".tools/bin")), programs);
+    }
+
+    #[test]
     fn a_go_that_cannot_reach_the_network_is_quoted_and_leaves_nothing() {
         let workshop = Workshop::new();
         workshop.stand_in(

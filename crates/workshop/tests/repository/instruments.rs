@@ -1,7 +1,11 @@
 //! What the commands record and write, as others read it.
 
 use std::path::Path;
+#[cfg(unix)]
+use std::{env, fs};
 
+#[cfg(unix)]
+use crate::own_service::commands_of;
 use crate::{command, root, succeed, turn, workshop};
 
 #[test]
@@ -25,6 +29,51 @@ fn go_tool_pprof_reads_a_profile() {
             top.contains(name),
             "pprof names no function of `{name}`: {top}"
         );
+    }
+}
+
+/// The commands of the book's page on CPU profiles, which find chapter 3's fault without the workshop's own profiler.
+#[test]
+#[cfg(unix)]
+#[ignore = "needs perf and `cargo workshop setup flamegraph samply`"]
+fn weekly_cargo_flamegraph_and_samply_see_the_hot_loop() {
+    let _turn = turn();
+    let page = fs::read_to_string(root().join("src/tools/cpu.md")).unwrap();
+    let commands = commands_of(&page);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let path = env::join_paths(
+        [root().join(".tools/bin")]
+            .into_iter()
+            .chain(env::split_paths(&env::var_os("PATH").unwrap())),
+    );
+    for (begins, writes, names) in [
+        (
+            "cargo flamegraph --dev",
+            "flamegraphs/measuring/cargo-flamegraph.svg",
+            "cargo-flamegraph.svg",
+        ),
+        // Beside the profile it writes the names of its functions.
+        (
+            "samply record --save-only",
+            "target/pages.json.gz",
+            "pages.json.syms.json",
+        ),
+    ] {
+        let mut commands = commands.iter();
+        let shown = commands.find(|shown| shown.starts_with(begins)).unwrap();
+        let names = folder.join(names);
+        let _ = fs::remove_file(&names);
+        let into = folder.join(Path::new(writes).file_name().unwrap());
+        let script = shown.replace(writes, into.to_str().unwrap());
+        succeed(
+            command("sh", "-c")
+                .arg(script)
+                .env("PATH", path.as_ref().unwrap()),
+        );
+        let seen = fs::read_to_string(names).unwrap();
+        for name in ["::page", "sort_by_key", "String as core::clone::Clone"] {
+            assert!(seen.contains(name), "`{shown}` does not name {name}");
+        }
     }
 }
 

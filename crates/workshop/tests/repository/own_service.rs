@@ -70,7 +70,7 @@ fn shop() -> PathBuf {
 }
 
 /// The commands of a page's `console` blocks, a line each, without those that say why not.
-fn commands_of(page: &str) -> Vec<String> {
+pub(crate) fn commands_of(page: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     let (mut in_block, mut is_run, mut goes_on) = (false, true, false);
     for line in page.lines() {
