@@ -32,6 +32,9 @@ pub(crate) struct Sample {
     pub(crate) has_several_children: bool,
     /// From where the request was woken out of this wait, among the `releases`.
     pub(crate) release: Option<StackId>,
+    /// Whether the next poll after that was looked at for this sample: what it waits for is the first of the
+    /// sample's `follow_ups`, and there is none if the request ended.
+    pub(crate) is_followed: bool,
 }
 
 /// What is waited for at once.

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use crate::collected::{Outcome, Sample, Waits};
 use crate::frame::Frame;
 use crate::frame_kind::FrameKind;
+use crate::in_a_row::InARow;
 use crate::interval::{Interval, share_interval};
 use crate::profile::{Profile, millis};
 use crate::stack::{Frames, Stack};
@@ -35,6 +36,9 @@ pub struct Share {
     /// That of these milliseconds. None for a profile of few moments, or of few requests of this
     /// route.
     pub ms_per_request_interval: Option<Interval>,
+    /// How many waits follow each other at that line, as where a loop asks for one row after the other.
+    /// None if few were seen to end.
+    pub in_a_row: Option<f64>,
 }
 
 /// From where requests are woken out of a wait: who let go of what they waited for.
@@ -124,6 +128,7 @@ impl Profile {
         let all = self.in_flight_by_run();
         let total: f64 = all.iter().sum();
         let in_flight = self.mean_in_flight();
+        let in_a_row = InARow::of(self);
         let shares = places.iter().map(|(stack, sums)| {
             let share = sums.iter().sum::<f64>() / total;
             let mean_in_flight = share * in_flight;
@@ -137,6 +142,7 @@ impl Profile {
                 mean_in_flight,
                 ms_per_request: spent.map(millis),
                 ms_per_request_interval: self.latency_interval(sums, Some(route)),
+                in_a_row: in_a_row.at(stack),
             }
         });
         let mut shares: Vec<Share> = shares.collect();

@@ -86,6 +86,7 @@ mod error;
 mod fold;
 mod frame;
 mod frame_kind;
+mod in_a_row;
 mod interval;
 mod label;
 mod lock;

@@ -12,6 +12,10 @@ const LEAST_SHARE: f64 = 0.1;
 const LEAST_OF_CONNECTIONS: f64 = 0.02;
 /// At most so many places are told.
 const MOST_PLACES: usize = 6;
+/// A statement has a wait for its connection, and another one; so many are more than one statement.
+const MANY: f64 = 4.0;
+/// Waits of fewer milliseconds are those of one answer that comes in parts.
+const LEAST_OF_EACH: f64 = 0.5;
 /// What is seen of fewer requests may be chance.
 const FEWEST_REQUESTS: u64 = 3;
 
@@ -99,17 +103,38 @@ fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Opt
             release.by.join(", ")
         )
     });
+    let in_a_row = place.in_a_row.filter(|_| is_asked_for(wait.kind));
+    let in_a_row = in_a_row.filter(|times| {
+        let each = place.ms_per_request.unwrap_or_default() / times;
+        *times >= MANY && each >= LEAST_OF_EACH
+    });
+    let times = in_a_row.map_or_else(String::new, |times| {
+        format!(
+            " About {times:.0} such waits follow each other in a request: ask once for all of them, or for several at \
+             the same time."
+        )
+    });
     let at = line_of(&place.frames).map_or_else(String::new, |line| format!(" at {line}"));
     Some(Remark {
         route: route.clone(),
         wait: Some(wait),
         share: place.share / summary.share,
         mean_in_flight: Some(place.mean_in_flight),
+        in_a_row,
         says: format!(
-            "{route}: {time}{what}{at}, {:.1} requests at once. {}{release}",
+            "{route}: {time}{what}{at}, {:.1} requests at once.{times} {}{release}",
             place.mean_in_flight, wait.advice
         ),
     })
+}
+
+/// Whether somebody else is asked for something, so that it could be asked for all at once.
+fn is_asked_for(kind: WaitKind) -> bool {
+    use WaitKind::{Answer, AnswerOrStream, BlockingPool, Database, Lock, NewConnection, Pool};
+    matches!(
+        kind,
+        Answer | AnswerOrStream | BlockingPool | Database | Lock | NewConnection | Pool
+    )
 }
 
 fn of_unpolled(unpolled: &Unpolled) -> Remark {
@@ -137,6 +162,7 @@ fn of_unpolled(unpolled: &Unpolled) -> Remark {
         wait: None,
         share: unpolled.requests as f64 / unpolled.of_requests.max(1) as f64,
         mean_in_flight: None,
+        in_a_row: None,
         says,
     }
 }

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use crate::collected::{Collected, Outcome, Sample, Waits};
 use crate::interval::RunEnd;
 use crate::options::ProfileOptions;
+use crate::raw_stack::RawStack;
 use crate::session::{Answer, FollowUp, Mark, Session, Whose};
 use crate::shared::{Permit, Shared};
 use crate::slot::{NotWaiting, Slot};
@@ -204,6 +205,7 @@ impl Sampler {
                 child_is_member: false,
                 has_several_children,
                 release: None,
+                is_followed: false,
             });
             return;
         }
@@ -290,11 +292,13 @@ impl Sampler {
             }
         }
         self.gather_follow_ups();
-        for (samples, stack) in self.session.take_releases() {
-            let release = self.collected.releases.intern(stack);
-            for index in samples {
+        for wake in self.session.take_releases() {
+            let release = self.collected.releases.intern(wake.stack);
+            let mut is_first = wake.is_first;
+            for index in wake.samples {
                 if let Some(sample) = self.collected.samples.get_mut(index as usize) {
                     sample.release = release;
+                    sample.is_followed = std::mem::take(&mut is_first);
                 }
             }
         }
@@ -312,6 +316,11 @@ impl Sampler {
             if follow_ups.len() == MAX_SAMPLES {
                 return;
             }
+            let mut interned = |stacks: Vec<RawStack>| {
+                let stacks = stacks.into_iter();
+                stacks.filter_map(|stack| waits.intern(stack)).collect()
+            };
+            let (all, open) = (interned(follow_up.waits), interned(follow_up.open));
             let left = follow_up.left.into_iter();
             let left = left.filter_map(|(stack, time)| Some((waits.intern(stack)?, time)));
             let left = left.collect();
@@ -321,11 +330,8 @@ impl Sampler {
                 at: follow_up.at,
                 woken_from: woken_from.and_then(|stack| releases.intern(stack)),
                 left,
-                waits: follow_up
-                    .waits
-                    .into_iter()
-                    .filter_map(|stack| waits.intern(stack))
-                    .collect(),
+                waits: all,
+                open,
             });
         }
     }

@@ -86,8 +86,21 @@ pub(crate) struct FollowUp<S> {
     pub(crate) woken_from: Option<S>,
     /// Waits that go on, though this poll did not reach their futures; and for how long they are so.
     pub(crate) left: Vec<(S, Duration)>,
-    /// What the request waits for after this poll.
+    /// What was waited for in this poll.
     pub(crate) waits: Vec<S>,
+    /// Of these, what the request still waits for after it: a future that ended in it may have cloned the waker
+    /// before.
+    pub(crate) open: Vec<S>,
+}
+
+/// A wait ended.
+pub(crate) struct Wake {
+    /// The samples that fell on it.
+    pub(crate) samples: Vec<u32>,
+    /// Whether its request had no sample for some polls before.
+    pub(crate) is_first: bool,
+    /// From where it was woken.
+    pub(crate) stack: RawStack,
 }
 
 /// Deeper stacks of wakes are cut at their outer end.
@@ -128,7 +141,11 @@ impl Watch {
         }
         let stack = RawStack::from(&*self.woken_from);
         let samples = mem::take(&mut self.samples);
-        lock(&self.session.releases).push((samples, stack));
+        lock(&self.session.releases).push(Wake {
+            is_first: samples.first() == Some(&self.first),
+            samples,
+            stack,
+        });
     }
 
     /// Tells the sampler what a poll that left the request waiting did not reach, and keeps what it captured.
@@ -155,6 +172,10 @@ impl Watch {
                 woken_from: was_woken.then(|| RawStack::from(&*self.woken_from)),
                 left,
                 waits: waits.clone(),
+                open: std::iter::zip(&captured.clones, waits)
+                    .filter(|(clone, _)| clone.strong_count() > 0)
+                    .map(|(_, stack)| stack.clone())
+                    .collect(),
             });
         }
         let clones = std::iter::zip(&captured.clones, waits);
@@ -172,7 +193,7 @@ impl Watch {
 pub(crate) struct Session {
     events: Mutex<Vec<Event>>,
     /// Samples, and where the wait ended that they fell on.
-    releases: Mutex<Vec<(Vec<u32>, RawStack)>>,
+    releases: Mutex<Vec<Wake>>,
     follow_ups: Mutex<Vec<FollowUp<RawStack>>>,
 }
 
@@ -181,7 +202,7 @@ impl Session {
         mem::take(&mut *lock(&self.events))
     }
 
-    pub(crate) fn take_releases(&self) -> Vec<(Vec<u32>, RawStack)> {
+    pub(crate) fn take_releases(&self) -> Vec<Wake> {
         mem::take(&mut *lock(&self.releases))
     }
 

@@ -284,6 +284,8 @@ pub struct Remark {
     pub share: f64,
     /// Requests there at once, averaged over time. None where futures are not polled.
     pub mean_in_flight: Option<f64>,
+    /// Such waits that follow each other, if a request has many that take long together.
+    pub in_a_row: Option<f64>,
     /// The sentences.
     pub says: String,
 }

@@ -14,6 +14,7 @@ use crate::collected::StackId;
 use crate::fold::labels;
 use crate::frame::Frame;
 use crate::frame_kind::{FrameKind, is_within};
+use crate::in_a_row::own_line;
 use crate::profile::{Profile, millis};
 use crate::stack::Frames;
 use crate::waits_table::{WaitKind, wait_of};
@@ -139,13 +140,7 @@ impl Profile {
 
     /// Whether both wait inside the same line of the reader's, so that one may have taken the other's place.
     fn is_same_code(&self, stack: StackId, other: StackId) -> bool {
-        let own = |stack: StackId| {
-            let frames = self.stacks[stack as usize].frames(Frames::Own);
-            let last = frames
-                .iter()
-                .rposition(|frame| frame.kind == FrameKind::Own);
-            labels(&frames[..last.map_or(0, |last| last + 1)])
-        };
+        let own = |stack: StackId| own_line(self.stacks[stack as usize].frames(Frames::Own));
         stack == other || own(stack) == own(other)
     }
 

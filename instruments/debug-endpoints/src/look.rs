@@ -24,6 +24,10 @@ const MOST_PLACES: usize = 2;
 const MUCH: f64 = 0.4;
 /// Of waits that may be on purpose, such as for a permit.
 const MOST_OF_IT: f64 = 0.6;
+/// CPUs that are used for so much of the time are the limit.
+const BUSY: f64 = 0.9;
+/// More workers than so many for each CPU are more than some blocking calls explain.
+const MANY_WORKERS: usize = 4;
 /// So many requests at once on an HTTP/2 connection may have to queue for it.
 const MANY_STREAMS: f64 = 6.0;
 
@@ -40,6 +44,10 @@ pub(crate) struct Look {
     /// CPUs that the process kept busy, and that there are.
     cpus_used: f64,
     cpus: usize,
+    /// Whether they had next to nothing left to give.
+    is_cpu_limit: bool,
+    /// Threads of its runtimes that run tasks.
+    workers: usize,
     /// The most likely cause first; empty if nothing was found.
     findings: Vec<Finding>,
     /// Limits and full queues that most requests of a route wait for: on purpose, or too small.
@@ -132,13 +140,18 @@ impl Evidence {
         let (bounds, mut findings): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_bound);
         findings.truncate(MOST_FINDINGS);
         let seconds = self.duration.as_secs_f64();
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let cpus_used = self.cpu_time.as_secs_f64() / seconds;
+        let pulses = self.heartbeat.iter().flat_map(|beat| &beat.runtimes);
         Look {
             seconds,
             finished,
             in_flight: summary.map_or(0.0, |summary| summary.mean_in_flight),
             latency_ms: summary.and_then(|summary| summary.mean_latency_ms),
-            cpus_used: self.cpu_time.as_secs_f64() / seconds,
-            cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            cpus_used,
+            cpus,
+            is_cpu_limit: cpus_used >= BUSY * cpus as f64,
+            workers: pulses.map(|pulse| pulse.held_worst.len()).sum(),
             findings,
             bounds,
             spent: summary.map_or_else(Vec::new, |summary| spent(&summary.places)),
@@ -232,6 +245,9 @@ fn of_remark(remark: &Remark, sockets: Option<&Sockets>) -> Option<(&'static str
     };
     let queues =
         || remark.mean_in_flight.unwrap_or_default() / connections(sockets) as f64 >= MANY_STREAMS;
+    if remark.in_a_row.is_some() && remark.share >= MUCH {
+        return Some(("in_a_row", 0.9 + remark.share / 2.0));
+    }
     let (is_cause, weight) = match wait.kind {
         WaitKind::Lock | WaitKind::Pool | WaitKind::NewConnection => (remark.share >= MUCH, 1.0),
         // What has no such sentence is an ordinary query.
@@ -278,6 +294,8 @@ impl fmt::Display for Look {
             let asked = self.finished > 0 || self.in_flight > 0.0;
             let says = if asked && !self.bounds.is_empty() {
                 "Requests wait at a bound: it is too small, or those past it do more than they have to, or it is on purpose."
+            } else if asked && self.is_cpu_limit {
+                "No wait holds requests up: they take turns on the CPU."
             } else if asked {
                 "Nothing in this service holds requests up. If its clients wait longer, look outside of it: the other \
                  services that it waits for, the network, a proxy, the clients themselves."
@@ -285,6 +303,25 @@ impl fmt::Display for Look {
                 "No request came by: put load on the service, and look again."
             };
             writeln!(f, "{says}")?;
+        }
+        if self.is_cpu_limit {
+            write!(
+                f,
+                "The CPU is a limit. What it computes, and for which line, says /debug/pprof/flamegraph."
+            )?;
+            if self.workers >= MANY_WORKERS * self.cpus {
+                write!(
+                    f,
+                    " {} workers share {}: more than it can run, each with an arena of the allocator; as many as there \
+                     are CPUs is the default.",
+                    self.workers,
+                    match self.cpus {
+                        1 => "1 CPU".to_owned(),
+                        cpus => format!("{cpus} CPUs"),
+                    }
+                )?;
+            }
+            writeln!(f)?;
         }
         for bound in &self.bounds {
             writeln!(f, "Bound: {} [{}]", bound.says, bound.see)?;

@@ -330,3 +330,42 @@ fn a_body_waits_for_what_it_sends_or_for_the_client() {
         assert!((share - known).abs() < 0.02, "{text}: {share}\n{folded}");
     }
 }
+
+/// Each row is asked for on its own.
+async fn rows() {
+    for _ in 0..12 {
+        nap(10).await;
+    }
+    hears(30).await;
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs real stacks")]
+fn waits_of_a_loop_are_counted_and_others_are_one() {
+    let profile = profile(2, |profiler, requests| {
+        for number in 0..REQUESTS {
+            let profiler = profiler.clone();
+            requests.spawn_local(async move {
+                nap(number).await;
+                loop {
+                    profiler.wrap("rows", rows()).await;
+                }
+            });
+        }
+    });
+    let shares = profile.shares(Frames::Own);
+    let in_a_row = |primitive: &str| {
+        let mut places = shares.iter();
+        let place = places.find(|share| share.frames[1].starts_with(primitive));
+        place.and_then(|share| share.in_a_row)
+    };
+    let (naps, message) = (
+        in_a_row("tokio::time::Sleep"),
+        in_a_row("tokio::sync::oneshot"),
+    );
+    assert!(
+        naps.is_some_and(|times| (9.0..16.0).contains(&times)),
+        "{naps:?}"
+    );
+    assert!(message.is_some_and(|times| times < 1.1), "{message:?}");
+}
