@@ -31,7 +31,7 @@ use crate::user::User;
 const STEP: Duration = Duration::from_secs(2);
 /// A longer step was not ours: the machine stood still meanwhile, or gave the generator no CPU.
 const LONGEST_STEP: Duration = Duration::from_secs(4);
-/// A warm-up ends at the first objective that is missed, but not after less than this, nor after more.
+/// A warm-up ends once an objective is missed for the second time, but not after less than this, nor after more.
 const WARM_UP: [Duration; 2] = [Duration::from_secs(6), Duration::from_secs(40)];
 /// The generator's own limit.
 const MOST_USERS: usize = 4000;
@@ -105,7 +105,7 @@ pub struct Settings<'a> {
     pub shop: SocketAddr,
     /// How long is counted, after a warm-up.
     pub time: Duration,
-    /// With how many users to begin, where that is known: the warm-up is short then, and looks for no limit.
+    /// With how many users to begin, where the limit is known to be near.
     pub users: Option<f64>,
     /// What is in time.
     pub objectives: Objectives,
@@ -142,11 +142,15 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
     let (mut there, mut user_steps, mut steps) = (0, 0, 0_u32);
     let mut missed_by = BTreeMap::new();
     let mut fell = false;
+    let mut is_near = settings.users.is_some();
     let since = loop {
-        while there < counts.users.get() {
-            tokio::task::spawn_local(come(Rc::clone(&counts), there));
-            there += 1;
+        let new = counts.users.get().saturating_sub(there);
+        for place in 0..new {
+            // All at once they would all log in at once.
+            let after = STEP.mul_f64(place as f64 / new as f64);
+            tokio::task::spawn_local(come(Rc::clone(&counts), there + place, after));
         }
+        there += new;
         let step = Instant::now();
         tokio::time::sleep(STEP).await;
         if step.elapsed() > LONGEST_STEP {
@@ -160,14 +164,17 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
         (settings.observer)(users, missed);
         let Some(since) = counts.since.get() else {
             let took = began.elapsed();
-            let is_found = missed.is_some() || settings.users.is_some();
+            // The first miss may be the cold shop's; the second one is where the limit is.
+            let is_found = missed.is_some() && is_near && took >= WARM_UP[0];
             let next = match missed {
-                None if settings.users.is_some() => users,
+                None if is_near => users + users.div_ceil(4),
                 None => users * 2,
+                Some(_) if is_near => users - users.div_ceil(6),
                 Some(_) => users / 2,
             };
+            is_near |= missed.is_some();
             counts.users.set(next.clamp(1, MOST_USERS));
-            if is_found && took >= WARM_UP[0] || took >= WARM_UP[1] {
+            if is_found || took >= WARM_UP[1] {
                 counts.since.set(Some(Instant::now()));
                 used = (ThreadTime::now(), cpus::waited_for_cpu());
             }
@@ -205,7 +212,8 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
 }
 
 /// One of the users, who stays at home while there are to be fewer.
-async fn come(counts: Rc<Counts>, number: usize) {
+async fn come(counts: Rc<Counts>, number: usize, after: Duration) {
+    tokio::time::sleep(after).await;
     let mut user = User::new(Rc::clone(&counts), number as u64);
     loop {
         if number < counts.users.get() {
