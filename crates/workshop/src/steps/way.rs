@@ -57,19 +57,27 @@ impl Patch {
     }
 
     /// The tree with this change, too. `git` has an index of its own. `None` where it does not apply.
-    pub(crate) fn on(&self, git: &Git, tree: &str) -> Result<Option<String>, CliError> {
+    fn on(&self, git: &Git, tree: &str) -> Result<Option<String>, CliError> {
+        self.applied(git, tree, &["apply", "--cached", "-"])
+    }
+
+    /// As [`Patch::on`], on a tree in which some of the changes before it may be missing.
+    pub(crate) fn merged(&self, git: &Git, tree: &str) -> Result<Option<String>, CliError> {
+        self.applied(git, tree, &["apply", "--cached", "--3way", "-"])
+    }
+
+    fn applied(&self, git: &Git, tree: &str, how: &[&str]) -> Result<Option<String>, CliError> {
         git.say(["read-tree", tree])?;
-        let applied = git.run(["apply", "--cached", "--3way", "-"], &self.diff);
-        // With conflicts there is no tree.
-        if applied.is_err() {
+        if git.run(how, &self.diff).is_err() {
             return Ok(None);
         }
+        // With conflicts there is no tree.
         Ok(git.ask(["write-tree"]))
     }
 }
 
 /// Their trees, one after the other; the first is that of `base`.
-pub(super) fn trees(git: &Git, base: &str, changes: &[Patch]) -> Result<Vec<String>, CliError> {
+pub(crate) fn trees(git: &Git, base: &str, changes: &[Patch]) -> Result<Vec<String>, CliError> {
     let mut trees = vec![git.say(["rev-parse", &format!("{base}^{{tree}}")])?];
     for change in changes {
         let before = &trees[trees.len() - 1];

@@ -97,6 +97,61 @@ fn every_step_is_a_commit_that_says_why_and_changes_the_exercise_alone() {
 }
 
 #[test]
+fn the_capstones_way_is_a_commit_for_each_of_its_changes() {
+    let workshop = Workshop::new();
+    let root = workshop.path("");
+    workshop.write("capstone/src/main.rs", "slow\n");
+    let diff = |from: &str, to: &str| {
+        format!(
+            "diff --git a/capstone/src/main.rs b/capstone/src/main.rs\n--- a/capstone/src/main.rs\n+++ \
+             b/capstone/src/main.rs\n@@ -1 +1 @@\n-{from}\n+{to}\n"
+        )
+    };
+    let way = "capstone/reference/way";
+    let first = "Answer faster\n\nSeen: slow\n\n".to_owned() + &diff("slow", "faster");
+    workshop.write(&format!("{way}/01-faster.patch"), &first);
+    let second = "Answer fast\n\nSeen: faster\n\n".to_owned() + &diff("faster", "fast");
+    workshop.write(&format!("{way}/02-fast.patch"), &second);
+    let scores = r#"{"day":"2026-11-25","machine":"A","seconds":20,"changes":["01-faster","02-fast"],
+        "rounds":[[1,2,4],[1,2,4],[1,2,4]]}"#;
+    workshop.write(&format!("{way}/scores.json"), scores);
+    git(&root, "init --quiet");
+    git(&root, "add .");
+    git(&root, "commit --quiet --message Begin");
+
+    let said = workshop.run("steps").good();
+    assert!(said.contains("steps/capstone (created)"), "{said}");
+    for (step, code) in [("~2", "slow"), ("~1", "faster"), ("", "fast")] {
+        let shown = git(
+            &root,
+            &format!("show steps/capstone{step}:capstone/src/main.rs"),
+        );
+        assert_eq!(shown, code);
+    }
+    let message = git(&root, "show --no-patch --format=%B steps/capstone");
+    assert!(
+        message.starts_with("Answer fast\n\nSeen: faster\n\nMeasured on"),
+        "{message}"
+    );
+    let words = message.replace('\n', " ");
+    assert!(words.contains("after, 2.00 times"), "{message}");
+    assert!(
+        workshop
+            .run("steps")
+            .good()
+            .contains("steps/capstone (as it was)")
+    );
+
+    workshop.write(&format!("{way}/01-faster.patch"), &second);
+    git(&root, "commit --quiet --all --message More");
+    let said = workshop.run("steps").refused(2);
+    assert!(
+        said.contains("01-faster.patch does not apply any more"),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_same_input_gives_the_same_commits_everywhere() {
     let workshop = committed();
     let first = workshop.run("steps --format json").json();

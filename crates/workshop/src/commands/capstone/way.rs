@@ -134,10 +134,8 @@ impl Line<'_> {
 
     fn in_order(&mut self, changes: &[Patch]) -> Result<Vec<Step>, CliError> {
         let mut steps = self.beginning()?;
-        for change in changes {
-            let tree = change.on(&self.git, &steps[steps.len() - 1].tree)?;
-            let tree = tree
-                .ok_or_else(|| CliError::bad(format!("{} does not apply any more", change.name)))?;
+        let trees = way::trees(&self.git, "HEAD", changes)?;
+        for (change, tree) in changes.iter().zip(trees.into_iter().skip(1)) {
             steps.push(self.step(&change.name, tree)?);
         }
         Ok(steps)
@@ -151,7 +149,7 @@ impl Line<'_> {
         while !left.is_empty() {
             let mut next = None;
             for (place, change) in left.iter().enumerate() {
-                let Some(tree) = change.on(&self.git, &steps[steps.len() - 1].tree)? else {
+                let Some(tree) = change.merged(&self.git, &steps[steps.len() - 1].tree)? else {
                     continue;
                 };
                 match self.step(&change.name, tree) {
