@@ -92,6 +92,8 @@ class Subject:
 
 
 LOOKS = (LIGHT, DARK, SMALL)
+# Leads from a picture in a page to one with the page to itself.
+ALONE = "figcaption a[href$='.svg']"
 # What a page says of itself, by the page's name.
 Probes = dict[str, dict]
 
@@ -138,6 +140,11 @@ def look_at(
                     _see_obstacles(results, name, DARK, page, without)
                 _see_troubles(results, name, DARK, troubles)
                 shoot(DARK)
+                # Flamegraphs that zoom are behind the pictures that stand still.
+                for alone in page.eval_on_selector_all(ALONE, "links => links.map((link) => link.href)"):
+                    picture, troubles = visitor.open(alone)
+                    _see_flamegraphs(results, name, picture)
+                    _see_troubles(results, name, LIGHT, troubles)
                 visitor.turn(LIGHT)
     return results, probes
 

@@ -192,8 +192,8 @@ impl Capture {
             };
             let picture = Picture::of_change(before, after, package);
             let svg = flamegraph::draw_difference(
-                (&self.comparable_stacks(before), before.idle()),
                 (&self.comparable_stacks(after), after.idle()),
+                (&self.comparable_stacks(before), before.idle()),
                 &picture,
             )
             .map_err(|error| stacks_error(after, error))?;

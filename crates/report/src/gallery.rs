@@ -1,5 +1,5 @@
-//! The pictures of the front page and of the gallery, drawn from recorded stacks without the names
-//! that give a chapter away.
+//! The pictures that stand still, of the front page, the gallery and the chapters, drawn from recorded
+//! stacks without the names that give a chapter away.
 
 use await_profile::plumbing::{crate_of, place_of};
 use duel::folded;
@@ -21,6 +21,7 @@ const KNOWN: [(&str, &str); 5] = [
 ];
 
 /// A profile of a capture as a picture, and its boxes as a Markdown list; `None` where it was not taken.
+/// A line leads to the boxes whose names begin with those of `pointed`.
 ///
 /// # Errors
 ///
@@ -29,13 +30,14 @@ pub fn draw(
     capture: &Capture,
     variant: &str,
     kind: ProfileKind,
+    pointed: &[&str],
 ) -> Result<Option<(String, String)>, CaptureError> {
     let Some(profile) = capture.profile(variant, kind) else {
         return Ok(None);
     };
     let (title, boxes) = boxes(capture.stacks(profile), profile)
         .map_err(|error| stacks_error(profile, error.into()))?;
-    let svg = boxes.svg(&title, |frame| colour(frame, kind));
+    let svg = boxes.svg(&title, |frame| colour(frame, kind), pointed);
     Ok(Some((svg, boxes.list())))
 }
 
@@ -53,10 +55,11 @@ fn boxes(stacks: &str, profile: &Profile) -> Result<(String, Boxes), folded::NoC
         let busy = figures::percent(busy(profile).unwrap_or(1.0));
         format!("CPU profile: {samples}, {busy} busy")
     } else {
-        format!(
-            "Await profile: {:.0} requests in flight",
-            in_flight(profile)
-        )
+        let requests = match format!("{:.0}", in_flight(profile)).as_str() {
+            "1" => "1 request".to_owned(),
+            many => format!("{many} requests"),
+        };
+        format!("Await profile: {requests} in flight")
     };
     Ok((title, boxes))
 }

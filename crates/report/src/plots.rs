@@ -120,8 +120,12 @@ pub fn xy(
         title,
         description: format!("{}, for {}.", told.join("; "), names.join(", ")),
         across: Axis {
-            // Lines go through a few places, and those are what the axis names.
-            scale: Scale::over(wide, if is_joined { places } else { Vec::new() }),
+            // Lines go through a few places, and those are what the axis names. In factors only powers of
+            // ten have room beside each other.
+            scale: match wide {
+                (low, high) if !is_joined && is_apart(wide) => Scale::log(low / 1.5..high * 1.5),
+                _ => Scale::over(wide, if is_joined { places } else { Vec::new() }),
+            },
             labels: 5,
             ..Axis::values(&across.name, wide, across.label)
         },

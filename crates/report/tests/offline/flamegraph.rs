@@ -68,7 +68,7 @@ fn a_difference_survives_emptiness() {
         flamegraph::draw_difference(before, after, &picture(kind, 0)).unwrap()
     };
     let few = change(("a 3\n", 0), ("a 300\n", 0), Cpu);
-    has(&few, &["3 before, 300 samples after: too few to compare"]);
+    has(&few, &["300 samples against 3: too few to compare"]);
     change(("", 750), ("a 300\n", 450), Await);
     change(("", 0), ("", 0), Await);
     let again = || change(("x;a 1\ny 2\n", 5), ("y 9\nx;b 3\n", 2), Await);

@@ -309,8 +309,8 @@ fn places(key: &[&Drawn]) -> Vec<(i32, u32)> {
     let (mut x, mut line) = (14, 0);
     let mut places = Vec::new();
     for entry in key {
-        // Sans-serif letters are about half as wide as they are high.
-        let width = 34 + i32::try_from(entry.name.chars().count()).unwrap_or(0) * 8;
+        // Sans-serif letters are a bit more than half as wide as they are high, in wide fonts.
+        let width = 34 + i32::try_from(entry.name.chars().count()).unwrap_or(0) * 19 / 2;
         if x > 14 && x + width > 480 {
             x = 14;
             line += 1;

@@ -79,12 +79,13 @@ impl Picture {
         }
     }
 
-    /// How a capture shows what changed between two of its profiles.
+    /// How a capture shows what a fix took away: drawn from the fixed profile to the one before it, so that
+    /// what is gone has a width, and in red.
     pub fn of_change(before: &Profile, after: &Profile, own: &str) -> Self {
         let (first, ..) = drawn(before);
         let (second, what, _) = drawn(after);
         Self {
-            title: format!("change: {}, red is more", Self::what(after.kind)),
+            title: format!("red went, blue grew: {}", Self::what(after.kind)),
             subtitle: Some(format!(
                 "scenario {}, {first} and then {second} {what}",
                 after.scenario
@@ -178,9 +179,9 @@ pub fn draw_difference(
     let samples = (total(before.0)?, total(after.0)?);
     if picture.is_strip(samples.0.min(samples.1)) {
         let said = format!(
-            "{} before, {} after: too few to compare",
-            figures::count(samples.0 as f64),
+            "{} against {}: too few to compare",
             figures::things(samples.1, "sample"),
+            figures::count(samples.0 as f64),
         );
         return Ok(strip_of(picture, &said, 0.0));
     }

@@ -1,4 +1,4 @@
-//! An axis whose labels are round numbers, however far its values lie apart.
+//! An axis whose labels are round numbers near its values, however far these lie apart.
 
 use std::ops::Range;
 
@@ -11,7 +11,8 @@ use plotters::{
     prelude::IntoLogRange as _,
 };
 
-/// Values as many times apart as this are shown on a log scale; others show best from 0.
+/// Values as many times apart as this are shown on a log scale; others show best from 0, unless all of them
+/// would lie in the upper half.
 const APART: f64 = 8.0;
 /// Labels nearer to each other than this share of the axis would lie on each other.
 const NEAREST: f64 = 0.09;
@@ -30,8 +31,11 @@ enum On {
 
 impl Scale {
     /// With room for the marks at both ends. Of `places`, in rising order, those get no label that are too
-    /// near to the one before.
+    /// near to the one before; round numbers are labelled where there are none.
     pub fn over((low, high): (f64, f64), mut places: Vec<f64>) -> Self {
+        if places.is_empty() && is_apart((low, high)) {
+            places = round(low / 1.4, high * 1.4);
+        }
         let at = |value: f64| {
             if is_apart((low, high)) {
                 (value / low).ln() / (high / low).ln()
@@ -51,7 +55,12 @@ impl Scale {
             Self::log(low / 1.5..high * 1.5)
         } else {
             let high = if high > 0.0 { high } else { 1.0 };
-            Self::linear(-0.06 * high..high * 1.1)
+            let from = if places.is_empty() && low > high / 2.0 {
+                (low - (high - low)).min(0.8 * low)
+            } else {
+                -0.06 * high
+            };
+            Self::linear(from..high * 1.1)
         };
         Self { places, ..scale }
     }
@@ -98,6 +107,18 @@ impl Ranged for Scale {
             On::Log(log) => log.range(),
         }
     }
+}
+
+/// Powers of ten between two values, and the 2 or 5 of each end that is nearer to it, so that a label is
+/// where the values are; all of these where there are few powers of ten.
+fn round(low: f64, high: f64) -> Vec<f64> {
+    let all = (-9..=15).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)));
+    let inside: Vec<f64> = all.filter(|place| (low..=high).contains(place)).collect();
+    let is_power = |place: &f64| (place.log10() - place.log10().round()).abs() < 1e-6;
+    let ends = [inside.first(), inside.last()].map(Option::<&f64>::copied);
+    let is_kept =
+        |place: &f64| high / low < 100.0 || is_power(place) || ends.contains(&Some(*place));
+    inside.iter().copied().filter(is_kept).collect()
 }
 
 /// The lowest and the highest of the values, if there are any.
