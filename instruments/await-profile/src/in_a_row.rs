@@ -1,8 +1,8 @@
 //! Waits that follow each other at one line: a query for each row, a call for each item.
 //!
-//! When a wait ends that a sample fell on, the next poll shows what the request waits for then. Of `n` waits in a
-//! row, all but the last are followed by another one, so a share `p` that is followed by another one says that there
-//! are `1 / (1 - p)` of them: the mean of the geometric distribution.
+//! When a wait ends that a sample fell on, the next polls show what the request waits for then, as many as a round of
+//! a loop may have. Of `n` waits at a line, all but the last are followed by another one there, so a share `p` that is
+//! followed by another one says that there are `1 / (1 - p)` of them: the mean of the geometric distribution.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,6 +11,7 @@ use crate::fold::labels;
 use crate::frame::Frame;
 use crate::frame_kind::FrameKind;
 use crate::profile::Profile;
+use crate::session::LOOKED_AHEAD;
 use crate::stack::Frames;
 
 /// Fewer ends of waits say nothing.
@@ -26,11 +27,12 @@ impl InARow {
             let frames = profile.stacks[stack as usize].frames(Frames::Own);
             [vec![route.to_owned()], place_of(frames)].concat()
         };
-        let mut next: HashMap<u32, HashSet<StackId>> = HashMap::new();
+        let mut next: HashMap<u32, (u8, HashSet<StackId>)> = HashMap::new();
         for follow_up in &collected.follow_ups {
-            if follow_up.woken_from.is_some() {
-                let waits = || follow_up.open.iter().copied().collect();
-                next.entry(follow_up.sample).or_insert_with(waits);
+            let (polls, waits) = next.entry(follow_up.sample).or_default();
+            if follow_up.woken_from.is_some() && *polls < LOOKED_AHEAD {
+                *polls += 1;
+                waits.extend(&follow_up.open);
             }
         }
         let mut ends: HashMap<Vec<String>, [f64; 2]> = HashMap::new();
@@ -43,8 +45,9 @@ impl InARow {
             };
             let here = place(&sample.route, *stack);
             let next = next.get(&index);
-            let is_again = next
-                .is_some_and(|next| next.iter().any(|&next| place(&sample.route, next) == here));
+            let is_again = next.is_some_and(|(_, next)| {
+                next.iter().any(|&next| place(&sample.route, next) == here)
+            });
             let [all, again] = ends.entry(here).or_default();
             *all += 1.0;
             *again += f64::from(u8::from(is_again));

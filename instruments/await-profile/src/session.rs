@@ -74,6 +74,8 @@ pub(crate) struct Watch {
     last: Vec<RawStack>,
     /// Further polls that are captured without a sample.
     polls_left: u8,
+    /// Of these, so many whatever they show: whether the same line is met again.
+    looked_ahead: u8,
 }
 
 /// What a later poll of a request, of which there is a sample, left as it was.
@@ -107,6 +109,8 @@ pub(crate) struct Wake {
 const MAX_WAKE_FRAMES: usize = 128;
 /// So many polls after a sample are captured at most, and most of them are not.
 const MAX_FOLLOWED: u8 = 8;
+/// A loop may have so many waits in a round.
+pub(crate) const LOOKED_AHEAD: u8 = 4;
 
 impl Watch {
     /// Of the samples that these marks stand for, and of those of an earlier poll in the same
@@ -124,6 +128,7 @@ impl Watch {
                 kept: Vec::new(),
                 last: Vec::new(),
                 polls_left: MAX_FOLLOWED,
+                looked_ahead: 0,
             })
         };
         let mut watch = earlier.filter(|watch| is_same(watch)).unwrap_or_else(new);
@@ -184,7 +189,8 @@ impl Watch {
         self.last.clone_from(waits);
         self.woken_from.clear();
         self.polls_left = self.polls_left.saturating_sub(was_woken.into());
-        is_of_interest && self.polls_left > 0
+        self.looked_ahead += u8::from(was_woken);
+        (is_of_interest || self.looked_ahead < LOOKED_AHEAD) && self.polls_left > 0
     }
 }
 
