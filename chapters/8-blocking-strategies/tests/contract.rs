@@ -15,13 +15,7 @@ const CHAPTER: Chapter = Chapter {
         "per-body",
         "async-client",
     ],
-    fixes: &[
-        "solution",
-        "permit",
-        "dispatch",
-        "per-body",
-        "async-client",
-    ],
+    fixes: &["solution", "permit", "dispatch", "per-body", "async-client"],
 };
 
 /// An archive as fast as the machine.

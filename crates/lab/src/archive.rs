@@ -140,3 +140,30 @@ fn empty(status: StatusCode) -> Response<Full<Bytes>> {
     *response.status_mut() = status;
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_as_fast_as_was_said_and_gives_back_what_it_was_sent_once() {
+        let options = ArchiveOptions {
+            archive_mib_per_second: 64,
+            archive_status: None,
+        };
+        let url = Archive::start(&options, &Arc::default()).expect("it starts");
+        let sent = vec![7; 1024 * 1024];
+        let began = Instant::now();
+        for number in 0..4 {
+            let url = format!("{url}{number}");
+            ureq::put(&url).send(&sent).expect("room");
+            let mut response = ureq::get(&url).call().expect("what was sent");
+            let given = response.body_mut().read_to_vec().expect("all of it");
+            assert!(given == sent);
+        }
+        // 8 MiB at 64 MiB a second, but for what is buffered.
+        assert!(began.elapsed() >= Duration::from_millis(120));
+        let again = ureq::get(format!("{url}0")).call();
+        assert!(matches!(again, Err(ureq::Error::StatusCode(404))));
+    }
+}
