@@ -22,11 +22,11 @@ use crate::options::ArchiveOptions;
 use crate::{locked, stand_in};
 
 thread_local! {
-    /// Calls that this thread has made so far and waited for.
+    /// Calls that this thread has made so far.
     static CALLS_HERE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Calls of an archive that the calling thread has waited for so far.
+/// Calls of an archive that the calling thread has made so far, each of which it waits for.
 pub(crate) fn calls_on_this_thread() -> u64 {
     CALLS_HERE.get()
 }
@@ -41,9 +41,8 @@ pub fn count_call(
     request: Request<ureq::SendBody<'_>>,
     next: MiddlewareNext<'_>,
 ) -> Result<Response<ureq::Body>, ureq::Error> {
-    let response = next.handle(request);
     CALLS_HERE.set(CALLS_HERE.get() + 1);
-    response
+    next.handle(request)
 }
 
 /// How much the archive takes before it makes anybody wait: too much to run out between two calls of a
