@@ -13,7 +13,7 @@ const chapter = {
   answer: '255 is the highest of 1048576 bytes',
   users: 64,
   think: 0,
-  // The disk keeps 128 bodies a second: 64 users get theirs every 0.5 s, and on a slow machine later.
+  // The archive keeps 128 bodies a second: 64 users get theirs every 0.5 s, and on a slow machine later.
   callSeconds: 2,
   // A ping takes 50 ms, and must not wait for the bodies of others.
   bystander: { path: '/ping', answer: 'pong', perSecond: 100, p99Ms: 100 },

@@ -1,54 +1,38 @@
-//! Where bodies come from: the upstream, a chunk at a time.
+//! Where bodies come from: the upstream, a part at a time.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use bytes::Bytes;
-use http_body_util::{BodyExt, Empty};
-use hyper::body::Incoming;
-use hyper_util::client::legacy::{Client, connect::HttpConnector};
-use hyper_util::rt::TokioExecutor;
-use lab::Upstream;
-use tokio::time::timeout;
+use bytes::{Bytes, BytesMut};
+use reqwest::{Client, Response};
 
 use crate::Error;
 
 /// The longest body that the service accepts.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
-/// How much a connection reads ahead: a quarter of the default, so that the buffers of 64 bodies at
-/// once take 8 MiB and not 32.
-const BUFFER: usize = 128 * 1024;
-
-/// Bytes that are off-loaded to another thread at once. To off-load costs some microseconds, however
-/// many bytes it is, and each body holds so many bytes while it waits for a thread.
-pub const BATCH: usize = 256 * 1024;
-
-/// How long the upstream may be silent.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// The length of a part. Each body holds so many bytes while it waits for the archive.
+pub const PART: usize = 256 * 1024;
 
 /// Fetches bodies. Clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Bodies {
-    client: Client<HttpConnector, Empty<Bytes>>,
-    upstream: Arc<str>,
+    client: Client,
+    upstream: String,
 }
 
 /// A body that is coming in.
 #[derive(Debug)]
 pub struct Body {
-    incoming: Incoming,
+    response: Response,
     length: u64,
+    /// What came beyond the last part.
+    rest: BytesMut,
 }
 
 impl Bodies {
-    /// Fetches them from `upstream`.
-    pub fn of(upstream: &Upstream) -> Self {
+    /// Fetches them by `client` from `upstream`, a URL with a slash at the end.
+    pub fn new(client: Client, upstream: &str) -> Self {
         Self {
-            client: Client::builder(TokioExecutor::new())
-                .http1_max_buf_size(BUFFER)
-                .build_http(),
-            upstream: upstream.url().into(),
+            client,
+            upstream: upstream.to_owned(),
         }
     }
 
@@ -60,63 +44,34 @@ impl Bodies {
     /// When the upstream does not answer, or not with a body.
     pub async fn fetch(&self, bytes: u64) -> Result<Body, Error> {
         let url = format!("{}bodies/{bytes}", self.upstream);
-        let url = url.parse().map_err(Error::upstream)?;
-        let response = timeout(TIMEOUT, self.client.get(url))
-            .await
-            .map_err(Error::upstream)?
-            .map_err(Error::upstream)?;
-        if !response.status().is_success() {
-            return Err(Error::upstream(response.status().to_string()));
-        }
+        let response = self.client.get(url).send().await?.error_for_status()?;
         Ok(Body {
-            incoming: response.into_body(),
+            response,
             length: 0,
+            rest: BytesMut::new(),
         })
     }
 }
 
 impl Body {
-    /// The next chunk; `None` at the end.
+    // ANCHOR: part
+    /// The next [`PART`] bytes. Fewer at the end of the body, and `None` after it.
     ///
     /// # Errors
     ///
     /// When the upstream fails or falls silent, or the body is longer than the service takes.
-    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
-        loop {
-            let next = timeout(TIMEOUT, self.incoming.frame());
-            let Some(frame) = next.await.map_err(Error::upstream)? else {
-                return Ok(None);
-            };
-            // A frame without data carries trailers: skip it.
-            let Ok(chunk) = frame.map_err(Error::upstream)?.into_data() else {
-                continue;
-            };
+    pub async fn part(&mut self) -> Result<Option<Bytes>, Error> {
+        while self.rest.len() < PART
+            && let Some(chunk) = self.response.chunk().await?
+        {
             self.length += chunk.len() as u64;
             if self.length > LONGEST {
                 return Err(Error::TooLarge(LONGEST));
             }
-            return Ok(Some(chunk));
+            self.rest.extend_from_slice(&chunk);
         }
+        let part = self.rest.split_to(self.rest.len().min(PART));
+        Ok((!part.is_empty()).then(|| part.freeze()))
     }
-
-    // ANCHOR: batch
-    /// Chunks until they have [`BATCH`] bytes together. Fewer bytes at the end of the body, and no
-    /// chunk after it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Body::chunk`].
-    pub async fn batch(&mut self) -> Result<Vec<Bytes>, Error> {
-        let mut batch = Vec::new();
-        let mut length = 0;
-        while length < BATCH {
-            let Some(chunk) = self.chunk().await? else {
-                break;
-            };
-            length += chunk.len();
-            batch.push(chunk);
-        }
-        Ok(batch)
-    }
-    // ANCHOR_END: batch
+    // ANCHOR_END: part
 }

@@ -1,7 +1,5 @@
 //! The errors that a request may get instead of a summary.
 
-use std::io::{self, ErrorKind};
-
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
@@ -12,26 +10,33 @@ pub enum Error {
     #[error("the body is longer than {0} bytes")]
     TooLarge(u64),
     /// No room for it: status 507.
-    #[error("there is no room for the body: {0}")]
-    NoRoom(io::Error),
-    /// The upstream gave no body, or not all of it: status 502.
-    #[error("the upstream failed: {0}")]
-    Upstream(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A file could not be made or read: status 500.
-    #[error("the body could not be kept: {0}")]
-    File(io::Error),
+    #[error("the archive has no room for the body")]
+    NoRoom,
+    /// The archive failed: status 502.
+    #[error("the archive failed: {0}")]
+    Archive(ureq::Error),
+    /// Another server failed, or gave not all of the body: status 502.
+    #[error("another server failed: {0}")]
+    Upstream(reqwest::Error),
     /// The work panicked on another thread: status 500.
     #[error("the work panicked")]
     Panicked,
 }
 
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Self {
-        match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-                Self::NoRoom(error)
-            }
-            _ => Self::File(error),
+impl From<ureq::Error> for Error {
+    fn from(error: ureq::Error) -> Self {
+        match error {
+            ureq::Error::StatusCode(507) => Self::NoRoom,
+            error => Self::Archive(error),
+        }
+    }
+}
+
+impl From<reqwest::Error> for Error {
+    fn from(error: reqwest::Error) -> Self {
+        match error.status() {
+            Some(StatusCode::INSUFFICIENT_STORAGE) => Self::NoRoom,
+            _ => Self::Upstream(error),
         }
     }
 }
@@ -50,19 +55,13 @@ impl From<tokio::sync::oneshot::error::RecvError> for Error {
     }
 }
 
-impl Error {
-    pub(crate) fn upstream(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Upstream(error.into())
-    }
-}
-
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let status = match self {
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::NoRoom(_) => StatusCode::INSUFFICIENT_STORAGE,
-            Self::Upstream(_) => StatusCode::BAD_GATEWAY,
-            Self::File(_) | Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::NoRoom => StatusCode::INSUFFICIENT_STORAGE,
+            Self::Archive(_) | Self::Upstream(_) => StatusCode::BAD_GATEWAY,
+            Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
         };
         (status, self.to_string()).into_response()
     }

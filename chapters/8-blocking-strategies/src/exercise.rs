@@ -1,21 +1,20 @@
-//! Exercise: keep the reactor free while bodies are written and read.
+//! Exercise: keep the reactor free while bodies are sent to the archive and read back.
 //!
-//! No line of `summarize` looks as if it blocked. But `push` and `summary` return
-//! when the disk is done, and until then the thread that accepts, reads and answers
-//! for everybody does nothing else.
+//! No line of `summarize` looks as if it blocked. But the archive's client is a
+//! blocking one: `push` and `summary` return when the archive has answered, and until
+//! then the thread that accepts, reads and answers for everybody does nothing else.
 //!
 //! Change the code below so that no request waits on that thread for another one's
-//! file. Every body must still be written to the file that `service.create_file()`
-//! makes, and be read back from it to its last byte. Keep two limits: nearly as many
-//! bodies a second as before, and far fewer threads than requests.
+//! call. Every body must still be sent to the archive, and be read back from there to
+//! its last byte. Keep two limits: nearly as many bodies a second as before, and far
+//! fewer threads than requests.
 //!
 //! What you may need:
 //!
 //!     tokio::task::spawn_blocking(closure).await?   runs it on another thread
-//!     body.batch().await?                           the next 256 KiB of chunks; none at the end
-//!     file.append(batch)?                           writes them, and gives `file` back
+//!     kept.append(&part)?                           is `push`, and gives `kept` back
 //!
-//! A closure for another thread cannot borrow `file`: it takes it, and returns it.
+//! A closure for another thread cannot borrow `kept`: it takes it, and returns it.
 //!
 //!     cargo workshop check 8       is it fixed?
 //!     cargo workshop hint 8        the next hint
@@ -44,11 +43,11 @@ async fn summarize(
     Query(query): Query<BodyQuery>,
 ) -> Result<Summary, Error> {
     let mut body = service.bodies.fetch(query.bytes).await?;
-    let mut file = service.create_file()?;
-    while let Some(chunk) = body.chunk().await? {
-        file.push(&chunk)?;
+    let mut kept = service.archive.create();
+    while let Some(part) = body.part().await? {
+        kept.push(&part)?;
     }
-    let summary = file.summary()?;
+    let summary = kept.summary()?;
     Ok(summary)
 }
 // ANCHOR_END: summarize

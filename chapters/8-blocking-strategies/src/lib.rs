@@ -1,46 +1,63 @@
 //! Chapter 8: what all variants stand on, so that each of them shows only which thread blocks.
 //!
-//! Read in this order: `body_file` (a body in a file, and its summary), `bodies` (where it comes from),
-//! `error` (what may go wrong), `pool` (threads of our own).
+//! Read in this order: `bodies` (where a body comes from), `archive` (where it is kept), `summary` (what
+//! is answered), `error` (what may go wrong), `pool` (threads of our own).
 
+mod archive;
 mod bodies;
-mod body_file;
 mod error;
 mod pool;
+mod summary;
+
+use std::time::Duration;
 
 use axum::extract::State;
-use lab::{Database, Files};
+use lab::Database;
 use serde::Deserialize;
 
-pub use bodies::{BATCH, Bodies, Body};
-pub use body_file::{BodyFile, Summary};
+pub use archive::{Archive, KeptBody};
+pub use bodies::{Bodies, Body, PART};
 pub use error::Error;
 pub use pool::Pool;
+pub use summary::Summary;
+
+/// Threads for code that blocks, at most.
+pub const BLOCKING_THREADS: usize = 8;
 
 /// What every request needs. Clones are cheap and share everything.
 #[derive(Debug, Clone)]
 pub struct Service {
     /// Where bodies come from.
     pub bodies: Bodies,
+    /// Where they are kept.
+    pub archive: Archive,
     /// What a ping asks whether it is there.
     pub database: Database,
-    /// Where files for bodies are made.
-    pub files: Files,
+    /// An asynchronous client for any other server.
+    pub client: reqwest::Client,
 }
 
 impl Service {
-    /// An empty file for a body.
+    /// `upstream` and `archive` are URLs with a slash at the end.
     ///
     /// # Errors
     ///
-    /// When none can be created.
-    pub fn create_file(&self) -> std::io::Result<BodyFile> {
-        self.files.create().map(BodyFile::from)
+    /// When there can be no client.
+    pub fn new(upstream: &str, archive: &str, database: Database) -> Result<Self, Error> {
+        let client = reqwest::Client::builder()
+            .read_timeout(Duration::from_secs(10))
+            .build()?;
+        Ok(Self {
+            bodies: Bodies::new(client.clone(), upstream),
+            archive: Archive::at(archive),
+            database,
+            client,
+        })
     }
 }
 
 // ANCHOR: ping
-/// A bystander: asks the database whether it is there, and has nothing to do with files.
+/// A bystander: asks the database whether it is there, and has nothing to do with the archive.
 pub async fn ping(State(service): State<Service>) -> &'static str {
     service.database.call().await;
     "pong"

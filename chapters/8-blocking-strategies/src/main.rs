@@ -8,7 +8,7 @@ mod solution;
 
 use std::time::Duration;
 
-use chapter8::{Bodies, Service};
+use chapter8::{BLOCKING_THREADS, Service};
 use clap::ValueEnum;
 use lab::{Lab, Options, Uses};
 use tokio::runtime::Builder;
@@ -21,34 +21,34 @@ enum Variant {
     FewAtOnce,
     Permit,
     Dispatch,
-    PerChunk,
     PerBody,
-    TokioFs,
+    AsyncClient,
 }
 
 /// What a ping takes with nobody else there.
 const DATABASE_CALL: Duration = Duration::from_millis(50);
 
-fn main() -> Result<(), lab::Error> {
-    let (variant, options) =
-        Options::read("chapter8", &[Uses::Upstream, Uses::Database, Uses::Files]);
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // reqwest leaves the cryptography to the program. ring is quick to compile.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+
+    let uses = [Uses::Upstream, Uses::Database, Uses::Archive];
+    let (variant, options) = Options::read("chapter8", &uses);
     // ANCHOR: runtime
     let runtime = Builder::new_multi_thread()
         // What blocks it blocks every request. Several can all be blocked as easily.
         .worker_threads(1)
-        // Of 512 threads nearly all would wait for the same disk.
-        .max_blocking_threads(8)
+        // Of 512 threads nearly all would wait for the same archive.
+        .max_blocking_threads(BLOCKING_THREADS)
         .enable_all()
         .build()?;
     // ANCHOR_END: runtime
     runtime.block_on(async {
         let lab = Lab::open(options)?;
         lab.heartbeat();
-        let service = Service {
-            bodies: Bodies::of(&lab.upstream(Duration::ZERO)?),
-            database: lab.database(DATABASE_CALL),
-            files: lab.files(),
-        };
+        let upstream = lab.upstream(Duration::ZERO)?;
+        let database = lab.database(DATABASE_CALL);
+        let service = Service::new(upstream.url(), &lab.archive()?, database)?;
         let routes = match variant {
             Variant::Problem => problem::routes(service),
             Variant::Exercise => exercise::routes(service),
@@ -56,10 +56,9 @@ fn main() -> Result<(), lab::Error> {
             Variant::FewAtOnce => others::few_at_once(service),
             Variant::Permit => others::permit(service),
             Variant::Dispatch => others::dispatch(service),
-            Variant::PerChunk => others::per_chunk(service),
             Variant::PerBody => others::per_body(service),
-            Variant::TokioFs => others::tokio_fs(service),
+            Variant::AsyncClient => others::async_client(service),
         };
-        lab.serve(routes).await
+        Ok(lab.serve(routes).await?)
     })
 }

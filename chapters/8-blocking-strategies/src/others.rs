@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{Query, State};
 use axum::routing::get;
 use chapter8::{BodyQuery, Error, Pool, Service, Summary, ping};
-use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{block_in_place, spawn_blocking};
 
@@ -26,7 +26,7 @@ where
 }
 
 // ANCHOR: few_at_once
-/// The problem for at most four bodies at once: the reactor still writes and reads their files.
+/// The problem for at most four bodies at once: the reactor still waits for the archive.
 pub(crate) fn few_at_once(service: Service) -> Router {
     let bodies = Arc::new(Semaphore::new(4));
     routes(service, move |service, bytes| {
@@ -34,11 +34,11 @@ pub(crate) fn few_at_once(service: Service) -> Router {
         async move {
             let _permit = bodies.acquire().await;
             let mut body = service.bodies.fetch(bytes).await?;
-            let mut file = service.create_file()?;
-            while let Some(chunk) = body.chunk().await? {
-                file.push(&chunk)?;
+            let mut kept = service.archive.create();
+            while let Some(part) = body.part().await? {
+                kept.push(&part)?;
             }
-            Ok(file.summary()?)
+            kept.summary()
         }
     })
 }
@@ -52,105 +52,79 @@ pub(crate) fn permit(service: Service) -> Router {
         let permits = Arc::clone(&permits);
         async move {
             let mut body = service.bodies.fetch(bytes).await?;
-            let mut file = service.create_file()?;
-            loop {
-                let batch = body.batch().await?;
-                if batch.is_empty() {
-                    break;
-                }
+            let mut kept = service.archive.create();
+            while let Some(part) = body.part().await? {
                 let _permit = permits.acquire().await;
-                file = block_in_place(|| file.append(batch))?;
+                block_in_place(|| kept.push(&part))?;
             }
             let _permit = permits.acquire().await;
-            Ok(block_in_place(|| file.summary())?)
+            block_in_place(|| kept.summary())
         }
     })
 }
 // ANCHOR_END: permit
 
 // ANCHOR: dispatch
-/// Two threads of our own write and read.
+/// Two threads of our own wait.
 pub(crate) fn dispatch(service: Service) -> Router {
     let pool = Pool::new(2);
     routes(service, move |service, bytes| {
         let pool = pool.clone();
         async move {
             let mut body = service.bodies.fetch(bytes).await?;
-            let mut file = service.create_file()?;
-            loop {
-                let batch = body.batch().await?;
-                if batch.is_empty() {
-                    break;
-                }
-                file = pool.run(move || file.append(batch)).await??;
+            let mut kept = service.archive.create();
+            while let Some(part) = body.part().await? {
+                kept = pool.run(move || kept.append(&part)).await??;
             }
-            Ok(pool.run(move || file.summary()).await??)
+            pool.run(move || kept.summary()).await?
         }
     })
 }
 // ANCHOR_END: dispatch
 
-// ANCHOR: per_chunk
-/// Every chunk is off-loaded alone.
-pub(crate) fn per_chunk(service: Service) -> Router {
-    routes(service, async |service, bytes| {
-        let mut body = service.bodies.fetch(bytes).await?;
-        let mut file = service.create_file()?;
-        while let Some(chunk) = body.chunk().await? {
-            file = spawn_blocking(move || file.append(vec![chunk])).await??;
-        }
-        Ok(spawn_blocking(move || file.summary()).await??)
-    })
-}
-// ANCHOR_END: per_chunk
-
 // ANCHOR: per_body
-/// One off-load for a whole body: its thread waits for each chunk, as well as for the disk.
+/// One off-load for a whole body: its thread waits for each part, as well as for the archive.
 pub(crate) fn per_body(service: Service) -> Router {
     routes(service, async |service, bytes| {
         let mut body = service.bodies.fetch(bytes).await?;
-        let file = service.create_file()?;
-        let (chunks, mut coming) = mpsc::channel(1);
+        let mut kept = service.archive.create();
+        let (parts, mut coming) = mpsc::channel::<Bytes>(1);
         let summary = spawn_blocking(move || {
-            let mut file = file;
-            while let Some(chunk) = coming.blocking_recv() {
-                file = file.append(vec![chunk])?;
+            while let Some(part) = coming.blocking_recv() {
+                kept.push(&part)?;
             }
-            file.summary()
+            kept.summary()
         });
-        while let Some(chunk) = body.chunk().await? {
-            if chunks.send(chunk).await.is_err() {
+        while let Some(part) = body.part().await? {
+            if parts.send(part).await.is_err() {
                 break;
             }
         }
-        drop(chunks);
-        Ok(summary.await??)
+        drop(parts);
+        summary.await?
     })
 }
 // ANCHOR_END: per_body
 
-// ANCHOR: tokio_fs
-/// `tokio::fs` off-loads every call. `pace` makes it wait for the stand-in disk.
-pub(crate) fn tokio_fs(service: Service) -> Router {
+// ANCHOR: async_client
+/// An asynchronous client speaks to the archive: no thread waits.
+pub(crate) fn async_client(service: Service) -> Router {
     routes(service, async |service, bytes| {
+        let Service { client, .. } = &service;
         let mut body = service.bodies.fetch(bytes).await?;
-        let (file, pace) = service.files.create()?.into_parts();
-        let mut file = tokio::fs::File::from_std(file);
-        while let Some(chunk) = body.chunk().await? {
-            file.write_all(&chunk).await?;
-            pace.written(chunk.len()).await;
+        let kept = service.archive.create();
+        let mut parts = 0;
+        while let Some(part) = body.part().await? {
+            let request = client.put(kept.url(parts)).body(part);
+            request.send().await?.error_for_status()?;
+            parts += 1;
         }
-        file.rewind().await?;
-        let mut buffer = vec![0; 64 * 1024];
         let mut summary = Summary::default();
-        loop {
-            let length = file.read(&mut buffer).await?;
-            if length == 0 {
-                return Ok(summary);
-            }
-            pace.read(length).await;
-            summary.update(&buffer[..length]);
+        for part in 0..parts {
+            let response = client.get(kept.url(part)).send().await?;
+            summary.update(&response.error_for_status()?.bytes().await?);
         }
+        Ok(summary)
     })
 }
-// ANCHOR_END: tokio_fs
+// ANCHOR_END: async_client

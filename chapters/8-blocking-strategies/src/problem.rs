@@ -1,4 +1,4 @@
-//! The problem: the reactor's own thread writes and reads files.
+//! The problem: the reactor's own thread waits for the archive.
 
 use axum::Router;
 use axum::extract::{Query, State};
@@ -22,11 +22,11 @@ async fn summarize(
     Query(query): Query<BodyQuery>,
 ) -> Result<Summary, Error> {
     let mut body = service.bodies.fetch(query.bytes).await?;
-    let mut file = service.create_file()?;
-    while let Some(chunk) = body.chunk().await? {
-        file.push(&chunk)?;
+    let mut kept = service.archive.create();
+    while let Some(part) = body.part().await? {
+        kept.push(&part)?;
     }
-    let summary = file.summary()?;
+    let summary = kept.summary()?;
     Ok(summary)
 }
 // ANCHOR_END: summarize

@@ -1,4 +1,4 @@
-//! The solution: other threads write and read files, a batch at a time.
+//! The solution: other threads wait for the archive, a part at a time.
 
 use axum::Router;
 use axum::extract::{Query, State};
@@ -23,15 +23,11 @@ async fn summarize(
     Query(query): Query<BodyQuery>,
 ) -> Result<Summary, Error> {
     let mut body = service.bodies.fetch(query.bytes).await?;
-    let mut file = service.create_file()?;
-    loop {
-        let batch = body.batch().await?;
-        if batch.is_empty() {
-            break;
-        }
-        file = spawn_blocking(move || file.append(batch)).await??;
+    let mut kept = service.archive.create();
+    while let Some(part) = body.part().await? {
+        kept = spawn_blocking(move || kept.append(&part)).await??;
     }
-    let summary = spawn_blocking(move || file.summary()).await??;
+    let summary = spawn_blocking(move || kept.summary()).await??;
     Ok(summary)
 }
 // ANCHOR_END: summarize

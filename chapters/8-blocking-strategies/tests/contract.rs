@@ -12,22 +12,14 @@ const CHAPTER: Chapter = Chapter {
         "few-at-once",
         "permit",
         "dispatch",
-        "per-chunk",
         "per-body",
-        "tokio-fs",
+        "async-client",
     ],
-    fixes: &[
-        "solution",
-        "permit",
-        "dispatch",
-        "per-chunk",
-        "per-body",
-        "tokio-fs",
-    ],
+    fixes: &["solution", "permit", "dispatch", "per-body", "async-client"],
 };
 
-/// As fast as the machine's own disk.
-const FAST: [&str; 2] = ["--disk-mib-per-second", "0"];
+/// An archive as fast as the machine.
+const FAST: [&str; 2] = ["--archive-mib-per-second", "0"];
 
 /// With the data that contracts are tried on bodies are a little longer than asked for, and their
 /// highest byte is another one.
@@ -40,7 +32,7 @@ async fn summarize(service: &Service, bytes: u64) -> Answer {
 }
 
 #[tokio::test]
-async fn bodies_of_all_lengths_are_written_and_read_back() {
+async fn bodies_of_all_lengths_are_kept_and_read_back() {
     CHAPTER
         .with(&FAST)
         .every_variant(async |service| {
@@ -48,21 +40,21 @@ async fn bodies_of_all_lengths_are_written_and_read_back() {
                 assert_eq!(
                     summarize(service, bytes).await,
                     summary_of(bytes),
-                    "the summary must be of every byte of the body: of its last, short batch as well"
+                    "the summary must be of every byte of the body: of its last, short part as well"
                 );
             }
             let kept = service.count("bodies_kept_total");
             assert_eq!(
                 kept, 4,
-                "4 bodies were summarised, and by the bytes of the files so many were written and read \
-                 back; write all of a body, and make the summary of what is read back"
+                "4 bodies were summarised, and by its bytes the archive was sent and gave back so many; send \
+                 all of a body, and make the summary of what is read back"
             );
         })
         .await;
 }
 
 #[tokio::test]
-async fn chunks_are_written_in_the_order_in_which_they_come() {
+async fn parts_are_kept_in_the_order_in_which_they_come() {
     const BODIES: u32 = 24;
     CHAPTER
         .every_variant(async |service| {
@@ -74,8 +66,8 @@ async fn chunks_are_written_in_the_order_in_which_they_come() {
             let moved = highest.iter().filter(|position| !sent.contains(position)).count();
             assert_eq!(
                 moved, 0,
-                "in so many of 24 files the highest byte is not where the upstream sent it: chunks were \
-                 written out of order; await each write before the next, or let one thread write a body"
+                "in so many of 24 bodies the highest byte is not where the upstream sent it: parts were \
+                 sent out of order; await each before the next, or let one thread send a body"
             );
         })
         .await;
@@ -99,35 +91,35 @@ async fn what_is_too_long_or_makes_no_sense_is_refused() {
         .await;
 }
 
-/// A slow disk: who answers early answers long before.
+/// A slow archive: who answers early answers long before.
 #[tokio::test]
 async fn a_body_is_answered_when_it_has_been_read_back() {
     CHAPTER
-        .with(&["--disk-mib-per-second", "8"])
+        .with(&["--archive-mib-per-second", "8"])
         .every_variant(async |service| {
             let answer = summarize(service, 2_097_152).await;
             assert_eq!(answer, summary_of(2_097_152), "the summary is of all bytes");
             assert_eq!(
                 service.count("bodies_kept_total"),
                 1,
-                "a body was answered before it had been written and read back; await the off-loaded \
-                 work before you answer"
+                "a body was answered before it had been sent and read back; await the off-loaded work \
+                 before you answer"
             );
         })
         .await;
 }
 
 #[tokio::test]
-async fn a_file_that_fails_is_an_error_and_a_full_disk_a_507() {
-    for (files, expected) in [("/proc", "500"), ("/dev/full", "507")] {
+async fn an_archive_that_fails_is_a_502_and_a_full_one_a_507() {
+    for (status, expected) in [("503", "502"), ("507", "507")] {
         CHAPTER
-            .with(&["--files", files])
+            .with(&["--archive-status", status])
             .every_variant(async |service| {
                 let answer = summarize(service, 1_048_576).await;
                 assert_eq!(
                     answer, expected,
-                    "files were to be written to {files}: pass the `io::Error` on with `?`, from the other \
-                     thread as well"
+                    "the archive answered {status}: pass its error on with `?`, from the other thread as \
+                     well"
                 );
             })
             .await;
@@ -190,13 +182,13 @@ async fn users_who_hang_up_hold_up_nobody() {
 mod of_a_fix {
     use super::*;
 
-    /// A short body is a wait as well: on a slow disk one of many ticks. A reactor that hands over its
+    /// A short body is a wait as well: with a slow archive one of many ticks. A reactor that hands over its
     /// tasks and then blocks counts as the reactor until another thread has taken over.
     #[tokio::test]
-    async fn shorter_bodies_are_written_and_read_elsewhere_too() {
+    async fn shorter_bodies_are_waited_for_elsewhere_too() {
         for (bytes, speed) in [(524_288, "256"), (100_000, "8")] {
             CHAPTER
-                .with(&["--disk-mib-per-second", speed])
+                .with(&["--archive-mib-per-second", speed])
                 .every_fix(async |service| {
                     crowd(8, async |_| {
                         for _ in 0..3 {
@@ -204,11 +196,11 @@ mod of_a_fix {
                         }
                     })
                     .await;
-                    let share = service.metric("reactor_file_bytes_share");
+                    let share = service.metric("reactor_archive_calls_share");
                     assert!(
                         share <= 0.5,
-                        "of bodies of {bytes} bytes the reactor's own thread wrote and read {:.0} %; off-load \
-                         short ones, too: on a slow disk they block it as well",
+                        "with bodies of {bytes} bytes the reactor's own thread waited for {:.0} % of the calls to \
+                         the archive; off-load short ones, too: a slow archive blocks it as well",
                         100.0 * share
                     );
                 })

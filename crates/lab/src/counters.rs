@@ -18,8 +18,9 @@ pub(crate) struct Counters {
     pub(crate) upstream_connections: AtomicU64,
     pub(crate) upstream_requests: Activity,
     pub(crate) upstream_body_bytes: AtomicU64,
-    pub(crate) file_bytes_written: AtomicU64,
-    pub(crate) file_bytes_read: AtomicU64,
+    pub(crate) archive_calls: AtomicU64,
+    pub(crate) archive_bytes_received: AtomicU64,
+    pub(crate) archive_bytes_sent: AtomicU64,
     pub(crate) work: Activity,
     pub(crate) work_nanoseconds: AtomicU64,
     /// Of a chapter that has a pool.
@@ -72,22 +73,13 @@ impl Drop for Running<'_> {
 }
 
 impl Counters {
-    /// Bytes that were written to files and read from them so far.
-    pub(crate) fn file_bytes(&self) -> u64 {
-        self.file_bytes_written.load(Relaxed) + self.file_bytes_read.load(Relaxed)
-    }
-
-    /// Bytes that were both written to files and read back.
-    pub(crate) fn bytes_kept(&self) -> u64 {
-        let written = self.file_bytes_written.load(Relaxed);
-        written.min(self.file_bytes_read.load(Relaxed))
-    }
-
-    /// As many of the upstream's bodies as the bytes that were written and read back would fill.
+    /// As many of the upstream's bodies as the bytes that an archive was sent and gave back would fill.
     fn bodies_kept(&self) -> u64 {
+        let received = self.archive_bytes_received.load(Relaxed);
+        let kept = received.min(self.archive_bytes_sent.load(Relaxed));
         let bodies = u128::from(self.upstream_requests.begun());
         let sent = u128::from(self.upstream_body_bytes.load(Relaxed).max(1));
-        let kept = u128::from(self.bytes_kept()) * bodies / sent;
+        let kept = u128::from(kept) * bodies / sent;
         u64::try_from(kept).unwrap_or(u64::MAX)
     }
 
@@ -159,7 +151,7 @@ impl Counters {
             ),
             Metric::counter(
                 "bodies_kept_total",
-                "Bodies of the upstream that were written to files and read back, by their bytes",
+                "Bodies of the upstream that were sent to the archive and read back, by their bytes",
                 self.bodies_kept(),
             ),
         ]

@@ -27,6 +27,9 @@ pub enum Error {
     /// The embedded upstream could not be started.
     #[error("cannot start the embedded upstream: {0}; name another one with --upstream URL")]
     Upstream(std::io::Error),
+    /// The archive could not be started.
+    #[error("cannot start the archive: {0}")]
+    Archive(std::io::Error),
     /// The upstream that was named cannot be used.
     #[error("the upstream {url} cannot be used: {reason}; start it, or leave out --upstream")]
     OutsideUpstream {

@@ -1,6 +1,6 @@
 //! A task that ticks every millisecond on the service's own runtime, and measures how late each tick
-//! is. To tell why, it notes what its thread did since the tick before: pieces of work, bytes of files
-//! written and read, and CPU time.
+//! is. To tell why, it notes what its thread did since the tick before: pieces of work, calls of the
+//! archive, and CPU time.
 //!
 //! `/debug/heartbeat` of the debug endpoints asks from outside, for as long as somebody looks, and
 //! needs nothing of the service. That a task of the service's own is polled on the reactor's thread is
@@ -14,7 +14,7 @@ use cpu_time::ThreadTime;
 use hdrhistogram::{CreationError, Histogram};
 use tokio::time::{Instant, sleep_until};
 
-use crate::files::bytes_on_this_thread;
+use crate::archive::calls_on_this_thread;
 use crate::locked;
 use crate::metric::Metric;
 use crate::work;
@@ -43,7 +43,7 @@ struct Ticks {
 }
 
 impl Ticks {
-    fn metrics(&self, file_bytes: u64) -> Vec<Metric> {
+    fn metrics(&self, archive_calls: u64) -> Vec<Metric> {
         let sum = &self.sum;
         let mut metrics = vec![
             Metric::gauge(
@@ -67,10 +67,10 @@ impl Ticks {
                 self.most_pieces,
             ),
             Metric::gauge(
-                "reactor_file_bytes_share",
-                "Share of all bytes of files that the reactor's own thread wrote and read while no \
+                "reactor_archive_calls_share",
+                "Share of all calls of the archive that the reactor's own thread waited for while no \
                  other thread was the reactor",
-                sum.file_bytes as f64 / file_bytes.max(1) as f64,
+                sum.archive_calls as f64 / archive_calls.max(1) as f64,
             ),
         ];
         metrics.extend(sum.held_up.map(|held_up| {
@@ -103,7 +103,7 @@ struct Odometer {
     waited: Option<Duration>,
     cpu_time: ThreadTime,
     pieces: u64,
-    file_bytes: u64,
+    archive_calls: u64,
 }
 
 /// What a ticking thread did between two ticks.
@@ -115,7 +115,7 @@ struct Interval {
     held_up: Option<Duration>,
     cpu_time: Duration,
     pieces: u64,
-    file_bytes: u64,
+    archive_calls: u64,
 }
 
 thread_local! {
@@ -133,7 +133,7 @@ impl Interval {
             waited: waited_for_a_cpu(),
             cpu_time: ThreadTime::now(),
             pieces: work::done_on_this_thread(),
-            file_bytes: bytes_on_this_thread(),
+            archive_calls: calls_on_this_thread(),
         };
         let last = LAST.replace(Some(now));
         let Some(began) = last.filter(|last| last.tick + 1 == tick) else {
@@ -149,7 +149,7 @@ impl Interval {
             }),
             cpu_time: now.cpu_time.duration_since(began.cpu_time),
             pieces: now.pieces - began.pieces,
-            file_bytes: now.file_bytes - began.file_bytes,
+            archive_calls: now.archive_calls - began.archive_calls,
         }
     }
 }
@@ -213,7 +213,7 @@ impl Heartbeat {
             add(&mut ticks.lateness, late);
             add(&mut ticks.cpu_time, interval.cpu_time);
             ticks.most_pieces = ticks.most_pieces.max(interval.pieces);
-            ticks.sum.file_bytes += interval.file_bytes;
+            ticks.sum.archive_calls += interval.archive_calls;
             ticks.sum.time += interval.time;
             if let (Some(sum), Some(held_up)) = (&mut ticks.sum.held_up, interval.held_up) {
                 *sum += held_up;
@@ -221,11 +221,11 @@ impl Heartbeat {
         }
     }
 
-    /// `file_bytes` are those that all threads wrote and read. Nothing if it was never started.
-    pub(crate) fn metrics(&self, file_bytes: u64) -> Vec<Metric> {
+    /// `archive_calls` are those that the archive was asked. Nothing if it was never started.
+    pub(crate) fn metrics(&self, archive_calls: u64) -> Vec<Metric> {
         let slot = locked(&self.0);
         let ticks = slot.as_ref();
-        ticks.map_or_else(Vec::new, |ticks| ticks.metrics(file_bytes))
+        ticks.map_or_else(Vec::new, |ticks| ticks.metrics(archive_calls))
     }
 }
 

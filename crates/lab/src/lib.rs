@@ -29,7 +29,7 @@
 //!
 //! [`Lab::start`] reads the command line, raises the limit on open files and binds both listeners.
 //! [`Lab::serve`] answers requests until Ctrl-C. What a chapter stands on, it asks the lab for: a
-//! [`Database`], an [`Upstream`], [`Work`], [`Files`], a [`DataSet`] or a [`Replica`] of it. One with
+//! [`Database`], an [`Upstream`], an [archive](Lab::archive), [`Work`], a [`DataSet`] or a [`Replica`] of it. One with
 //! a real database tells [`PoolUse`] what its pool lends. Those that answer on threads of their own get
 //! their [`Connection`]s from [`Lab::dispatch`]. Meanwhile the admin listener of [`debug_endpoints`], on
 //! a thread of its own so that a stalled reactor cannot silence it, serves profiles and counters, and beside
@@ -37,17 +37,17 @@
 //! [`Replica`]), and `/debug/records`, what was recorded in the stand-in [`Database`], in order; both JSON.
 //!
 //! Read in this order: `options`, `database`, `upstream`, `pool_use`, `work`, `scans`, `records`, `counters`,
-//! `metrics`, `listener`, `connection`, `dispatcher`, `files`.
+//! `metrics`, `listener`, `connection`, `dispatcher`, `archive`.
 
 #[cfg(feature = "allocations")]
 mod allocations;
+mod archive;
 mod cleanup;
 mod connection;
 mod counters;
 mod database;
 mod dispatcher;
 mod error;
-mod files;
 mod heartbeat;
 mod listener;
 mod locality;
@@ -58,14 +58,15 @@ mod options;
 mod pool_use;
 mod records;
 mod scans;
+mod stand_in;
 mod upstream;
 mod web_service;
 mod work;
 
+pub use archive::count_call;
 pub use connection::Connection;
 pub use database::Database;
 pub use error::Error;
-pub use files::{CountedFile, Files, Pace};
 pub use listener::Lab;
 pub use locality::Replica;
 pub use options::{Options, Uses};

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::Sender;
 use tower_layer::Layer;
 
+use crate::archive::Archive;
 use crate::cleanup::OpenFiles;
 use crate::connection::{Connection, accept, answer};
 use crate::counters::Counters;
@@ -25,7 +25,7 @@ use crate::metrics::{Metrics, Sources, is_optimised};
 use crate::options::{Options, Uses};
 use crate::upstream::Upstream;
 use crate::web_service::WebService;
-use crate::{Database, Error, Files, PoolUse, Work};
+use crate::{Database, Error, PoolUse, Work};
 
 /// Connections that the kernel holds for us before `accept`: enough for thousands of users at once.
 const BACKLOG: u32 = 4096;
@@ -151,18 +151,14 @@ impl Lab {
         Work::calibrated(duration, self.data_seed(), Arc::clone(&self.counters))
     }
 
-    /// The folder for temporary files: the system's, unless `--files` names another.
-    pub fn folder(&self) -> PathBuf {
-        let own = self.options.files.files.clone();
-        own.unwrap_or_else(std::env::temp_dir)
-    }
-
-    /// Temporary files, counted on `/metrics`: in the system's folder for them unless `--files` names
-    /// another, and at the speed that `--disk-mib-per-second` gives the disk.
-    pub fn files(&self) -> Files {
-        let folder = self.folder();
-        let speed = self.options.files.disk_mib_per_second;
-        Files::new(folder, speed, Arc::clone(&self.counters))
+    /// The URL of an archive, with a slash at the end: what is `PUT` there comes back with a `GET`, once. It
+    /// takes and gives 256 MiB a second unless `--archive-mib-per-second` says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started.
+    pub fn archive(&self) -> Result<String, Error> {
+        Archive::start(&self.options.archive, &self.counters).map_err(Error::Archive)
     }
 
     /// Ticks every millisecond on the current runtime, unless `--no-heartbeat` was given; `/metrics`

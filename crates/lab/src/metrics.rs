@@ -1,6 +1,7 @@
 //! The Prometheus text of a server.
 
 use std::fmt;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 
@@ -74,7 +75,7 @@ impl Metrics {
                 .get()
                 .map(PoolUse::metrics)
                 .unwrap_or_default(),
-            heartbeat.metrics(self.counters.file_bytes()),
+            heartbeat.metrics(self.counters.archive_calls.load(Relaxed)),
             upstream.get().map(Counted::metrics).unwrap_or_default(),
             scans.metrics(),
             locality::metrics(),

@@ -1,8 +1,8 @@
 //! The command line of a chapter's server: what every chapter takes, and what this one uses.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, ValueEnum, value_parser};
 
 use crate::cleanup::Cleanup;
@@ -23,8 +23,8 @@ pub enum Uses {
     DataSet,
     /// Workers, whose CPUs can be chosen: [`Options::side_by_side`].
     Workers,
-    /// Temporary [`Files`](crate::Files).
-    Files,
+    /// An archive: [`Lab::archive`](crate::Lab::archive).
+    Archive,
 }
 
 /// The service of one chapter of the profiling workshop, on 127.0.0.1
@@ -53,7 +53,7 @@ pub struct Options {
     pub(crate) upstream_tls: UpstreamTlsOptions,
     pub(crate) data_set: DataSetOptions,
     pub(crate) workers: WorkerOptions,
-    pub(crate) files: FileOptions,
+    pub(crate) archive: ArchiveOptions,
     /// Counts scans. Made with the options, because it reads how many CPUs the process may use, and
     /// a chapter may pin its main thread to one of them later.
     pub(crate) scans: Scans,
@@ -152,16 +152,15 @@ pub(crate) struct WorkerOptions {
 }
 
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct FileOptions {
-    /// Put temporary files there instead of into the system's folder for them
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) files: Option<PathBuf>,
-
-    // As fast as a volume of a cloud that was paid for, and slower than any machine copies in memory.
-    /// MiB a second that the stand-in disk of temporary files writes and reads; 0 is as fast as the
-    /// machine's own
+pub(crate) struct ArchiveOptions {
+    // A link of two gigabits, and slower than any machine copies in memory.
+    /// MiB a second that the archive takes and gives; 0 is as fast as the machine
     #[arg(long, value_name = "N", default_value_t = 256)]
-    pub(crate) disk_mib_per_second: u32,
+    pub(crate) archive_mib_per_second: u32,
+
+    /// The archive keeps nothing and answers with this status
+    #[arg(long, value_name = "CODE")]
+    pub(crate) archive_status: Option<StatusCode>,
 }
 
 /// How the embedded upstream fails.
@@ -229,7 +228,7 @@ fn command<V: ValueEnum + Send + Sync + 'static>(
         Uses::UpstreamTls => UpstreamTlsOptions::augment_args(command),
         Uses::DataSet => DataSetOptions::augment_args(command),
         Uses::Workers => WorkerOptions::augment_args(command),
-        Uses::Files => FileOptions::augment_args(command),
+        Uses::Archive => ArchiveOptions::augment_args(command),
     })
 }
 
@@ -254,7 +253,7 @@ fn parse<V: ValueEnum + Send + Sync + 'static>(
             Uses::UpstreamTls => options.upstream_tls.update_from_arg_matches(matches)?,
             Uses::DataSet => options.data_set.update_from_arg_matches(matches)?,
             Uses::Workers => options.workers.update_from_arg_matches(matches)?,
-            Uses::Files => options.files.update_from_arg_matches(matches)?,
+            Uses::Archive => options.archive.update_from_arg_matches(matches)?,
         }
     }
     if let Some(cpus) = options.workers.cpus {
@@ -274,7 +273,7 @@ mod tests {
         FewAtOnce,
     }
 
-    const USES: [Uses; 2] = [Uses::Upstream, Uses::Files];
+    const USES: [Uses; 2] = [Uses::Upstream, Uses::Archive];
 
     fn run(arguments: &[&str]) -> Result<(Variant, Options), clap::Error> {
         let line = [&["chapter0"], arguments].concat();
@@ -291,7 +290,7 @@ mod tests {
             port, admin_port, ..
         } = options.common;
         assert_eq!((port, admin_port), (8080, 6060));
-        assert_eq!(options.files.disk_mib_per_second, 256);
+        assert_eq!(options.archive.archive_mib_per_second, 256);
     }
 
     #[test]

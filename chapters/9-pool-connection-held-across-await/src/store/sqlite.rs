@@ -36,7 +36,7 @@ pub(super) fn options(lab: &Lab) -> Result<SqliteConnectOptions, lab::Error> {
             ));
         }
         None => {
-            let folder = tempfile::tempdir_in(lab.folder()).map_err(unusable)?;
+            let folder = tempfile::tempdir().map_err(unusable)?;
             let file = folder.path().join("orders.db");
             lab.keep(folder);
             SqliteConnectOptions::new().filename(file)

@@ -1,7 +1,7 @@
 //! The embedded upstream: a hyper server on a thread of its own.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -15,11 +15,12 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::net::TcpStream;
 
 use super::bodies::{Chunks, Fault, Maker};
 use crate::counters::Counters;
 use crate::options::{Options, UpstreamFault};
+use crate::stand_in;
 
 /// A running upstream.
 #[derive(Debug)]
@@ -38,9 +39,6 @@ pub(super) fn start(
         .upstream
         .upstream_latency_ms
         .map(Duration::from_millis);
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
     let answers = Answers {
         message: message(options.data_seed()),
         bodies: Maker::new(options.data_seed()),
@@ -53,17 +51,7 @@ pub(super) fn start(
         #[cfg(feature = "tls")]
         tls: options.upstream_tls.tls.then(tls::acceptor).transpose()?,
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    std::thread::Builder::new()
-        .name("upstream".to_owned())
-        .spawn(move || {
-            runtime.block_on(async {
-                let listener = TcpListener::from_std(listener)?;
-                accept(listener, answers).await
-            })
-        })?;
+    let address = stand_in::start("upstream", move |stream| answers.clone().accept(stream))?;
     Ok(Started {
         address,
         #[cfg(feature = "tls")]
@@ -125,6 +113,19 @@ impl Answers {
         Ok(answer)
     }
 
+    async fn accept(self, stream: TcpStream) {
+        self.counters.upstream_connections.fetch_add(1, Relaxed);
+        #[cfg(feature = "tls")]
+        if let Some(tls) = self.tls.clone() {
+            // A handshake that fails is the caller's trouble, and it will say so.
+            if let Ok(stream) = tls.accept(stream).await {
+                serve(stream, self).await;
+            }
+            return;
+        }
+        serve(stream, self).await;
+    }
+
     fn failing(&self, fault: Fault) -> Either<Full<Bytes>, Chunks> {
         Either::Right(self.bodies.fail(fault))
     }
@@ -163,26 +164,6 @@ fn message(seed: u64) -> Bytes {
 fn price(product: u64, seed: u64) -> Bytes {
     let cents = 100 + product.wrapping_mul(997).wrapping_add(seed) % 9_900;
     format!("{{\"product\": {product}, \"cents\": {cents}}}").into()
-}
-
-async fn accept(listener: TcpListener, answers: Answers) -> io::Result<()> {
-    loop {
-        let (stream, _) = listener.accept().await?;
-        answers.counters.upstream_connections.fetch_add(1, Relaxed);
-        let _ = stream.set_nodelay(true);
-        let answers = answers.clone();
-        tokio::spawn(async move {
-            #[cfg(feature = "tls")]
-            if let Some(tls) = answers.tls.clone() {
-                // A handshake that fails is the caller's trouble, and it will say so.
-                if let Ok(stream) = tls.accept(stream).await {
-                    serve(stream, answers).await;
-                }
-                return;
-            }
-            serve(stream, answers).await;
-        });
-    }
 }
 
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, answers: Answers) {
