@@ -30,7 +30,7 @@ const PICTURES: [(&str, u32, &str, ProfileKind); 14] = [
 
 /// Chapter, variant and kind of the profiles that the chapters' pages show, and the boxes that a line
 /// leads to.
-const STILLS: [(u32, &str, ProfileKind, &[&str]); 19] = [
+const STILLS: [(u32, &str, ProfileKind, &[&str]); 22] = [
     (1, "problem", Cpu, &["worker thread"]),
     (1, "problem", Await, &["tokio: Mutex::lock"]),
     (1, "solution", Await, &[]),
@@ -52,6 +52,9 @@ const STILLS: [(u32, &str, ProfileKind, &[&str]); 19] = [
     (5, "solution", Await, &["tokio: Semaphore::acquire_owned"]),
     (6, "problem", Cpu, &["idle"]),
     (7, "problem", Cpu, &["memcmp"]),
+    (8, "problem", Cpu, &["idle"]),
+    (8, "problem", Await, &[]),
+    (8, "solution", Await, &[]),
     (9, "problem", Await, &["app::Pricing::price"]),
     (9, "problem", Cpu, &["worker thread"]),
     (9, "solution", Await, &["app::Pricing::price"]),
