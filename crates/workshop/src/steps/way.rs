@@ -106,6 +106,11 @@ pub(super) fn branch(git: &Git, base: &str) -> Result<Option<Branch>, CliError> 
             .as_ref()
             .and_then(|scores| scores.evidence(&change.name));
         paragraphs.extend(evidence.map(|text| wrapped(&text)));
+        let picture = format!("{FOLDER}/{}.svg", change.name);
+        let committed = format!("{base}:{picture}");
+        if git.ask(["cat-file", "-e", &committed]).is_some() {
+            paragraphs.push(wrapped(&format!("The picture that led here is {picture}.")));
+        }
         let place = format!("{number}/{}", changes.len());
         paragraphs.push(format!("{TRAILER}{NAME} {place} {}", change.name));
         let text = paragraphs.join("\n\n") + "\n";
@@ -184,7 +189,7 @@ impl Scores {
         });
         Some(format!(
             "Measured on {}, {} rounds: a score of {} before and {} after, {} times{interval}. Repeat it with `cargo \
-             workshop capstone bench --against HEAD~1`; the picture that led here is {FOLDER}/{change}.svg.",
+             workshop capstone bench --against HEAD~1`.",
             self.day,
             self.rounds.len(),
             figures::ratio(self.mean(before)?),
