@@ -330,6 +330,9 @@ pub(crate) struct Way {
     /// Build all shops, and measure none
     #[arg(long)]
     pub(crate) build: bool,
+    /// Take the pictures that are missing, and measure none
+    #[arg(long)]
+    pub(crate) pictures: bool,
     /// Draw curve and table anew, and measure none
     #[arg(long)]
     pub(crate) derive: bool,

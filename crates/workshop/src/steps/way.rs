@@ -52,6 +52,11 @@ pub(crate) fn read(git: &Git, base: &str) -> Result<Vec<Patch>, CliError> {
 }
 
 impl Patch {
+    /// Whether its message has this text, wherever lines end.
+    pub(crate) fn speaks_of(&self, text: &str) -> bool {
+        self.message.replace('\n', " ").contains(text)
+    }
+
     fn subject(&self) -> &str {
         self.message.lines().next().unwrap_or_default()
     }

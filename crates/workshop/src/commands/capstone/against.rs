@@ -62,7 +62,7 @@ pub(super) fn run(
                 time,
                 users: *users,
             };
-            let score = measure(built, &payments, length, false, &interrupt)?;
+            let score = measure(built, &payments, length, false, &|_| (), &interrupt)?;
             *users = Some(score.users);
             figures.insert(metric.key.clone(), score.score);
         }

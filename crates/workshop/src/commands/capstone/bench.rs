@@ -1,6 +1,7 @@
 //! `cargo workshop capstone bench`: the contract tests, then users, then a score.
 
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -62,7 +63,14 @@ pub(super) fn run(
     }
     let payments = shop.built("payments", &interrupt)?;
     let length = Length { time, users: None };
-    let score = measure(&shop.here(&interrupt)?, &payments, length, true, &interrupt)?;
+    let score = measure(
+        &shop.here(&interrupt)?,
+        &payments,
+        length,
+        true,
+        &|_| (),
+        &interrupt,
+    )?;
     kept(Some(score.clone()))?;
     match format {
         Format::Json => json::print(&score)?,
@@ -95,12 +103,13 @@ pub(super) struct Length {
     pub(super) users: Option<f64>,
 }
 
-/// Starts a shop with a database of its own, and sends users to it.
+/// Starts a shop with a database of its own, and sends users to it; `during` that the debug endpoints can be asked.
 pub(super) fn measure(
     shop: &Built,
     payments: &Path,
     length: Length,
     is_told: bool,
+    during: &(dyn Fn(SocketAddr) + Sync),
     interrupt: &Interrupt,
 ) -> Result<Score, CliError> {
     let Built { program, folder } = shop;
@@ -167,7 +176,11 @@ pub(super) fn measure(
             }
         },
     };
-    let run = journeys::run(&settings);
+    let admin_address = server.borrow().admin_address();
+    let run = std::thread::scope(|scope| {
+        scope.spawn(|| during(admin_address));
+        journeys::run(&settings)
+    });
     let alive = server.borrow_mut().is_alive("under load");
     alive.map_err(CliError::bad)?;
     run.map_err(|error| match error {

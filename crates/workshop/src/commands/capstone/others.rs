@@ -6,6 +6,7 @@ use std::process::Command;
 use duel::cli::exit::CliError;
 use duel::cli::git::Git;
 use duel::load::interrupt::Interrupt;
+use duel::service::program::digest;
 
 use super::{Built, Shop};
 
@@ -52,7 +53,7 @@ impl Others {
         if !folder.join("Cargo.toml").is_file() {
             return Err(CliError::usage(format!("{commit} has no capstone")));
         }
-        let program = self.programs.join(commit);
+        let program = self.programs.join(self.digest(commit)?);
         if !program.is_file() {
             let mut cargo = Command::new(crate::compile::program());
             cargo
@@ -65,6 +66,16 @@ impl Others {
                 .map_err(CliError::because(program.display()))?;
         }
         Ok(Built { program, folder })
+    }
+
+    /// Of all that a program is made of: commits that differ in pages have the same one.
+    fn digest(&self, commit: &str) -> Result<String, CliError> {
+        let made_of =
+            ["src", "Cargo.toml", "Cargo.lock", "schema.sql"].map(|it| format!("capstone/{it}"));
+        let made_of = made_of.into_iter().chain(["instruments".to_owned()]);
+        let mut words = vec!["rev-parse".to_owned()];
+        words.extend(made_of.map(|it| format!("{commit}:{it}")));
+        Ok(digest(self.git.say(words)?))
     }
 
     fn close(&self) {

@@ -1,7 +1,9 @@
 //! `cargo workshop capstone way`: measures the reference way again, and other orders of its changes.
 
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bench::provenance;
@@ -17,6 +19,9 @@ use super::bench::{Length, measure};
 use super::others::Others;
 use crate::cli::Way;
 use crate::steps::way::{self, FOLDER, Order, Patch, Scores};
+
+/// After so long a picture is taken.
+const WARM: Duration = Duration::from_secs(15);
 
 pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
     let folder = shop.workshop.root().join(FOLDER);
@@ -57,6 +62,15 @@ pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
     if asked.build {
         return Ok(Exit::Good);
     }
+    if asked.pictures {
+        for (change, before) in changes.iter().zip(&way) {
+            let file = folder.join(format!("{}.svg", change.name));
+            if !file.exists() {
+                line.picture(change, before, &file)?;
+            }
+        }
+        return Ok(Exit::Good);
+    }
     let seen = environment::observe(true, "", [].into());
     let now = provenance::now();
     scores.day = now.get(..10).unwrap_or_default().into();
@@ -69,7 +83,9 @@ pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
         }
         let mut round = vec![0.0; way.len()];
         for place in places {
-            (round[place], users[place]) = line.score(&way[place], users[place])?;
+            // A change from the one before is a step or two for the warm-up.
+            let near = users[place].or_else(|| *users.get(place.checked_sub(1)?)?);
+            (round[place], users[place]) = line.score(&way[place], near)?;
         }
         scores.rounds.push(round);
         keep(&file, &scores)?;
@@ -173,6 +189,35 @@ impl Line<'_> {
         Ok(steps)
     }
 
+    /// Takes the picture of the shop before a change that its message speaks of.
+    fn picture(&self, change: &Patch, before: &Step, file: &Path) -> Result<(), CliError> {
+        let shop = self.others.shop(&before.commit, self.interrupt)?;
+        let length = Length {
+            time: self.time,
+            users: None,
+        };
+        let endpoint = if change.speaks_of("await picture") {
+            "/debug/await"
+        } else {
+            "/debug/threads"
+        };
+        let taken = Mutex::new(Vec::new());
+        let take = |admin: SocketAddr| {
+            // Users have come by then.
+            std::thread::sleep(WARM);
+            let path = format!("{endpoint}?seconds=10&format=svg");
+            let svg = duel::ask::get(admin, &path, Duration::from_secs(30));
+            *taken.lock().unwrap_or_else(PoisonError::into_inner) = svg.unwrap_or_default();
+        };
+        measure(&shop, &self.payments, length, false, &take, self.interrupt)?;
+        let svg = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if svg.is_empty() {
+            return Err(CliError::invalid(format!("{endpoint} gave no picture")));
+        }
+        eprintln!("{}", file.display());
+        files::replace(file, svg)
+    }
+
     /// The score of a step, and with how many users it was reached.
     fn score(&self, step: &Step, users: Option<f64>) -> Result<(f64, Option<f64>), CliError> {
         let shop = self.others.shop(&step.commit, self.interrupt)?;
@@ -180,7 +225,14 @@ impl Line<'_> {
             time: self.time,
             users,
         };
-        let score = measure(&shop, &self.payments, length, false, self.interrupt)?;
+        let score = measure(
+            &shop,
+            &self.payments,
+            length,
+            false,
+            &|_| (),
+            self.interrupt,
+        )?;
         eprintln!("{:>7.1}  {}", score.score, step.name);
         Ok((score.score, Some(score.users)))
     }
