@@ -30,8 +30,9 @@ pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
         Ok(text) => serde_json::from_slice(&text).map_err(CliError::because(file.display()))?,
         Err(_) => Scores::default(),
     };
+    let derived = shop.workshop.root().join("flamegraphs/capstone");
     if asked.derive {
-        return derive(&folder, &scores);
+        return derive(&derived, &scores);
     }
     let interrupt = ctrl_c::watch();
     let git = Git::at(shop.workshop.root())?;
@@ -103,7 +104,7 @@ pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
         scores.orders.push(order);
         keep(&file, &scores)?;
     }
-    derive(&folder, &scores)
+    derive(&derived, &scores)
 }
 
 /// A shop after some of the changes.
