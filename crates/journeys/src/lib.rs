@@ -60,7 +60,7 @@ pub enum RunError {
     #[error("the machine stood still for {} s: let nothing else run, and repeat", .0.as_secs())]
     StoodStill(Duration),
     /// The generator used all CPU time that it was given, so the score is its own.
-    #[error("generator-bound: the users took {:.0} % of a CPU, so the score is theirs and not the shop's", .0 * 100.0)]
+    #[error("generator-bound: the users took {:.0} % of a CPU, all that was left to them, so the score is theirs and not the shop's", .0 * 100.0)]
     GeneratorBound(f64),
     /// The generator had no CPU or no memory of its own.
     #[error(transparent)]

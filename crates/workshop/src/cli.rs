@@ -324,6 +324,9 @@ pub(crate) struct Way {
     /// Seconds that each score counts
     #[arg(long, default_value_t = 20)]
     pub(crate) seconds: u64,
+    /// Measure only so many changes one by one, and the others together
+    #[arg(long, value_name = "CHANGES")]
+    pub(crate) first: Option<usize>,
     /// Also the changes in another order, drawn with this number
     #[arg(long, value_name = "SEED")]
     pub(crate) order: Vec<u64>,
