@@ -108,7 +108,14 @@ fn date(git: &Git, commit: &str) -> Result<i64, CliError> {
         .map_err(CliError::because("git gave a date that is none"))
 }
 
-fn commit(git: &Git, tree: &str, parent: &str, date: i64, text: &str) -> Result<String, CliError> {
+/// A commit of ours that no branch has yet.
+pub(crate) fn commit(
+    git: &Git,
+    tree: &str,
+    parent: &str,
+    date: i64,
+    text: &str,
+) -> Result<String, CliError> {
     let date = format!("@{date} +0000");
     let identified = git.with(&[
         ("GIT_AUTHOR_NAME", NAME),

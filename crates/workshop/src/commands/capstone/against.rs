@@ -18,7 +18,7 @@ use crate::cli::Format;
 const MOST_ROUNDS: u32 = 12;
 
 /// The only metric: what journeys are worth a second.
-pub(super) fn metric() -> Metric {
+fn metric() -> Metric {
     Metric {
         key: "score".to_owned(),
         label: "score".to_owned(),

@@ -18,7 +18,10 @@ use super::Shop;
 use super::bench::{Length, measure};
 use super::others::Others;
 use crate::cli::Way;
-use crate::steps::way::{self, FOLDER, Order, Patch, Scores};
+use crate::steps::{
+    self,
+    way::{self, FOLDER, Order, Patch, Scores},
+};
 
 /// After so long a picture is taken.
 const WARM: Duration = Duration::from_secs(15);
@@ -52,7 +55,7 @@ pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
         };
     }
     let others = Others::open(shop)?;
-    let mut line = Line {
+    let line = Line {
         git,
         others,
         interrupt: &interrupt,
@@ -131,17 +134,8 @@ struct Line<'a> {
 
 impl Line<'_> {
     /// A step whose program is built.
-    fn step(&mut self, name: &str, tree: String) -> Result<Step, CliError> {
-        // A commit that no branch has: the same tree is the same commit.
-        let fixed = self.git.with(&[
-            ("GIT_AUTHOR_NAME", "way"),
-            ("GIT_AUTHOR_EMAIL", "way@workshop.invalid"),
-            ("GIT_AUTHOR_DATE", "@0 +0000"),
-            ("GIT_COMMITTER_NAME", "way"),
-            ("GIT_COMMITTER_EMAIL", "way@workshop.invalid"),
-            ("GIT_COMMITTER_DATE", "@0 +0000"),
-        ]);
-        let commit = fixed.say(["commit-tree", &tree, "-m", "way"])?;
+    fn step(&self, name: &str, tree: String) -> Result<Step, CliError> {
+        let commit = steps::commit(&self.git, &tree, "HEAD", 0, "way")?;
         self.others.shop(&commit, self.interrupt)?;
         Ok(Step {
             name: name.to_owned(),
@@ -150,25 +144,22 @@ impl Line<'_> {
         })
     }
 
-    fn beginning(&mut self) -> Result<Vec<Step>, CliError> {
-        let tree = self.git.say(["rev-parse", "HEAD^{tree}"])?;
-        Ok(vec![self.step("", tree)?])
-    }
-
-    fn in_order(&mut self, changes: &[Patch]) -> Result<Vec<Step>, CliError> {
-        let mut steps = self.beginning()?;
+    fn in_order(&self, changes: &[Patch]) -> Result<Vec<Step>, CliError> {
+        let names = changes.iter().map(|change| &*change.name);
         let trees = way::trees(&self.git, "HEAD", changes)?;
-        for (change, tree) in changes.iter().zip(trees.into_iter().skip(1)) {
-            steps.push(self.step(&change.name, tree)?);
-        }
-        Ok(steps)
+        std::iter::once("")
+            .chain(names)
+            .zip(trees)
+            .map(|(name, tree)| self.step(name, tree))
+            .collect()
     }
 
     /// As they were drawn, but one that cannot be made before another comes after it.
-    fn shuffled(&mut self, changes: &[Patch], seed: u64) -> Result<Vec<Step>, CliError> {
+    fn shuffled(&self, changes: &[Patch], seed: u64) -> Result<Vec<Step>, CliError> {
         let mut left: Vec<&Patch> = changes.iter().collect();
         fastrand::Rng::with_seed(seed).shuffle(&mut left);
-        let mut steps = self.beginning()?;
+        let beginning = self.git.say(["rev-parse", "HEAD^{tree}"])?;
+        let mut steps = vec![self.step("", beginning)?];
         while !left.is_empty() {
             let mut next = None;
             for (place, change) in left.iter().enumerate() {
