@@ -1,5 +1,6 @@
 //! The command line, as clap reads it.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -330,6 +331,9 @@ pub(crate) struct Way {
     /// Also the changes in another order, drawn with this number
     #[arg(long, value_name = "SEED")]
     pub(crate) order: Vec<u64>,
+    /// Of such an order, measure after each so many changes
+    #[arg(long, value_name = "CHANGES", default_value = "1")]
+    pub(crate) every: NonZeroUsize,
     /// Build all shops, and measure none
     #[arg(long)]
     pub(crate) build: bool,

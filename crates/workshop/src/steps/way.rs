@@ -2,6 +2,8 @@
 //!
 //! A file is a commit: its message, and then what `git apply` takes.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use duel::cli::exit::CliError;
@@ -161,8 +163,8 @@ pub(crate) struct Order {
     pub(crate) seed: u64,
     /// The changes' names.
     pub(crate) changes: Vec<String>,
-    /// The score of the beginning, and after each change.
-    pub(crate) scores: Vec<f64>,
+    /// The score after so many changes.
+    pub(crate) scores: BTreeMap<usize, f64>,
 }
 
 impl Scores {

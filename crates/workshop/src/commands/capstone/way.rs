@@ -1,5 +1,6 @@
 //! `cargo workshop capstone way`: measures the reference way again, and other orders of its changes.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -104,10 +105,15 @@ pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
         let mut order = Order {
             seed,
             changes: steps[1..].iter().map(|step| step.name.clone()).collect(),
-            scores: Vec::new(),
+            scores: BTreeMap::new(),
         };
-        for step in &steps {
-            order.scores.push(line.score(step, None)?.0);
+        let mut users = None;
+        for (after, step) in steps.iter().enumerate() {
+            if after % asked.every.get() == 0 || after + 1 == steps.len() {
+                let score;
+                (score, users) = line.score(step, users)?;
+                order.scores.insert(after, score);
+            }
         }
         scores.orders.retain(|other| other.seed != seed);
         scores.orders.push(order);
@@ -279,12 +285,11 @@ fn derive(folder: &Path, scores: &Scores) -> Result<Exit, CliError> {
         points: curve,
     }];
     for order in &scores.orders {
-        let points = order.scores.iter().enumerate();
+        let points = order.scores.iter();
+        let points = points.map(|(after, score)| Point::at(*after as f64, *score));
         series.push(Marks {
             name: format!("order {}", order.seed),
-            points: points
-                .map(|(after, score)| Point::at(after as f64, *score))
-                .collect(),
+            points: points.collect(),
         });
     }
     let across = Direction::new("changes", &figures::count);
