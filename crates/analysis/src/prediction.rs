@@ -118,7 +118,8 @@ fn most_cpus(record: &Record, variant: &str) -> Option<f64> {
     (most > 0.0).then_some(most)
 }
 
-/// The server's CPU time for each answer in seconds, over a variant's rounds among these.
+/// The server's CPU time for each answer to the load's users in seconds, over a variant's rounds among these. What
+/// bystanders cost is in it.
 pub fn cpu_of(rounds: &[&Round], variant: &str) -> Option<f64> {
     per_request(rounds, variant, |round| round.server_cpu_s).filter(|seconds| *seconds > 0.0)
 }
@@ -130,7 +131,7 @@ pub fn sleeps_of(rounds: &[&Round], variant: &str) -> Option<f64> {
     })
 }
 
-/// The sum of what `of` says of each round, for each answer that the server gave meanwhile.
+/// The sum of what `of` says of each round, for each answer that the generator's users had meanwhile.
 fn per_request(
     rounds: &[&Round],
     variant: &str,
@@ -138,9 +139,12 @@ fn per_request(
 ) -> Option<f64> {
     let own = || rounds.iter().filter(|round| round.variant == variant);
     let sum: Option<f64> = own().map(|round| of(round)).sum();
-    // Older records know only what was answered after the warm-up.
+    // Of other generators only what was answered after the warm-up is known.
     let answers: u64 = own()
-        .map(|round| round.server_answers.unwrap_or(round.outcome.completed))
+        .map(|round| match round.outcome.in_all {
+            Some(all) => all.reads + all.writes,
+            None => round.outcome.completed,
+        })
         .sum();
     sum.filter(|_| answers > 0).map(|sum| sum / answers as f64)
 }

@@ -216,8 +216,6 @@ impl Watch {
         after: &Metrics,
     ) -> Round {
         let cpu = |metrics: &Metrics| metrics.get("process_cpu_seconds");
-        let received = |metrics: &Metrics| metrics.count("http_requests_total");
-        let unfinished = outcome.unfinished;
         let server_cpu_s = cpu(after).zip(cpu(&self.before)).map(|(a, b)| a - b);
         let reading = |metric: String| after.get(&metric).map(|value| (metric, value));
         Round {
@@ -228,9 +226,6 @@ impl Watch {
             readings: chapter.metrics().into_iter().filter_map(reading).collect(),
             server_cpu_s,
             elsewhere_share: server_cpu_s.and_then(|used| self.cpu_time.used_elsewhere(used)),
-            server_answers: received(after)
-                .zip(received(&self.before))
-                .and_then(|(a, b)| a.checked_sub(b)?.checked_sub(unfinished)),
             throttled_s: throttled_since(self.throttled),
             wall_s: self.began.elapsed().as_secs_f64(),
             connections: Vec::new(),

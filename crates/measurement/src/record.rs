@@ -102,9 +102,6 @@ pub struct Round {
     pub readings: BTreeMap<String, f64>,
     /// CPU time that the server used under the load, warm-up included, in seconds.
     pub server_cpu_s: Option<f64>,
-    /// Answers that it gave for that time; `None` in records from before this was kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server_answers: Option<u64>,
     /// Time for which a quota held the run back, in seconds.
     pub throttled_s: Option<f64>,
     /// Share (0 to 1) of the machine's CPU time that others used meanwhile; `None` where the system

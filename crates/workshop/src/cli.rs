@@ -1,6 +1,5 @@
 //! The command line, as clap reads it.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -331,9 +330,9 @@ pub(crate) struct Way {
     /// Also the changes in another order, drawn with this number
     #[arg(long, value_name = "SEED")]
     pub(crate) order: Vec<u64>,
-    /// Of such an order, measure after each so many changes
-    #[arg(long, value_name = "CHANGES", default_value = "1")]
-    pub(crate) every: NonZeroUsize,
+    /// Of such an order, measure only so many changes
+    #[arg(long, value_name = "CHANGES", default_value_t = 10)]
+    pub(crate) until: usize,
     /// Build all shops, and measure none
     #[arg(long)]
     pub(crate) build: bool,

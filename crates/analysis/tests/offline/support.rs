@@ -69,7 +69,6 @@ pub(crate) fn round(
         outcome,
         readings: readings.into(),
         server_cpu_s: Some(0.9),
-        server_answers: None,
         throttled_s: Some(0.0),
         elsewhere_share: None,
     }

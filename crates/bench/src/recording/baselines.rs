@@ -61,7 +61,6 @@ fn outside(
         outcome: bench.drive_at(target, &bench.chapter.load_of(asked))?,
         readings: BTreeMap::new(),
         server_cpu_s: None,
-        server_answers: None,
         throttled_s: None,
         elsewhere_share: None,
         connections: Vec::new(),

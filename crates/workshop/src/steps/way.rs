@@ -2,8 +2,6 @@
 //!
 //! A file is a commit: its message, and then what `git apply` takes.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use duel::cli::exit::CliError;
@@ -161,10 +159,10 @@ pub(crate) struct Scores {
 pub(crate) struct Order {
     /// What it was drawn with.
     pub(crate) seed: u64,
-    /// The changes' names.
+    /// The first changes' names.
     pub(crate) changes: Vec<String>,
-    /// The score after so many changes.
-    pub(crate) scores: BTreeMap<usize, f64>,
+    /// The score of the beginning, and after each change.
+    pub(crate) scores: Vec<f64>,
 }
 
 impl Scores {

@@ -1,6 +1,5 @@
 //! `cargo workshop capstone way`: measures the reference way again, and other orders of its changes.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -66,7 +65,7 @@ pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
     let mut way = line.in_order(&changes)?;
     let mut orders = Vec::new();
     for seed in &asked.order {
-        orders.push((*seed, line.shuffled(&changes, *seed)?));
+        orders.push((*seed, line.shuffled(&changes, *seed, asked.until)?));
     }
     if asked.build {
         return Ok(Exit::Good);
@@ -105,15 +104,13 @@ pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
         let mut order = Order {
             seed,
             changes: steps[1..].iter().map(|step| step.name.clone()).collect(),
-            scores: BTreeMap::new(),
+            scores: Vec::new(),
         };
         let mut users = None;
-        for (after, step) in steps.iter().enumerate() {
-            if after % asked.every.get() == 0 || after + 1 == steps.len() {
-                let score;
-                (score, users) = line.score(step, users)?;
-                order.scores.insert(after, score);
-            }
+        for step in &steps {
+            let score;
+            (score, users) = line.score(step, users)?;
+            order.scores.push(score);
         }
         scores.orders.retain(|other| other.seed != seed);
         scores.orders.push(order);
@@ -161,12 +158,12 @@ impl Line<'_> {
     }
 
     /// As they were drawn, but one that cannot be made before another comes after it.
-    fn shuffled(&self, changes: &[Patch], seed: u64) -> Result<Vec<Step>, CliError> {
+    fn shuffled(&self, changes: &[Patch], seed: u64, until: usize) -> Result<Vec<Step>, CliError> {
         let mut left: Vec<&Patch> = changes.iter().collect();
         fastrand::Rng::with_seed(seed).shuffle(&mut left);
         let beginning = self.git.say(["rev-parse", "HEAD^{tree}"])?;
         let mut steps = vec![self.step("", beginning)?];
-        while !left.is_empty() {
+        while !left.is_empty() && steps.len() <= until {
             let mut next = None;
             for (place, change) in left.iter().enumerate() {
                 let Some(tree) = change.merged(&self.git, &steps[steps.len() - 1].tree)? else {
@@ -285,8 +282,8 @@ fn derive(folder: &Path, scores: &Scores) -> Result<Exit, CliError> {
         points: curve,
     }];
     for order in &scores.orders {
-        let points = order.scores.iter();
-        let points = points.map(|(after, score)| Point::at(*after as f64, *score));
+        let points = order.scores.iter().enumerate();
+        let points = points.map(|(after, score)| Point::at(after as f64, *score));
         series.push(Marks {
             name: format!("order {}", order.seed),
             points: points.collect(),
