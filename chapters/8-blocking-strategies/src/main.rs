@@ -1,4 +1,4 @@
-//! Chapter 8: blocking strategies, and where a large body lives.
+//! Chapter 8: a blocking library on the reactor.
 //! `cargo run -p chapter8 [-- VARIANT]`; the book says what each variant is for.
 
 mod exercise;
