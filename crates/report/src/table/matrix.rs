@@ -85,5 +85,7 @@ pub fn matrix(record: &Record) -> String {
         row[0] = format!("`{}`", row[0]);
     }
     let tables = tables.iter().map(|table| table.markdown() + "\n");
-    tables.collect::<String>() + &provenance(record)
+    let no_interval = "*Each figure is of a few rounds and has no interval: small differences mean nothing here. The gain of \
+                       the proof has one.*\n\n";
+    tables.collect::<String>() + no_interval + &provenance(record)
 }
