@@ -46,6 +46,8 @@ pub(crate) struct Look {
     cpus: usize,
     /// Whether they had next to nothing left to give.
     is_cpu_limit: bool,
+    /// Where threads compute most, with the share of all computing.
+    computing: Option<String>,
     /// Threads of its runtimes that run tasks.
     workers: usize,
     /// The most likely cause first; empty if nothing was found.
@@ -151,6 +153,7 @@ impl Evidence {
             cpus_used,
             cpus,
             is_cpu_limit: cpus_used >= BUSY * cpus as f64,
+            computing: threads.and_then(ThreadProfile::computing),
             workers: pulses.map(|pulse| pulse.held_worst.len()).sum(),
             findings,
             bounds,
@@ -305,10 +308,11 @@ impl fmt::Display for Look {
             writeln!(f, "{says}")?;
         }
         if self.is_cpu_limit {
-            write!(
-                f,
-                "The CPU is a limit. What it computes, and for which line, says /debug/pprof/flamegraph."
-            )?;
+            write!(f, "The CPU is a limit.")?;
+            if let Some(places) = &self.computing {
+                write!(f, " Of what threads compute, {places}.")?;
+            }
+            write!(f, " All of it is in /debug/pprof/flamegraph.")?;
             if self.workers >= MANY_WORKERS * self.cpus {
                 write!(
                     f,

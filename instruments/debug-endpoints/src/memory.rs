@@ -193,7 +193,7 @@ impl Memory {
         };
         if self.tasks.rise > 100.max(self.tasks.from / 20) {
             let rate = self.tasks.growth() as f64 / self.seconds;
-            return format!("{says}; so do the tasks, by {rate:.0} a second");
+            return format!("{says}; the tasks become more, by {rate:.0} a second");
         }
         says
     }

@@ -1,5 +1,6 @@
 //! What a profile of threads says of requests that wait.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::profile::{Stack, State, Thread, ThreadProfile};
@@ -15,6 +16,10 @@ const HELD: f64 = 0.01;
 const BUSY_WHILE_HELD: f64 = 0.1;
 /// A place with less of the computing is one among many.
 const MOST: f64 = 0.4;
+/// One with less is none of the places where most of it is.
+const MUCH: f64 = 0.1;
+/// At most so many places are told.
+const MOST_PLACES: usize = 3;
 /// What is seen less often may be chance.
 const FEWEST: u64 = 5;
 
@@ -86,6 +91,24 @@ impl ThreadProfile {
         findings
     }
 
+    /// Where all threads together compute most, and how much of it is there; `None` if it is nowhere in particular.
+    pub(crate) fn computing(&self) -> Option<String> {
+        let stacks = self.threads.iter().flat_map(|thread| &thread.stacks);
+        let functions = by_function(stacks.filter(|stack| stack.state == State::Running));
+        let all: u64 = functions.iter().map(|(_, samples)| samples).sum();
+        let share = |samples: u64| samples as f64 / all.max(1) as f64;
+        let places = functions
+            .iter()
+            .filter(|(_, samples)| *samples >= FEWEST && share(*samples) >= MUCH)
+            .filter(|(stack, _)| function(stack).is_some_and(|name| !is_main(name)))
+            .take(MOST_PLACES)
+            .map(|(stack, samples)| {
+                format!("{:.0} % at {}", share(*samples) * 100.0, place(stack))
+            });
+        let places: Vec<_> = places.collect();
+        (!places.is_empty()).then(|| places.join("; "))
+    }
+
     /// Where most of the blocking threads are that have something to do.
     pub(crate) fn at_work_on_blocking_threads(&self) -> Option<String> {
         let threads = self
@@ -98,13 +121,19 @@ impl ThreadProfile {
     }
 }
 
-/// Of the function with most samples the stack with most of them, the samples of the function, and all. A loop is seen at
-/// several of its lines.
+/// Of the function with most samples the stack with most of them, the samples of the function, and all.
 fn most_frequent<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Option<(&'a Stack, u64, u64)> {
+    let functions = by_function(stacks);
+    let all = functions.iter().map(|(_, samples)| samples).sum();
+    let (stack, samples) = *functions.first()?;
+    Some((stack, samples, all))
+}
+
+/// Of each function the stack with most samples, and the samples of the function; the most frequent first. A loop is
+/// seen at several of its lines.
+fn by_function<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Vec<(&'a Stack, u64)> {
     let mut functions: HashMap<(Option<&str>, &str), (&Stack, u64)> = HashMap::new();
-    let mut all = 0;
     for stack in stacks {
-        all += stack.samples;
         let (most, samples) = functions
             .entry((function(stack), &stack.text))
             .or_insert((stack, 0));
@@ -113,10 +142,9 @@ fn most_frequent<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Option<(&'a Sta
             *most = stack;
         }
     }
-    let (stack, samples) = functions
-        .into_values()
-        .max_by_key(|(_, samples)| *samples)?;
-    Some((stack, samples, all))
+    let mut functions: Vec<_> = functions.into_values().collect();
+    functions.sort_by_key(|(stack, samples)| (Reverse(*samples), place(stack)));
+    functions
 }
 
 /// The service's own that is innermost, or what a library was called for.
