@@ -14,8 +14,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use cpu_time::ThreadTime;
-use duel::load::cpus::{self, FileLimit, PinError};
+use duel::load::cpus::{self, FileLimit, PinError, Spent};
 use duel::load::interrupt::Interrupt;
 use duel::load::{GeneratorError, Latencies};
 use duel::outcome::GeneratorFacts;
@@ -138,7 +137,7 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
         counts.users.set(first.unwrap_or(MOST_USERS));
     }
     let began = Instant::now();
-    let mut used = (ThreadTime::now(), cpus::waited_for_cpu());
+    let mut spent = Spent::now();
     let (mut there, mut user_steps, mut steps) = (0, 0, 0_u32);
     let mut missed_by = BTreeMap::new();
     let mut fell = false;
@@ -176,7 +175,7 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
             counts.users.set(next.clamp(1, MOST_USERS));
             if is_found || took >= WARM_UP[1] {
                 counts.since.set(Some(Instant::now()));
-                used = (ThreadTime::now(), cpus::waited_for_cpu());
+                spent = Spent::now();
             }
             continue;
         };
@@ -197,15 +196,14 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
             break since;
         }
     };
-    let of_all = |time: Duration| time.div_duration_f64(since.elapsed());
-    let waited = cpus::waited_for_cpu().zip(used.1);
+    let cost = spent.until_now();
     let generator = GeneratorFacts {
-        cpu_share: Some(of_all(used.0.elapsed())),
-        waited_share: waited.map(|(now, before)| of_all(now.saturating_sub(before))),
+        cpu_share: cost.used,
+        waited_share: cost.waited,
         ..GeneratorFacts::default()
     };
     if generator.is_bound() {
-        return Err(RunError::GeneratorBound(of_all(used.0.elapsed())));
+        return Err(RunError::GeneratorBound(cost.used.unwrap_or(1.0)));
     }
     let users = user_steps as f64 / f64::from(steps);
     score(&counts, since, users, missed_by)

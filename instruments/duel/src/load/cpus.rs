@@ -2,8 +2,9 @@
 //! run on, and how many files (connections) a process may hold open.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use cpu_time::ThreadTime;
 use thiserror::Error;
 
 /// A thread could not be kept on the CPUs asked for.
@@ -128,4 +129,44 @@ fn waited(thread: &Path) -> Option<Duration> {
     let text = std::fs::read_to_string(thread.join("schedstat")).ok()?;
     let waited = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
     Some(Duration::from_nanos(waited))
+}
+
+/// CPU time of one thread, as shares of the time that passed.
+#[derive(Debug, Clone, Copy)]
+pub struct Cost {
+    /// On a CPU; `None` where the system does not tell.
+    pub used: Option<f64>,
+    /// Ready to run, and not running; `None` likewise.
+    pub waited: Option<f64>,
+}
+
+/// What the calling thread has used up to now.
+pub struct Spent {
+    at: Instant,
+    used: Option<ThreadTime>,
+    waited: Option<Duration>,
+}
+
+impl Spent {
+    /// Begins.
+    pub fn now() -> Self {
+        Self {
+            at: Instant::now(),
+            used: ThreadTime::try_now().ok(),
+            waited: waited_for_cpu(),
+        }
+    }
+
+    /// What the calling thread, the one that began, has used since.
+    pub fn until_now(&self) -> Cost {
+        let wall = self.at.elapsed().as_secs_f64();
+        let used = self.used.and_then(|before| before.try_elapsed().ok());
+        let waited = waited_for_cpu()
+            .zip(self.waited)
+            .map(|(now, before)| now.saturating_sub(before));
+        Cost {
+            used: used.map(|time| time.as_secs_f64() / wall),
+            waited: waited.map(|time| time.as_secs_f64() / wall),
+        }
+    }
 }

@@ -4,7 +4,6 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use cpu_time::ThreadTime;
 use tokio::runtime::{Builder, LocalOptions};
 
 use super::error::GeneratorError;
@@ -12,7 +11,7 @@ use super::group::Group;
 use super::record::Record;
 use super::shared::{Shared, Timeline};
 use super::user::Script;
-use crate::load::cpus;
+use crate::load::cpus::{self, Cost, Spent};
 
 /// The outcome of one thread.
 #[derive(Debug)]
@@ -21,14 +20,6 @@ pub(super) struct Report {
     /// Where the load has a bystander.
     pub(super) bystander: Option<Record>,
     pub(super) cost: Cost,
-}
-
-/// CPU time of one thread over the recorded span, as shares of it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Cost {
-    pub(super) used: Option<f64>,
-    /// Ready to run, but not running.
-    pub(super) waited: Option<f64>,
 }
 
 /// How often a thread looks whether to stop, and publishes how far it is.
@@ -108,35 +99,6 @@ async fn watch_until(
         tokio::time::sleep_until(moment.min(now + LOOK_EVERY).into()).await;
     }
     Ok(())
-}
-
-/// What the calling thread has used up to now.
-struct Spent {
-    at: Instant,
-    used: Option<ThreadTime>,
-    waited: Option<Duration>,
-}
-
-impl Spent {
-    fn now() -> Self {
-        Self {
-            at: Instant::now(),
-            used: ThreadTime::try_now().ok(),
-            waited: cpus::waited_for_cpu(),
-        }
-    }
-
-    fn until_now(&self) -> Cost {
-        let wall = self.at.elapsed().as_secs_f64();
-        let used = self.used.and_then(|before| before.try_elapsed().ok());
-        let waited = cpus::waited_for_cpu()
-            .zip(self.waited)
-            .map(|(now, before)| now.saturating_sub(before));
-        Cost {
-            used: used.map(|time| time.as_secs_f64() / wall),
-            waited: waited.map(|time| time.as_secs_f64() / wall),
-        }
-    }
 }
 
 fn thread_error(error: &io::Error) -> GeneratorError {
