@@ -318,15 +318,15 @@ pub(crate) enum Capstone {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Way {
-    /// Rounds over all changes, those that are there already included
+    /// Rounds, those that are there already included
     #[arg(long, default_value_t = 5)]
     pub(crate) rounds: usize,
     /// Seconds that each score counts
     #[arg(long, default_value_t = 20)]
     pub(crate) seconds: u64,
-    /// Measure only so many changes one by one, and the others together
-    #[arg(long, value_name = "CHANGES")]
-    pub(crate) first: Option<usize>,
+    /// Measure only the beginning and the last so many shops
+    #[arg(long, value_name = "SHOPS")]
+    pub(crate) last: Option<usize>,
     /// Also the changes in another order, drawn with this number
     #[arg(long, value_name = "SEED")]
     pub(crate) order: Vec<u64>,

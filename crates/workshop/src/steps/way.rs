@@ -147,8 +147,8 @@ pub(crate) struct Scores {
     pub(crate) seconds: u64,
     /// The changes' names.
     pub(crate) changes: Vec<String>,
-    /// In each round the score of the beginning, and after each change.
-    pub(crate) rounds: Vec<Vec<f64>>,
+    /// In each round the score of the beginning, and after each change; `None` of what it left out.
+    pub(crate) rounds: Vec<Vec<Option<f64>>>,
     /// The same changes in other orders, each once.
     #[serde(default)]
     pub(crate) orders: Vec<Order>,
@@ -166,11 +166,16 @@ pub(crate) struct Order {
 }
 
 impl Scores {
+    /// How many rounds have a score after so many changes.
+    pub(crate) fn rounds_of(&self, after: usize) -> usize {
+        self.both(after, after).count()
+    }
+
     /// The mean score after so many changes.
     pub(crate) fn mean(&self, after: usize) -> Option<f64> {
         let mut gains = Gains::default();
-        for round in &self.rounds {
-            gains.add(&[1.0], &[*round.get(after)?], true)?;
+        for (_, score) in self.both(after, after) {
+            gains.add(&[1.0], &[score], true)?;
         }
         gains.ratio()
     }
@@ -178,10 +183,17 @@ impl Scores {
     /// How many times as good the shop was after so many changes as after `before`, by the rounds.
     pub(crate) fn gains(&self, before: usize, after: usize) -> Option<(f64, Option<(f64, f64)>)> {
         let mut gains = Gains::default();
-        for round in &self.rounds {
-            gains.add(&[*round.get(before)?], &[*round.get(after)?], true)?;
+        for (base, change) in self.both(before, after) {
+            gains.add(&[base], &[change], true)?;
         }
         Some((gains.ratio()?, gains.interval(Looks::ONCE)))
+    }
+
+    /// The scores of each round that has both.
+    fn both(&self, before: usize, after: usize) -> impl Iterator<Item = (f64, f64)> {
+        let score = |round: &Vec<Option<f64>>, place: usize| *round.get(place)?;
+        let rounds = self.rounds.iter();
+        rounds.filter_map(move |round| score(round, before).zip(score(round, after)))
     }
 
     /// A sentence for the commit of a change.
@@ -196,7 +208,7 @@ impl Scores {
             "Measured on {}, {} rounds: a score of {} before and {} after, {} times{interval}. Repeat it with `cargo \
              workshop capstone bench --against HEAD~1`.",
             self.day,
-            self.rounds.len(),
+            self.both(before, before + 1).count(),
             figures::ratio(self.mean(before)?),
             figures::ratio(self.mean(before + 1)?),
             figures::ratio(ratio),
@@ -212,7 +224,9 @@ mod tests {
     fn a_gain_is_of_the_rounds_in_which_both_were_measured() {
         let scores = Scores {
             changes: vec!["01-index".to_owned()],
-            rounds: vec![vec![8.0, 16.0], vec![9.0, 18.0], vec![7.0, 14.0]],
+            rounds: [[8.0, 16.0], [9.0, 18.0], [7.0, 14.0]]
+                .map(|round| round.map(Some).to_vec())
+                .to_vec(),
             ..Scores::default()
         };
         let (ratio, interval) = scores.gains(0, 1).unwrap();

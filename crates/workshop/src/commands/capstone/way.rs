@@ -42,27 +42,41 @@ pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
     let index = files::temporary()?;
     let git = git.with(&[("GIT_INDEX_FILE", index.path().join("index"))]);
     let changes = way::read(&git, "HEAD")?;
-    let mut names: Vec<String> = changes.iter().map(|change| change.name.clone()).collect();
-    if let Some(first) = asked.first.filter(|first| first + 1 < names.len()) {
-        names.truncate(first);
-        names.push(format!("{}-all-the-others", changes.len()));
-    }
-    if (&scores.changes, scores.seconds) != (&names, asked.seconds) {
+    let names: Vec<String> = changes.iter().map(|change| change.name.clone()).collect();
+    if scores.seconds != asked.seconds || !names.starts_with(&scores.changes) {
         scores = Scores {
-            changes: names,
             seconds: asked.seconds,
             ..Scores::default()
         };
     }
-    let others = Others::open(shop)?;
+    scores.changes = names;
     let line = Line {
         git,
-        others,
+        others: Others::open(shop)?,
         interrupt: &interrupt,
         payments: shop.built("payments", &interrupt)?,
         time: Duration::from_secs(asked.seconds),
     };
-    let mut way = line.in_order(&changes)?;
+    let trees = way::trees(&line.git, "HEAD", &changes)?;
+    let step = |after: usize| {
+        let change = after.checked_sub(1).map(|before| &*changes[before].name);
+        line.step(change.unwrap_or_default(), trees[after].clone())
+    };
+    if asked.pictures {
+        for (before, change) in changes.iter().enumerate() {
+            let file = folder.join(format!("{}.svg", change.name));
+            if !file.exists() {
+                line.picture(change, &step(before)?, &file)?;
+            }
+        }
+        return Ok(Exit::Good);
+    }
+    let first = asked
+        .last
+        .map_or(0, |last| trees.len().saturating_sub(last));
+    let measured = (0..trees.len()).filter(|after| *after == 0 || *after >= first);
+    let way = measured.map(|after| Ok((after, step(after)?)));
+    let way = way.collect::<Result<Vec<_>, CliError>>()?;
     let mut orders = Vec::new();
     for seed in &asked.order {
         orders.push((*seed, line.shuffled(&changes, *seed, asked.until)?));
@@ -70,32 +84,23 @@ pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
     if asked.build {
         return Ok(Exit::Good);
     }
-    if asked.pictures {
-        for (change, before) in changes.iter().zip(&way) {
-            let file = folder.join(format!("{}.svg", change.name));
-            if !file.exists() {
-                line.picture(change, before, &file)?;
-            }
-        }
-        return Ok(Exit::Good);
-    }
     let seen = environment::observe(true, "", [].into());
     let now = provenance::now();
     scores.day = now.get(..10).unwrap_or_default().into();
     scores.machine = seen.cpu_model;
-    // The last one is measured in any case.
-    way.drain(scores.changes.len()..way.len() - 1);
-    let mut users = vec![None; way.len()];
-    while scores.rounds.len() < asked.rounds {
-        let mut places: Vec<usize> = (0..way.len()).collect();
+    let mut users = vec![None; trees.len()];
+    while scores.rounds_of(changes.len()) < asked.rounds {
+        let mut round = vec![None; trees.len()];
+        let mut places: Vec<_> = way.iter().collect();
         if scores.rounds.len() % 2 == 1 {
             places.reverse();
         }
-        let mut round = vec![0.0; way.len()];
-        for place in places {
+        for (after, step) in places {
             // A change from the one before is a step or two for the warm-up.
-            let near = users[place].or_else(|| *users.get(place.checked_sub(1)?)?);
-            (round[place], users[place]) = line.score(&way[place], near)?;
+            let near = users[*after].or_else(|| *users.get(after.checked_sub(1)?)?);
+            let score;
+            (score, users[*after]) = line.score(step, near)?;
+            round[*after] = Some(score);
         }
         scores.rounds.push(round);
         keep(&file, &scores)?;
@@ -145,16 +150,6 @@ impl Line<'_> {
             tree,
             commit,
         })
-    }
-
-    fn in_order(&self, changes: &[Patch]) -> Result<Vec<Step>, CliError> {
-        let names = changes.iter().map(|change| &*change.name);
-        let trees = way::trees(&self.git, "HEAD", changes)?;
-        std::iter::once("")
-            .chain(names)
-            .zip(trees)
-            .map(|(name, tree)| self.step(name, tree))
-            .collect()
     }
 
     /// As they were drawn, but one that cannot be made before another comes after it.
