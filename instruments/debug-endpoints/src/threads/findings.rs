@@ -22,6 +22,8 @@ const MUCH: f64 = 0.1;
 const MOST_PLACES: usize = 3;
 /// What is seen less often may be chance.
 const FEWEST: u64 = 5;
+/// So many threads asleep on average are a queue.
+const QUEUE: f64 = 1.0;
 
 impl ThreadProfile {
     /// Who of those that run requests is blocked in a call, and what they compute. `held` is how long one of them
@@ -88,6 +90,8 @@ impl ThreadProfile {
                 ));
             }
         }
+        let all = self.threads.iter().flat_map(|thread| &thread.stacks);
+        findings.extend(of_sqlite(all, self.moments));
         findings
     }
 
@@ -119,6 +123,39 @@ impl ThreadProfile {
         let (stack, ..) = most_frequent(stacks.filter(|stack| stack.state != State::Idle))?;
         Some(format!("{} {}", place(stack), stack.text))
     }
+}
+
+/// Threads of the database that sleep until another connection has written. Requests only seem to wait for an answer.
+fn of_sqlite<'a>(all: impl Iterator<Item = &'a Stack>, moments: u64) -> Option<Finding> {
+    let sleeps =
+        |stack: &&Stack| stack.state == State::Blocked && passes(stack, "sqlite3InvokeBusyHandler");
+    let (mut asleep, mut of_readers) = (0, 0);
+    for stack in all.filter(sleeps) {
+        asleep += stack.samples;
+        if passes(stack, "sqlite3PagerSharedLock") {
+            of_readers += stack.samples;
+        }
+    }
+    let threads = asleep as f64 / moments.max(1) as f64;
+    if threads < QUEUE {
+        return None;
+    }
+    let advice = if of_readers * 2 > asleep {
+        "They only want to read, which the rollback journal does not let them do meanwhile: `journal_mode = WAL` does."
+    } else {
+        "There is one writer at a time: look for a transaction that writes and then awaits anything but the database, and \
+         commit before that."
+    };
+    let says = format!(
+        "{threads:.1} threads of SQLite sleep at any time until another connection has written; requests seem to wait \
+         for an answer meanwhile, and keep their connections. {advice}"
+    );
+    Some(Finding::new(
+        "database",
+        1.1,
+        "/debug/threads?all=true",
+        says,
+    ))
 }
 
 /// Of the function with most samples the stack with most of them, the samples of the function, and all.
@@ -175,24 +212,49 @@ fn is_main(function: &str) -> bool {
     function.contains("::main")
 }
 
+fn passes(stack: &Stack, part: &str) -> bool {
+    let mut frames = stack.frames.iter();
+    frames.any(|frame| frame.function.contains(part))
+}
+
 /// What to do about a call that blocks.
 fn advice(stack: &Stack) -> &'static str {
-    let passes = |part: &str| {
-        stack
-            .frames
-            .iter()
-            .any(|frame| frame.function.contains(part))
-    };
-    if passes("rayon_core") {
+    if passes(stack, "rayon_core") {
         "It waits for rayon's threads: hand the work over with `rayon::spawn`, and await a `oneshot` for its result."
     } else if stack.text.contains("pipe") {
         "Whoever reads what it writes is slow, or gone: write logs from a thread of their own, which may drop lines."
-    } else if passes("getaddrinfo") {
+    } else if passes(stack, "getaddrinfo") {
         "A name is looked up: `tokio::net::lookup_host` does that on a blocking thread."
     } else if stack.text.contains("futex") {
         "A lock of std, parking_lot or DashMap, or a channel: let go of a guard before the `.await`, and wait for \
          threads by async means."
     } else {
         "Do it on a blocking thread (`tokio::task::spawn_blocking`), or by a call that can be awaited."
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_sqlites_writer_is_told_from_who_writes() {
+        let reads = "sqlite3PagerSharedLock";
+        let sleeps = |samples, wants| {
+            let functions = ["sqlite3_step", wants, "sqlite3InvokeBusyHandler"];
+            Stack::of(samples, State::Blocked, &functions)
+        };
+        let works = Stack::of(900, State::Running, &["sqlite3_step"]);
+        let seen = [sleeps(150, reads), sleeps(30, "btreeBeginTrans"), works];
+        let says = |stacks: &[Stack]| of_sqlite(stacks.iter(), 100).map(|finding| finding.says);
+        let readers = says(&seen).expect("1.8 threads");
+        assert!(
+            readers.starts_with("1.8 threads of SQLite sleep"),
+            "{readers}"
+        );
+        assert!(readers.contains("journal_mode = WAL"), "{readers}");
+        let writers = says(&[sleeps(300, "btreeBeginTrans")]).expect("3 threads");
+        assert!(writers.contains("one writer at a time"), "{writers}");
+        assert_eq!(says(&seen[1..]), None);
     }
 }

@@ -262,6 +262,29 @@ impl Thread {
     }
 }
 
+#[cfg(test)]
+impl Stack {
+    /// One of these functions.
+    pub(super) fn of(samples: u64, state: State, functions: &[&str]) -> Self {
+        let frame = |function: &&str| Frame {
+            function: (*function).to_owned(),
+            file: None,
+            line: None,
+            own: false,
+            whose: Whose::Library,
+        };
+        Self {
+            samples,
+            state,
+            text: String::new(),
+            call: None,
+            wchan: None,
+            own: None,
+            frames: functions.iter().map(frame).collect(),
+        }
+    }
+}
+
 /// The functions at these addresses, from the outermost inwards.
 fn frames(
     addresses: &[usize],
