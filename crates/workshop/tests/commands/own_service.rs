@@ -364,11 +364,10 @@ fn a_load_on_a_url_is_told_and_written_down() {
     assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
     let value: Value = serde_json::from_str(&said.out).unwrap();
     let completed = |at: usize| value["routes"][at]["completed"].as_u64().unwrap();
-    assert_eq!(
-        completed(0) + completed(1),
-        value["completed"].as_u64().unwrap()
-    );
-    assert!(completed(0) > completed(1) && completed(1) > 0);
+    let all = completed(0) + completed(1);
+    assert_eq!(value["completed"].as_u64(), Some(all));
+    // Routes are drawn: of few answers, as on a busy machine, all may be of one.
+    assert!(all < 100 || completed(0) > completed(1) && completed(1) > 0);
     assert_eq!(value["bystander"]["wrong_answers"], 0);
     for (script, words) in [
         ("load.js", [r#"body: "{\"a\":1}""#, url]),
