@@ -103,7 +103,10 @@ fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Opt
             release.by.join(", ")
         )
     });
-    let in_a_row = place.in_a_row.filter(|_| is_asked_for(wait.kind));
+    // A transaction's begin is polled several times, and is one wait.
+    let is_transaction = wait.kind == WaitKind::Database && wait.what.starts_with('(');
+    let is_asked_for = is_asked_for(wait.kind) && !is_transaction;
+    let in_a_row = place.in_a_row.filter(|_| is_asked_for);
     let in_a_row = in_a_row.filter(|times| {
         let each = place.ms_per_request.unwrap_or_default() / times;
         *times >= MANY && each >= LEAST_OF_EACH

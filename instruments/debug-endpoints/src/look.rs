@@ -46,7 +46,7 @@ pub(crate) struct Look {
     cpus: usize,
     /// Whether they had next to nothing left to give.
     is_cpu_limit: bool,
-    /// Where threads compute most, with the share of all computing.
+    /// Where threads compute most, with the share of all computing, if the CPUs are the limit.
     computing: Option<String>,
     /// Threads of its runtimes that run tasks.
     workers: usize,
@@ -144,6 +144,7 @@ impl Evidence {
         let seconds = self.duration.as_secs_f64();
         let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let cpus_used = self.cpu_time.as_secs_f64() / seconds;
+        let is_cpu_limit = cpus_used >= BUSY * cpus as f64;
         let pulses = self.heartbeat.iter().flat_map(|beat| &beat.runtimes);
         Look {
             seconds,
@@ -152,8 +153,10 @@ impl Evidence {
             latency_ms: summary.and_then(|summary| summary.mean_latency_ms),
             cpus_used,
             cpus,
-            is_cpu_limit: cpus_used >= BUSY * cpus as f64,
-            computing: threads.and_then(ThreadProfile::computing),
+            is_cpu_limit,
+            computing: threads
+                .filter(|_| is_cpu_limit)
+                .and_then(ThreadProfile::computing),
             workers: pulses.map(|pulse| pulse.held_worst.len()).sum(),
             findings,
             bounds,

@@ -95,7 +95,8 @@ impl ThreadProfile {
         findings
     }
 
-    /// Where all threads together compute most, and how much of it is there; `None` if it is nowhere in particular.
+    /// Where in the service's own code threads compute most, and how much of all computing is there; `None` if it is nowhere
+    /// in particular.
     pub(crate) fn computing(&self) -> Option<String> {
         let stacks = self.threads.iter().flat_map(|thread| &thread.stacks);
         let functions = by_function(stacks.filter(|stack| stack.state == State::Running));
@@ -104,7 +105,7 @@ impl ThreadProfile {
         let places = functions
             .iter()
             .filter(|(_, samples)| *samples >= FEWEST && share(*samples) >= MUCH)
-            .filter(|(stack, _)| function(stack).is_some_and(|name| !is_main(name)))
+            .filter(|(stack, _)| stack.own.as_ref().is_some_and(|own| !is_main(own)))
             .take(MOST_PLACES)
             .map(|(stack, samples)| {
                 format!("{:.0} % at {}", share(*samples) * 100.0, place(stack))
