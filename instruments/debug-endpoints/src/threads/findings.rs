@@ -181,7 +181,7 @@ fn by_function<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Vec<(&'a Stack, u
         }
     }
     let mut functions: Vec<_> = functions.into_values().collect();
-    functions.sort_by_key(|(stack, samples)| (Reverse(*samples), place(stack)));
+    functions.sort_by_cached_key(|(stack, samples)| (Reverse(*samples), place(stack)));
     functions
 }
 

@@ -79,7 +79,8 @@ pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
     let way = way.collect::<Result<Vec<_>, CliError>>()?;
     let mut orders = Vec::new();
     for seed in &asked.order {
-        orders.push((*seed, line.shuffled(&changes, *seed, asked.until)?));
+        let steps = line.shuffled(step(0)?, &changes, *seed, asked.until)?;
+        orders.push((*seed, steps));
     }
     if asked.build {
         return Ok(Exit::Good);
@@ -153,11 +154,16 @@ impl Line<'_> {
     }
 
     /// As they were drawn, but one that cannot be made before another comes after it.
-    fn shuffled(&self, changes: &[Patch], seed: u64, until: usize) -> Result<Vec<Step>, CliError> {
+    fn shuffled(
+        &self,
+        beginning: Step,
+        changes: &[Patch],
+        seed: u64,
+        until: usize,
+    ) -> Result<Vec<Step>, CliError> {
         let mut left: Vec<&Patch> = changes.iter().collect();
         fastrand::Rng::with_seed(seed).shuffle(&mut left);
-        let beginning = self.git.say(["rev-parse", "HEAD^{tree}"])?;
-        let mut steps = vec![self.step("", beginning)?];
+        let mut steps = vec![beginning];
         while !left.is_empty() && steps.len() <= until {
             let mut next = None;
             for (place, change) in left.iter().enumerate() {
