@@ -201,11 +201,30 @@ pub(crate) struct Load {
     #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) locust: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) workers: Workers,
-    #[command(flatten)]
     pub(crate) output: Output,
     #[command(flatten)]
+    pub(crate) own: OwnService,
+}
+
+/// What only a reader's own service is asked, but for how a schedule is spaced.
+#[derive(Debug, PartialEq, Args)]
+pub(crate) struct OwnService {
+    #[command(flatten)]
+    pub(crate) workers: Workers,
+    #[command(flatten)]
     pub(crate) sent: Sent,
+}
+
+impl OwnService {
+    /// Whether the command line has any of it.
+    pub(crate) fn is_asked(&self) -> bool {
+        let nothing = Self::augment_args(clap::Command::new("")).get_matches_from([""]);
+        let Ok(mut unasked) = Self::from_arg_matches(&nothing) else {
+            return true;
+        };
+        unasked.sent.arrivals = self.sent.arrivals;
+        *self != unasked
+    }
 }
 
 impl Load {
@@ -221,9 +240,9 @@ impl Load {
             look: self.look,
             k6: self.k6,
             locust: self.locust,
-            workers: self.workers,
+            workers: self.own.workers,
             output: self.output,
-            sent: self.sent,
+            sent: self.own.sent,
         }
     }
 }
@@ -321,9 +340,9 @@ pub(crate) struct Way {
     /// Rounds, those that are there already included
     #[arg(long, default_value_t = 5)]
     pub(crate) rounds: usize,
-    /// Seconds that each score counts
-    #[arg(long, default_value_t = 20)]
-    pub(crate) seconds: u64,
+    /// Seconds that each score counts [default: as in the record]
+    #[arg(long)]
+    pub(crate) seconds: Option<u64>,
     /// Measure only the beginning and the last so many shops
     #[arg(long, value_name = "SHOPS")]
     pub(crate) last: Option<usize>,
@@ -339,9 +358,6 @@ pub(crate) struct Way {
     /// Take the pictures that are missing, and measure none
     #[arg(long)]
     pub(crate) pictures: bool,
-    /// Draw curve and table anew, and measure none
-    #[arg(long)]
-    pub(crate) derive: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,7 +7,7 @@ mod history;
 mod others;
 mod reset;
 mod team;
-mod way;
+pub(super) mod way;
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -7,7 +7,7 @@ mod series;
 
 use report::capture;
 
-use super::numa;
+use super::{capstone::way, numa};
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::Capture;
 use crate::measured::{Order, measure};
@@ -45,6 +45,7 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
         measuring::derive(&workshop, options.verify)?;
         series::derive(&workshop, options.verify)?;
         gallery::derive(&workshop, options.verify)?;
+        way::derive(&workshop, options.verify)?;
     }
     Ok(Exit::Good)
 }

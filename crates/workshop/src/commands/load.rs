@@ -8,7 +8,7 @@ use bench::rounds::Bench;
 use duel::event::Event;
 use duel::outcome::Outcome;
 use duel::tool;
-use duel::traffic::{Arrivals, Spacing};
+use duel::traffic::Arrivals;
 use measurement::chapter_file::{ChapterFile, Scenario};
 
 use duel::cli::load::{exit_of, figures_of};
@@ -63,7 +63,7 @@ pub(crate) fn run(number: u32, options: &Load) -> Result<Exit, CliError> {
     if let Some(per_second) = options.rate {
         load.arrivals = Arrivals::Open {
             per_second,
-            spacing: Spacing::Even,
+            spacing: options.own.sent.arrivals,
         };
     }
     let outcome = match options.with {
@@ -116,6 +116,12 @@ fn scenario(number: u32, options: &Load, file: &ChapterFile) -> Result<Scenario,
             "--rate is for the embedded generator: k6's and Locust's scripts know closed loops \
              only; leave out --with",
         ));
+    }
+    if options.own.is_asked() {
+        return Err(CliError::usage(format!(
+            "chapter {number} has requests of its own: leave out what says how your service is asked, or give its \
+             address with --url and leave out the {number}"
+        )));
     }
     if scenario.write_share > 0.0 && file.write.is_none() {
         return Err(CliError::usage(format!(

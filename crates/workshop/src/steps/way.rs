@@ -173,11 +173,17 @@ impl Scores {
 
     /// The mean score after so many changes.
     pub(crate) fn mean(&self, after: usize) -> Option<f64> {
-        let mut gains = Gains::default();
-        for (_, score) in self.both(after, after) {
-            gains.add(&[1.0], &[score], true)?;
+        Some(self.means(after, after)?.1)
+    }
+
+    /// The mean scores after `before` changes and after `after`, of the rounds that have both.
+    fn means(&self, before: usize, after: usize) -> Option<(f64, f64)> {
+        let (mut base, mut change) = (Gains::default(), Gains::default());
+        for (earlier, later) in self.both(before, after) {
+            base.add(&[1.0], &[earlier], true)?;
+            change.add(&[1.0], &[later], true)?;
         }
-        gains.ratio()
+        Some((base.ratio()?, change.ratio()?))
     }
 
     /// How many times as good the shop was after so many changes as after `before`, by the rounds.
@@ -200,6 +206,7 @@ impl Scores {
     fn evidence(&self, change: &str) -> Option<String> {
         let before = self.changes.iter().position(|name| name == change)?;
         let (ratio, interval) = self.gains(before, before + 1)?;
+        let (earlier, later) = self.means(before, before + 1)?;
         let interval = interval.map_or_else(String::new, |(low, high)| {
             let (low, high) = (figures::ratio(low), figures::ratio(high));
             format!(" (95 % interval {low} to {high})")
@@ -209,8 +216,8 @@ impl Scores {
              workshop capstone bench --against HEAD~1`.",
             self.day,
             self.both(before, before + 1).count(),
-            figures::ratio(self.mean(before)?),
-            figures::ratio(self.mean(before + 1)?),
+            figures::ratio(earlier),
+            figures::ratio(later),
             figures::ratio(ratio),
         ))
     }

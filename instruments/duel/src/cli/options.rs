@@ -102,7 +102,7 @@ pub struct Sent {
 }
 
 /// Who sends the load of `--with locust`.
-#[derive(Debug, Args)]
+#[derive(Debug, PartialEq, Eq, Args)]
 pub struct Workers {
     /// Workers of Locust on this machine, of a reader's own service [default: 1]
     #[arg(long, value_name = "N", value_parser = number(0_u32..=256, "4"))]

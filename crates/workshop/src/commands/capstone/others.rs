@@ -10,6 +10,14 @@ use duel::service::program::digest;
 
 use super::{Built, Shop};
 
+/// What no program is made of.
+const BESIDE_A_PROGRAM: [&str; 4] = [
+    "capstone/README.md",
+    "capstone/hints.md",
+    "capstone/reference",
+    "capstone/tests",
+];
+
 /// A worktree, always at the same place: cargo builds anew what lies elsewhere.
 pub(super) struct Others {
     git: Git,
@@ -68,14 +76,21 @@ impl Others {
         Ok(Built { program, folder })
     }
 
-    /// Of all that a program is made of: commits that differ in pages have the same one.
+    /// Of all that a program may be made of: commits that differ in pages have the same one.
     fn digest(&self, commit: &str) -> Result<String, CliError> {
-        let made_of =
-            ["src", "Cargo.toml", "Cargo.lock", "schema.sql"].map(|it| format!("capstone/{it}"));
-        let made_of = made_of.into_iter().chain(["instruments".to_owned()]);
-        let mut words = vec!["rev-parse".to_owned()];
-        words.extend(made_of.map(|it| format!("{commit}:{it}")));
-        Ok(digest(self.git.say(words)?))
+        let words = [
+            "ls-tree",
+            "--full-tree",
+            commit,
+            "capstone/",
+            "instruments/",
+        ];
+        let listed = self.git.say(words)?;
+        let made_of = listed.lines().filter(|line| {
+            let path = line.rsplit('\t').next().unwrap_or_default();
+            !BESIDE_A_PROGRAM.contains(&path)
+        });
+        Ok(digest(made_of.collect::<Vec<_>>().join("\n")))
     }
 
     fn close(&self) {

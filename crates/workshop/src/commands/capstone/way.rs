@@ -17,37 +17,42 @@ use report::plots::{self, Direction, Marks, Point};
 use super::Shop;
 use super::bench::{Length, measure};
 use super::others::Others;
+use crate::chapters::Workshop;
 use crate::cli::Way;
+use crate::commands::derived::put;
 use crate::steps::{
     self,
     way::{self, FOLDER, Order, Patch, Scores},
 };
 
+/// Beside the changes.
+const RECORD: &str = "scores.json";
+/// How long a score counts in a new record.
+const SECONDS: u64 = 15;
 /// After so long a picture is taken.
 const WARM: Duration = Duration::from_secs(15);
 
 pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
     let folder = shop.workshop.root().join(FOLDER);
-    let file = folder.join("scores.json");
-    let mut scores: Scores = match std::fs::read(&file) {
-        Ok(text) => serde_json::from_slice(&text).map_err(CliError::because(file.display()))?,
-        Err(_) => Scores::default(),
-    };
-    let derived = shop.workshop.root().join("flamegraphs/capstone");
-    if asked.derive {
-        return derive(&derived, &scores);
-    }
+    let file = folder.join(RECORD);
+    let mut scores = recorded(&shop.workshop)?;
     let interrupt = ctrl_c::watch();
     let git = Git::at(shop.workshop.root())?;
     let index = files::temporary()?;
     let git = git.with(&[("GIT_INDEX_FILE", index.path().join("index"))]);
     let changes = way::read(&git, "HEAD")?;
     let names: Vec<String> = changes.iter().map(|change| change.name.clone()).collect();
-    if scores.seconds != asked.seconds || !names.starts_with(&scores.changes) {
-        scores = Scores {
-            seconds: asked.seconds,
-            ..Scores::default()
-        };
+    if scores.rounds.is_empty() {
+        scores.seconds = asked.seconds.unwrap_or(SECONDS);
+    }
+    let seconds = asked.seconds.unwrap_or(scores.seconds);
+    if scores.seconds != seconds || !names.starts_with(&scores.changes) {
+        return Err(CliError::usage(format!(
+            "{} has scores of {} s and of other changes, or of another length, than you ask for: leave out --seconds, or \
+             move the file away to begin anew",
+            file.display(),
+            scores.seconds
+        )));
     }
     scores.changes = names;
     let line = Line {
@@ -55,7 +60,7 @@ pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
         others: Others::open(shop)?,
         interrupt: &interrupt,
         payments: shop.built("payments", &interrupt)?,
-        time: Duration::from_secs(asked.seconds),
+        time: Duration::from_secs(seconds),
     };
     let trees = way::trees(&line.git, "HEAD", &changes)?;
     let step = |after: usize| {
@@ -122,7 +127,8 @@ pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
         scores.orders.push(order);
         keep(&file, &scores)?;
     }
-    derive(&derived, &scores)
+    derive(&shop.workshop, false)?;
+    Ok(Exit::Good)
 }
 
 /// A shop after some of the changes.
@@ -252,8 +258,21 @@ fn keep(file: &Path, scores: &Scores) -> Result<(), CliError> {
     files::replace(file, text + "\n")
 }
 
+/// What was measured; nothing where there is no file of it.
+fn recorded(workshop: &Workshop) -> Result<Scores, CliError> {
+    let file = workshop.root().join(FOLDER).join(RECORD);
+    match std::fs::read(&file) {
+        Ok(text) => serde_json::from_slice(&text).map_err(CliError::because(file.display())),
+        Err(_) => Ok(Scores::default()),
+    }
+}
+
 /// The curve, and a table.
-fn derive(folder: &Path, scores: &Scores) -> Result<Exit, CliError> {
+pub(crate) fn derive(workshop: &Workshop, verify: bool) -> Result<(), CliError> {
+    let scores = recorded(workshop)?;
+    if scores.rounds.is_empty() {
+        return Ok(());
+    }
     let mut table =
         "| | change | score | times as good as before |\n| ---: | --- | ---: | ---: |\n".to_owned();
     let mut curve = Vec::new();
@@ -278,6 +297,12 @@ fn derive(folder: &Path, scores: &Scores) -> Result<Exit, CliError> {
         let score = figures::ratio(score);
         _ = writeln!(table, "| {after} | {change} | {score} | {gain} |");
     }
+    _ = writeln!(
+        table,
+        "\n*Mean scores of rounds of {} s. A gain is of the rounds that have both shops, and rows differ in their rounds: \
+         compare by the last column. Measured by `cargo workshop capstone way` until {} (UTC): {}.*",
+        scores.seconds, scores.day, scores.machine,
+    );
     let mut series = vec![Marks {
         name: "the way".to_owned(),
         points: curve,
@@ -294,9 +319,13 @@ fn derive(folder: &Path, scores: &Scores) -> Result<Exit, CliError> {
     let up = Direction::new("score", &figures::ratio);
     let title = "The ticket shop's score, change after change";
     let curve = plots::xy(title, &across, &up, &series, true);
-    files::replace(&folder.join("table.md"), table)?;
-    files::replace(&folder.join("curve.svg"), curve.unwrap_or_default())?;
-    Ok(Exit::Good)
+    let folder = workshop.root().join("flamegraphs/capstone");
+    put(&folder.join("table.md"), &table, verify)?;
+    put(
+        &folder.join("curve.svg"),
+        &curve.unwrap_or_default(),
+        verify,
+    )
 }
 
 /// `03-index-the-seats` as people read it.
