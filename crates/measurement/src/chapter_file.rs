@@ -96,6 +96,9 @@ pub struct ChapterFile {
     pub rounds: Rounds,
     /// Named loads.
     pub scenarios: BTreeMap<String, Scenario>,
+    /// The profile whose picture shows the fault, and that it is gone.
+    #[serde(default = "usually_await", skip_serializing_if = "is_await")]
+    pub shown_by: ProfileKind,
     /// The commits of the step-by-step branch, in order.
     #[serde(default)]
     pub steps: Vec<Step>,
@@ -241,6 +244,15 @@ fn samples_a_second() -> u32 {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_usual(value: &u32) -> bool {
     *value == samples_a_second()
+}
+
+fn usually_await() -> ProfileKind {
+    ProfileKind::Await
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_await(value: &ProfileKind) -> bool {
+    *value == ProfileKind::Await
 }
 
 /// One commit of the step-by-step branch.

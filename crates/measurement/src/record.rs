@@ -141,6 +141,14 @@ impl Round {
         }
     }
 
+    /// Whether the value of a quantity is only known to be at least what it is.
+    pub fn is_at_least(&self, quantity: &Quantity) -> bool {
+        match quantity {
+            Quantity::Metric(metric) => metric.is_at_least(&self.outcome),
+            Quantity::WorkShare | Quantity::BystanderShare | Quantity::Counter(_) => false,
+        }
+    }
+
     /// Whether the verdict rests on it, too. The rounds of other generators and those of the
     /// chapter's table only stand beside it.
     pub fn is_judged(&self) -> bool {

@@ -57,7 +57,7 @@ fn branch(
     chapter: &ChapterFile,
 ) -> Result<Option<Branch>, CliError> {
     let date = date(git, base)?;
-    let measured = message::Measured::read(git, base, chapter.chapter);
+    let measured = message::Measured::read(git, base, chapter);
     let mut parent = base.to_owned();
     let mut steps = Vec::new();
     let all = from_a_sound_service(&chapter.steps);

@@ -91,7 +91,7 @@ fn by_cause(record: &Record, matrix: &Matrix) -> Option<String> {
             Some(Point {
                 across: value_across(round)?,
                 up: round.value(quantity)?,
-                is_at_least: is_at_least(quantity, round),
+                is_at_least: round.is_at_least(quantity),
             })
         };
         let rounds = rounds(record, scenario, variant).into_iter();
@@ -119,13 +119,6 @@ fn by_cause(record: &Record, matrix: &Matrix) -> Option<String> {
     let across = Direction::new(cause.label(), &label);
     let up = Direction::new(&matrix.title.to_lowercase(), &up_label);
     plots::xy(&title, &across, &up, &series, false)
-}
-
-fn is_at_least(quantity: &Quantity, round: &Round) -> bool {
-    match quantity {
-        Quantity::Metric(metric) => metric.is_at_least(&round.outcome),
-        Quantity::WorkShare | Quantity::BystanderShare | Quantity::Counter(_) => false,
-    }
 }
 
 fn rounds<'a>(record: &'a Record, scenario: &str, variant: &str) -> Vec<&'a Round> {

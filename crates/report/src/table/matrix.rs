@@ -51,16 +51,28 @@ fn effect_cell(record: &Record, variant: &str, scenario: &str) -> String {
     let quantity = &effect.quantity;
     let rounds: Vec<&Round> = rounds_of(record, scenario).collect();
     let value = |variant: &str| median_of(quantity, &rounds, variant);
+    let is_at_least = |variant: &str| {
+        let mut own = rounds.iter().filter(|round| round.variant == variant);
+        own.any(|round| round.is_at_least(quantity))
+    };
     let matrix = record.chapter.matrix.as_ref();
     let first = matrix.and_then(|matrix| matrix.variants.first());
     let Some(own) = value(variant) else {
         return unknown();
     };
-    let text = quantity.text(effect.unit, own);
+    let is_over = is_at_least(variant);
+    let text = figures::over(is_over).to_owned() + &quantity.text(effect.unit, own);
     let other = first.filter(|first| *first != variant);
-    match other.and_then(|first| value(first)) {
-        Some(of_first) => format!("{text} ({}x)", figures::ratio(quantity.gain(of_first, own))),
-        None => text,
+    let Some((first, of_first)) = other.and_then(|first| Some((first, value(first)?))) else {
+        return text;
+    };
+    let gain = figures::ratio(quantity.gain(of_first, own));
+    // These are latencies, of which less is better.
+    match (is_at_least(first), is_over) {
+        (false, false) => format!("{text} ({gain}x)"),
+        (true, false) => format!("{text} (over {gain}x)"),
+        (false, true) => format!("{text} (under {gain}x)"),
+        (true, true) => text,
     }
 }
 

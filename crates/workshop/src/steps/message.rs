@@ -3,28 +3,38 @@
 use analysis::finding::median_of;
 use analysis::verdict::{Analysis, analyse};
 use duel::figures;
+use duel::profile::ProfileKind;
 use measurement::chapter_file::{ChapterFile, Step};
 use measurement::claim::{PROBLEM, SOLUTION};
 use measurement::record::{Purpose, Record, Round};
 
 use duel::cli::git::Git;
 
+/// Of the variants of a chapter's table, below its record's folder.
+const PLOT_OF_VARIANTS: &str = "plots/variants.svg";
+
 /// The recorded evidence that is committed beside the code.
 #[derive(Debug)]
 pub(super) struct Measured {
     record: Record,
+    /// As the chapter says today, which may be more than at the time of the record.
+    shown_by: ProfileKind,
+    has_plot_of_variants: bool,
     analysis: Analysis,
 }
 
 impl Measured {
     /// `None` for a chapter without a capture, or with one of another layout:
     /// the message then goes without figures.
-    pub(super) fn read(git: &Git, base: &str, chapter: u32) -> Option<Self> {
-        let file = format!("{base}:flamegraphs/chapter{chapter}/capture.json");
-        let record: Record = serde_json::from_str(&git.ask(["cat-file", "blob", &file])?).ok()?;
+    pub(super) fn read(git: &Git, base: &str, chapter: &ChapterFile) -> Option<Self> {
+        let folder = format!("{base}:flamegraphs/chapter{}", chapter.chapter);
+        let blob = |file: &str| git.ask(["cat-file", "blob", &format!("{folder}/{file}")]);
+        let record: Record = serde_json::from_str(&blob("capture.json")?).ok()?;
         (record.format == Record::FORMAT).then(|| Self {
             analysis: analyse(&record),
             record,
+            shown_by: chapter.shown_by,
+            has_plot_of_variants: blob(PLOT_OF_VARIANTS).is_some(),
         })
     }
 
@@ -34,15 +44,26 @@ impl Measured {
         let name = variant.replace('_', "-");
         let (scenario, measured, picture) = if let Some(measured) = self.of_proof(variant) {
             let scenario = chapter.claims.effect().scenario();
-            (scenario, measured, format!("{variant}.await.svg"))
+            let picture = format!("{variant}.{}.svg", self.shown_by.key());
+            (scenario, measured, picture)
         } else {
             let (scenario, measured) = self.of_matrix(&name)?;
-            (scenario, measured, "plots/variants.svg".to_owned())
+            let plot = if self.has_plot_of_variants {
+                PLOT_OF_VARIANTS
+            } else {
+                "matrix.md"
+            };
+            (scenario, measured, plot.to_owned())
         };
         let number = chapter.chapter;
+        // A proof measures the problem beside whatever it is asked for.
+        let asked = match variant {
+            PROBLEM => String::new(),
+            _ => format!(" --variant {name}"),
+        };
         Some(format!(
-            "Measured on {}, {} users: {measured} Repeat it with `cargo workshop prove {number} --variant {name}`; the \
-             record is flamegraphs/chapter{number}/capture.json, the picture to open \
+            "Measured on {}, {} users: {measured} Repeat it with `cargo workshop prove {number}{asked}`; the \
+             record is flamegraphs/chapter{number}/capture.json, what to look at \
              flamegraphs/chapter{number}/{picture}.",
             self.record.started.get(..10)?,
             figures::count(f64::from(chapter.users(scenario))),
@@ -90,7 +111,9 @@ impl Measured {
             .collect();
         let figure = |variant| {
             let median = median_of(&effect.quantity, &rounds, variant)?;
-            Some(effect.quantity.text(effect.unit, median))
+            let mut own = rounds.iter().filter(|round| round.variant == variant);
+            let over = figures::over(own.any(|round| round.is_at_least(&effect.quantity)));
+            Some(over.to_owned() + &effect.quantity.text(effect.unit, median))
         };
         let (own, problem) = (figure(variant)?, figure(PROBLEM)?);
         let text = format!("{} {own}, where the problem has {problem}.", effect.label());

@@ -93,5 +93,21 @@ fn steps_are_the_same_from_a_full_and_a_shallow_clone() {
     };
     let full = branches("full", "");
     assert!(full.contains("chapter1="), "{full}");
+    let clone = folder.path().join("full");
+    let log = "log --format=%B --branches=steps/* --not HEAD";
+    let said = succeed(command("git", log).current_dir(&clone));
+    let mut named = 0;
+    for file in said
+        .split_whitespace()
+        .map(|word| word.trim_end_matches('.'))
+    {
+        if file.starts_with("flamegraphs/") {
+            assert!(clone.join(file).is_file(), "{file}");
+            named += 1;
+        }
+    }
+    assert!(named > 20, "{named}");
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!said.contains("--variant problem"), "`prove` refuses that");
     assert_eq!(branches("shallow", "--depth 1"), full);
 }
