@@ -88,9 +88,10 @@ export default function () {
   }
   user.journeys += 1;
   user.inTime = true;
-  const kind = turns[exec.scenario.iterationInTest % turns.length];
+  let kind = turns[exec.scenario.iterationInTest % turns.length];
   try {
-    ({ browse, buy, look_up: lookUp, organise })[kind.name]();
+    const became = ({ browse, buy, look_up: lookUp, organise })[kind.name]();
+    kind = kinds.find(({ name }) => name === became) ?? kind;
   } catch (error) {
     if (!(error instanceof Broken)) {
       throw error;
@@ -128,6 +129,7 @@ function browse() {
   lookAt(found);
 }
 
+// What came of it, if it is another kind: who finds nothing to buy has browsed.
 function buy() {
   logIn();
   const event = search();
@@ -136,8 +138,7 @@ function buy() {
   think();
   const order = reserve(event);
   if (order === undefined) {
-    // Sold out, which is an end as well.
-    return;
+    return 'browse';
   }
   think();
   const tickets = json('pay', ask('pay', `/orders/${order}/pay`, { body: 'null' })).tickets;

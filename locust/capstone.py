@@ -92,7 +92,7 @@ class Visitor(FastHttpUser):
         self.in_time = True
         kind, broken, began = next(TURNS), None, time.perf_counter()
         try:
-            getattr(self, kind)()
+            kind = getattr(self, kind)() or kind
         except Broken as why:
             broken = why
         self.environment.events.request.fire(
@@ -123,7 +123,8 @@ class Visitor(FastHttpUser):
         think()
         self.look_at(event)
 
-    def buy(self) -> None:
+    def buy(self) -> str | None:
+        """What came of it, if it is another kind: who finds nothing to buy has browsed."""
         self.log_in()
         event = self.search()
         think()
@@ -131,8 +132,7 @@ class Visitor(FastHttpUser):
         think()
         order = self.reserve(event)
         if order is None:
-            # Sold out, which is an end as well.
-            return
+            return "browse"
         think()
         tickets = json_of("pay", self.ask("pay", f"/orders/{order}/pay", data="null")).get("tickets")
         check(bool(tickets), "pay: answers no ticket")
@@ -141,6 +141,7 @@ class Visitor(FastHttpUser):
             check(png.startswith(b"\x89PNG"), "ticket: is no PNG")
         orders = self.ask("orders", "/orders").text
         check(f'id="order-{order}" class="paid"' in orders, f"orders: order {order} is not there")
+        return None
 
     def reserve(self, event: int) -> int | None:
         """The order; none if nothing is left."""

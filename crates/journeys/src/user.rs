@@ -80,13 +80,13 @@ impl User {
         let counts = Rc::clone(&self.counts);
         let kind = counts.next();
         let ended = match kind {
-            Kind::Browse => self.browse().await,
+            Kind::Browse => self.browse().await.map(|()| kind),
             Kind::Buy => self.buy().await,
-            Kind::LookUp => self.look_up().await,
-            Kind::Organise => self.organise().await,
+            Kind::LookUp => self.look_up().await.map(|()| kind),
+            Kind::Organise => self.organise().await.map(|()| kind),
         };
         match ended {
-            Ok(()) => counts.journey_ends(kind, self.in_time),
+            Ok(kind) => counts.journey_ends(kind, self.in_time),
             Err(broken) => {
                 counts.journey_breaks(broken.to_string());
                 self.come_anew();
@@ -121,7 +121,8 @@ impl User {
         self.look_at(event).await
     }
 
-    async fn buy(&mut self) -> Result<(), Broken> {
+    /// What came of it: who finds nothing to buy has browsed.
+    async fn buy(&mut self) -> Result<Kind, Broken> {
         self.log_in().await?;
         let found = self.search().await?;
         let event = self.event_of("search", &found)?;
@@ -129,8 +130,7 @@ impl User {
         self.look_at(event).await?;
         self.think().await;
         let Some(order) = self.reserve(event).await? else {
-            // Sold out, which is an end as well.
-            return Ok(());
+            return Ok(Kind::Browse);
         };
         self.think().await;
         let pay = Ask::post(format!("/orders/{order}/pay"), JSON, "null");
@@ -150,7 +150,7 @@ impl User {
         }
         let orders = self.bytes("orders", Ask::get("/orders")).await?;
         if contains(&orders, &format!("id=\"order-{order}\" class=\"paid\"")) {
-            Ok(())
+            Ok(Kind::Buy)
         } else {
             Err(wrong("orders", format!("order {order} is not there")))
         }
