@@ -19,14 +19,18 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
+use std::time::Duration;
 
+use bench::drivers::{k6, locust};
 use bench::provenance;
 use bench::server::{Launch, Server};
 use duel::environment;
 use duel::figures;
 use duel::load::interrupt::Interrupt;
 use duel::load::{Settings, cpus};
-use duel::outcome::{Latency, Outcome};
+use duel::outcome::{GeneratorKind, Latency, Outcome};
+use duel::statistics::{self, Gains, Looks};
+use duel::tool;
 use duel::traffic::Traffic;
 use measurement::chapter_file::ChapterFile;
 
@@ -131,6 +135,78 @@ pub fn load(server: &Server, load: &Traffic, cpus: &[usize]) -> Result<Outcome, 
     }
 }
 
+/// A chapter's server, as any of the three generators is told of it.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    /// The chapter, whose scripts k6 and Locust run.
+    pub chapter: u32,
+    /// The running server.
+    pub server: &'a Server,
+    /// The generator's CPUs; all if there are none.
+    pub cpus: &'a [usize],
+    /// What an answer takes with nobody else there, for scripts that compare with it.
+    pub alone: Option<Duration>,
+}
+
+impl Target<'_> {
+    /// Puts a load on the server by this generator, k6 and Locust as `cargo workshop setup k6 locust` installed them.
+    pub fn load_by(&self, generator: GeneratorKind, load: &Traffic) -> Result<Outcome, Failed> {
+        let (program, script) = match generator {
+            GeneratorKind::Embedded => return self::load(self.server, load, self.cpus),
+            GeneratorKind::K6 => (".tools/bin/k6", format!("k6/chapter{}.js", self.chapter)),
+            GeneratorKind::Locust => (
+                ".tools/venv/bin/locust",
+                format!("locust/chapter{}.py", self.chapter),
+            ),
+        };
+        let interrupt = Interrupt::new();
+        let settings = tool::Settings {
+            program: Path::new(program),
+            script: Path::new(&script),
+            cpus: self.cpus,
+            alone: self.alone,
+            interrupt: &interrupt,
+        };
+        let service = self.server.service();
+        Ok(match generator {
+            GeneratorKind::K6 => k6::run(service, load, &settings)?,
+            _ => locust::run(service, load, &settings)?,
+        })
+    }
+}
+
+/// What pairs of rounds in turn say of one side against the other.
+pub struct Compared {
+    /// Mean of each side's figures: the side asked about, and the other.
+    pub means: [f64; 2],
+    /// The first over the second.
+    pub ratio: f64,
+    /// The ratio's interval, at 95 %.
+    pub interval: (f64, f64),
+}
+
+/// Compares the figures of rounds of two sides, as often the one first as the other. `round` is told whether it is the
+/// side asked about.
+pub fn compare(
+    pairs: u32,
+    mut round: impl FnMut(bool) -> Result<f64, Failed>,
+) -> Result<Compared, Failed> {
+    let mut sides = [Vec::new(), Vec::new()];
+    for is_first in statistics::abba(true, false, pairs) {
+        sides[usize::from(!is_first)].push(round(is_first)?);
+    }
+    let mut gains = Gains::default();
+    for (first, second) in sides[0].iter().zip(&sides[1]) {
+        gains.add(&[*second], &[*first], true).ok_or("no figure")?;
+    }
+    let mean = |side: &[f64]| side.iter().sum::<f64>() / f64::from(pairs);
+    Ok(Compared {
+        means: [mean(&sides[0]), mean(&sides[1])],
+        ratio: gains.ratio().ok_or("no ratio")?,
+        interval: gains.interval(Looks::ONCE).ok_or("too few pairs")?,
+    })
+}
+
 /// A latency in words.
 pub fn milliseconds(latency: Option<f64>) -> String {
     latency.map_or_else(|| "unknown".to_owned(), figures::milliseconds)
@@ -156,10 +232,13 @@ pub fn print_provenance(what: &str) {
     let mut arguments = std::env::args();
     let program = PathBuf::from(arguments.next().unwrap_or_default());
     let program = program.file_stem().unwrap_or_default().display();
-    let arguments: Vec<String> = arguments.collect();
+    let given: Vec<String> = arguments.collect();
+    let arguments = match &*given {
+        [] => String::new(),
+        _ => format!(" -- {}", given.join(" ")),
+    };
     println!(
-        "\n*{what}. Measured by `cargo run -p studies --bin {program} -- {}` at commit `{}` on {} (UTC): {}.*",
-        arguments.join(" "),
+        "\n*{what}. Measured by `cargo run -p studies --bin {program}{arguments}` at commit `{}` on {} (UTC): {}.*",
         provenance::checked_out(Path::new("."), "flamegraphs").in_short(),
         &provenance::now()[..10],
         environment::observe(true, "dev", BTreeMap::new()).in_a_line(),

@@ -6,7 +6,12 @@ use duel::figures::{self, number};
 use crate::plots::{self, Direction, Marks, Point, Series};
 
 /// The tables that have a plot.
-pub const PLOTTED: [&str; 3] = ["throttling", "rate-sweep", "heat-map-8"];
+pub const PLOTTED: [&str; 4] = [
+    "throttling",
+    "rate-sweep",
+    "rate-sweep-random",
+    "heat-map-8",
+];
 
 /// The plot of one of the tables; `None` when the table lacks what its plot shows.
 pub fn plot(name: &str, table: &str) -> Option<String> {
@@ -19,6 +24,10 @@ pub fn plot(name: &str, table: &str) -> Option<String> {
         }
         "rate-sweep" => {
             let title = "99th percentile by rate";
+            lines(title, "requests asked per second", heads, rows)
+        }
+        "rate-sweep-random" => {
+            let title = "99th percentile by rate, random arrivals";
             lines(title, "requests asked per second", heads, rows)
         }
         "heat-map-8" => heat_map("Pings of chapter 8 over time", rows),

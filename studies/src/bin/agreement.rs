@@ -6,18 +6,15 @@
 //!
 //! `cargo run -p studies --bin agreement -- 1` (chapter), after `cargo workshop setup k6 locust`
 
-use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use bench::drivers::{k6, locust};
 use bench::server::Server;
 use duel::figures::{count, percent};
-use duel::load::interrupt::Interrupt;
-use duel::outcome::Outcome;
+use duel::outcome::{GeneratorKind, Outcome};
 use duel::placement::Placement;
 use duel::traffic::Traffic;
-use studies::{Failed, milliseconds};
+use studies::{Failed, Target, milliseconds};
 
 /// Python starts, and then the users in batches of a second. The others wait for that, so that all
 /// record the same time: where the CPU is full, what one of them leaves the others take.
@@ -42,29 +39,17 @@ fn main() -> Result<(), Failed> {
         Some(_) => alone(&server, &whole, &placement)?,
         None => None,
     };
-    let interrupt = Interrupt::new();
-    let settings = |program, script| duel::tool::Settings {
-        program: Path::new(program),
-        script,
+    let target = Target {
+        chapter: number,
+        server: &server,
         cpus: &placement.generator,
         alone,
-        interrupt: &interrupt,
     };
-    let scripts = [
-        format!("k6/chapter{number}.js"),
-        format!("locust/chapter{number}.py"),
-    ];
     let outcomes = thread::scope(|scope| {
-        let locust = scope.spawn(|| {
-            let settings = settings(".tools/venv/bin/locust", Path::new(&scripts[1]));
-            locust::run(server.service(), &load, &settings)
-        });
+        let locust = scope.spawn(|| target.load_by(GeneratorKind::Locust, &load));
         thread::sleep(LOCUST_IS_LATER);
-        let k6 = scope.spawn(|| {
-            let settings = settings(".tools/bin/k6", Path::new(&scripts[0]));
-            k6::run(server.service(), &load, &settings)
-        });
-        let own = studies::load(&server, &load, &placement.generator)?;
+        let k6 = scope.spawn(|| target.load_by(GeneratorKind::K6, &load));
+        let own = target.load_by(GeneratorKind::Embedded, &load)?;
         let k6 = k6.join().map_err(|_| "k6's thread panicked")?;
         let locust = locust.join().map_err(|_| "Locust's thread panicked")?;
         Ok::<_, Failed>([own, k6?, locust?])

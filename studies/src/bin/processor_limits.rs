@@ -30,8 +30,9 @@ const V1_TIME: &str =
     "G=/sys/fs/cgroup/cpu/$GROUP && mkdir $G && echo 100000 >$G/cpu.cfs_period_us";
 const V1_CPUS: &str =
     "G=/sys/fs/cgroup/cpuset/$GROUP && mkdir $G && cat $G/../cpuset.mems >$G/cpuset.mems";
-const V2: &str = "R=/sys/fs/cgroup; [ -d $R/unified ] && R=$R/unified; \
-    echo +cpu +cpuset >$R/cgroup.subtree_control && G=$R/$GROUP && mkdir $G";
+const V2: &str = "R=/sys/fs/cgroup; [ -d $R/unified ] && R=$R/unified; for C in cpu cpuset; do \
+    grep -qsw $C $R/cgroup.controllers || { echo \"version 2 does not have the controller $C here\" >&2; exit 1; }; \
+    done; echo +cpu +cpuset >$R/cgroup.subtree_control && G=$R/$GROUP && mkdir $G";
 /// The limits of version 1 and of version 2.
 const LIMITS: [(&str, &str, &str); 4] = [
     (

@@ -36,20 +36,11 @@ fn main() -> Result<(), Failed> {
     println!("| profile | throughput, with against without | 95 % interval |");
     println!("| --- | ---: | ---: |");
     for (name, path) in PROFILES {
-        let rounds = statistics::abba(Some(path), None, pairs);
-        let rates = rounds.map(|profile| round(profile, seconds).map(|rate| (profile, rate)));
-        let rates = rates.collect::<Result<Vec<_>, Failed>>()?;
-        let mut gains = Gains::default();
-        for pair in rates.chunks_exact(2) {
-            let (with, without) = match pair[0].0 {
-                Some(_) => (pair[0].1, pair[1].1),
-                None => (pair[1].1, pair[0].1),
-            };
-            gains.add(&[without], &[with], true).ok_or("no rate")?;
-        }
-        let ratio = gains.ratio().ok_or("no ratio")?;
-        let (low, high) = gains.interval(Looks::ONCE).ok_or("too few pairs")?;
-        let (ratio, low, high) = (percent(ratio), percent(low), percent(high));
+        let compared = studies::compare(pairs, |is_profiled| {
+            round(is_profiled.then_some(path), seconds)
+        })?;
+        let (low, high) = compared.interval;
+        let (ratio, low, high) = (percent(compared.ratio), percent(low), percent(high));
         println!("| {name} | {ratio} | {low} to {high} |");
     }
     let users = count(USERS.into());
