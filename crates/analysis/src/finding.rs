@@ -193,7 +193,7 @@ impl Finding {
     /// What its interval is, in words that come before it.
     pub fn spread(&self) -> &'static str {
         if self.rounds < FIRST_LOOK as usize {
-            "pairs from"
+            "single rounds from"
         } else {
             "95 % interval"
         }

@@ -22,6 +22,9 @@ pub struct Proof {
     pub started: String,
     /// The code that was measured.
     pub commit: String,
+    /// The CPUs of the machine; unknown of early ones.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
     /// What it said.
     pub verdict: VerdictKind,
     /// Seconds until that was decided, after compiling and without profiles.
@@ -42,6 +45,7 @@ impl Proof {
             chapter: record.chapter.chapter,
             started: record.started.clone(),
             commit: record.commit.in_short(),
+            machine: record.environment.cpu_model.clone(),
             verdict: analysis.verdict.kind,
             seconds,
             effect: effect.and_then(|effect| effect.ratio),
@@ -60,7 +64,9 @@ pub fn table(proofs: &[Proof]) -> String {
     for chapter in chapters {
         let mut latest: Vec<_> = proofs.iter().filter(|p| p.chapter == chapter).collect();
         latest.drain(..latest.len().saturating_sub(SHOWN));
-        let lines: Vec<String> = latest.iter().map(|proof| line(proof)).collect();
+        let machines: BTreeSet<_> = latest.iter().map(|proof| &proof.machine).collect();
+        let several = machines.len() > 1;
+        let lines: Vec<String> = latest.iter().map(|proof| line(proof, several)).collect();
         let effects: Vec<f64> = latest.iter().filter_map(|proof| proof.effect).collect();
         let most = effects.iter().copied().fold(f64::NAN, f64::max);
         let least = effects.iter().copied().fold(f64::NAN, f64::min);
@@ -93,7 +99,8 @@ pub fn table(proofs: &[Proof]) -> String {
     text
 }
 
-fn line(proof: &Proof) -> String {
+/// With its machine, where others were measured on another.
+fn line(proof: &Proof, with_machine: bool) -> String {
     let mut text = format!("{}: ", proof.verdict);
     text += &proof.effect.map_or("no effect".to_owned(), |effect| {
         format!("{} times", ratio(effect))
@@ -103,6 +110,9 @@ fn line(proof: &Proof) -> String {
     }
     if let Some(predicted) = proof.predicted {
         let _ = write!(text, ", predicted {}", ratio(predicted));
+    }
+    if with_machine && !proof.machine.is_empty() {
+        let _ = write!(text, ", {}", proof.machine);
     }
     format!("{text}; {:.0} s", proof.seconds)
 }

@@ -332,7 +332,7 @@ fn a_further_effect_is_judged_by_its_worst_pair() {
     // Two pairs make no interval.
     let words = [
         "in the scenario `published`",
-        "pairs from 262",
+        "single rounds from 262",
         "at least 263 times",
     ];
     judged(&further(263.0), Inconclusive, &words);
