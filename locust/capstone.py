@@ -9,7 +9,11 @@ Locust's own limit: one process uses one CPU, and takes more of it for a request
 share the users, also on the machines of a whole team, each with this repository:
 
     locust -f locust/capstone.py --worker --master-host ADDRESS                (one for each CPU)
-    locust -f locust/capstone.py --master --expect-workers 2 --host http://ADDRESS:8080 -u 200 -t 65s --headless
+    locust -f locust/capstone.py --master --expect-workers 2 -u 200 -t 65s --headless
+
+The shop listens on its own machine only. On another one, this makes it look as if it were there:
+
+    ssh -N -L 8080:127.0.0.1:8080 ADDRESS
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ pub fn page(teams: &[Team]) -> String {
 
     let (verdict, class, sentence) = leaders(&ranked);
     let head = Head {
-        kicker: "A ticket shop with a dozen faults",
+        kicker: "A ticket shop with two dozen faults",
         title: "Which team's shop is the fastest?",
         verdict: &verdict,
         class,

@@ -1,4 +1,4 @@
-//! When the pings beside a chapter's load were slow, and how slow each of them was: `heat-map-5.md` and
+//! When the pings beside a chapter's load were slow, and how slow each of them was: of chapter 8 it is
 //! `heat-map-8.md`.
 //!
 //! Percentiles say how many pings were slow, and not whether all of them were so at the same time. Problem
