@@ -32,13 +32,13 @@ fn main() -> Result<(), Failed> {
         duration: Duration::from_secs(10),
         ..chapter.load_of(published)
     };
-    let bound = f64::from(load.users) / (load.think + CALL).as_secs_f64();
+    let bound = f64::from(load.users) / (published.think_s + CALL.as_secs_f64());
     let placement = Placement::apart();
 
     println!(
         "Little's bound: {} users / ({} s + {} s) = {} requests per second.\n",
         count(load.users.into()),
-        load.think.as_secs_f64(),
+        published.think_s,
         CALL.as_secs_f64(),
         count(bound),
     );

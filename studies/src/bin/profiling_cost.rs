@@ -11,7 +11,6 @@ use std::time::Duration;
 use duel::ask::get;
 use duel::figures::{count, percent};
 use duel::placement::Placement;
-use duel::statistics::{self, Gains, Looks};
 use duel::traffic::Traffic;
 use measurement::load::Exchange;
 use studies::Failed;

@@ -8,7 +8,7 @@ use crate::cli::arguments::{number, pointer, share, times};
 use crate::traffic::Spacing;
 
 /// What is sent to a service.
-#[derive(Debug, Args)]
+#[derive(Debug, PartialEq, Args)]
 #[command(next_help_heading = "Requests")]
 pub struct Sent {
     /// A path to get; `/checkout/{1..5000}` or `/checkout/{file:ids.txt}` draws a value each time,
