@@ -10,7 +10,7 @@ use measurement::record::Record;
 use serde::{Deserialize, Serialize};
 
 /// So many of a chapter's proofs are shown, the latest.
-const SHOWN: usize = 3;
+const SHOWN: usize = 6;
 
 /// What is kept of one proof.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -65,7 +65,8 @@ pub fn table(proofs: &[Proof]) -> String {
         let mut latest: Vec<_> = proofs.iter().filter(|p| p.chapter == chapter).collect();
         latest.drain(..latest.len().saturating_sub(SHOWN));
         let machines: BTreeSet<_> = latest.iter().map(|proof| &proof.machine).collect();
-        let several = machines.len() > 1;
+        // Of early ones it is unknown.
+        let several = machines.iter().filter(|name| !name.is_empty()).count() > 1;
         let lines: Vec<String> = latest.iter().map(|proof| line(proof, several)).collect();
         let effects: Vec<f64> = latest.iter().filter_map(|proof| proof.effect).collect();
         let most = effects.iter().copied().fold(f64::NAN, f64::max);
