@@ -25,7 +25,7 @@ pub enum Side {
     Running(Target),
 }
 
-/// Puts a load on a server, as [`crate::load::run_traffic`] does.
+/// Puts a load on a server, as [`crate::load::run`] does.
 pub type Generator<'a> = dyn Fn(&Target, &Traffic) -> Result<TrafficOutcome, DriverError> + 'a;
 
 /// Whether rounds say enough.
