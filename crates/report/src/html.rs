@@ -108,7 +108,10 @@ fn words_for_flamegraph(capture: &Capture, name: &str) -> String {
         .iter()
         .find(|profile| name == format!("{}.{}", profile.variant, profile.kind.key()));
     let Some(profile) = profile else {
-        return "How the shares changed from problem to solution. Widths are the solution's; red frames have a larger share than before, blue ones a smaller. It says nothing of speed: once a wait is gone, what is left has a larger share. What only the problem did is not in it.".to_owned();
+        return "What the fix took away. Widths are the problem's; red frames have a smaller share in the fix, blue ones a \
+                larger. It says nothing of speed: once a wait is gone, what is left has a larger share. What only the \
+                fix does is not in it."
+            .to_owned();
     };
     let counted = match profile.kind {
         // Its samples are microseconds.
