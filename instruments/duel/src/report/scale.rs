@@ -15,7 +15,13 @@ use plotters::{
 /// would lie in the upper half.
 const APART: f64 = 8.0;
 /// Labels nearer to each other than this share of the axis would lie on each other.
-const NEAREST: f64 = 0.09;
+const NEAREST: f64 = 0.085;
+
+/// How much further than its values a log scale reaches, as a factor at both ends.
+const LOG_ROOM: f64 = 1.5;
+/// How much further a scale from 0 reaches, as shares of the highest value.
+const ROOM_BELOW: f64 = 0.06;
+const ROOM_ABOVE: f64 = 0.1;
 
 /// From 0, or in factors where the values are far apart.
 pub struct Scale {
@@ -38,9 +44,9 @@ impl Scale {
         }
         let at = |value: f64| {
             if is_apart((low, high)) {
-                (value / low).ln() / (high / low).ln()
+                (value / low).ln() / (high / low * LOG_ROOM * LOG_ROOM).ln()
             } else {
-                value / high
+                value / (high * (ROOM_BELOW + 1.0 + ROOM_ABOVE))
             }
         };
         let mut last = f64::NEG_INFINITY;
@@ -52,15 +58,15 @@ impl Scale {
             is_far
         });
         let scale = if is_apart((low, high)) {
-            Self::log(low / 1.5..high * 1.5)
+            Self::log(low / LOG_ROOM..high * LOG_ROOM)
         } else {
             let high = if high > 0.0 { high } else { 1.0 };
             let from = if places.is_empty() && low > high / 2.0 {
                 (low - (high - low)).min(0.8 * low)
             } else {
-                -0.06 * high
+                -ROOM_BELOW * high
             };
-            Self::linear(from..high * 1.1)
+            Self::linear(from..high * (1.0 + ROOM_ABOVE))
         };
         Self { places, ..scale }
     }
