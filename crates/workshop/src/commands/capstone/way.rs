@@ -29,6 +29,8 @@ use crate::steps::{
 const RECORD: &str = "scores.json";
 /// How long a score counts in a new record.
 const SECONDS: u64 = 15;
+/// How long users come for a picture, after the warm-up.
+const PICTURED: Duration = Duration::from_secs(20);
 /// After so long a picture is taken.
 const WARM: Duration = Duration::from_secs(15);
 
@@ -46,12 +48,17 @@ pub(super) fn run(shop: &Shop, asked: &Way) -> Result<Exit, CliError> {
         scores.seconds = asked.seconds.unwrap_or(SECONDS);
     }
     let seconds = asked.seconds.unwrap_or(scores.seconds);
-    if scores.seconds != seconds || !names.starts_with(&scores.changes) {
+    let differs = if scores.seconds != seconds {
+        Some(format!("scores of {} s", scores.seconds))
+    } else if !names.starts_with(&scores.changes) {
+        Some("scores of other changes".to_owned())
+    } else {
+        None
+    };
+    if let Some(differs) = differs {
         return Err(CliError::usage(format!(
-            "{} has scores of {} s and of other changes, or of another length, than you ask for: leave out --seconds, or \
-             move the file away to begin anew",
-            file.display(),
-            scores.seconds
+            "{} has {differs}, which do not compare with those that you ask for: move it away to begin anew",
+            file.display()
         )));
     }
     scores.changes = names;
@@ -201,7 +208,7 @@ impl Line<'_> {
     fn picture(&self, change: &Patch, before: &Step, file: &Path) -> Result<(), CliError> {
         let shop = self.others.shop(&before.commit, self.interrupt)?;
         let length = Length {
-            time: self.time,
+            time: PICTURED,
             users: None,
         };
         let endpoint = if change.speaks_of("await picture") {
