@@ -151,26 +151,25 @@ pub struct Target<'a> {
 impl Target<'_> {
     /// Puts a load on the server by this generator, k6 and Locust as `cargo workshop setup k6 locust` installed them.
     pub fn load_by(&self, generator: GeneratorKind, load: &Traffic) -> Result<Outcome, Failed> {
-        let (program, script) = match generator {
-            GeneratorKind::Embedded => return self::load(self.server, load, self.cpus),
-            GeneratorKind::K6 => (".tools/bin/k6", format!("k6/chapter{}.js", self.chapter)),
-            GeneratorKind::Locust => (
-                ".tools/venv/bin/locust",
-                format!("locust/chapter{}.py", self.chapter),
-            ),
-        };
         let interrupt = Interrupt::new();
-        let settings = tool::Settings {
+        let settings = |program, script| tool::Settings {
             program: Path::new(program),
-            script: Path::new(&script),
+            script,
             cpus: self.cpus,
             alone: self.alone,
             interrupt: &interrupt,
         };
-        let service = self.server.service();
+        let (service, chapter) = (self.server.service(), self.chapter);
         Ok(match generator {
-            GeneratorKind::K6 => k6::run(service, load, &settings)?,
-            _ => locust::run(service, load, &settings)?,
+            GeneratorKind::Embedded => self::load(self.server, load, self.cpus)?,
+            GeneratorKind::K6 => {
+                let script = PathBuf::from(format!("k6/chapter{chapter}.js"));
+                k6::run(service, load, &settings(".tools/bin/k6", &script))?
+            }
+            GeneratorKind::Locust => {
+                let script = PathBuf::from(format!("locust/chapter{chapter}.py"));
+                locust::run(service, load, &settings(".tools/venv/bin/locust", &script))?
+            }
         })
     }
 }

@@ -271,6 +271,12 @@ pub fn median_of(quantity: &Quantity, rounds: &[&Round], variant: &str) -> Optio
     prediction::median_of(rounds, variant, |round| round.value(quantity))
 }
 
+/// Whether [`median_of`] may be a lower limit only, since one of the rounds has no more.
+pub fn is_at_least(quantity: &Quantity, rounds: &[&Round], variant: &str) -> bool {
+    let mut own = rounds.iter().filter(|round| round.variant == variant);
+    own.any(|round| round.is_at_least(quantity))
+}
+
 /// As [`median_of`], of what the generator measures.
 pub fn median_metric(metric: Metric, rounds: &[&Round], variant: &str) -> Option<f64> {
     median_of(&Quantity::Metric(metric), rounds, variant)

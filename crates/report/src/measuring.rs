@@ -22,14 +22,8 @@ pub fn plot(name: &str, table: &str) -> Option<String> {
             let title = "Latency by workers, a quota of one CPU";
             lines(title, "workers", heads, rows)
         }
-        "rate-sweep" => {
-            let title = "99th percentile by rate";
-            lines(title, "requests asked per second", heads, rows)
-        }
-        "rate-sweep-random" => {
-            let title = "99th percentile by rate, random arrivals";
-            lines(title, "requests asked per second", heads, rows)
-        }
+        "rate-sweep" => by_rate("99th percentile by rate", heads, rows),
+        "rate-sweep-random" => by_rate("99th percentile by rate, random arrivals", heads, rows),
         "heat-map-8" => heat_map("Pings of chapter 8 over time", rows),
         _ => None,
     }
@@ -57,6 +51,10 @@ fn by(column: usize, rows: &[Vec<String>]) -> Vec<(&str, Vec<&Vec<String>>)> {
         }
     }
     groups
+}
+
+fn by_rate(title: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String> {
+    lines(title, "requests asked per second", heads, rows)
 }
 
 /// Every column of times against the first.

@@ -2,7 +2,7 @@
 //! tables and the HTML report each write this list.
 
 use analysis::{
-    finding::{Finding, median_metric},
+    finding::{Finding, is_at_least, median_metric},
     verdict::{Analysis, claim_bound},
 };
 use duel::figures;
@@ -218,8 +218,8 @@ pub(crate) fn median_text(record: &Record, metric: Metric, variant: &str) -> Str
     let Some(median) = median_metric(metric, &rounds, variant) else {
         return unknown();
     };
-    let mut own = rounds.iter().filter(|round| round.variant == variant);
-    metric.bounded_text(median, own.any(|round| metric.is_at_least(&round.outcome)))
+    let is_bound = is_at_least(&Quantity::Metric(metric), &rounds, variant);
+    metric.bounded_text(median, is_bound)
 }
 
 pub(crate) fn unknown() -> String {

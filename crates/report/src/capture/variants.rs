@@ -1,7 +1,10 @@
 //! What the chapter's table does not show: its variants against users, and against their cost or the
 //! root cause, every round a mark.
 
-use analysis::{finding::median_metric, prediction::cpu_of};
+use analysis::{
+    finding::{is_at_least, median_metric},
+    prediction::cpu_of,
+};
 use duel::figures;
 use measurement::{
     chapter_file::{Matrix, Scenario},
@@ -48,11 +51,10 @@ fn by_users(record: &Record, matrix: &Matrix) -> Option<String> {
     let series = matrix.variants.iter().map(|variant| {
         let point = |(name, scenario): &(&String, &Scenario)| {
             let rounds = rounds(record, name, variant);
-            let mut outcomes = rounds.iter().map(|round| &round.outcome);
             Some(Point {
                 across: f64::from(scenario.users),
                 up: median_metric(metric, &rounds, variant)?,
-                is_at_least: outcomes.any(|outcome| metric.is_at_least(outcome)),
+                is_at_least: is_at_least(&Quantity::Metric(metric), &rounds, variant),
             })
         };
         Marks {

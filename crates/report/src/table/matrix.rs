@@ -2,7 +2,7 @@
 
 use super::{Table, provenance};
 use crate::rows::{median_reading, unknown};
-use analysis::finding::median_of;
+use analysis::finding::{is_at_least, median_of};
 use duel::figures;
 use measurement::{
     chapter_file::{Scenario, Secondary},
@@ -51,10 +51,7 @@ fn effect_cell(record: &Record, variant: &str, scenario: &str) -> String {
     let quantity = &effect.quantity;
     let rounds: Vec<&Round> = rounds_of(record, scenario).collect();
     let value = |variant: &str| median_of(quantity, &rounds, variant);
-    let is_at_least = |variant: &str| {
-        let mut own = rounds.iter().filter(|round| round.variant == variant);
-        own.any(|round| round.is_at_least(quantity))
-    };
+    let is_at_least = |variant: &str| is_at_least(quantity, &rounds, variant);
     let matrix = record.chapter.matrix.as_ref();
     let first = matrix.and_then(|matrix| matrix.variants.first());
     let Some(own) = value(variant) else {

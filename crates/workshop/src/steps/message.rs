@@ -1,6 +1,6 @@
 //! A step's commit message: what, why, and what was measured.
 
-use analysis::finding::median_of;
+use analysis::finding::{is_at_least, median_of};
 use analysis::verdict::{Analysis, analyse};
 use duel::figures;
 use duel::profile::ProfileKind;
@@ -111,8 +111,7 @@ impl Measured {
             .collect();
         let figure = |variant| {
             let median = median_of(&effect.quantity, &rounds, variant)?;
-            let mut own = rounds.iter().filter(|round| round.variant == variant);
-            let over = figures::over(own.any(|round| round.is_at_least(&effect.quantity)));
+            let over = figures::over(is_at_least(&effect.quantity, &rounds, variant));
             Some(over.to_owned() + &effect.quantity.text(effect.unit, median))
         };
         let (own, problem) = (figure(variant)?, figure(PROBLEM)?);
