@@ -264,6 +264,11 @@ fn stacks_of_threads_end_no_call_and_lose_no_request() {
     }
     load.end();
     assert_eq!(HANDLED.load(Ordering::Relaxed), sent, "no signal is lost");
+    // The last that nobody awaits may still stop threads; whoever gets an answer comes after it.
+    assert_eq!(
+        ask_until_free(admin, "/debug/threads?seconds=0.1").status,
+        200
+    );
     // SAFETY: it is told to write nothing.
     let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG | libc::__WALL) };
     assert_eq!(child, -1, "no child is left, not even a dead one");
