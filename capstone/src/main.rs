@@ -4,6 +4,7 @@
 //!     cargo run --bin payments
 //!     cargo run
 
+mod database;
 mod error;
 mod handlers;
 mod log;
@@ -35,6 +36,9 @@ struct Arguments {
     /// Database, posters and log.
     #[arg(long, global = true, default_value = "data")]
     data: PathBuf,
+    /// A PostgreSQL server in place of a file, for a shop that is built with `--features postgres`.
+    #[arg(long, global = true, value_name = "postgres://…")]
+    database: Option<String>,
     /// 0 for any that is free.
     #[arg(long, default_value_t = 8080)]
     port: u16,
@@ -63,14 +67,22 @@ enum Command {
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     std::fs::create_dir_all(&arguments.data)?;
+    let database = arguments.database.as_deref();
     if let Some(Command::InitDb { events }) = arguments.command {
-        return seed::init(&arguments.data, events).await;
+        return seed::init(&arguments.data, database, events).await;
     }
     log::init(&arguments.data)?;
     // reqwest leaves the cryptography to the program.
     let _ = rustls::crypto::ring::default_provider().install_default();
 
-    let shop = Shop::open(arguments.data, arguments.payments, arguments.hold_seconds).await?;
+    let db = shop::connect(&arguments.data, database).await?;
+    let shop = Shop::open(
+        db,
+        arguments.data,
+        arguments.payments,
+        arguments.hold_seconds,
+    )
+    .await?;
     let debug = DebugEndpoints::new();
     let debug_address = debug.listen((Ipv4Addr::LOCALHOST, arguments.admin_port))?;
     let app = Router::new()

@@ -5,10 +5,11 @@ use std::io;
 use std::path::Path;
 
 use fastrand::Rng;
+use sqlx::QueryBuilder;
 use sqlx::query_builder::Separated;
-use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use uuid::Builder;
 
+use crate::database::{self, Database, DatabaseConnection};
 use crate::models::user;
 use crate::models::venue::{Layout, Place};
 use crate::shop;
@@ -47,29 +48,25 @@ const WORDS: [&str; 16] = [
     "of", "songs", "stage", "with", "years",
 ];
 
-/// Removes the database of this folder and makes a new one.
-pub async fn init(data: &Path, events: i64) -> Result<(), Box<dyn Error>> {
-    for file in ["shop.db", "shop.db-journal", "shop.db-shm", "shop.db-wal"] {
-        remove(std::fs::remove_file(data.join(file)))?;
+/// Removes the database and the posters of this folder, and makes a new database.
+pub async fn init(data: &Path, url: Option<&str>, events: i64) -> Result<(), Box<dyn Error>> {
+    database::remove(data, url).await?;
+    match std::fs::remove_dir_all(data.join("posters")) {
+        // That there was nothing is fine.
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
     }
-    remove(std::fs::remove_dir_all(data.join("posters")))?;
 
     let made_up = MadeUp::new(events)?;
-    let db = shop::connect(data).await?;
+    let db = shop::connect(data, url).await?;
     let mut transaction = db.begin().await?;
     let rows = made_up.insert(&mut transaction).await?;
     transaction.commit().await?;
     db.close().await;
-    println!("{rows} rows in {}", data.join("shop.db").display());
+    // An address may have a password in it.
+    let place = url.map_or_else(|| data.display().to_string(), |_| "--database".to_owned());
+    println!("{rows} rows in {place}");
     Ok(())
-}
-
-/// That there was nothing is fine.
-fn remove(removed: io::Result<()>) -> io::Result<()> {
-    match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 struct User {
@@ -193,7 +190,7 @@ impl MadeUp {
     }
 
     /// How many rows there are.
-    async fn insert(self, to: &mut SqliteConnection) -> sqlx::Result<usize> {
+    async fn insert(self, to: &mut DatabaseConnection) -> sqlx::Result<usize> {
         let hash = &self.password_hash;
         let table = "users (email, name, password_hash, is_organiser)";
         let mut rows = insert(to, table, &self.users, |row, user| {
@@ -311,10 +308,10 @@ fn pick(of: &[&'static str], rng: &mut Rng) -> &'static str {
 
 /// How many there were.
 async fn insert<'a, T>(
-    connection: &mut SqliteConnection,
+    connection: &mut DatabaseConnection,
     table: &str,
     rows: &'a [T],
-    push: impl Fn(&mut Separated<'_, 'a, Sqlite, &'static str>, &'a T),
+    push: impl Fn(&mut Separated<'_, 'a, Database, &'static str>, &'a T),
 ) -> sqlx::Result<usize> {
     for some in rows.chunks(AT_ONCE) {
         let mut query = QueryBuilder::new(format!("INSERT INTO {table} "));

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sqlx::SqlitePool;
-use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use sqlx::pool::PoolOptions;
 use tokio::sync::{Mutex, RwLock, mpsc};
 
+use crate::database::{self, DatabasePool};
 use crate::middleware::Sessions;
 use crate::models::event::Listed;
 use crate::models::order;
@@ -15,7 +15,7 @@ use crate::payments::Payments;
 
 #[derive(Clone)]
 pub struct Shop {
-    pub db: SqlitePool,
+    pub db: DatabasePool,
     pub payments: Payments,
     pub sessions: Sessions,
     /// All events, for the search and the home page.
@@ -29,9 +29,13 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Opens the database and starts what runs in the background.
-    pub async fn open(data: PathBuf, payments: String, hold_seconds: u64) -> sqlx::Result<Self> {
-        let db = connect(&data).await?;
+    /// Starts what runs in the background.
+    pub async fn open(
+        db: DatabasePool,
+        data: PathBuf,
+        payments: String,
+        hold_seconds: u64,
+    ) -> sqlx::Result<Self> {
         let (views, viewed) = mpsc::unbounded_channel();
         let shop = Self {
             catalogue: Arc::new(RwLock::new(Listed::all(&db).await?)),
@@ -54,18 +58,13 @@ impl Shop {
 }
 
 /// The database, with its tables.
-pub async fn connect(data: &Path) -> sqlx::Result<SqlitePool> {
-    let options = SqliteConnectOptions::new()
-        .filename(data.join("shop.db"))
-        .create_if_missing(true)
-        .busy_timeout(Duration::from_secs(20));
-    let db = SqlitePoolOptions::new()
+pub async fn connect(data: &Path, url: Option<&str>) -> sqlx::Result<DatabasePool> {
+    let options = database::options(data, url)?;
+    let db = PoolOptions::new()
         .max_connections(5)
         .connect_with(options)
         .await?;
-    sqlx::raw_sql(include_str!("../schema.sql"))
-        .execute(&db)
-        .await?;
+    sqlx::raw_sql(&database::schema()).execute(&db).await?;
     Ok(db)
 }
 
@@ -95,9 +94,9 @@ async fn refresh_catalogue(shop: Shop) {
     }
 }
 
-async fn record_views(db: SqlitePool, mut viewed: mpsc::UnboundedReceiver<i64>) {
+async fn record_views(db: DatabasePool, mut viewed: mpsc::UnboundedReceiver<i64>) {
     while let Some(event) = viewed.recv().await {
-        let inserted = sqlx::query("INSERT INTO page_views (event_id) VALUES (?)")
+        let inserted = sqlx::query("INSERT INTO page_views (event_id) VALUES ($1)")
             .bind(event)
             .execute(&db)
             .await;

@@ -1,6 +1,8 @@
 //! What the shop has to keep, however fast it is: `cargo test`.
 //!
 //! Each test starts the shop and the payment service on ports of their own, with a small database in a folder of its own.
+//! `POSTGRES=postgres://… cargo test --features postgres -- --test-threads 1` asks a shop on PostgreSQL, whose database the
+//! tests use one after the other.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{BufRead, BufReader};
@@ -11,8 +13,11 @@ use std::time::{Duration, Instant};
 
 use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
+use sqlx::ConnectOptions;
+#[cfg(feature = "postgres")]
+use sqlx::postgres::PgConnectOptions;
+#[cfg(not(feature = "postgres"))]
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{Connection, SqliteConnection};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
@@ -122,7 +127,29 @@ impl Shop {
 fn capstone(data: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_capstone"));
     command.arg("--data").arg(data);
+    #[cfg(feature = "postgres")]
+    command.args(["--database", &postgres()]);
     command
+}
+
+#[cfg(not(feature = "postgres"))]
+async fn database(data: &Path) -> sqlx::Result<sqlx::SqliteConnection> {
+    let file = SqliteConnectOptions::new().filename(data.join("shop.db"));
+    file.connect().await
+}
+
+#[cfg(feature = "postgres")]
+async fn database(_: &Path) -> sqlx::Result<sqlx::PgConnection> {
+    let server: PgConnectOptions = postgres().parse()?;
+    server
+        .options([("search_path", "capstone")])
+        .connect()
+        .await
+}
+
+#[cfg(feature = "postgres")]
+fn postgres() -> String {
+    std::env::var("POSTGRES").expect("POSTGRES has the server's address")
 }
 
 /// A browser with a cookie.
@@ -483,8 +510,7 @@ async fn passwords_are_hashed_at_the_given_cost() {
         let (status, answer) = visitor.post("/signup", &form).await;
         assert_eq!(status, StatusCode::CREATED, "{answer}");
     }
-    let database = SqliteConnectOptions::new().filename(shop.data.path().join("shop.db"));
-    let mut database = SqliteConnection::connect_with(&database).await.unwrap();
+    let mut database = database(shop.data.path()).await.unwrap();
     let select = "SELECT password_hash FROM users WHERE email LIKE '%@example.org'";
     let hashes: Vec<String> = sqlx::query_scalar(select)
         .fetch_all(&mut database)

@@ -1,10 +1,10 @@
 //! What an organiser sees of their events.
 
+use crate::database::DatabasePool;
 use axum::Json;
 use axum::extract::State;
 use futures::{StreamExt, stream};
 use serde::Serialize;
-use sqlx::SqlitePool;
 
 use crate::error::AppError;
 use crate::models::event::Event;
@@ -54,7 +54,7 @@ pub async fn report(State(shop): State<Shop>, user: User) -> Result<Json<Report>
     Ok(Json(report))
 }
 
-async fn sales_of(db: &SqlitePool, event: Event) -> sqlx::Result<Sales> {
+async fn sales_of(db: &DatabasePool, event: Event) -> sqlx::Result<Sales> {
     let mut connection = db.acquire().await?;
     let mut sales = Sales {
         event: event.id,

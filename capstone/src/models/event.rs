@@ -1,7 +1,7 @@
 //! What tickets are sold for.
 
+use crate::database::{DatabaseConnection, DatabasePool, FromRow, query, query_as, query_scalar};
 use serde::Serialize;
-use sqlx::{FromRow, SqliteConnection, SqlitePool, query, query_as, query_scalar};
 
 /// Events on a page of the list.
 const PAGE: i64 = 20;
@@ -29,17 +29,17 @@ pub struct Listed {
 }
 
 impl Event {
-    pub async fn find(db: &SqlitePool, id: i64) -> sqlx::Result<Option<Self>> {
-        query_as("SELECT * FROM events WHERE id = ?")
+    pub async fn find(db: &DatabasePool, id: i64) -> sqlx::Result<Option<Self>> {
+        query_as("SELECT * FROM events WHERE id = $1")
             .bind(id)
             .fetch_optional(db)
             .await
     }
 
     /// The events of a category, or all, by date.
-    pub async fn page(db: &SqlitePool, category: &str, page: i64) -> sqlx::Result<Vec<Self>> {
-        let select = "SELECT * FROM events WHERE category = ?1 OR ?1 = ''
-            ORDER BY starts_at, id LIMIT ?2 OFFSET ?3";
+    pub async fn page(db: &DatabasePool, category: &str, page: i64) -> sqlx::Result<Vec<Self>> {
+        let select = "SELECT * FROM events WHERE category = $1 OR $1 = ''
+            ORDER BY starts_at, id LIMIT $2 OFFSET $3";
         query_as(select)
             .bind(category)
             .bind(PAGE)
@@ -48,16 +48,16 @@ impl Event {
             .await
     }
 
-    pub async fn of_organiser(db: &SqlitePool, organiser: i64) -> sqlx::Result<Vec<Self>> {
-        query_as("SELECT * FROM events WHERE organiser_id = ? ORDER BY id")
+    pub async fn of_organiser(db: &DatabasePool, organiser: i64) -> sqlx::Result<Vec<Self>> {
+        query_as("SELECT * FROM events WHERE organiser_id = $1 ORDER BY id")
             .bind(organiser)
             .fetch_all(db)
             .await
     }
 
     /// Others of the same category, by date.
-    pub async fn similar(&self, db: &SqlitePool) -> sqlx::Result<Vec<Self>> {
-        let select = "SELECT * FROM events WHERE category = ? AND id <> ?
+    pub async fn similar(&self, db: &DatabasePool) -> sqlx::Result<Vec<Self>> {
+        let select = "SELECT * FROM events WHERE category = $1 AND id <> $2
             ORDER BY starts_at, id LIMIT 5";
         query_as(select)
             .bind(&self.category)
@@ -67,16 +67,20 @@ impl Event {
     }
 
     /// How often its page was looked at.
-    pub async fn views(connection: &mut SqliteConnection, id: i64) -> sqlx::Result<i64> {
-        query_scalar("SELECT COUNT(*) FROM page_views WHERE event_id = ?")
+    pub async fn views(connection: &mut DatabaseConnection, id: i64) -> sqlx::Result<i64> {
+        query_scalar("SELECT COUNT(*) FROM page_views WHERE event_id = $1")
             .bind(id)
             .fetch_one(connection)
             .await
     }
 
     /// Seats were taken, or given back if `seats` is negative.
-    pub async fn take(connection: &mut SqliteConnection, id: i64, seats: i64) -> sqlx::Result<()> {
-        query("UPDATE events SET available = available - ? WHERE id = ?")
+    pub async fn take(
+        connection: &mut DatabaseConnection,
+        id: i64,
+        seats: i64,
+    ) -> sqlx::Result<()> {
+        query("UPDATE events SET available = available - $1 WHERE id = $2")
             .bind(seats)
             .bind(id)
             .execute(connection)
@@ -86,7 +90,7 @@ impl Event {
 }
 
 impl Listed {
-    pub async fn all(db: &SqlitePool) -> sqlx::Result<Vec<Self>> {
+    pub async fn all(db: &DatabasePool) -> sqlx::Result<Vec<Self>> {
         let select = "SELECT events.*, venues.name AS venue, venues.city
             FROM events JOIN venues ON venues.id = events.venue_id
             ORDER BY starts_at, events.id";

@@ -1,7 +1,7 @@
 //! Orders: seats that somebody has reserved or paid.
 
+use crate::database::{DatabaseConnection, DatabasePool, FromRow, query, query_as, query_scalar};
 use serde::Serialize;
-use sqlx::{FromRow, SqliteConnection, SqlitePool, query, query_as, query_scalar};
 
 use crate::models::event::Event;
 use crate::shop;
@@ -18,13 +18,13 @@ pub struct Order {
 impl Order {
     /// A reservation, without seats yet.
     pub async fn create(
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         user: i64,
         event: i64,
     ) -> sqlx::Result<i64> {
         let insert = "INSERT INTO orders
             (user_id, event_id, status, seats_cents, fee_cents, created_at)
-            VALUES (?, ?, 'reserved', 0, 0, ?) RETURNING id";
+            VALUES ($1, $2, 'reserved', 0, 0, $3) RETURNING id";
         query_scalar(insert)
             .bind(user)
             .bind(event)
@@ -34,11 +34,11 @@ impl Order {
     }
 
     pub async fn find(
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         id: i64,
         user: i64,
     ) -> sqlx::Result<Option<Self>> {
-        query_as("SELECT * FROM orders WHERE id = ? AND user_id = ?")
+        query_as("SELECT * FROM orders WHERE id = $1 AND user_id = $2")
             .bind(id)
             .bind(user)
             .fetch_optional(connection)
@@ -46,20 +46,20 @@ impl Order {
     }
 
     /// Those of a user that are reserved or paid, the latest first.
-    pub async fn of_user(db: &SqlitePool, user: i64) -> sqlx::Result<Vec<Self>> {
-        let select = "SELECT * FROM orders WHERE user_id = ? AND status <> 'expired'
+    pub async fn of_user(db: &DatabasePool, user: i64) -> sqlx::Result<Vec<Self>> {
+        let select = "SELECT * FROM orders WHERE user_id = $1 AND status <> 'expired'
             ORDER BY id DESC";
         query_as(select).bind(user).fetch_all(db).await
     }
 
     /// Makes a reservation a paid order; `None` if it is none of the user's.
     pub async fn set_paid(
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         id: i64,
         user: i64,
     ) -> sqlx::Result<Option<Self>> {
         let update = "UPDATE orders SET status = 'paid'
-            WHERE id = ? AND user_id = ? AND status = 'reserved' RETURNING *";
+            WHERE id = $1 AND user_id = $2 AND status = 'reserved' RETURNING *";
         query_as(update)
             .bind(id)
             .bind(user)
@@ -69,12 +69,12 @@ impl Order {
 
     /// What its seats cost, and the fee.
     pub async fn set_cents(
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         id: i64,
         seats: i64,
         fee: i64,
     ) -> sqlx::Result<()> {
-        query("UPDATE orders SET seats_cents = ?, fee_cents = ? WHERE id = ?")
+        query("UPDATE orders SET seats_cents = $1, fee_cents = $2 WHERE id = $3")
             .bind(seats)
             .bind(fee)
             .bind(id)
@@ -85,23 +85,23 @@ impl Order {
 }
 
 /// All that are not paid yet.
-pub async fn reserved(db: &SqlitePool) -> sqlx::Result<Vec<i64>> {
+pub async fn reserved(db: &DatabasePool) -> sqlx::Result<Vec<i64>> {
     query_scalar("SELECT id FROM orders WHERE status = 'reserved'")
         .fetch_all(db)
         .await
 }
 
 /// Gives the seats of an order back, unless it is paid.
-pub async fn release(db: &SqlitePool, id: i64) -> sqlx::Result<()> {
+pub async fn release(db: &DatabasePool, id: i64) -> sqlx::Result<()> {
     let mut transaction = db.begin().await?;
     let update = "UPDATE orders SET status = 'expired'
-        WHERE id = ? AND status = 'reserved' RETURNING event_id";
+        WHERE id = $1 AND status = 'reserved' RETURNING event_id";
     let event: Option<i64> = query_scalar(update)
         .bind(id)
         .fetch_optional(&mut *transaction)
         .await?;
     if let Some(event) = event {
-        let freed = query("UPDATE seats SET order_id = NULL WHERE order_id = ?")
+        let freed = query("UPDATE seats SET order_id = NULL WHERE order_id = $1")
             .bind(id)
             .execute(&mut *transaction)
             .await?;

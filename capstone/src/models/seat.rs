@@ -1,7 +1,7 @@
 //! Seats of an event.
 
+use crate::database::{DatabaseConnection, DatabasePool, FromRow, query, query_as, query_scalar};
 use serde::Serialize;
-use sqlx::{FromRow, SqliteConnection, SqlitePool, query, query_as, query_scalar};
 
 #[derive(Debug, Clone, FromRow, Serialize)]
 pub struct Seat {
@@ -15,45 +15,45 @@ pub struct Seat {
 }
 
 impl Seat {
-    pub async fn find(connection: &mut SqliteConnection, id: i64) -> sqlx::Result<Option<Self>> {
-        query_as("SELECT * FROM seats WHERE id = ?")
+    pub async fn find(connection: &mut DatabaseConnection, id: i64) -> sqlx::Result<Option<Self>> {
+        query_as("SELECT * FROM seats WHERE id = $1")
             .bind(id)
             .fetch_optional(connection)
             .await
     }
 
-    pub async fn of_event(db: &SqlitePool, event: i64) -> sqlx::Result<Vec<Self>> {
-        query_as("SELECT * FROM seats WHERE event_id = ? ORDER BY id")
+    pub async fn of_event(db: &DatabasePool, event: i64) -> sqlx::Result<Vec<Self>> {
+        query_as("SELECT * FROM seats WHERE event_id = $1 ORDER BY id")
             .bind(event)
             .fetch_all(db)
             .await
     }
 
     pub async fn of_order(
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         order: i64,
     ) -> sqlx::Result<Vec<Self>> {
-        query_as("SELECT * FROM seats WHERE order_id = ? ORDER BY id")
+        query_as("SELECT * FROM seats WHERE order_id = $1 ORDER BY id")
             .bind(order)
             .fetch_all(connection)
             .await
     }
 
     /// Those of an event that are paid.
-    pub async fn sold(connection: &mut SqliteConnection, event: i64) -> sqlx::Result<Vec<Self>> {
+    pub async fn sold(connection: &mut DatabaseConnection, event: i64) -> sqlx::Result<Vec<Self>> {
         let select = "SELECT seats.* FROM seats JOIN orders ON orders.id = seats.order_id
-            WHERE seats.event_id = ? AND orders.status = 'paid'";
+            WHERE seats.event_id = $1 AND orders.status = 'paid'";
         query_as(select).bind(event).fetch_all(connection).await
     }
 
     /// What the cheapest free seat costs, if one is left.
-    pub async fn cheapest(db: &SqlitePool, event: i64) -> sqlx::Result<Option<i64>> {
-        let select = "SELECT MIN(price_cents) FROM seats WHERE event_id = ? AND order_id IS NULL";
+    pub async fn cheapest(db: &DatabasePool, event: i64) -> sqlx::Result<Option<i64>> {
+        let select = "SELECT MIN(price_cents) FROM seats WHERE event_id = $1 AND order_id IS NULL";
         query_scalar(select).bind(event).fetch_one(db).await
     }
 
-    pub async fn take(&self, connection: &mut SqliteConnection, order: i64) -> sqlx::Result<()> {
-        query("UPDATE seats SET order_id = ? WHERE id = ?")
+    pub async fn take(&self, connection: &mut DatabaseConnection, order: i64) -> sqlx::Result<()> {
+        query("UPDATE seats SET order_id = $1 WHERE id = $2")
             .bind(order)
             .bind(self.id)
             .execute(connection)

@@ -1,7 +1,7 @@
 //! Tickets of paid orders.
 
+use crate::database::{DatabaseConnection, DatabasePool, FromRow, query_as};
 use serde::Serialize;
-use sqlx::{FromRow, SqliteConnection, SqlitePool, query_as};
 use uuid::Uuid;
 
 use crate::models::seat::Seat;
@@ -25,11 +25,11 @@ pub struct Printed {
 
 impl Ticket {
     pub async fn create(
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         order: i64,
         seat: &Seat,
     ) -> sqlx::Result<Self> {
-        query_as("INSERT INTO tickets (code, order_id, seat_id) VALUES (?, ?, ?) RETURNING *")
+        query_as("INSERT INTO tickets (code, order_id, seat_id) VALUES ($1, $2, $3) RETURNING *")
             .bind(Uuid::new_v4().to_string())
             .bind(order)
             .bind(seat.id)
@@ -38,10 +38,10 @@ impl Ticket {
     }
 
     pub async fn of_order(
-        connection: &mut SqliteConnection,
+        connection: &mut DatabaseConnection,
         order: i64,
     ) -> sqlx::Result<Vec<Self>> {
-        query_as("SELECT * FROM tickets WHERE order_id = ? ORDER BY seat_id")
+        query_as("SELECT * FROM tickets WHERE order_id = $1 ORDER BY seat_id")
             .bind(order)
             .fetch_all(connection)
             .await
@@ -49,14 +49,14 @@ impl Ticket {
 }
 
 impl Printed {
-    pub async fn find(db: &SqlitePool, code: &str) -> sqlx::Result<Option<Self>> {
+    pub async fn find(db: &DatabasePool, code: &str) -> sqlx::Result<Option<Self>> {
         let select =
             "SELECT orders.user_id, events.title, events.starts_at, seats.row, seats.number
             FROM tickets
             JOIN orders ON orders.id = tickets.order_id
             JOIN events ON events.id = orders.event_id
             JOIN seats ON seats.id = tickets.seat_id
-            WHERE tickets.code = ?";
+            WHERE tickets.code = $1";
         query_as(select).bind(code).fetch_optional(db).await
     }
 }

@@ -1,7 +1,7 @@
 //! Users and their passwords.
 
+use crate::database::{DatabasePool, FromRow, query_as, query_scalar};
 use argon2::{Argon2, PasswordHasher, PasswordVerifier, password_hash};
-use sqlx::{FromRow, SqlitePool, query_as, query_scalar};
 
 #[derive(Debug, Clone, FromRow)]
 pub struct User {
@@ -13,15 +13,15 @@ pub struct User {
 }
 
 impl User {
-    pub async fn by_email(db: &SqlitePool, email: &str) -> sqlx::Result<Option<Self>> {
-        query_as("SELECT * FROM users WHERE email = ?")
+    pub async fn by_email(db: &DatabasePool, email: &str) -> sqlx::Result<Option<Self>> {
+        query_as("SELECT * FROM users WHERE email = $1")
             .bind(email)
             .fetch_optional(db)
             .await
     }
 
-    pub async fn name_of(db: &SqlitePool, id: i64) -> sqlx::Result<String> {
-        query_scalar("SELECT name FROM users WHERE id = ?")
+    pub async fn name_of(db: &DatabasePool, id: i64) -> sqlx::Result<String> {
+        query_scalar("SELECT name FROM users WHERE id = $1")
             .bind(id)
             .fetch_one(db)
             .await
@@ -29,12 +29,12 @@ impl User {
 
     /// `None` if there is somebody of that address.
     pub async fn create(
-        db: &SqlitePool,
+        db: &DatabasePool,
         email: &str,
         name: &str,
         password_hash: &str,
     ) -> sqlx::Result<Option<Self>> {
-        let insert = "INSERT INTO users (email, name, password_hash) VALUES (?, ?, ?)
+        let insert = "INSERT INTO users (email, name, password_hash) VALUES ($1, $2, $3)
             ON CONFLICT DO NOTHING RETURNING *";
         query_as(insert)
             .bind(email)

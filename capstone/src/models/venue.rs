@@ -1,7 +1,7 @@
 //! Where events are.
 
+use crate::database::{DatabasePool, FromRow, query_as};
 use serde::{Deserialize, Serialize};
-use sqlx::{FromRow, SqlitePool, query_as};
 
 #[derive(Debug, Clone, FromRow)]
 pub struct Venue {
@@ -30,8 +30,8 @@ pub struct Place {
 }
 
 impl Venue {
-    pub async fn find(db: &SqlitePool, id: i64) -> sqlx::Result<Self> {
-        query_as("SELECT * FROM venues WHERE id = ?")
+    pub async fn find(db: &DatabasePool, id: i64) -> sqlx::Result<Self> {
+        query_as("SELECT * FROM venues WHERE id = $1")
             .bind(id)
             .fetch_one(db)
             .await

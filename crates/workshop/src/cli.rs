@@ -311,6 +311,9 @@ pub(crate) enum Capstone {
         /// Where that file is [default: the workshop's folder]
         #[arg(long, value_name = "FOLDER", requires = "team")]
         results: Option<PathBuf>,
+        /// A `PostgreSQL` server, whose schema `capstone` is used up; such a score is not kept
+        #[arg(long, value_name = "postgres://…", conflicts_with = "team")]
+        database: Option<String>,
     },
     /// Draw the scores of all teams whose files are in a folder, again whenever one changes, until Ctrl-C
     Board {
@@ -323,7 +326,11 @@ pub(crate) enum Capstone {
     /// The next hint
     Hint,
     /// Start over with the shop's database in capstone/data
-    InitDb,
+    InitDb {
+        /// A `PostgreSQL` server, whose schema `capstone` is made anew
+        #[arg(long, value_name = "postgres://…")]
+        database: Option<String>,
+    },
     /// Put capstone/ back as it was shipped; your work is kept aside
     Reset {
         /// As in this commit [default: the last one that you have from others]

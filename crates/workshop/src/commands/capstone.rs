@@ -30,8 +30,9 @@ const INIT: Duration = Duration::from_secs(120);
 const KEPT: usize = 1 << 20;
 
 pub(crate) fn run(command: Option<Capstone>, format: Format) -> Result<Exit, CliError> {
-    let shop = Shop {
+    let mut shop = Shop {
         workshop: Workshop::find()?,
+        database: None,
     };
     match command {
         None => status(&shop, format),
@@ -41,7 +42,9 @@ pub(crate) fn run(command: Option<Capstone>, format: Format) -> Result<Exit, Cli
             against,
             team,
             results,
+            database,
         }) => {
+            shop.database = database;
             let time = Duration::from_secs(seconds);
             if let Some(revision) = against {
                 return against::run(&shop, time, no_tests, &revision, format);
@@ -53,10 +56,10 @@ pub(crate) fn run(command: Option<Capstone>, format: Format) -> Result<Exit, Cli
         Some(Capstone::Board { folder, once }) => board::run(&folder, once),
         Some(Capstone::Way(asked)) => way::run(&shop, &asked),
         Some(Capstone::Hint) => hint(&shop),
-        Some(Capstone::InitDb) => {
+        Some(Capstone::InitDb { database }) => {
+            shop.database = database;
             let interrupt = ctrl_c::watch();
-            let program = shop.built("capstone", &interrupt)?;
-            let mut init = Command::new(program);
+            let mut init = shop.here(&interrupt)?.command();
             init.current_dir(shop.folder()).arg("init-db");
             print!("{}", ended_well(&init, INIT, &interrupt)?);
             Ok(Exit::Good)
@@ -68,6 +71,8 @@ pub(crate) fn run(command: Option<Capstone>, format: Format) -> Result<Exit, Cli
 /// Where the shop is, and what is kept of it.
 struct Shop {
     workshop: Workshop,
+    /// The address of a `PostgreSQL` server; without one its database is a file.
+    database: Option<String>,
 }
 
 impl Shop {
@@ -89,9 +94,34 @@ impl Shop {
         cargo
     }
 
+    /// What cargo is told so that it builds for this database.
+    fn features(&self) -> &'static [&'static str] {
+        match self.database {
+            Some(_) => &["--features", "postgres"],
+            None => &[],
+        }
+    }
+
     /// One of its programs.
     fn built(&self, program: &str, interrupt: &Interrupt) -> Result<PathBuf, CliError> {
-        built(self.cargo(), program, interrupt)
+        self.built_by(self.cargo(), program, interrupt)
+    }
+
+    /// One of its programs, as `cargo run` builds it.
+    fn built_by(
+        &self,
+        mut cargo: Command,
+        program: &str,
+        interrupt: &Interrupt,
+    ) -> Result<PathBuf, CliError> {
+        cargo.args(["build", "--message-format=json", "--bin", program]);
+        cargo.args(self.features());
+        compile::built(cargo, "the shop", program, interrupt).map_err(|error| match error {
+            CompileError::Refused(errors) => {
+                CliError::bad(format!("the shop does not compile\n\n{errors}"))
+            }
+            CompileError::Cargo(error) => error,
+        })
     }
 
     /// The shop as it lies there.
@@ -99,6 +129,7 @@ impl Shop {
         Ok(Built {
             program: self.built("capstone", interrupt)?,
             folder: self.folder(),
+            database: self.database.clone(),
         })
     }
 }
@@ -108,17 +139,17 @@ struct Built {
     program: PathBuf,
     /// Where it is started.
     folder: PathBuf,
+    /// Where its tables are, if not in a file.
+    database: Option<String>,
 }
 
-/// One of the shop's programs, as `cargo run` builds it.
-fn built(mut cargo: Command, program: &str, interrupt: &Interrupt) -> Result<PathBuf, CliError> {
-    cargo.args(["build", "--message-format=json", "--bin", program]);
-    compile::built(cargo, "the shop", program, interrupt).map_err(|error| match error {
-        CompileError::Refused(errors) => {
-            CliError::bad(format!("the shop does not compile\n\n{errors}"))
-        }
-        CompileError::Cargo(error) => error,
-    })
+impl Built {
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        let database = self.database.iter();
+        command.args(database.flat_map(|url| ["--database", url]));
+        command
+    }
 }
 
 /// What a program printed that ended with 0.

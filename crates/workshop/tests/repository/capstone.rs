@@ -21,6 +21,18 @@ fn weekly_the_shop_keeps_its_contract_and_clippy_has_nothing_to_say() {
     succeed(&mut in_the_shop("test --quiet --locked"));
 }
 
+#[test]
+#[ignore = "needs a PostgreSQL server, whose address POSTGRES holds: postgres://shop@localhost/postgres"]
+fn weekly_the_shop_keeps_its_contract_on_postgres() {
+    let _turn = turn();
+    succeed(&mut in_the_shop(
+        "clippy --quiet --locked --all-targets --features postgres -- --deny warnings",
+    ));
+    succeed(&mut in_the_shop(
+        "test --quiet --locked --features postgres -- --test-threads 1",
+    ));
+}
+
 /// Whether the shop is fast enough is not asked here.
 #[test]
 #[ignore = "needs k6 and Locust (cargo workshop setup k6 locust), and some minutes, to compile another workspace"]

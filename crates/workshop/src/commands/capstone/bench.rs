@@ -38,7 +38,8 @@ pub(super) fn run(
     let is_changed = !git.say(["status", "--porcelain", "capstone"])?.is_empty();
     let mut history = shop.history()?;
     let mut kept = |result: Option<Score>| {
-        if no_tests {
+        // The others are of a file.
+        if no_tests || shop.database.is_some() {
             return Ok(());
         }
         let shared = report::board::Run {
@@ -84,9 +85,14 @@ pub(super) fn test(shop: &Shop, interrupt: &Interrupt) -> Result<Result<(), CliE
     eprintln!("the contract tests …");
     let mut compile = shop.cargo();
     compile.args(["test", "--quiet", "--test", "contract", "--no-run"]);
-    ended_well(&compile, COMPILE, interrupt)?;
+    ended_well(compile.args(shop.features()), COMPILE, interrupt)?;
     let mut test = shop.cargo();
     test.args(["test", "--quiet", "--test", "contract"]);
+    test.args(shop.features());
+    if let Some(url) = &shop.database {
+        test.env("POSTGRES", url)
+            .args(["--", "--test-threads", "1"]);
+    }
     // Their temporary files go with this process's, should they have no time to remove them.
     for folder in ["TMPDIR", "TMP", "TEMP"] {
         test.env(folder, tempfile::env::temp_dir());
@@ -112,9 +118,8 @@ pub(super) fn measure(
     during: &(dyn Fn(SocketAddr) + Sync),
     interrupt: &Interrupt,
 ) -> Result<Score, CliError> {
-    let Built { program, folder } = shop;
     let data = files::temporary()?;
-    let mut init = std::process::Command::new(program);
+    let mut init = shop.command();
     init.args(["init-db", "--data"]).arg(data.path());
     ended_well(&init, INIT, interrupt)?;
 
@@ -123,7 +128,7 @@ pub(super) fn measure(
         let launch = Launch {
             name,
             command,
-            folder,
+            folder: &shop.folder,
             ready: Some(ready),
             ready_within: READY,
             protocol: &Protocol::default(),
@@ -141,9 +146,12 @@ pub(super) fn measure(
         "/charges",
         &placement.generator,
     )?;
+    let database = shop.database.as_ref().map_or_else(String::new, |url| {
+        format!(" --database '{}'", url.replace('\'', r"'\''"))
+    });
     let command = format!(
-        "exec '{}' --data '{}' --port {{port}} --admin-port {{admin_port}} --payments http://{}",
-        program.display(),
+        "exec '{}'{database} --data '{}' --port {{port}} --admin-port {{admin_port}} --payments http://{}",
+        shop.program.display(),
         data.path().display(),
         payments.address()
     );

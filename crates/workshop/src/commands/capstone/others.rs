@@ -19,21 +19,20 @@ const BESIDE_A_PROGRAM: [&str; 4] = [
 ];
 
 /// A worktree, always at the same place: cargo builds anew what lies elsewhere.
-pub(super) struct Others {
+pub(super) struct Others<'a> {
     git: Git,
     worktree: PathBuf,
     programs: PathBuf,
-    /// The shop's own, where its dependencies are built already.
-    target: PathBuf,
+    shop: &'a Shop,
 }
 
-impl Others {
-    pub(super) fn open(shop: &Shop) -> Result<Self, CliError> {
+impl<'a> Others<'a> {
+    pub(super) fn open(shop: &'a Shop) -> Result<Self, CliError> {
         let others = Self {
             git: Git::at(shop.workshop.root())?,
             worktree: shop.state().join("other"),
             programs: shop.state().join("programs"),
-            target: shop.folder().join("target"),
+            shop,
         };
         std::fs::create_dir_all(&others.programs)
             .map_err(CliError::because(others.programs.display()))?;
@@ -61,19 +60,25 @@ impl Others {
         if !folder.join("Cargo.toml").is_file() {
             return Err(CliError::usage(format!("{commit} has no capstone")));
         }
-        let program = self.programs.join(self.digest(commit)?);
+        let database = self.shop.database.as_ref().map_or("", |_| "-postgres");
+        let program = self.programs.join(self.digest(commit)? + database);
         if !program.is_file() {
             let mut cargo = Command::new(crate::compile::program());
             cargo
                 .current_dir(&folder)
-                .env("CARGO_TARGET_DIR", &self.target);
-            let built = super::built(cargo, "capstone", interrupt)?;
+                // There its dependencies are built already.
+                .env("CARGO_TARGET_DIR", self.shop.folder().join("target"));
+            let built = self.shop.built_by(cargo, "capstone", interrupt)?;
             let bytes = std::fs::copy(built, program.with_extension("new"));
             bytes
                 .and_then(|_| std::fs::rename(program.with_extension("new"), &program))
                 .map_err(CliError::because(program.display()))?;
         }
-        Ok(Built { program, folder })
+        Ok(Built {
+            program,
+            folder,
+            database: self.shop.database.clone(),
+        })
     }
 
     /// Of all that a program may be made of: commits that differ in pages have the same one.
@@ -104,7 +109,7 @@ impl Others {
     }
 }
 
-impl Drop for Others {
+impl Drop for Others<'_> {
     fn drop(&mut self) {
         self.close();
     }

@@ -148,7 +148,7 @@ struct Step {
 
 struct Line<'a> {
     git: Git,
-    others: Others,
+    others: Others<'a>,
     interrupt: &'a Interrupt,
     payments: PathBuf,
     time: Duration,
