@@ -143,7 +143,7 @@ fn without_nested(name: &str, levels: usize) -> String {
         {
             // `module::<impl Trait for Type>::method`: the type says more.
             out.clear();
-            out.push_str(&inner(target.1));
+            out.push_str(&inner(self_type(target.1)));
         }
         rest = &from[close + 1..];
     }
@@ -289,6 +289,10 @@ mod tests {
             (
                 "core::ops::function::impls::<impl core::ops::FnMut<A> for shop::Cart<F>>::call_mut",
                 "shop::Cart::call_mut",
+            ),
+            (
+                "shop::db::<impl shop::Run for &mut shop::Connection>::fetch",
+                "shop::Connection::fetch",
             ),
             (
                 "<&mut shop::Reader as shop::Read>::next",
