@@ -40,14 +40,14 @@ pub(crate) struct Memory {
 /// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Part {
-    from: i64,
+    pub(crate) from: i64,
     to: i64,
     /// By how much the least of the last third is above the most of the first third.
-    rise: i64,
+    pub(crate) rise: i64,
 }
 
 impl Part {
-    fn of(values: impl Iterator<Item = i64>) -> Self {
+    pub(crate) fn of(values: impl Iterator<Item = i64>) -> Self {
         let values: Vec<_> = values.collect();
         let third = values.len().div_ceil(3);
         let of_first = values.iter().take(third).max().copied();
@@ -59,7 +59,7 @@ impl Part {
         }
     }
 
-    fn growth(self) -> i64 {
+    pub(crate) fn growth(self) -> i64 {
         self.to - self.from
     }
 
@@ -146,11 +146,17 @@ impl Memory {
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let part = self.live.unwrap_or(self.resident);
-        let says = format!("Memory: {}.", self.says);
         if part.rise > (4 * LITTLE).max(part.from / 10) {
             let see = "/debug/pprof/heap, /debug/heap, /debug/memory";
+            let says = format!("Memory: {}.", self.says);
             findings.push(Finding::new("memory", 0.9, see, says));
-        } else if self.tasks.rise > 100.max(self.tasks.from / 5) {
+        }
+        if self.tasks.rise > 100.max(self.tasks.from / 5) {
+            let says = format!(
+                "The tasks become more, by {:.0} a second: something spawns tasks that do not end, or not as soon as \
+                 others come. Look for a `spawn` in a handler whose task waits for ever, or has no bound.",
+                self.tasks.growth() as f64 / self.seconds
+            );
             findings.push(Finding::new("tasks", 0.8, "/debug/memory", says));
         }
         findings

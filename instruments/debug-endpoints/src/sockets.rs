@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::error::EndpointError;
 use crate::finding::Finding;
+use crate::memory::Part;
 use crate::own_thread::{self, Until};
 use crate::tcp_socket::TcpSocket;
 
@@ -54,6 +55,8 @@ pub(crate) struct Peers {
     address: String,
     open: usize,
     most_open: usize,
+    /// Of those that are open, at the beginning and at the end.
+    growth: Option<Part>,
     /// That began meanwhile, at least.
     opened: usize,
     opened_per_second: f64,
@@ -135,6 +138,8 @@ struct Seen {
     sides: BTreeMap<Side, Peers>,
     connections: HashSet<Ends>,
     round_trips: BTreeMap<Side, (f64, u32)>,
+    /// How many are open to each that this process connects to, look by look.
+    open: BTreeMap<SocketAddr, Vec<i64>>,
 }
 
 impl Seen {
@@ -186,8 +191,12 @@ impl Seen {
             *sum += f64::from(socket.round_trip_us) / 1e3;
             *count += 1;
         }
-        for peers in self.sides.values_mut() {
+        for (side, peers) in &mut self.sides {
             peers.most_open = peers.most_open.max(peers.open);
+            if let Side::Connects(to) = side {
+                let open = self.open.entry(*to).or_default();
+                open.push(i64::try_from(peers.open).unwrap_or(i64::MAX));
+            }
         }
         Some(())
     }
@@ -222,6 +231,8 @@ impl Seen {
             let (name, of_side) = match side {
                 Side::Connects(to) => {
                     peers.address = to.to_string();
+                    let open = self.open.get(&to).into_iter().flatten();
+                    peers.growth = Some(Part::of(open.copied()));
                     (format!("to {to}"), &mut sockets.upstreams)
                 }
                 Side::Accepts(port) => {
@@ -231,6 +242,7 @@ impl Seen {
             };
             sockets.says.extend(peers.held_back(&name));
             sockets.says.extend(peers.not_used_again(&name, seconds));
+            sockets.says.extend(peers.kept(&name, seconds));
             of_side.push(peers);
         }
         for of_side in [&mut sockets.upstreams, &mut sockets.listeners] {
@@ -271,6 +283,8 @@ impl Sockets {
                 let again = peers.not_used_again(&name, self.seconds);
                 let again = again.filter(|_| seen >= 20 && per_request >= 0.3);
                 findings.extend(again.map(|says| of_says(kind, weight, &says)));
+                let kept = peers.kept(&name, self.seconds);
+                findings.extend(kept.map(|says| of_says(kind, weight, &says)));
             }
         }
         findings
@@ -312,9 +326,32 @@ impl Peers {
         (opened >= 10 && opened >= 3 * self.most_open).then(|| {
             format!(
                 "connections {name} are hardly used again: at least {opened} were opened in {seconds:.1} s, and at most \
-                 {} were open at a time; a body that is not read to its end, a client made for each request, or a pool \
-                 that keeps too few would do that",
-                self.most_open
+                 {} were open at a time; {}",
+                self.most_open,
+                self.why_not()
+            )
+        })
+    }
+
+    /// What ends connections after one request, on this side or on the other one.
+    fn why_not(&self) -> &'static str {
+        if self.address.starts_with("port ") {
+            "its clients open one for each request, or this service closes them (`connection: close`)"
+        } else {
+            "a body that is not read to its end, a client made for each request, a pool that keeps too few, or an other \
+             end that closes them (`connection: close`) would do that"
+        }
+    }
+
+    /// That connections become more all the time, if they do.
+    fn kept(&self, name: &str, seconds: f64) -> Option<String> {
+        let growth = self.growth?;
+        (growth.rise > 100.max(growth.from / 5)).then(|| {
+            format!(
+                "connections {name} become more, by {:.0} a second, and {} are open: something keeps them, until no file \
+                 descriptor is left",
+                growth.growth() as f64 / seconds,
+                self.open
             )
         })
     }
@@ -396,6 +433,29 @@ fn take(until: &Until<'_>) -> Option<Sockets> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_that_are_kept_become_more_all_the_time() {
+        let seen = |open: &[i64]| {
+            let peers = Peers {
+                growth: Some(Part::of(open.iter().copied())),
+                ..Peers::default()
+            };
+            peers.kept("to 127.0.0.1:5432", 10.0)
+        };
+        let says = seen(&[0, 90, 180, 270, 360, 450]).expect("something keeps them");
+        assert!(says.contains("become more, by 45 a second"), "{says}");
+        assert_eq!(
+            seen(&[0, 450, 450, 450, 450, 450]),
+            None,
+            "a pool was filled"
+        );
+        assert_eq!(
+            seen(&[450, 200, 460, 210, 455, 220]),
+            None,
+            "they come and go"
+        );
+    }
 
     #[test]
     fn a_line_of_the_systems_table_is_read_and_a_damaged_one_is_not() {
