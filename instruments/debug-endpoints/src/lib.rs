@@ -40,7 +40,8 @@
 //!
 //! Three lines for warp, whose filters become a tower service that `hyper_util`'s `TowerToHyperService` serves. Its
 //! requests are named by method and path; tonic's by service and method, with
-//! `Server::builder().layer(debug.profiler().layer_named(GrpcMethod))`:
+//! `Server::builder().layer(debug.profiler().layer_named(GrpcMethod).with_bodies())`. Without `with_bodies` what streams of
+//! either wait for is not seen:
 //!
 //! ```
 //! use warp::Filter;
@@ -50,7 +51,7 @@
 //! debug.listen("127.0.0.1:6060")?; // 2
 //! let routes = warp::path!("hello").map(|| "hello");
 //! let service = tower::ServiceBuilder::new()
-//!     .layer(debug.profiler().layer()) // 3
+//!     .layer(debug.profiler().layer().with_bodies()) // 3
 //!     .service(warp::service(routes));
 //! # let _ = service;
 //! # Ok(())
@@ -177,7 +178,7 @@ mod threads;
 mod threads;
 mod waits;
 
-pub use await_profile::{AwaitProfiler, GrpcMethod, MatchedRoute};
+pub use await_profile::{AwaitProfiler, GrpcMethod, MatchedRoute, inherit};
 pub use debug_endpoints::DebugEndpoints;
 pub use error::{ListenError, TokenError};
 /// The allocator that `/debug/pprof/heap` is about: `#[global_allocator] static ALLOCATOR: Jemalloc = Jemalloc;`

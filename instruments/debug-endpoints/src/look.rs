@@ -24,6 +24,12 @@ const MOST_PLACES: usize = 2;
 const MUCH: f64 = 0.4;
 /// Of waits that may be on purpose, such as for a permit.
 const MOST_OF_IT: f64 = 0.6;
+/// Of fewer requests at once, on average, hardly one waits for another.
+const AT_ONCE: f64 = 1.0;
+/// Of a wait that is so much of a route, nobody is past it.
+const ALL: f64 = 0.98;
+/// Nobody minds a wait of fewer milliseconds.
+const LEAST_MS: f64 = 1.0;
 /// CPUs that are used for so much of the time are the limit.
 const BUSY: f64 = 0.9;
 /// More workers than so many for each CPU are more than some blocking calls explain.
@@ -54,6 +60,8 @@ pub(crate) struct Look {
     findings: Vec<Finding>,
     /// Limits and full queues that most requests of a route wait for: on purpose, or too small.
     bounds: Vec<Finding>,
+    /// What else most of a request's time goes to, in this service or in its database; what keeps that is not seen.
+    waits: Vec<Finding>,
     /// Where requests spend their time, which need not be wrong.
     spent: Vec<String>,
     /// What was not seen, and why.
@@ -127,8 +135,14 @@ impl Evidence {
         if let Some(heartbeat) = &self.heartbeat {
             findings.extend(of_runtimes(heartbeat, threads));
         }
+        let mut waits = Vec::new();
         if let Some(summary) = summary {
-            findings.extend(of_waits(summary, sockets));
+            for remark in &summary.remarks {
+                match of_wait(summary, remark, sockets) {
+                    Some(finding) => findings.push(finding),
+                    None => waits.extend(elsewhere(summary, remark)),
+                }
+            }
         }
         if let Some(memory) = &self.memory {
             findings.extend(memory.findings());
@@ -160,6 +174,7 @@ impl Evidence {
             workers: pulses.map(|pulse| pulse.held_worst.len()).sum(),
             findings,
             bounds,
+            waits,
             spent: summary.map_or_else(Vec::new, |summary| spent(&summary.places)),
             not_seen,
         }
@@ -213,20 +228,89 @@ fn of_runtimes(heartbeat: &Heartbeat, threads: Option<&ThreadProfile>) -> Vec<Fi
     findings
 }
 
-fn of_waits(summary: &Summary, sockets: Option<&Sockets>) -> Vec<Finding> {
-    let findings = summary.remarks.iter().filter_map(|remark| {
-        let (kind, weight) = of_remark(remark, sockets)?;
-        let more = if kind == WaitKind::AnswerOrStream.name() {
-            let open = connections(sockets);
-            Some(format!(" Connections to other services: {open}."))
-        } else {
-            let past = past(&summary.places, remark);
-            past.map(|past| format!(" Requests that are past it are at {past}."))
-        };
-        let says = remark.says.clone() + &more.unwrap_or_default();
-        Some(Finding::new(kind, weight, "/debug/await", says))
-    });
-    findings.collect()
+/// What a remark on the waits of requests says of a cause.
+fn of_wait(summary: &Summary, remark: &Remark, sockets: Option<&Sockets>) -> Option<Finding> {
+    if is_stuck(summary, remark) {
+        let says = format!(
+            "{} No request of this route finished meanwhile, and none is past this wait: what they wait for may never be \
+             given back. Look for a permit or a connection that is forgotten on some way out, for a guard in a future \
+             that nobody polls any more, and for two that wait for each other.",
+            remark.says
+        );
+        return Some(Finding::new("stuck", 1.9, "/debug/await", says));
+    }
+    let (kind, weight) = of_remark(remark, sockets)?;
+    let more = if kind == WaitKind::AnswerOrStream.name() {
+        let open = connections(sockets);
+        Some(format!(" Connections to other services: {open}."))
+    } else if let Some(past) = past(&summary.places, remark) {
+        Some(format!(" Requests that are past it are at {past}."))
+    } else {
+        let says =
+            " No request is past it: what holds it is outside of requests, or was forgotten.";
+        (is_of_holders(remark) && remark.share >= ALL).then(|| says.to_owned())
+    };
+    let says = remark.says.clone() + &more.unwrap_or_default();
+    Some(Finding::new(kind, weight, "/debug/await", says))
+}
+
+/// Whether one waits until another gives something back.
+fn is_of_holders(remark: &Remark) -> bool {
+    use WaitKind::{Limit, Lock, Pool};
+    let kind = remark.wait.map(|wait| wait.kind);
+    matches!(kind, Some(Limit | Lock | Pool))
+}
+
+/// Whether all requests of a route wait for each other, or for what nobody has.
+fn is_stuck(summary: &Summary, remark: &Remark) -> bool {
+    let is_queue = |kind| kind == WaitKind::Queue;
+    let of_queue = remark.wait.is_some_and(|wait| is_queue(wait.kind));
+    if !is_of_holders(remark) && !of_queue || remark.share < MUCH {
+        return false;
+    }
+    let mut routes = summary.routes.iter();
+    let Some(route) = routes.find(|route| route.route == remark.route) else {
+        return false;
+    };
+    // Two tasks whose channels are full wait for each other with the answers that requests wait for.
+    let waits = |place: &&Share| {
+        place.wait.is_some_and(|wait| {
+            use WaitKind::{Channel, Limit, Lock, Pool, Queue};
+            matches!(wait.kind, Limit | Lock | Pool | Queue) || of_queue && wait.kind == Channel
+        })
+    };
+    let places = summary.places.iter();
+    let of_route = places.filter(|place| place.frames.first() == Some(&remark.route));
+    let waiting: f64 = of_route.filter(waits).map(|place| place.share).sum();
+    route.finished == 0 && route.mean_in_flight >= AT_ONCE && waiting >= ALL * route.share
+}
+
+/// A wait that is no fault by itself, and that most of a route's time goes to: who asks why has to go on there.
+fn elsewhere(summary: &Summary, remark: &Remark) -> Option<Finding> {
+    use WaitKind::{
+        BlockingPool, Channel, Database, Notification, Queue, Ready, Running, Set, Task, Timer,
+    };
+    let kind = remark.wait?.kind;
+    let is_inside = matches!(
+        kind,
+        BlockingPool
+            | Channel
+            | Database
+            | Notification
+            | Queue
+            | Ready
+            | Running
+            | Set
+            | Task
+            | Timer
+    );
+    let mut routes = summary.routes.iter();
+    let route = routes.find(|route| route.route == remark.route)?;
+    let is_short = route
+        .latency_ms
+        .is_some_and(|ms| ms * remark.share < LEAST_MS);
+    let is_told = is_inside && !is_short && remark.share >= MUCH;
+    is_told.then(|| Finding::new(kind.name(), 0.0, "/debug/await", remark.says.clone()))
 }
 
 /// Where requests of this route are that do not wait so: of a lock or a pool they are its holders.
@@ -254,8 +338,10 @@ fn of_remark(remark: &Remark, sockets: Option<&Sockets>) -> Option<(&'static str
     if remark.in_a_row.is_some() && remark.share >= MUCH {
         return Some(("in_a_row", 0.9 + remark.share / 2.0));
     }
+    let is_queue = remark.mean_in_flight.unwrap_or_default() >= AT_ONCE;
     let (is_cause, weight) = match wait.kind {
-        WaitKind::Lock | WaitKind::Pool | WaitKind::NewConnection => (remark.share >= MUCH, 1.0),
+        WaitKind::Lock | WaitKind::Pool => (remark.share >= MUCH && is_queue, 1.0),
+        WaitKind::NewConnection => (remark.share >= MUCH, 1.0),
         // What has no such sentence is an ordinary query.
         WaitKind::Database => (remark.share >= MUCH && wait.what.starts_with('('), 1.0),
         WaitKind::Limit | WaitKind::Queue => (remark.share >= MOST_OF_IT, 0.9),
@@ -302,6 +388,9 @@ impl fmt::Display for Look {
                 "Requests wait at a bound: it is too small, or those past it do more than they have to, or it is on purpose."
             } else if asked && self.is_cpu_limit {
                 "No wait holds requests up: they take turns on the CPU."
+            } else if asked && !self.waits.is_empty() {
+                "No fault stands out. Most of a request's time goes to what follows, in this service or its database: find \
+                 out what keeps that, before you look elsewhere."
             } else if asked {
                 "Nothing in this service holds requests up. If its clients wait longer, look outside of it: the other \
                  services that it waits for, the network, a proxy, the clients themselves."
@@ -332,6 +421,9 @@ impl fmt::Display for Look {
         }
         for bound in &self.bounds {
             writeln!(f, "Bound: {} [{}]", bound.says, bound.see)?;
+        }
+        for wait in &self.waits {
+            writeln!(f, "Wait: {} [{}]", wait.says, wait.see)?;
         }
         for spent in &self.spent {
             writeln!(f, "{spent}.")?;

@@ -38,7 +38,13 @@ const fn case(
     }
 }
 
-const CASES: [Case; 15] = [
+const CASES: [Case; 18] = [
+    case(
+        "actor",
+        "--get /price --users 8",
+        "channel",
+        "actor::ask_supplier",
+    ),
     case(
         "blockpool",
         "--get /export --users 24",
@@ -100,6 +106,18 @@ const CASES: [Case; 15] = [
         "Nagle's algorithm",
     ),
     case(
+        "onelock",
+        "--get /row/{1..100} --users 8",
+        "lock",
+        "onelock::read",
+    ),
+    case(
+        "permits",
+        "--get /render --users 8",
+        "stuck",
+        "permits::render",
+    ),
+    case(
         "rayon",
         "--get /rank --users 4 --think 0.01",
         "blocked_worker",
@@ -130,7 +148,10 @@ const CASES: [Case; 15] = [
 #[ignore = "needs some minutes, to compile another workspace"]
 fn weekly_look_names_the_faults_that_people_reported() {
     let is_named = |case: &Case, said: &Value| {
-        let first = &said["findings"][0];
+        // What is no fault for certain is told among the waits.
+        let of = |list: &str| said[list].get(0);
+        let first = of("findings").or_else(|| of("waits"));
+        let first = first.unwrap_or(&Value::Null);
         let says = first["says"].as_str().unwrap_or_default();
         first["kind"] == case.kind && says.contains(case.says)
     };
