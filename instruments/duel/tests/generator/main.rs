@@ -6,6 +6,7 @@ mod server;
 mod timing;
 mod traffic;
 
+use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -67,6 +68,21 @@ fn send_with(
     run(target, load, &settings).map(Outcome::from)
 }
 
+/// Tries three times what a machine that stands still for a moment makes too few of: a fault does so
+/// each time. What it cannot touch is asserted in every attempt.
+#[track_caller]
+fn once_in_three<Seen: Debug>(attempt: impl Fn() -> (bool, Seen)) {
+    let mut seen = Vec::new();
+    while seen.len() < 3 {
+        let (is_enough, what) = attempt();
+        if is_enough {
+            return;
+        }
+        seen.push(what);
+    }
+    panic!("too few each time: {seen:?}");
+}
+
 /// Every request got its answer.
 #[track_caller]
 fn is_right(outcome: &Outcome) {
@@ -77,18 +93,22 @@ fn is_right(outcome: &Outcome) {
 
 #[test]
 fn counts_agree_with_the_server() {
-    let server = Server::start(|_, _| ok("6"));
-    let outcome = send(server.address, &load(8));
-    is_right(&outcome);
-    assert!(outcome.completed <= server.requests() as u64);
-    assert_eq!(outcome.per_second.iter().sum::<u64>(), outcome.completed);
-    assert!(outcome.unfinished <= 8);
-    // One for each user, and the one that looks whether anybody is there.
-    assert_eq!(server.connections(), 9);
-    assert!(outcome.latency.min_ms > 0.0);
-    assert!(outcome.latency.at(0.5) <= outcome.latency.at(0.99));
-    assert!(outcome.generator.cpu_share.is_some());
-    assert!(outcome.service_latency.is_none());
+    once_in_three(|| {
+        let server = Server::start(|_, _| ok("6"));
+        let outcome = send(server.address, &load(8));
+        is_right(&outcome);
+        assert!(outcome.completed <= server.requests() as u64);
+        assert_eq!(outcome.per_second.iter().sum::<u64>(), outcome.completed);
+        assert!(outcome.unfinished <= 8);
+        assert!(outcome.latency.min_ms > 0.0);
+        assert!(outcome.latency.at(0.5) <= outcome.latency.at(0.99));
+        assert!(outcome.generator.cpu_share.is_some());
+        assert!(outcome.service_latency.is_none());
+        // One for each user, and the one that looks whether anybody is there.
+        let connections = server.connections();
+        assert!(connections <= 9, "{connections}");
+        (connections == 9, connections)
+    });
 }
 
 #[test]
@@ -97,12 +117,16 @@ fn threads_share_the_users_and_are_no_more_than_those() {
     if cpus.len() < 2 || cfg!(target_os = "macos") {
         return;
     }
-    let server = Server::start(|_, _| late(5, "6"));
-    let outcome = send_with(server.address, &load(9), &cpus[..2]).unwrap();
-    assert!(outcome.completed > 0);
-    assert_eq!(outcome.per_second.iter().sum::<u64>(), outcome.completed);
-    assert_eq!(outcome.generator.users, 9);
-    assert_eq!(server.connections(), 10);
+    once_in_three(|| {
+        let server = Server::start(|_, _| late(5, "6"));
+        let outcome = send_with(server.address, &load(9), &cpus[..2]).unwrap();
+        assert!(outcome.completed > 0);
+        assert_eq!(outcome.per_second.iter().sum::<u64>(), outcome.completed);
+        assert_eq!(outcome.generator.users, 9);
+        let connections = server.connections();
+        assert!(connections <= 10, "{connections}");
+        (connections == 10, connections)
+    });
     let server = Server::start(|_, _| ok("6"));
     let outcome = send_with(server.address, &load(1), &cpus).unwrap();
     assert!(outcome.completed > 0);
@@ -150,15 +174,19 @@ fn method_path_and_body_arrive_as_the_load_has_them() {
 
 #[test]
 fn two_thousand_users_at_once() {
-    let server = Server::start(|_, _| ok("6"));
     let mut load = thinking(2000, Duration::from_millis(500));
     load.duration = Duration::from_secs(1);
-    let outcome = send(server.address, &load);
-    assert_eq!(outcome.error_count(), 0, "{:?}", outcome.errors);
-    // Beside other programs some do not get to it within a second.
-    assert!((1000..=2001).contains(&server.connections()));
-    // 4,000 a second if nothing else ran here.
-    assert!(outcome.requests_per_second <= 4100.0);
+    once_in_three(|| {
+        let server = Server::start(|_, _| ok("6"));
+        let outcome = send(server.address, &load);
+        assert_eq!(outcome.error_count(), 0, "{:?}", outcome.errors);
+        // 4,000 a second if nothing else ran here.
+        assert!(outcome.requests_per_second <= 4100.0);
+        // Beside other programs some do not get to it within a second.
+        let connections = server.connections();
+        assert!(connections <= 2001, "{connections}");
+        (connections >= 1000, connections)
+    });
 }
 
 #[test]
@@ -258,11 +286,15 @@ fn writes_have_their_share_and_leave_the_latencies_alone() {
     };
     let read = Route::of(get("/read", "6"), 0.75);
     load.routes = [read, Route::of(write, 0.25)].into();
-    let outcome = seen_of(at_once("POST /subscribe ", "subscribed", 20), &load);
-    assert_eq!(outcome.wrong_answers, 0, "{:?}", outcome.first_wrong_answer);
-    let share = outcome.writes as f64 / outcome.completed as f64;
-    assert!((share - 0.25).abs() < 0.05, "{share} of writes");
-    assert!(outcome.latency.min_ms >= 20.0, "{:?}", outcome.latency);
+    once_in_three(|| {
+        let outcome = seen_of(at_once("POST /subscribe ", "subscribed", 20), &load);
+        assert_eq!(outcome.wrong_answers, 0, "{:?}", outcome.first_wrong_answer);
+        assert!(outcome.latency.min_ms >= 20.0, "{:?}", outcome.latency);
+        // Of few requests the share is a matter of luck, and those under way at the end are reads.
+        let all = outcome.completed + outcome.unfinished;
+        let share = outcome.writes as f64 / all as f64;
+        ((share - 0.25).abs() < 0.05, (share, all))
+    });
 }
 
 #[test]
@@ -274,10 +306,13 @@ fn bystanders_keep_their_pace_beside_a_slow_load() {
         per_second: 100.0,
         spacing: Spacing::Even,
     });
-    let outcome = seen_of(at_once("GET /ping ", "pong", 100), &load);
-    let bystander = outcome.bystander.expect("the load has a bystander");
-    assert!(bystander.errors.is_empty(), "{:?}", bystander.errors);
-    let completed = bystander.completed;
-    assert!((20..=110).contains(&completed), "{completed}");
-    assert!(outcome.latency.min_ms >= 100.0, "its own requests only");
+    once_in_three(|| {
+        let outcome = seen_of(at_once("GET /ping ", "pong", 100), &load);
+        let bystander = outcome.bystander.expect("the load has a bystander");
+        assert!(bystander.errors.is_empty(), "{:?}", bystander.errors);
+        assert!(outcome.latency.min_ms >= 100.0, "its own requests only");
+        let completed = bystander.completed;
+        assert!(completed <= 110, "{completed}");
+        (completed >= 20, completed)
+    });
 }
