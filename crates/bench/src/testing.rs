@@ -3,6 +3,7 @@
 #![allow(clippy::missing_panics_doc)] // That is how a test fails.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use duel::load::Settings;
@@ -54,6 +55,15 @@ pub(crate) fn launch_with(
 /// As [`launch`], where nothing is wrong with it.
 pub fn start(program: &str, variant: &str, data_seed: u64, arguments: &[&str]) -> Server {
     launch(program, variant, data_seed, arguments).expect("the server starts")
+}
+
+/// Makes a program of a shell script. A child writes it: what this process has open for writing, a
+/// program that another thread starts meanwhile has open for a moment too, and no such file can be run.
+pub fn write_script(file: &Path, script: &str) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"printf %s "$1" >"$0" && chmod +x "$0""#]);
+    let written = shell.arg(file).arg(script).status();
+    assert!(written.expect("there is a shell").success());
 }
 
 /// A request whose answer must be `answer`.

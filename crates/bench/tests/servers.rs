@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 use bench::server::{Launch, Server, ServerError};
+use bench::testing::write_script;
 use duel::load::interrupt::Interrupt;
 
 /// A retry loop that logs before it serves: what it prints is neither waited for without end nor kept.
@@ -9,9 +10,7 @@ use duel::load::interrupt::Interrupt;
 fn a_server_that_prints_and_never_listens_is_given_up() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("server");
-    std::fs::write(&program, "#!/bin/sh\nexec yes the database is away\n").unwrap();
-    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&program, executable).unwrap();
+    write_script(&program, "#!/bin/sh\nexec yes the database is away\n");
     let started = Server::start(&Launch::of(&program, "exercise"), &Interrupt::new());
     let Err(ServerError::Hangs { said, .. }) = started else {
         panic!("{started:?}");

@@ -10,12 +10,12 @@ mod server;
 
 use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bench::drivers::{k6, locust};
+use bench::testing::write_script;
 use duel::load::interrupt::Interrupt;
 use duel::outcome::{GeneratorKind, MISSED, Outcome};
 use duel::tool::{DriverError, Settings};
@@ -51,19 +51,15 @@ impl Fake {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tool");
         let shown = folder.path().display();
-        fs::write(
-            &path,
-            format!(
-                "#!/bin/sh\nFOLDER={shown}\n\
-                 if [ \"$1\" = version ]; then echo 'k6 v1.8.1 (go1.26.8, linux/amd64)'; exit; fi\n\
-                 echo \"$@\" >$FOLDER/arguments\n\
-                 while [ $# -gt 0 ]; do\n\
-                 case $1 in --summary|--summary-export) SUMMARY=$2;; esac\n\
-                 shift\ndone\n{body}\n"
-            ),
-        )
-        .unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let script = format!(
+            "#!/bin/sh\nFOLDER={shown}\n\
+             if [ \"$1\" = version ]; then echo 'k6 v1.8.1 (go1.26.8, linux/amd64)'; exit; fi\n\
+             echo \"$@\" >$FOLDER/arguments\n\
+             while [ $# -gt 0 ]; do\n\
+             case $1 in --summary|--summary-export) SUMMARY=$2;; esac\n\
+             shift\ndone\n{body}\n"
+        );
+        write_script(&path, &script);
         fs::write(folder.path().join("summary.json"), summary).unwrap();
         fs::write(folder.path().join("script"), "").unwrap();
         Self {

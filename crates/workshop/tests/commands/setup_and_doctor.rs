@@ -64,8 +64,6 @@ fn the_doctor_minds_what_is_not_there() {
 
 #[cfg(unix)]
 mod with_stand_ins {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::{Said, Workshop};
     use crate::workshop::names;
 
@@ -88,9 +86,7 @@ mod with_stand_ins {
     fn k6_is_installed_once_in_place_of_another_version() {
         let workshop = Workshop::new();
         workshop.stand_in("go", GO);
-        workshop.write(".tools/bin/k6", "#!/bin/sh\necho k6 v1.7.0\n");
-        let old = workshop.path(".tools/bin/k6");
-        std::fs::set_permissions(&old, std::fs::Permissions::from_mode(0o755)).unwrap();
+        workshop.program(".tools/bin/k6", "echo k6 v1.7.0");
         let said = run(&workshop, "k6").good();
         assert!(said.contains("installed in"), "{said}");
         let said = run(&workshop, "k6").good();

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+#[cfg(unix)]
+use bench::testing::write_script;
 use tempfile::TempDir;
 
 /// What `problem.rs` holds; the exercise starts as the same code.
@@ -62,16 +64,19 @@ impl Workshop {
         std::fs::read_to_string(self.path(within)).unwrap()
     }
 
-    /// A program made of shell commands, in the folder `path`.
+    /// A program made of shell commands.
+    #[cfg(unix)]
+    pub(crate) fn program(&self, within: &str, script: &str) -> PathBuf {
+        let file = self.path(within);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        write_script(&file, &format!("#!/bin/sh\n{script}\n"));
+        file
+    }
+
+    /// The same in the folder `path`.
     #[cfg(unix)]
     pub(crate) fn stand_in(&self, name: &str, script: &str) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt;
-
-        let within = format!("path/{name}");
-        self.write(&within, &format!("#!/bin/sh\n{script}\n"));
-        let file = self.path(&within);
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-        file
+        self.program(&format!("path/{name}"), script)
     }
 
     /// `cargo workshop WORDS`, ready to be changed before it runs.
