@@ -161,8 +161,9 @@ fn try_out(command: &str, server: Option<&Server>, page: &Path) {
     let (output, printed) = run(&mut shell(&script));
     drop(load);
     let code = output.status.code();
-    // A comparison may come out as it likes on a busy machine.
-    let is_fine = code == Some(0) || is_comparison && matches!(code, Some(1 | 3));
+    // A comparison may come out as it likes on a busy machine, and a generator may get no CPU there.
+    let is_bound = command.contains(" load ") && code == Some(3);
+    let is_fine = code == Some(0) || is_bound || is_comparison && matches!(code, Some(1 | 3));
     assert!(
         is_fine,
         "{}: `{command}` ended with {code:?}: {printed}",

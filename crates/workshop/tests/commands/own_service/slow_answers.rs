@@ -57,5 +57,9 @@ fn too_little_time_for_a_verdict_is_said_before_the_rounds() {
     let sentence = "--at-most 1.00 is too short for the three rounds that a verdict takes";
     let (said_at, begun_at) = (said.err.find(sentence), said.err.find("round  1"));
     assert!(said_at.is_some() && said_at < begun_at, "{said:?}");
-    told(&said, 1, &["inconclusive", "too few rounds"]);
+    // A generator that gets no CPU beside something else says that alone.
+    assert!(matches!(said.code, Some(1 | 3)), "{said:?}");
+    if said.code == Some(1) {
+        told(&said, 1, &["inconclusive", "too few rounds"]);
+    }
 }
