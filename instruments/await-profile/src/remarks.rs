@@ -96,6 +96,13 @@ fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Opt
         .iter()
         .find(|release| release.frames == place.frames);
     let release = release.filter(|release| !release.by.iter().any(|by| by.starts_with('(')));
+    // That a runtime's task has ended is no news.
+    let release = release.filter(|release| {
+        release
+            .by
+            .iter()
+            .any(|by| !by.starts_with("tokio::runtime::"))
+    });
     let release = release.map_or_else(String::new, |release| {
         format!(
             " {:.0} % were let go by {}.",

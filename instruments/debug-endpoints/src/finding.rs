@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Finding {
     /// For programs: `blocked_worker`, `computing_worker`, `full_blocking_pool`, `unpolled`, `memory`, `tasks`,
-    /// `connections`, `clients_connections`, `nagle`, `late`, `in_a_row`, `stuck`, or the kind of a wait.
+    /// `connections`, `clients_connections`, `nagle`, `late`, `accept_queue`, `in_a_row`, `stuck`, or the kind of a wait.
     pub(crate) kind: &'static str,
     /// What was seen, what it means, and what to do.
     pub(crate) says: String,

@@ -68,6 +68,9 @@ pub(crate) struct Peers {
     queued_looks: u32,
     /// Those of them in which a small piece waited for an acknowledgement, for Nagle's algorithm alone.
     held_looks: u32,
+    /// Looks at which connections waited to be accepted, and the most that did.
+    unaccepted_looks: u32,
+    most_unaccepted: u32,
     /// The mean of the kernel's estimates.
     round_trip_ms: Option<f64>,
 }
@@ -164,7 +167,9 @@ impl Seen {
         self.looks += 1;
         for listener in own.iter().filter(|socket| socket.listens()) {
             let accepts = Side::Accepts(listener.local.port());
-            self.sides.entry(accepts).or_default();
+            let peers = self.sides.entry(accepts).or_default();
+            peers.unaccepted_looks += u32::from(listener.unaccepted() > 0);
+            peers.most_unaccepted = peers.most_unaccepted.max(listener.unaccepted());
         }
         for peers in self.sides.values_mut() {
             peers.open = 0;
@@ -243,6 +248,9 @@ impl Seen {
             sockets.says.extend(peers.held_back(&name));
             sockets.says.extend(peers.not_used_again(&name, seconds));
             sockets.says.extend(peers.kept(&name, seconds));
+            sockets
+                .says
+                .extend(peers.not_accepted(&name, sockets.looks));
             of_side.push(peers);
         }
         for of_side in [&mut sockets.upstreams, &mut sockets.listeners] {
@@ -285,6 +293,8 @@ impl Sockets {
                 findings.extend(again.map(|says| of_says(kind, weight, &says)));
                 let kept = peers.kept(&name, self.seconds);
                 findings.extend(kept.map(|says| of_says(kind, weight, &says)));
+                let not_accepted = peers.not_accepted(&name, self.looks);
+                findings.extend(not_accepted.map(|says| of_says("accept_queue", 0.8, &says)));
             }
         }
         findings
@@ -341,6 +351,18 @@ impl Peers {
             "a body that is not read to its end, a client made for each request, a pool that keeps too few, or an other \
              end that closes them (`connection: close`) would do that"
         }
+    }
+
+    /// That connections wait for whoever accepts them, if they mostly do.
+    fn not_accepted(&self, name: &str, looks: u32) -> Option<String> {
+        let is_usual = looks >= 10 && self.unaccepted_looks * 2 > looks;
+        is_usual.then(|| {
+            format!(
+                "connections {name} wait to be accepted, up to {} at a time: look for an `.await` between two accepts, or \
+                 for a runtime that has no time",
+                self.most_unaccepted
+            )
+        })
     }
 
     /// That connections become more all the time, if they do.

@@ -30,7 +30,7 @@ pub(crate) struct TcpSocket {
     state: u8,
     /// Whether Nagle's algorithm is off.
     pub(crate) is_nodelay: bool,
-    /// Segments that were sent and not acknowledged.
+    /// Segments that were sent and not acknowledged; of a listener, connections that nobody has accepted yet.
     unacknowledged: u32,
     /// Bytes that were written and not sent.
     unsent: u32,
@@ -66,6 +66,11 @@ impl TcpSocket {
 
     pub(crate) fn listens(&self) -> bool {
         self.state == LISTEN
+    }
+
+    /// Connections of a listener that nobody has accepted yet.
+    pub(crate) fn unaccepted(&self) -> u32 {
+        self.unacknowledged
     }
 
     pub(crate) fn is_open(&self) -> bool {

@@ -430,7 +430,7 @@ fn clients_that_are_owed_nothing_keep_nobody_from_an_answer() {
             // A machine that stands still takes so long once, and who waits for others each time.
             let mut attempts = (0..3).map(|_| answered_after());
             let is_soon = attempts.any(|after| after < Duration::from_secs(4));
-            assert!(is_soon, "behind clients that send {:.40}", request);
+            assert!(is_soon, "behind clients that send {request:.40}");
         }
     }
 }

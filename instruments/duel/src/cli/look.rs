@@ -67,7 +67,7 @@ pub(crate) fn inside(said: &str, client_ms: f64) -> Option<String> {
     let outside = 1.0 - inside / client_ms;
     let shares = if outside > 0.2 && client_ms - inside > 0.5 {
         format!(
-            "{:.0} % of the time lies outside of it, in sockets, the kernel, a proxy, or here",
+            "{:.0} % of the time lies outside of its handlers, in sockets, the kernel, a proxy, or here",
             outside * 100.0
         )
     } else {
@@ -87,7 +87,7 @@ mod tests {
         let said = r#"{ "latency_ms": 0.5, "text": "Nothing." }"#;
         let outside = inside(said, 42.0).unwrap();
         assert!(
-            outside.contains("99 % of the time lies outside of it"),
+            outside.contains("99 % of the time lies outside of its handlers"),
             "{outside}"
         );
         assert!(outside.ends_with("Nothing."));
