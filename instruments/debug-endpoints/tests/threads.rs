@@ -269,6 +269,48 @@ fn a_blocking_call_is_found_with_the_handler_that_makes_it_and_the_role_of_its_t
     assert!(refused.status == 400 && refused.text().contains("folded, svg and json"));
 }
 
+static ROW: Mutex<()> = Mutex::new(());
+
+fn query() {
+    std::thread::sleep(Duration::from_millis(20));
+}
+
+fn read_row() {
+    let turn = TURN.load(Relaxed);
+    while TURN.load(Relaxed) == turn {
+        let _row = ROW.lock().expect("nobody panics");
+        query();
+    }
+}
+
+async fn row() {
+    let read = tokio::task::spawn_blocking(read_row);
+    read.await.expect("no panic");
+}
+
+#[test]
+fn blocking_threads_that_queue_for_a_lock_are_told_with_who_is_past_it() {
+    let _alone = ALONE.lock();
+    let (_service, own, admin) = service(|debug| {
+        let routes = Router::new().route("/row", get(row));
+        routes.layer(debug.layer())
+    });
+    let requests: Vec<_> = (0..4).map(|_| send(own, "/row")).collect();
+    line_with(admin, &["blocking thread;(blocked in futex)", "read_row"]);
+    let look = ask(admin, "/debug/look?seconds=2").text();
+    let says = look.lines().find(|line| line.contains("for a lock at"));
+    let says = says.unwrap_or_else(|| panic!("no lock in\n{look}"));
+    assert!(says.contains("for a lock at threads::read_row"), "{says}");
+    assert!(
+        says.contains("is in clock_nanosleep at threads::"),
+        "{says}"
+    );
+    TURN.fetch_add(1, Relaxed);
+    for request in requests {
+        request.peek(&mut [0]).expect("an answer");
+    }
+}
+
 #[test]
 fn without_ptrace_there_are_names_states_and_calls_and_the_reason() {
     const HERE: &str = "without_ptrace_there_are_names_states_and_calls_and_the_reason";

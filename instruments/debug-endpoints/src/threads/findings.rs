@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::hash::Hash;
 
-use super::profile::{Stack, State, Thread, ThreadProfile};
+use super::profile::{Frame, Stack, State, Thread, ThreadProfile};
 use crate::finding::Finding;
 use crate::thread_roles::Role;
 
@@ -24,91 +25,142 @@ const MOST_PLACES: usize = 3;
 const FEWEST: u64 = 5;
 /// So many threads asleep on average are a queue.
 const QUEUE: f64 = 1.0;
+/// Who is past a lock in fewer of the moments need not be who holds others up.
+const OFTEN: f64 = 0.2;
+/// A thread that is blocked for more of the time has not gone on meanwhile.
+const ALWAYS: f64 = 0.99;
+
+/// The call in which threads wait for each other.
+const FUTEX: &str = "futex";
+/// By what a lock of std, `parking_lot`, `DashMap` or C waits.
+const LOCKS: [&str; 8] = [
+    "sync::mutex",
+    "sync::rwlock",
+    "poison::mutex",
+    "poison::rwlock",
+    "parking_lot::raw_",
+    "lock_api::",
+    "dashmap::lock",
+    "pthread_mutex_lock",
+];
+/// For what threads wait that have nothing to do.
+const CHANNELS: [&str; 6] = [
+    "condvar",
+    "Condvar",
+    "mpmc",
+    "mpsc",
+    "crossbeam_channel",
+    "flume",
+];
 
 impl ThreadProfile {
-    /// Who of those that run requests is blocked in a call, and what they compute. `held` is how long one of them
-    /// did not yield, in seconds.
+    /// Who of those that run requests is blocked in a call, what they compute, and which threads queue for a lock. `held`
+    /// is how long a thread that runs requests did not yield, in seconds.
     pub(crate) fn findings(&self, held: f64) -> Vec<Finding> {
-        let drives: Vec<&Thread> = self
-            .threads
-            .iter()
-            .filter(|thread| thread.is_runtime)
-            .collect();
-        let of_state = |state| {
-            let stacks = drives.iter().flat_map(|thread| &thread.stacks);
-            most_frequent(stacks.filter(move |stack| stack.state == state))
-        };
-        let mut findings = Vec::new();
-        let worst = drives
-            .iter()
-            .map(|thread| thread.blocked)
-            .fold(0.0, f64::max);
-        let blocked = of_state(State::Blocked).filter(|(_, samples, _)| *samples >= FEWEST);
-        if let Some((stack, ..)) = blocked.filter(|_| worst >= BLOCKED) {
-            let count = drives
-                .iter()
-                .filter(|thread| thread.blocked >= BLOCKED)
-                .count();
-            let says = format!(
-                "{count} of {} threads that run requests sleep in a call, up to {:.0} % of the time: {} at {}. All that \
-                 such a thread has in hand waits meanwhile. {}",
-                drives.len(),
-                worst * 100.0,
-                stack.text.trim_matches(['(', ')']),
-                place(stack),
-                advice(stack),
-            );
-            findings.push(Finding::new(
-                "blocked_worker",
-                2.0 + worst,
-                "/debug/threads",
-                says,
-            ));
-        }
-        let samples: u64 = drives.iter().map(|thread| thread.samples).sum();
-        if let Some((stack, of_it, of_all)) = of_state(State::Running) {
-            let busy = of_all as f64 / samples.max(1) as f64;
-            let share = of_it as f64 / of_all.max(1) as f64;
-            let is_busy = busy >= BUSY || held >= HELD && busy >= BUSY_WHILE_HELD;
-            let is_told = stack.own.as_ref().is_some_and(|own| !is_main(own));
-            // Who is blocked most of the time is not held up by what else it does.
-            if is_told && worst < BUSY && is_busy && share >= MOST && of_it >= FEWEST {
-                let says = format!(
-                    "Threads that run requests compute {:.0} % of the time, {:.0} % of that at {}; one did not yield for \
-                     {:.0} ms. Whoever has to be polled waits meanwhile. Do it once and not for each request, do less of \
-                     it, or do it on a blocking thread.",
-                    busy * 100.0,
-                    share * 100.0,
-                    place(stack),
-                    held * 1e3,
-                );
-                findings.push(Finding::new(
-                    "computing_worker",
-                    1.0 + busy / 2.0,
-                    "/debug/pprof/flamegraph",
-                    says,
-                ));
-            }
-        }
-        let all = self.threads.iter().flat_map(|thread| &thread.stacks);
-        findings.extend(of_sqlite(all, self.moments));
-        findings
+        let of_workers = [self.blocked(), self.computing_worker(held)];
+        let others = self.threads.iter().filter(|thread| !thread.is_runtime);
+        let others = others.flat_map(|thread| &thread.stacks);
+        let queues = [
+            of_locks(others, self.stacks(), self.moments),
+            of_sqlite(self.stacks(), self.moments),
+        ];
+        of_workers.into_iter().chain(queues).flatten().collect()
     }
 
-    /// Where in the service's own code threads compute most, and how much of all computing is there; `None` if it is nowhere
-    /// in particular.
+    fn stacks(&self) -> impl Iterator<Item = &Stack> {
+        self.threads.iter().flat_map(|thread| &thread.stacks)
+    }
+
+    /// Those that drive tasks.
+    fn drive(&self) -> Vec<&Thread> {
+        let threads = self.threads.iter();
+        threads.filter(|thread| thread.is_runtime).collect()
+    }
+
+    fn blocked(&self) -> Option<Finding> {
+        let drive = self.drive();
+        let worst = worst(&drive);
+        let found = most_frequent(in_state(&drive, State::Blocked))?.0;
+        if worst < BLOCKED || found.samples < FEWEST {
+            return None;
+        }
+        let blocked = drive.iter().map(|thread| blocked_share(thread));
+        let blocked: Vec<f64> = blocked.filter(|share| *share >= BLOCKED).collect();
+        let stack = found.most;
+        let past = past(stack, self.stacks(), self.moments);
+        // Of a lock in use, somebody is past it now and then.
+        let is_stuck = past.is_none()
+            && !inner_passes(stack, &CHANNELS)
+            && blocked.len() * 2 >= drive.len()
+            && blocked.iter().all(|share| *share >= ALWAYS);
+        let says = format!(
+            "{} of {} threads that run requests sleep in a call, up to {:.0} % of the time: {} at {}{}. All that such a \
+             thread has in hand waits meanwhile. {}",
+            blocked.len(),
+            drive.len(),
+            worst * 100.0,
+            found.text().trim_matches(['(', ')']),
+            place(stack),
+            past.as_ref().map_or_else(String::new, |past| format!(
+                "; whoever is past it {}",
+                past.does()
+            )),
+            advice(stack, is_stuck, past.is_some()),
+        );
+        Some(Finding::new(
+            "blocked_worker",
+            2.0 + worst,
+            "/debug/threads",
+            says,
+        ))
+    }
+
+    fn computing_worker(&self, held: f64) -> Option<Finding> {
+        let drive = self.drive();
+        let samples: u64 = drive.iter().map(|thread| thread.samples).sum();
+        let (found, of_all) = most_frequent(in_state(&drive, State::Running))?;
+        let busy = of_all as f64 / samples.max(1) as f64;
+        let share = found.samples as f64 / of_all.max(1) as f64;
+        let is_busy = busy >= BUSY || held >= HELD && busy >= BUSY_WHILE_HELD;
+        let is_told = is_busy && share >= MOST && found.samples >= FEWEST && is_told(found.most);
+        // Who is blocked most of the time is not held up by what else it does.
+        if !is_told || worst(&drive) >= BUSY {
+            return None;
+        }
+        let says = format!(
+            "Threads that run requests compute {:.0} % of the time, {:.0} % of that at {}; one did not yield for {:.0} ms. \
+             Whoever has to be polled waits meanwhile. Do it once and not for each request, do less of it, or do it on a \
+             blocking thread.",
+            busy * 100.0,
+            share * 100.0,
+            place(found.most),
+            held * 1e3,
+        );
+        Some(Finding::new(
+            "computing_worker",
+            1.0 + busy / 2.0,
+            "/debug/pprof/flamegraph",
+            says,
+        ))
+    }
+
+    /// Where in the service's own code threads compute most, and how much of all computing is there; `None` if it is nowhere in particular.
     pub(crate) fn computing(&self) -> Option<String> {
-        let stacks = self.threads.iter().flat_map(|thread| &thread.stacks);
-        let functions = by_function(stacks.filter(|stack| stack.state == State::Running));
-        let all: u64 = functions.iter().map(|(_, samples)| samples).sum();
-        let share = |samples: u64| samples as f64 / all.max(1) as f64;
+        let all: Vec<&Thread> = self.threads.iter().collect();
+        let functions = by_function(in_state(&all, State::Running));
+        let all: u64 = functions.iter().map(|function| function.samples).sum();
+        let share = |function: &Seen<'_>| function.samples as f64 / all.max(1) as f64;
         let places = functions
             .iter()
-            .filter(|(_, samples)| *samples >= FEWEST && share(*samples) >= MUCH)
-            .filter(|(stack, _)| stack.own.as_ref().is_some_and(|own| !is_main(own)))
+            .filter(|function| function.samples >= FEWEST && share(function) >= MUCH)
+            .filter(|function| is_told(function.most))
             .take(MOST_PLACES)
-            .map(|(stack, samples)| {
-                format!("{:.0} % at {}", share(*samples) * 100.0, place(stack))
+            .map(|function| {
+                format!(
+                    "{:.0} % at {}",
+                    share(function) * 100.0,
+                    place(function.most)
+                )
             });
         let places: Vec<_> = places.collect();
         (!places.is_empty()).then(|| places.join("; "))
@@ -116,14 +168,57 @@ impl ThreadProfile {
 
     /// Where most of the blocking threads are that have something to do.
     pub(crate) fn at_work_on_blocking_threads(&self) -> Option<String> {
-        let threads = self
-            .threads
-            .iter()
-            .filter(|thread| thread.role == Role::Blocking.name());
+        let threads = self.threads.iter();
+        let threads = threads.filter(|thread| thread.role == Role::Blocking.name());
         let stacks = threads.flat_map(|thread| &thread.stacks);
-        let (stack, ..) = most_frequent(stacks.filter(|stack| stack.state != State::Idle))?;
-        Some(format!("{} {}", place(stack), stack.text))
+        let (found, _) = most_frequent(stacks.filter(|stack| stack.state != State::Idle))?;
+        Some(format!("{} {}", place(found.most), found.text()))
     }
+}
+
+/// The share of the time in which a thread sleeps in calls.
+fn blocked_share(thread: &Thread) -> f64 {
+    let stacks = in_state(&[thread], State::Blocked);
+    let samples: u64 = stacks.map(|stack| stack.samples).sum();
+    samples as f64 / thread.samples.max(1) as f64
+}
+
+fn worst(threads: &[&Thread]) -> f64 {
+    let shares = threads.iter().map(|thread| blocked_share(thread));
+    shares.fold(0.0, f64::max)
+}
+
+/// What these threads did in a state.
+fn in_state<'a>(threads: &[&'a Thread], state: State) -> impl Iterator<Item = &'a Stack> + use<'a> {
+    let threads: Vec<&'a Thread> = threads.to_vec();
+    let stacks = threads.into_iter().flat_map(|thread| &thread.stacks);
+    stacks.filter(move |stack| stack.state == state)
+}
+
+/// Threads that drive no tasks, such as blocking ones, and take turns at a lock.
+fn of_locks<'a>(
+    others: impl Iterator<Item = &'a Stack>,
+    all: impl Iterator<Item = &'a Stack>,
+    moments: u64,
+) -> Option<Finding> {
+    let (found, _) = most_frequent(others.filter(|stack| waits_for_lock(stack)))?;
+    let threads = found.samples as f64 / moments.max(1) as f64;
+    let past = past(found.most, all, moments);
+    // Idle threads of a pool wait for each other, too: until one of them is given work.
+    let is_idle = past
+        .as_ref()
+        .is_some_and(|past| inner_passes(past.most, &CHANNELS));
+    if threads < QUEUE || is_idle {
+        return None;
+    }
+    let says = format!(
+        "{threads:.1} threads wait at any time for a lock at {}{}. One is past it at a time, and those whose work they do \
+         wait meanwhile: let go of the guard before what takes long, or have several of what it guards, as a pool of \
+         connections does.",
+        place(found.most),
+        past.map_or_else(String::new, |past| format!("; one past it {}", past.does())),
+    );
+    Some(Finding::new("lock", 1.1, "/debug/threads", says))
 }
 
 /// Threads of the database that sleep until another connection has written. Requests only seem to wait for an answer.
@@ -159,47 +254,134 @@ fn of_sqlite<'a>(all: impl Iterator<Item = &'a Stack>, moments: u64) -> Option<F
     ))
 }
 
-/// Of the function with most samples the stack with most of them, the samples of the function, and all.
-fn most_frequent<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Option<(&'a Stack, u64, u64)> {
-    let functions = by_function(stacks);
-    let all = functions.iter().map(|(_, samples)| samples).sum();
-    let (stack, samples) = *functions.first()?;
-    Some((stack, samples, all))
+/// What was seen of one function, in one call.
+struct Seen<'a> {
+    /// The stack with most samples.
+    most: &'a Stack,
+    samples: u64,
+    /// Whether the kernel waited at the same place of the call each time.
+    is_same: bool,
 }
 
-/// Of each function the stack with most samples, and the samples of the function; the most frequent first. A loop is
-/// seen at several of its lines.
-fn by_function<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Vec<(&'a Stack, u64)> {
-    let mut functions: HashMap<(Option<&str>, &str), (&Stack, u64)> = HashMap::new();
-    for stack in stacks {
-        let (most, samples) = functions
-            .entry((function(stack), &stack.text))
-            .or_insert((stack, 0));
-        *samples += stack.samples;
-        if most.samples < stack.samples {
-            *most = stack;
+impl Seen<'_> {
+    /// What threads did there, in words.
+    fn text(&self) -> String {
+        match &self.most.call {
+            Some(call) if !self.is_same => format!("(blocked in {call})"),
+            _ => self.most.text.clone(),
         }
     }
-    let mut functions: Vec<_> = functions.into_values().collect();
-    functions.sort_by_cached_key(|(stack, samples)| (Reverse(*samples), place(stack)));
-    functions
+
+    /// What a thread does there, in a sentence.
+    fn does(&self) -> String {
+        let place = place(self.most);
+        self.most.in_call().map_or_else(
+            || format!("computes at {place}"),
+            |call| format!("is in {call} at {place}"),
+        )
+    }
+}
+
+/// The function with most samples, and the samples of all.
+fn most_frequent<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Option<(Seen<'a>, u64)> {
+    let functions = by_function(stacks);
+    let all = functions.iter().map(|function| function.samples).sum();
+    Some((functions.into_iter().next()?, all))
+}
+
+/// What was seen of each function and call; the most frequent first. A loop is seen at several of its lines, and a call
+/// at several places of the kernel.
+fn by_function<'a>(stacks: impl Iterator<Item = &'a Stack>) -> Vec<Seen<'a>> {
+    grouped(stacks, |stack| {
+        (function(stack), stack.state, stack.call.as_deref())
+    })
+}
+
+/// What was seen with each of these keys; the most frequent first.
+fn grouped<'a, Key: Eq + Hash>(
+    stacks: impl Iterator<Item = &'a Stack>,
+    key: impl Fn(&'a Stack) -> Key,
+) -> Vec<Seen<'a>> {
+    let mut groups: HashMap<Key, Seen<'_>> = HashMap::new();
+    for stack in stacks {
+        let seen = groups.entry(key(stack)).or_insert(Seen {
+            most: stack,
+            samples: 0,
+            is_same: true,
+        });
+        seen.samples += stack.samples;
+        seen.is_same &= seen.most.text == stack.text;
+        if seen.most.samples < stack.samples {
+            seen.most = stack;
+        }
+    }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_by_cached_key(|seen| (Reverse(seen.samples), place(seen.most)));
+    groups
+}
+
+/// Where threads are most often that have passed the place at which this one waits: of a lock they hold it.
+fn past<'a>(waits: &Stack, all: impl Iterator<Item = &'a Stack>, moments: u64) -> Option<Seen<'a>> {
+    let is_futex = waits.call.as_deref() == Some(FUTEX) && !inner_passes(waits, &CHANNELS);
+    let lock = own(waits).filter(|_| is_futex)?;
+    let is_past = |stack: &&Stack| {
+        let mut frames = stack.frames.iter().filter(|frame| frame.own);
+        frames.any(|frame| frame.function == lock.function && frame.line >= lock.line)
+    };
+    let waits_too = |stack: &Stack| {
+        let is_there = own(stack).is_some_and(|own| own.function == lock.function);
+        let is_futex = stack.state == State::Blocked && stack.call == waits.call;
+        let is_lock = is_futex || inner_passes(stack, &LOCKS);
+        is_there && is_lock && !inner_passes(stack, &CHANNELS)
+    };
+    let past =
+        all.filter(|stack| stack.state != State::Idle && is_past(stack) && !waits_too(stack));
+    let past = grouped(past, |stack| (function(stack), stack.in_call()));
+    let found = past.into_iter().next()?;
+    let is_often = found.samples as f64 >= OFTEN * moments as f64 && found.samples >= FEWEST;
+    is_often.then_some(found)
+}
+
+/// The service's own that is innermost.
+fn own(stack: &Stack) -> Option<&Frame> {
+    stack.frames.iter().rev().find(|frame| frame.own)
+}
+
+/// What the service's innermost function has called.
+fn inner(stack: &Stack) -> &[Frame] {
+    let own = stack.frames.iter().rposition(|frame| frame.own);
+    own.map_or(&[], |own| &stack.frames[own + 1..])
+}
+
+fn inner_passes(stack: &Stack, parts: &[&str]) -> bool {
+    let has_part = |frame: &Frame| parts.iter().any(|part| frame.function.contains(part));
+    inner(stack).iter().any(has_part)
+}
+
+/// Whether it waits for a lock, and not for what idle threads wait for.
+fn waits_for_lock(stack: &Stack) -> bool {
+    stack.state == State::Blocked
+        && stack.call.as_deref() == Some(FUTEX)
+        && inner_passes(stack, &LOCKS)
+        && !inner_passes(stack, &CHANNELS)
+}
+
+/// Whether its place says anything: where the work is not all that the process does.
+fn is_told(stack: &Stack) -> bool {
+    own(stack).is_some_and(|own| !is_main(&own.function))
 }
 
 /// The service's own that is innermost, or what a library was called for.
 fn function(stack: &Stack) -> Option<&str> {
-    let own = stack.frames.iter().rev().find(|frame| frame.own);
-    let frame = own.or(stack.frames.last())?;
+    let frame = own(stack).or(stack.frames.last())?;
     Some(&frame.function)
 }
 
 /// The line of the service's and the one that called it, or what a library was called for.
 fn place(stack: &Stack) -> String {
-    let Some(innermost) = stack.frames.iter().rev().find(|frame| frame.own) else {
-        let last = stack.frames.last();
-        return last.map_or_else(
-            || "an unknown place".to_owned(),
-            |last| last.function.clone(),
-        );
+    let Some(innermost) = own(stack) else {
+        let function = function(stack);
+        return function.unwrap_or("an unknown place").to_owned();
     };
     let mut own = stack.frames.iter().filter(|frame| frame.own);
     let called_by = own.rfind(|frame| frame.function != innermost.function);
@@ -219,14 +401,21 @@ fn passes(stack: &Stack, part: &str) -> bool {
 }
 
 /// What to do about a call that blocks.
-fn advice(stack: &Stack) -> &'static str {
+fn advice(stack: &Stack, is_stuck: bool, is_past_known: bool) -> &'static str {
+    let is_futex = stack.call.as_deref() == Some(FUTEX);
     if passes(stack, "rayon_core") {
         "It waits for rayon's threads: hand the work over with `rayon::spawn`, and await a `oneshot` for its result."
     } else if stack.text.contains("pipe") {
         "Whoever reads what it writes is slow, or gone: write logs from a thread of their own, which may drop lines."
     } else if passes(stack, "getaddrinfo") {
         "A name is looked up: `tokio::net::lookup_host` does that on a blocking thread."
-    } else if stack.text.contains("futex") {
+    } else if is_futex && is_past_known {
+        "It waits for a lock of std, parking_lot or DashMap: let go of the guard before what takes long, or do both on a \
+         blocking thread."
+    } else if is_futex && is_stuck {
+        "It may never return, for no thread is past it: let go of a guard before the `.await`, and take no second guard \
+         of the same lock on a thread, nor one that is held by who waits for this thread."
+    } else if is_futex {
         "A lock of std, parking_lot or DashMap, or a channel: let go of a guard before the `.await`, and wait for \
          threads by async means."
     } else {
@@ -237,6 +426,119 @@ fn advice(stack: &Stack) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const LOCK: &str = "std::sync::poison::mutex::Mutex<T>::lock";
+    const BLOCKING: &str = "tokio::runtime::blocking::pool::Inner::run";
+    const WORKER: &str = "tokio::runtime::scheduler::multi_thread::worker::run";
+
+    fn in_call(samples: u64, call: &str, functions: &[&str]) -> Stack {
+        Stack::of(samples, State::Blocked, functions).calling(call)
+    }
+
+    fn runs(samples: u64, functions: &[&str]) -> Stack {
+        Stack::of(samples, State::Running, functions)
+    }
+
+    /// What is said of workers that did this in 100 moments.
+    fn said(workers: Vec<Vec<Stack>>) -> Option<String> {
+        let threads = workers
+            .into_iter()
+            .map(|did| Thread::of("tokio worker", did));
+        let findings = ThreadProfile::of(100, threads.collect()).findings(0.05);
+        findings.into_iter().next().map(|finding| finding.says)
+    }
+
+    #[test]
+    fn who_queues_for_a_lock_is_told_with_who_is_past_it() {
+        let wait = |inner| in_call(450, "futex", &[BLOCKING, "shop::read", inner]);
+        let holds = |inner| in_call(90, "futex", &[BLOCKING, "shop::read", inner]);
+        let query = in_call(90, "fsync", &[BLOCKING, "shop::read", "shop::query"]);
+        let told = |stacks: &[Stack]| {
+            of_locks(stacks.iter(), stacks.iter(), 100).map(|finding| finding.says)
+        };
+        let says = told(&[wait(LOCK), query]).expect("a queue");
+        assert!(
+            says.starts_with(
+                "4.5 threads wait at any time for a lock at shop::read; one past it is in fsync at shop::query"
+            ),
+            "{says}"
+        );
+        let receives = "std::sync::mpsc::Receiver<T>::recv";
+        for idle in [
+            vec![in_call(90, "futex", &[BLOCKING, "shop::read", LOCK])],
+            vec![wait(receives)],
+            vec![wait("std::sync::poison::condvar::Condvar::wait")],
+            // The thread pool of the Rust book: one waits for a job, with a lock for which the others wait.
+            vec![wait(LOCK), holds(receives)],
+        ] {
+            assert_eq!(told(&idle), None, "{idle:?}");
+        }
+    }
+
+    #[test]
+    fn a_worker_that_waits_for_a_lock_is_told_with_who_is_past_it() {
+        let waits = in_call(60, "futex", &[WORKER, "shop::append", LOCK]);
+        // The kernel waits for one call at several places, and is on a CPU meanwhile.
+        let mut syncs = in_call(15, "fsync", &[WORKER, "shop::append", "fsync"]);
+        syncs.text = "(blocked in fsync: folio_wait_bit)".to_owned();
+        let works = runs(10, &[WORKER, "shop::append", "__GI_fsync"]);
+        // Whoever is about to sleep is not past it.
+        let contends = runs(15, &[WORKER, "shop::append", LOCK]);
+        let says = said(vec![vec![waits, syncs, works, contends]]).expect("it is blocked");
+        assert!(
+            says.contains("futex at shop::append; whoever is past it is in fsync at shop::append."),
+            "{says}"
+        );
+        assert!(
+            says.contains("let go of the guard before what takes long"),
+            "{says}"
+        );
+    }
+
+    #[test]
+    fn a_call_is_one_wherever_the_kernel_waits_in_it() {
+        let sync = |samples, text: &str| {
+            let mut stack = in_call(samples, "fsync", &[WORKER, "shop::append"]);
+            text.clone_into(&mut stack.text);
+            stack
+        };
+        let reads = in_call(20, "read", &[WORKER, "shop::load"]);
+        let does = [
+            sync(15, "(blocked in fsync: wait_bit)"),
+            sync(15, "(blocked in fsync: commit)"),
+            reads,
+        ];
+        let says = said(vec![does.into()]).expect("it is blocked");
+        assert!(says.contains("blocked in fsync at shop::append"), "{says}");
+        let same = vec![
+            sync(15, "(blocked in fsync: wait_bit)"),
+            sync(15, "(blocked in fsync: wait_bit)"),
+        ];
+        let says = said(vec![same]).expect("it is blocked");
+        assert!(says.contains("blocked in fsync: wait_bit at"), "{says}");
+    }
+
+    #[test]
+    fn threads_that_all_wait_for_ever_are_told_to_hold_it_themselves() {
+        let waits = |samples| in_call(samples, "futex", &[WORKER, "shop::visit", LOCK]);
+        let is_stuck = |workers| {
+            said(workers)
+                .expect("blocked")
+                .contains("It may never return")
+        };
+        assert!(is_stuck(vec![vec![waits(100)], vec![waits(100)]]));
+        let goes_on = || vec![waits(90), runs(10, &[WORKER])];
+        assert!(!is_stuck(vec![vec![waits(100)], goes_on()]));
+        let holds = vec![in_call(
+            100,
+            "fsync",
+            &[WORKER, "shop::visit", "shop::save"],
+        )];
+        assert!(!is_stuck(vec![vec![waits(101)], holds]), "it is held");
+        let receives = "std::sync::mpsc::Receiver<T>::recv";
+        let receives = in_call(100, "futex", &[WORKER, "shop::visit", receives]);
+        assert!(!is_stuck(vec![vec![receives]]));
+    }
 
     #[test]
     fn who_waits_for_sqlites_writer_is_told_from_who_writes() {

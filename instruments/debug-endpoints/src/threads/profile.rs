@@ -68,7 +68,7 @@ pub(crate) struct Stack {
     pub(crate) frames: Vec<Frame>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
     Blocked,
@@ -262,16 +262,31 @@ impl Thread {
     }
 }
 
+impl Stack {
+    /// The call that it is in, also while the kernel works for it there.
+    pub(super) fn in_call(&self) -> Option<&str> {
+        let innermost = self.frames.last().map_or("", |frame| &frame.function);
+        let name = innermost.trim_start_matches("__GI_");
+        let name = name.trim_start_matches('_').trim_start_matches("libc_");
+        let mut calls = CALLS.iter().chain(OLD_CALLS);
+        let is_call = calls.any(|(call, _)| call.strip_prefix("SYS_") == Some(name));
+        self.call.as_deref().or(is_call.then_some(name))
+    }
+}
+
 #[cfg(test)]
 impl Stack {
-    /// One of these functions.
+    /// One of these functions, of which those of `shop` are the service's own.
     pub(super) fn of(samples: u64, state: State, functions: &[&str]) -> Self {
-        let frame = |function: &&str| Frame {
-            function: (*function).to_owned(),
-            file: None,
-            line: None,
-            own: false,
-            whose: Whose::Library,
+        let frame = |function: &&str| {
+            let whose = Whose::of(function, "", !function.starts_with("shop::"));
+            Frame {
+                function: (*function).to_owned(),
+                file: None,
+                line: None,
+                own: whose == Whose::Own,
+                whose,
+            }
         };
         Self {
             samples,
@@ -281,6 +296,48 @@ impl Stack {
             wchan: None,
             own: None,
             frames: functions.iter().map(frame).collect(),
+        }
+    }
+
+    /// The same in a call.
+    pub(super) fn calling(mut self, call: &str) -> Self {
+        self.text = format!("(blocked in {call})");
+        self.call = Some(call.to_owned());
+        self
+    }
+}
+
+#[cfg(test)]
+impl Thread {
+    /// One that did this.
+    pub(super) fn of(role: &str, did: Vec<Stack>) -> Self {
+        let samples = did.iter().map(|stack| stack.samples).sum();
+        Self {
+            tid: 0,
+            name: role.to_owned(),
+            role: role.to_owned(),
+            label: role.to_owned(),
+            is_runtime: role == Role::Worker.name(),
+            samples,
+            stops: samples,
+            blocked: 0.0,
+            running: 0.0,
+            idle: 0.0,
+            stacks: did,
+        }
+    }
+}
+
+#[cfg(test)]
+impl ThreadProfile {
+    pub(super) fn of(moments: u64, threads: Vec<Thread>) -> Self {
+        Self {
+            seconds: 1.0,
+            moments,
+            stops: 0,
+            stop_us: 0.0,
+            note: None,
+            threads,
         }
     }
 }
