@@ -176,7 +176,7 @@ impl ThreadProfile {
     }
 }
 
-/// The share of the time in which a thread sleeps in calls.
+/// The share of the time in which a thread sleeps in calls that hold up what it has in hand.
 fn blocked_share(thread: &Thread) -> f64 {
     let stacks = in_state(&[thread], State::Blocked);
     let samples: u64 = stacks.map(|stack| stack.samples).sum();
@@ -188,11 +188,12 @@ fn worst(threads: &[&Thread]) -> f64 {
     shares.fold(0.0, f64::max)
 }
 
-/// What these threads did in a state.
+/// What these threads did in a state, but for handing work over: the runtime's own locks are there, and it is what
+/// keeps the thread free.
 fn in_state<'a>(threads: &[&'a Thread], state: State) -> impl Iterator<Item = &'a Stack> + use<'a> {
     let threads: Vec<&'a Thread> = threads.to_vec();
     let stacks = threads.into_iter().flat_map(|thread| &thread.stacks);
-    stacks.filter(move |stack| stack.state == state)
+    stacks.filter(move |stack| stack.state == state && !hands_over(stack))
 }
 
 /// Threads that drive no tasks, such as blocking ones, and take turns at a lock.
@@ -358,12 +359,19 @@ fn inner_passes(stack: &Stack, parts: &[&str]) -> bool {
     inner(stack).iter().any(has_part)
 }
 
+/// Whether it gives work to a blocking thread, or waits for the lock of the runtime to which it gives a task.
+fn hands_over(stack: &Stack) -> bool {
+    inner_passes(stack, &["tokio::runtime::blocking", "spawn_blocking"])
+        || stack.state == State::Blocked && inner_passes(stack, &["tokio::runtime::scheduler"])
+}
+
 /// Whether it waits for a lock, and not for what idle threads wait for.
 fn waits_for_lock(stack: &Stack) -> bool {
     stack.state == State::Blocked
         && stack.call.as_deref() == Some(FUTEX)
         && inner_passes(stack, &LOCKS)
         && !inner_passes(stack, &CHANNELS)
+        && !hands_over(stack)
 }
 
 /// Whether its place says anything: where the work is not all that the process does.
@@ -538,6 +546,33 @@ mod tests {
         let receives = "std::sync::mpsc::Receiver<T>::recv";
         let receives = in_call(100, "futex", &[WORKER, "shop::visit", receives]);
         assert!(!is_stuck(vec![vec![receives]]));
+    }
+
+    #[test]
+    fn handing_work_over_is_neither_a_wait_nor_computing() {
+        let pool = "tokio::runtime::blocking::pool::Spawner::spawn_task";
+        let hands = [
+            WORKER,
+            "shop::visit",
+            "tokio::task::blocking::spawn_blocking",
+            pool,
+            LOCK,
+        ];
+        assert_eq!(said(vec![vec![in_call(90, "futex", &hands)]]), None);
+        assert_eq!(said(vec![vec![runs(90, &hands)]]), None);
+        let queue = "tokio::runtime::scheduler::inject::Inject::push";
+        let spawns = [
+            WORKER,
+            "shop::visit",
+            "tokio::task::spawn::spawn",
+            queue,
+            LOCK,
+        ];
+        assert_eq!(said(vec![vec![in_call(90, "futex", &spawns)]]), None);
+        assert!(said(vec![vec![runs(90, &spawns)]]).is_some());
+        // The work itself is in what it was handed to.
+        let work = [pool, "shop::export"];
+        assert!(said(vec![vec![in_call(90, "read", &work)]]).is_some());
     }
 
     #[test]
