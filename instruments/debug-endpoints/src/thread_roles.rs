@@ -5,7 +5,7 @@
 
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))] // Elsewhere only CPU profiles use it.
 
-use await_profile::plumbing::{crate_of, place_of};
+use await_profile::plumbing::{LANGUAGE, PLUMBING, crate_of, place_of};
 
 /// What a thread is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,6 +94,17 @@ fn is_profilers(name: &str) -> bool {
     ["await_profile", "debug_endpoints"].contains(&crate_of(name))
 }
 
+/// Whether a stack is of a profiler's own work: on a thread of its own, or for an endpoint. Requests pass the await
+/// profiler, too, on threads that something else began.
+pub(crate) fn is_of_profiler<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> bool {
+    let is_language = |krate: &&str| place_of(krate).is_some_and(|at| PLUMBING[at].1 == LANGUAGE);
+    let named = functions.filter(|name| name.contains("::"));
+    let first = named
+        .clone()
+        .find(|name| is_profilers(name) || !is_language(&crate_of(name)));
+    first.is_some_and(is_profilers) || named.map(crate_of).any(|krate| krate == "debug_endpoints")
+}
+
 /// Why a thread that sleeps with this stack has nothing to do, if it has not.
 pub(crate) fn idle(role: Option<Role>, functions: &[&str]) -> Option<&'static str> {
     let any = |is_so: &dyn Fn(&str) -> bool| functions.iter().any(|name| is_so(name));
@@ -126,32 +137,51 @@ pub(crate) enum Whose {
     Plumbing,
 }
 
+/// Libraries that wait on behalf of others.
+const WAITING: [&str; 9] = [
+    "crossbeam_channel",
+    "dashmap",
+    "flume",
+    "lock_api",
+    "once_cell",
+    "parking_lot",
+    "parking_lot_core",
+    "rayon",
+    "rayon_core",
+];
+
 impl Whose {
     /// By the name and the file; without a file, libraries that wait on behalf of others are known by name.
     pub(crate) fn of(function: &str, file: &str, is_foreign: bool) -> Self {
-        const WAITING: [&str; 9] = [
-            "crossbeam_channel",
-            "dashmap",
-            "flume",
-            "lock_api",
-            "once_cell",
-            "parking_lot",
-            "parking_lot_core",
-            "rayon",
-            "rayon_core",
-        ];
         let krate = crate_of(function);
-        if place_of(krate).is_some() || !function.contains("::") {
+        let is_known = waits_for_others(krate) || krate.starts_with(ACTIX);
+        if place_of(krate).is_some() || is_profilers(function) || !function.contains("::") {
             Self::Plumbing
-        } else if is_foreign
-            || (file.is_empty() && (WAITING.contains(&krate) || krate.starts_with("actix")))
-        {
+        } else if is_foreign || (file.is_empty() && is_known) {
             Self::Library
         } else {
             Self::Own
         }
     }
 }
+
+/// What the crates begin with that run and carry the requests of actix services.
+const ACTIX: &str = "actix";
+
+/// Whether a crate waits on behalf of others, so that it says nothing about what for.
+pub(crate) fn waits_for_others(krate: &str) -> bool {
+    WAITING.contains(&krate)
+}
+
+/// Whether a function brings requests from the executor to their handlers.
+pub(crate) fn carries_requests(function: &str) -> bool {
+    let krate = crate_of(function);
+    let part = place_of(krate).map(|place| PLUMBING[place].1);
+    krate.starts_with(ACTIX) || part.is_some_and(|part| FRAMEWORKS.contains(&part))
+}
+
+/// Those of [`PLUMBING`].
+const FRAMEWORKS: [&str; 4] = ["axum", "hyper", "tonic", "warp"];
 
 #[cfg(test)]
 mod tests {
@@ -211,6 +241,19 @@ mod tests {
             assert_eq!(idle(role, stack), why_idle, "{stack:?}");
         }
     }
+
+    #[test]
+    fn a_profiler_is_plumbing_wherever_it_was_compiled() {
+        let path = "/work/profilers/src/heartbeat.rs";
+        for (function, whose) in [
+            ("debug_endpoints::heartbeat::take", Whose::Plumbing),
+            ("<await_profile::probe::Probe>::poll", Whose::Plumbing),
+            ("shop::visit", Whose::Own),
+        ] {
+            assert_eq!(Whose::of(function, path, false), whose, "{function}");
+        }
+    }
+
     #[test]
     fn a_name_that_somebody_gave_stays() {
         for (role, name, label) in [

@@ -144,7 +144,7 @@ impl ThreadProfile {
         ))
     }
 
-    /// Where in the service's own code threads compute most, and how much of all computing is there; `None` if it is nowhere in particular.
+    /// Where threads compute most, and how much of all computing is there; `None` if it is nowhere in particular.
     pub(crate) fn computing(&self) -> Option<String> {
         let all: Vec<&Thread> = self.threads.iter().collect();
         let functions = by_function(in_state(&all, State::Running));
@@ -374,14 +374,18 @@ fn waits_for_lock(stack: &Stack) -> bool {
         && !hands_over(stack)
 }
 
-/// Whether its place says anything: where the work is not all that the process does.
+/// Whether its place says anything: where the work is not all that the process does, or a library's.
 fn is_told(stack: &Stack) -> bool {
-    own(stack).is_some_and(|own| !is_main(&own.function))
+    match own(stack) {
+        Some(own) => !is_main(&own.function),
+        None => stack.called_library().is_some(),
+    }
 }
 
 /// The service's own that is innermost, or what a library was called for.
 fn function(stack: &Stack) -> Option<&str> {
-    let frame = own(stack).or(stack.frames.last())?;
+    let frame = own(stack).or_else(|| stack.called_library());
+    let frame = frame.or(stack.frames.last())?;
     Some(&frame.function)
 }
 
@@ -546,6 +550,40 @@ mod tests {
         let receives = "std::sync::mpsc::Receiver<T>::recv";
         let receives = in_call(100, "futex", &[WORKER, "shop::visit", receives]);
         assert!(!is_stuck(vec![vec![receives]]));
+    }
+
+    #[test]
+    fn what_computes_without_the_services_code_is_named_by_its_library() {
+        let says = |functions: &[&str]| said(vec![vec![runs(90, functions)]]);
+        let carried = [
+            WORKER,
+            "await_profile::probe::Probe::poll",
+            "gate::Service::call",
+            "axum::json::Json<T>::into_response",
+        ];
+        let json = [
+            &carried[..],
+            &[
+                "serde_json::ser::to_writer",
+                "bytes::BytesMut::put",
+                "serde_json::ser::end",
+            ],
+        ]
+        .concat();
+        let told = says(&json).expect("it computes");
+        assert!(told.contains("at serde_json::ser::to_writer;"), "{told}");
+        for nobody in [
+            &carried[..],
+            &[WORKER, "shop::main"],
+            &[WORKER, "debug_endpoints::look::judge", "gimli::read"],
+            &[
+                "std::thread::start",
+                "await_profile::sampler::collect",
+                "gimli::read",
+            ],
+        ] {
+            assert_eq!(says(nobody), None, "{nobody:?}");
+        }
     }
 
     #[test]

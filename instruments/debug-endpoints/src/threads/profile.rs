@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::sampler::{Moment, Sampled, Samples};
 use crate::cpu_names::{self, Functions, Mapping};
 use crate::error::EndpointError;
-use crate::thread_roles::{Role, Whose, idle};
+use crate::thread_roles::{Role, Whose, carries_requests, idle, is_of_profiler, waits_for_others};
 
 /// What the threads of a process did for some time.
 #[derive(Debug, Serialize)]
@@ -263,6 +263,21 @@ impl Thread {
 }
 
 impl Stack {
+    /// The function by which a library was entered for its work, and not to bring a request to its handler; `None` if it
+    /// works for a profiler.
+    pub(super) fn called_library(&self) -> Option<&Frame> {
+        let functions = self.frames.iter().map(|frame| frame.function.as_str());
+        if is_of_profiler(functions) {
+            return None;
+        }
+        let carries = |frame: &Frame| carries_requests(&frame.function);
+        let handler = self.frames.iter().rposition(carries);
+        let mut called = self.frames[handler.map_or(0, |last| last + 1)..].iter();
+        called.find(|frame| {
+            frame.whose == Whose::Library && !waits_for_others(crate_of(&frame.function))
+        })
+    }
+
     /// The call that it is in, also while the kernel works for it there.
     pub(super) fn in_call(&self) -> Option<&str> {
         let innermost = self.frames.last().map_or("", |frame| &frame.function);
