@@ -324,7 +324,7 @@ fn grouped<'a, Key: Eq + Hash>(
 /// Where threads are most often that have passed the place at which this one waits: of a lock they hold it.
 fn past<'a>(waits: &Stack, all: impl Iterator<Item = &'a Stack>, moments: u64) -> Option<Seen<'a>> {
     let is_futex = waits.call.as_deref() == Some(FUTEX) && !inner_passes(waits, &CHANNELS);
-    let lock = own(waits).filter(|_| is_futex)?;
+    let lock = own(waits).filter(|_| is_futex && !is_block_on(waits))?;
     let is_past = |stack: &&Stack| {
         let mut frames = stack.frames.iter().filter(|frame| frame.own);
         frames.any(|frame| frame.function == lock.function && frame.line >= lock.line)
@@ -374,6 +374,11 @@ fn waits_for_lock(stack: &Stack) -> bool {
         && !hands_over(stack)
 }
 
+/// Whether a function that is not async waits for a future.
+fn is_block_on(stack: &Stack) -> bool {
+    inner_passes(stack, &["::block_on"])
+}
+
 /// Whether its place says anything: where the work is not all that the process does, or a library's.
 fn is_told(stack: &Stack) -> bool {
     match own(stack) {
@@ -421,6 +426,9 @@ fn advice(stack: &Stack, is_stuck: bool, is_past_known: bool) -> &'static str {
         "Whoever reads what it writes is slow, or gone: write logs from a thread of their own, which may drop lines."
     } else if passes(stack, "getaddrinfo") {
         "A name is looked up: `tokio::net::lookup_host` does that on a blocking thread."
+    } else if is_block_on(stack) {
+        "A future is awaited by `block_on`, which keeps the thread: `.await` it. Where that cannot be, do it on a blocking \
+         thread (`tokio::task::spawn_blocking`)."
     } else if is_futex && is_past_known {
         "It waits for a lock of std, parking_lot or DashMap: let go of the guard before what takes long, or do both on a \
          blocking thread."
@@ -550,6 +558,31 @@ mod tests {
         let receives = "std::sync::mpsc::Receiver<T>::recv";
         let receives = in_call(100, "futex", &[WORKER, "shop::visit", receives]);
         assert!(!is_stuck(vec![vec![receives]]));
+    }
+
+    #[test]
+    fn a_future_that_block_on_awaits_is_no_lock() {
+        let block_on = "futures_executor::local_pool::block_on";
+        let waits = in_call(
+            90,
+            "futex",
+            &[WORKER, "shop::version", block_on, "std::thread::park"],
+        );
+        let says = said(vec![vec![waits]]).expect("it is blocked");
+        assert!(says.contains("A future is awaited by `block_on`"), "{says}");
+        // All that a service does is in its `block_on`.
+        let waits = in_call(
+            90,
+            "futex",
+            &[
+                "shop::main",
+                "tokio::runtime::Runtime::block_on",
+                "shop::visit",
+                LOCK,
+            ],
+        );
+        let says = said(vec![vec![waits]]).expect("it is blocked");
+        assert!(!says.contains("block_on"), "{says}");
     }
 
     #[test]
