@@ -94,13 +94,13 @@ impl ThreadProfile {
             && blocked.len() * 2 >= drive.len()
             && blocked.iter().all(|share| *share >= ALWAYS);
         let says = format!(
-            "{} of {} threads that run requests sleep in a call, up to {:.0} % of the time: {} at {}{}. All that such a \
+            "{} of {} threads that run requests sleep in a call, up to {:.0} % of the time: {} {}{}. All that such a \
              thread has in hand waits meanwhile. {}",
             blocked.len(),
             drive.len(),
             worst * 100.0,
             found.text().trim_matches(['(', ')']),
-            place(stack),
+            self.at(stack),
             past.as_ref().map_or_else(String::new, |past| format!(
                 "; whoever is past it {}",
                 past.does()
@@ -113,6 +113,22 @@ impl ThreadProfile {
             "/debug/threads",
             says,
         ))
+    }
+
+    /// The place of a stack. A thread that could not be stopped in a call has none, and was stopped before and after.
+    fn at(&self, stack: &Stack) -> String {
+        if !stack.frames.is_empty() {
+            return format!("at {}", place(stack));
+        }
+        let is_this = |other: &Stack| other.frames.is_empty() && other.call == stack.call;
+        let threads = self.drive().into_iter();
+        let threads = threads.filter(|thread| thread.stacks.iter().any(is_this));
+        let around = threads.flat_map(|thread| &thread.stacks);
+        let around = around.filter(|stack| own(stack).is_some() && is_told(stack));
+        grouped(around, function).first().map_or_else(
+            || "at an unknown place".to_owned(),
+            |around| format!("probably in {}", place(around.most)),
+        )
     }
 
     fn computing_worker(&self, held: f64) -> Option<Finding> {
@@ -644,6 +660,20 @@ mod tests {
         // The work itself is in what it was handed to.
         let work = [pool, "shop::export"];
         assert!(said(vec![vec![in_call(90, "read", &work)]]).is_some());
+    }
+
+    #[test]
+    fn a_thread_that_cannot_be_stopped_is_where_it_was_around() {
+        let unseen = in_call(90, "recvfrom", &[]);
+        let around = vec![unseen, runs(3, &[WORKER, "shop::rate"]), runs(4, &[WORKER])];
+        let elsewhere = vec![runs(50, &[WORKER, "shop::export"])];
+        let says = said(vec![around, elsewhere]).expect("it is blocked");
+        assert!(
+            says.contains("blocked in recvfrom probably in shop::rate."),
+            "{says}"
+        );
+        let says = said(vec![vec![in_call(90, "recvfrom", &[])]]).expect("it is blocked");
+        assert!(says.contains("at an unknown place"), "{says}");
     }
 
     #[test]
