@@ -1,7 +1,8 @@
 //! The handle that a service keeps.
 
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::error::ProfileError;
 use crate::label::Label;
@@ -77,6 +78,8 @@ impl AwaitProfiler {
     /// Inside a future that is wrapped already this has no effect: the outermost wrapper
     /// counts.
     pub fn wrap<F: Future>(&self, route: impl Into<Label>, future: F) -> Tracked<F> {
+        // Not where nothing can be kept any more: the thread ends.
+        let _ = BEGINNER.try_with(|_| ());
         Tracked::new(Probe::new(self.shared.clone(), route.into()), future)
     }
 
@@ -153,5 +156,64 @@ impl fmt::Debug for AwaitProfiler {
             .field("mode", &mode)
             .field("in_flight", &self.in_flight())
             .finish()
+    }
+}
+
+/// Whether a request was wrapped on this thread, by its number in `/proc`. Elsewhere than on Linux none is known.
+pub fn has_begun_requests(tid: i32) -> bool {
+    lock(&BEGINNERS).contains(&tid)
+}
+
+/// Threads that have wrapped a request and not ended.
+static BEGINNERS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+thread_local! {
+    /// Made when the thread wraps its first request.
+    static BEGINNER: Beginner = Beginner::of_this_thread();
+}
+
+/// A thread that is in [`BEGINNERS`] as long as it lives: the system uses its number again.
+struct Beginner(Option<i32>);
+
+impl Beginner {
+    fn of_this_thread() -> Self {
+        // Miri has no such file.
+        let thread = (!cfg!(miri)).then(|| std::fs::read_link("/proc/thread-self"));
+        let thread = thread.and_then(Result::ok);
+        let tid = thread.and_then(|path| path.file_name()?.to_str()?.parse().ok());
+        if let Some(tid) = tid {
+            lock(&BEGINNERS).insert(tid);
+        }
+        Beginner(tid)
+    }
+}
+
+impl Drop for Beginner {
+    fn drop(&mut self) {
+        if let Some(tid) = self.0 {
+            lock(&BEGINNERS).remove(&tid);
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_wraps_requests_is_known_until_it_ends() {
+        let tid = || {
+            let thread = std::fs::read_link("/proc/thread-self").expect("Linux");
+            let tid = thread.file_name().and_then(|tid| tid.to_str());
+            tid.and_then(|tid| tid.parse().ok()).expect("a number")
+        };
+        let thread = std::thread::spawn(move || {
+            let before = has_begun_requests(tid());
+            let _request = AwaitProfiler::new().wrap("a request", async {});
+            (tid(), before, has_begun_requests(tid()))
+        });
+        let (tid, before, after) = thread.join().expect("no panic");
+        assert_eq!((before, after), (false, true));
+        assert!(!has_begun_requests(tid), "it has ended");
     }
 }

@@ -77,6 +77,15 @@ impl ThreadProfile {
         threads.filter(|thread| thread.is_runtime).collect()
     }
 
+    /// Those of them that began requests, or all if none is known to. A runtime of its own is where computing belongs.
+    fn run_requests(&self) -> Vec<&Thread> {
+        let mut threads = self.drive();
+        if threads.iter().any(|thread| thread.began_requests) {
+            threads.retain(|thread| thread.began_requests);
+        }
+        threads
+    }
+
     fn blocked(&self) -> Option<Finding> {
         let drive = self.drive();
         let worst = worst(&drive);
@@ -132,7 +141,7 @@ impl ThreadProfile {
     }
 
     fn computing_worker(&self, held: f64) -> Option<Finding> {
-        let drive = self.drive();
+        let drive = self.run_requests();
         let samples: u64 = drive.iter().map(|thread| thread.samples).sum();
         let (found, of_all) = most_frequent(in_state(&drive, State::Running))?;
         let busy = of_all as f64 / samples.max(1) as f64;
@@ -140,7 +149,7 @@ impl ThreadProfile {
         let is_busy = busy >= BUSY || held >= HELD && busy >= BUSY_WHILE_HELD;
         let is_told = is_busy && share >= MOST && found.samples >= FEWEST && is_told(found.most);
         // Who is blocked most of the time is not held up by what else it does.
-        if !is_told || worst(&drive) >= BUSY {
+        if !is_told || worst(&self.drive()) >= BUSY {
             return None;
         }
         let says = format!(
@@ -480,7 +489,11 @@ mod tests {
         let threads = workers
             .into_iter()
             .map(|did| Thread::of("tokio worker", did));
-        let findings = ThreadProfile::of(100, threads.collect()).findings(0.05);
+        said_of(threads.collect())
+    }
+
+    fn said_of(threads: Vec<Thread>) -> Option<String> {
+        let findings = ThreadProfile::of(100, threads).findings(0.05);
         findings.into_iter().next().map(|finding| finding.says)
     }
 
@@ -674,6 +687,15 @@ mod tests {
         );
         let says = said(vec![vec![in_call(90, "recvfrom", &[])]]).expect("it is blocked");
         assert!(says.contains("at an unknown place"), "{says}");
+    }
+
+    #[test]
+    fn computing_is_for_threads_that_run_no_requests() {
+        let plans = || Thread::of("tokio worker", vec![runs(100, &[WORKER, "shop::plan"])]);
+        let mut serves = Thread::of("tokio worker", vec![runs(20, &[WORKER])]);
+        assert!(said_of(vec![plans()]).is_some(), "none is known");
+        serves.began_requests = true;
+        assert_eq!(said_of(vec![plans(), serves]), None);
     }
 
     #[test]

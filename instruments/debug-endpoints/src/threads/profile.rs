@@ -39,6 +39,9 @@ pub(crate) struct Thread {
     label: String,
     /// Whether all tasks that it drives wait while it is held.
     pub(crate) is_runtime: bool,
+    /// Whether a request was begun on it that await profiles see.
+    #[serde(skip)]
+    pub(super) began_requests: bool,
     /// Moments in which it was there.
     pub(crate) samples: u64,
     /// How often it was stopped for its stack.
@@ -251,6 +254,7 @@ impl Thread {
             role: role.map_or_else(|| name.clone(), |role| role.name().to_owned()),
             label: Role::label(role, &name),
             is_runtime: role.is_some_and(Role::is_runtime),
+            began_requests: await_profile::has_begun_requests(tid),
             name,
             samples,
             stops: seen.stops,
@@ -333,6 +337,7 @@ impl Thread {
             role: role.to_owned(),
             label: role.to_owned(),
             is_runtime: role == Role::Worker.name(),
+            began_requests: false,
             samples,
             stops: samples,
             blocked: 0.0,
