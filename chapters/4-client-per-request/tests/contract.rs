@@ -110,9 +110,13 @@ async fn requests_that_failed_and_users_who_hang_up_hold_up_nobody() {
         .every_variant(async |service| {
             let failed = crowd(100, async |_| service.get("/io").await).await;
             assert_all(&failed, "502", "the upstream failed them all");
-            // On a busy machine some gave up before the upstream had heard of them, and it still fails as many.
-            crowd(100, async |_| service.get("/io").await).await;
             service.hang_up(100, get("/io"), 20).await;
+            // On a busy machine some time out before the upstream has seen them: it fails as many later ones.
+            for _ in service.count("upstream_requests_total")..100 {
+                if service.get("/io").await != "502" {
+                    break;
+                }
+            }
             let answer = service.ask_until(LUCK, get("/io")).await;
             assert_eq!(
                 answer, LUCK,

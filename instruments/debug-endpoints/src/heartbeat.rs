@@ -341,11 +341,11 @@ mod tests {
         heartbeat.expect("there is one")
     }
 
-    /// A thread that `begin` has do something, held until what this returns is dropped.
-    fn held(begin: impl FnOnce(Box<dyn FnOnce() + Send>)) -> Sender<()> {
+    /// The thread on which `run` runs something, held until what this returns is dropped.
+    fn held(run: impl FnOnce(Box<dyn FnOnce() + Send>)) -> Sender<()> {
         let (release, released) = channel();
         let (begun, has_begun) = channel();
-        begin(Box::new(move || {
+        run(Box::new(move || {
             begun.send(()).expect("the test waits");
             let _ = released.recv();
         }));
