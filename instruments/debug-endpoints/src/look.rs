@@ -155,6 +155,11 @@ impl Evidence {
         let is_bound = |finding: &Finding| kinds.contains(&finding.kind);
         let (bounds, mut findings): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_bound);
         findings.truncate(MOST_FINDINGS);
+        if !findings.is_empty() {
+            // What threads do is told by a finding.
+            let kinds = [WaitKind::Running, WaitKind::Ready].map(WaitKind::name);
+            waits.retain(|wait| !kinds.contains(&wait.kind));
+        }
         let seconds = self.duration.as_secs_f64();
         let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let cpus_used = self.cpu_time.as_secs_f64() / seconds;

@@ -18,6 +18,10 @@ impl ThreadProfile {
         match *self {}
     }
 
+    pub(crate) fn computing(&self) -> Option<String> {
+        match *self {}
+    }
+
     pub(crate) fn at_work_on_blocking_threads(&self) -> Option<String> {
         match *self {}
     }

@@ -25,3 +25,13 @@ fn rustdoc_finds_no_broken_link() {
     let mut doc = cargo("doc --workspace --no-deps --document-private-items");
     succeed(doc.env("RUSTDOCFLAGS", "--deny warnings"));
 }
+
+/// As on systems that have neither CPU profiles nor stacks of threads.
+#[test]
+#[ignore = "takes a minute"]
+fn debug_endpoints_need_none_of_their_features() {
+    let _turn = turn();
+    succeed(&mut cargo(
+        "check --package debug-endpoints --no-default-features",
+    ));
+}

@@ -532,7 +532,7 @@ mod tests {
         syncs.text = "(blocked in fsync: folio_wait_bit)".to_owned();
         let works = runs(10, &[WORKER, "shop::append", "__GI_fsync"]);
         // Whoever is about to sleep is not past it.
-        let contends = runs(15, &[WORKER, "shop::append", LOCK]);
+        let contends = runs(40, &[WORKER, "shop::append", LOCK]);
         let says = said(vec![vec![waits, syncs, works, contends]]).expect("it is blocked");
         assert!(
             says.contains("futex at shop::append; whoever is past it is in fsync at shop::append."),
