@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_profiler_is_plumbing_wherever_it_was_compiled() {
-        let path = "/work/profilers/src/heartbeat.rs";
+        let path = "/home/me/profilers/src/heartbeat.rs";
         for (function, whose) in [
             ("debug_endpoints::heartbeat::take", Whose::Plumbing),
             ("<await_profile::probe::Probe>::poll", Whose::Plumbing),
