@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use await_profile::{Profile, Remark, Share, Summary, WaitKind};
+use await_profile::{Profile, Remark, RouteSummary, Share, Summary, WaitKind};
 use cpu_time::ProcessTime;
 use serde::Serialize;
 
@@ -259,6 +259,12 @@ fn of_wait(summary: &Summary, remark: &Remark, sockets: Option<&Sockets>) -> Opt
     Some(Finding::new(kind, weight, "/debug/await", says))
 }
 
+/// The route that a remark is about.
+fn route_of<'a>(summary: &'a Summary, remark: &Remark) -> Option<&'a RouteSummary> {
+    let mut routes = summary.routes.iter();
+    routes.find(|route| route.route == remark.route)
+}
+
 /// Whether one waits until another gives something back.
 fn is_of_holders(remark: &Remark) -> bool {
     use WaitKind::{Limit, Lock, Pool};
@@ -268,13 +274,11 @@ fn is_of_holders(remark: &Remark) -> bool {
 
 /// Whether all requests of a route wait for each other, or for what nobody has.
 fn is_stuck(summary: &Summary, remark: &Remark) -> bool {
-    let is_queue = |kind| kind == WaitKind::Queue;
-    let of_queue = remark.wait.is_some_and(|wait| is_queue(wait.kind));
+    let of_queue = remark.wait.is_some_and(|wait| wait.kind == WaitKind::Queue);
     if !is_of_holders(remark) && !of_queue || remark.share < MUCH {
         return false;
     }
-    let mut routes = summary.routes.iter();
-    let Some(route) = routes.find(|route| route.route == remark.route) else {
+    let Some(route) = route_of(summary, remark) else {
         return false;
     };
     // Two tasks whose channels are full wait for each other with the answers that requests wait for.
@@ -309,8 +313,7 @@ fn elsewhere(summary: &Summary, remark: &Remark) -> Option<Finding> {
             | Task
             | Timer
     );
-    let mut routes = summary.routes.iter();
-    let route = routes.find(|route| route.route == remark.route)?;
+    let route = route_of(summary, remark)?;
     let is_short = route
         .latency_ms
         .is_some_and(|ms| ms * remark.share < LEAST_MS);
