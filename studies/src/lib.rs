@@ -21,18 +21,18 @@ use std::process::Command;
 use std::str::FromStr;
 use std::time::Duration;
 
-use bench::drivers::{k6, locust};
-use bench::provenance;
-use bench::server::{Launch, Server};
-use duel::environment;
-use duel::figures;
-use duel::load::interrupt::Interrupt;
-use duel::load::{Settings, cpus};
-use duel::outcome::{GeneratorKind, Latency, Outcome};
-use duel::statistics::{self, Gains, Looks};
-use duel::tool;
-use duel::traffic::Traffic;
-use measurement::chapter_file::ChapterFile;
+use course::bench::drivers::{k6, locust};
+use course::bench::provenance;
+use course::bench::server::{Launch, Server};
+use course::measurement::chapter_file::ChapterFile;
+use engine::environment;
+use engine::figures;
+use engine::load::interrupt::Interrupt;
+use engine::load::{Settings, cpus};
+use engine::outcome::{GeneratorKind, Latency, Outcome};
+use engine::statistics::{self, Gains, Looks};
+use engine::tool;
+use engine::traffic::Traffic;
 
 /// What can go wrong in a study, from any thread.
 pub type Failed = Box<dyn Error + Send + Sync>;
@@ -126,7 +126,7 @@ pub fn load(server: &Server, load: &Traffic, cpus: &[usize]) -> Result<Outcome, 
         cpus,
         ..Settings::of(&interrupt)
     };
-    let outcome = Outcome::from(duel::load::run(server.service(), load, &settings)?);
+    let outcome = Outcome::from(engine::load::run(server.service(), load, &settings)?);
     let beside = outcome.bystander.iter();
     let beside: u64 = beside.flat_map(|pings| pings.errors.values()).sum();
     match outcome.error_count() + outcome.wrong_answers + beside {

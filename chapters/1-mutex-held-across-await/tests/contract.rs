@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use bench::contract::{Chapter, assert_all, crowd, get, pause};
+use course::bench::contract::{Chapter, assert_all, crowd, get, pause};
 
 const CHAPTER: Chapter = Chapter {
     program: env!("CARGO_BIN_EXE_chapter1"),

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bench::testing::TIME_OUT;
+use course::bench::testing::TIME_OUT;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter1");
 

@@ -2,7 +2,7 @@
 //!
 //!     VARIANT=exercise cargo test -p chapter3 --test contract
 
-use bench::contract::{Chapter, get};
+use course::bench::contract::{Chapter, get};
 
 const CHAPTER: Chapter = Chapter {
     program: env!("CARGO_BIN_EXE_chapter3"),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench::testing::{count, get, start};
+use course::bench::testing::{count, get, start};
 
 /// Between two requests of a user who leaves a client time to have its connection back.
 const CALM: Duration = Duration::from_millis(50);

@@ -2,7 +2,7 @@
 //!
 //!     VARIANT=exercise cargo test -p chapter5 --test contract
 
-use bench::contract::{Chapter, assert_all, crowd, get};
+use course::bench::contract::{Chapter, assert_all, crowd, get};
 
 const CHAPTER: Chapter = Chapter {
     program: env!("CARGO_BIN_EXE_chapter5"),

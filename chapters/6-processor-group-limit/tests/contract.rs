@@ -3,7 +3,7 @@
 //!
 //!     VARIANT=exercise cargo test -p chapter6 --test contract
 
-use bench::contract::{Chapter, crowd, post};
+use course::bench::contract::{Chapter, crowd, post};
 
 const CHAPTER: Chapter = Chapter {
     program: env!("CARGO_BIN_EXE_chapter6"),

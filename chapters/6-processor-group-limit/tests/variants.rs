@@ -1,8 +1,8 @@
 //! What the chapter's law and its stages stand on, beside the claims that `check` and `prove` judge.
 
-use bench::server::{Server, ServerError};
-use bench::testing::{self, count, post};
-use duel::load::cpus;
+use course::bench::server::{Server, ServerError};
+use course::bench::testing::{self, count, post};
+use engine::load::cpus;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter6");
 

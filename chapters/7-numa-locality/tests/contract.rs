@@ -3,7 +3,7 @@
 //!
 //!     VARIANT=exercise cargo test -p chapter7 --test contract
 
-use bench::contract::{Chapter, Service, crowd, post};
+use course::bench::contract::{Chapter, Service, crowd, post};
 
 const CHAPTER: Chapter = Chapter {
     program: env!("CARGO_BIN_EXE_chapter7"),

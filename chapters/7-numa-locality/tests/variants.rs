@@ -2,8 +2,8 @@
 
 use std::thread;
 
-use bench::testing::{self, TIME_OUT, post};
-use duel::environment::numa_nodes;
+use course::bench::testing::{self, TIME_OUT, post};
+use engine::environment::numa_nodes;
 use numa::record::Placement;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter7");
@@ -31,7 +31,7 @@ fn placement(variant: &str) -> Placement {
 #[test]
 fn each_stage_has_its_copies_and_only_the_last_two_read_at_home() {
     let nodes = numa_nodes() as usize;
-    let is_pinnable = duel::load::cpus::count() > 1;
+    let is_pinnable = engine::load::cpus::count() > 1;
     for (variant, copies, pinned, at_home) in [
         ("problem", 1..=1, false, false),
         ("copies", 2..=nodes + 1, false, false),

@@ -2,7 +2,7 @@
 //!
 //!     VARIANT=exercise cargo test -p chapter8 --test contract
 
-use bench::contract::{Answer, Chapter, Service, crowd, get};
+use course::bench::contract::{Answer, Chapter, Service, crowd, get};
 
 const CHAPTER: Chapter = Chapter {
     program: env!("CARGO_BIN_EXE_chapter8"),

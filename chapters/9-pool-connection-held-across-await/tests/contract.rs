@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use bench::contract::{Answer, Chapter, Service, assert_all, crowd, post};
+use course::bench::contract::{Answer, Chapter, Service, assert_all, crowd, post};
 
 const CHAPTER: Chapter = Chapter {
     program: env!("CARGO_BIN_EXE_chapter9"),

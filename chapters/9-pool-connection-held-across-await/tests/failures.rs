@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use bench::contract::{Chapter, crowd};
-use bench::testing::{get, launch, post, start};
-use duel::load::Settings;
-use duel::load::interrupt::Interrupt;
-use duel::traffic::Traffic;
-use measurement::load::Exchange;
+use course::bench::contract::{Chapter, crowd};
+use course::bench::testing::{get, launch, post, start};
+use course::measurement::load::Exchange;
+use engine::load::Settings;
+use engine::load::interrupt::Interrupt;
+use engine::traffic::Traffic;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_chapter9");
 const BODY: &str = r#"{"product":1,"quantity":2}"#;
@@ -84,7 +84,7 @@ fn a_server_that_is_killed_under_load_has_lost_and_invented_nothing() {
                 duration: Duration::from_secs(2),
                 ..order().by(USERS)
             };
-            duel::load::run(service, &load, &Settings::of(&interrupt))
+            engine::load::run(service, &load, &Settings::of(&interrupt))
         });
         // Once there are more orders than users, one of them was confirmed.
         let is_confirmed = |books: String| orders_in(&books) > u64::from(USERS);

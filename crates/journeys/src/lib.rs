@@ -14,11 +14,11 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use duel::load::cpus::{self, FileLimit, PinError, Spent};
-use duel::load::interrupt::Interrupt;
-use duel::load::{GeneratorError, Latencies};
-use duel::outcome::GeneratorFacts;
-use duel::statistics::{TAIL, student};
+use engine::load::cpus::{self, FileLimit, PinError, Spent};
+use engine::load::interrupt::Interrupt;
+use engine::load::{GeneratorError, Latencies};
+use engine::outcome::GeneratorFacts;
+use engine::statistics::{TAIL, student};
 use serde::{Deserialize, Serialize};
 use tokio::task::LocalSet;
 

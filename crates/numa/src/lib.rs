@@ -28,7 +28,7 @@ pub mod verdict;
 use std::path::Path;
 use std::thread::{self, ScopedJoinHandle};
 
-use duel::load::interrupt::Interrupt;
+use engine::load::interrupt::Interrupt;
 use serde::Deserialize;
 
 use self::machine::Machine;

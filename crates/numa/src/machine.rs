@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use duel::child::Starting;
-use duel::load::interrupt::Interrupt;
+use engine::child::Starting;
+use engine::load::interrupt::Interrupt;
 
 use crate::record::Load;
 use crate::{Error, LOAD, Parts};

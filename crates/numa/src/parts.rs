@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use duel::child;
+use engine::child;
 
 use crate::Error;
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use measurement::record::Commit;
+use course::measurement::record::Commit;
 use serde::{Deserialize, Serialize};
 
 /// The least share of loads and pages that are local when each worker reads its node's copy.

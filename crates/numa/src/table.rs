@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use duel::figures;
-use measurement::claim::{PROBLEM, SOLUTION};
-use report::table::anchors;
+use course::measurement::claim::{PROBLEM, SOLUTION};
+use course::report::table::anchors;
+use engine::figures;
 
 use crate::record::{LOCAL_AT_LEAST, Record, Variant};
 use crate::verdict::judge;

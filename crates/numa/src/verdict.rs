@@ -1,8 +1,8 @@
 //! What a record shows.
 
-use analysis::verdict::{Verdict, VerdictKind};
-use duel::figures;
-use measurement::claim::PROBLEM;
+use course::analysis::verdict::{Verdict, VerdictKind};
+use course::measurement::claim::PROBLEM;
+use engine::figures;
 
 use crate::record::{LOCAL_AT_LEAST, Record, Variant};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::verdict::VerdictKind::{self, Invalid, Proved, Refuted};
+use course::analysis::verdict::VerdictKind::{self, Invalid, Proved, Refuted};
 use numa::record::{Record, Variant};
 use numa::verdict::judge;
 use numa::{table, values};

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use measurement::chapter_file::ChapterFile;
+use course::measurement::chapter_file::ChapterFile;
 
-use duel::cli::exit::CliError;
+use terminal::exit::CliError;
 
 /// Where everything recorded is, in the workshop's folder.
 pub(crate) const CAPTURES: &str = "flamegraphs";
@@ -38,6 +38,18 @@ impl Workshop {
                     here.display()
                 ))
             })
+    }
+
+    /// The repository above the current folder, or else the one that this program was compiled in: commands for the
+    /// reader's own service work anywhere.
+    pub(crate) fn of_this_build() -> Self {
+        Self::find().unwrap_or_else(|_| Self {
+            root: Path::new(env!("CARGO_MANIFEST_DIR"))
+                .ancestors()
+                .nth(2)
+                .unwrap_or(Path::new("."))
+                .to_owned(),
+        })
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -114,7 +126,7 @@ impl Chapter {
         ChapterFile::read(
             &self.folder.join("chapter.toml"),
             &format!("chapters/{name}/chapter.toml"),
-            duel::load::cpus::count(),
+            engine::load::cpus::count(),
         )
         .map_err(CliError::usage)
     }

@@ -1,14 +1,15 @@
 //! The command line, as clap reads it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-use duel::cli::options::Load as OfService;
-pub(crate) use duel::cli::options::{Compare, Format, Look, Output, Sent, With, Workers};
+use engine::traffic::Spacing;
+use look_client::Look;
+pub(crate) use terminal::output::{Format, Output};
 
-use duel::cli::arguments::number;
-use duel::cli::with_negative_numbers;
+use terminal::arguments::{number, spacing, with_negative_numbers};
 
 use crate::arguments::{chapter, team_name};
 
@@ -33,9 +34,38 @@ impl Cli {
         if words.get(1).is_some_and(|word| word == "workshop") {
             words.remove(1);
         }
+        if let Some(arguments) = own_service(&words) {
+            return Self {
+                output: Output {
+                    format: Format::Human,
+                },
+                command: Some(Command::LoadOwn { arguments }),
+            };
+        }
         let read = with_negative_numbers(Self::command()).get_matches_from(words);
         Self::from_arg_matches(&read).unwrap_or_else(|error| error.exit())
     }
+}
+
+/// The arguments of `duel load`, where `words` are `load --url URL …` and so about a service of the reader's own.
+fn own_service(words: &[OsString]) -> Option<Vec<OsString>> {
+    if words.get(1)? != "load" {
+        return None;
+    }
+    let mut url = None;
+    let mut others = Vec::new();
+    let mut rest = words[2..].iter();
+    while let Some(word) = rest.next() {
+        if word == "--url" {
+            url = Some(rest.next()?.clone());
+        } else if let Some(value) = word.to_str().and_then(|word| word.strip_prefix("--url=")) {
+            url = Some(value.into());
+        } else {
+            others.push(word.clone());
+        }
+    }
+    others.insert(0, url?);
+    Some(others)
 }
 
 #[derive(Debug, Subcommand)]
@@ -79,12 +109,24 @@ pub(crate) enum Command {
         #[arg(value_parser = chapter)]
         chapter: u32,
     },
-    /// Put a chapter's load on one variant, or a load of your own on your own service
-    Load(Box<Load>),
+    /// Put a chapter's load on one variant; with --url instead of a chapter, do what `duel load` does with your own service
+    Load(Load),
+    /// The arguments of `duel load`
+    #[command(skip)]
+    LoadOwn { arguments: Vec<OsString> },
     /// Ask all instruments of your own service at once, under your load, and say what holds requests up
     Look(Look),
-    /// Compare two builds of your own service
-    Compare(Box<Compare>),
+    /// Compare two builds of your own service, as `duel compare` does
+    #[command(disable_help_flag = true)]
+    Compare {
+        /// The arguments of `duel compare`; `--help` tells them
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "ARGUMENT"
+        )]
+        arguments: Vec<OsString>,
+    },
     /// Profile one variant under its chapter's load
     Profile(Profile),
     /// The ticket shop in capstone/: the scores that it got so far
@@ -159,12 +201,8 @@ pub(crate) struct Prove {
 #[derive(Debug, Args)]
 pub(crate) struct Load {
     /// The chapter's number
-    #[arg(value_parser = chapter, required_unless_present = "url")]
-    pub(crate) chapter: Option<u32>,
-    /// Instead: your own service, `http://127.0.0.1:8080`, with the requests below
-    #[arg(long, value_name = "URL")]
-    #[arg(conflicts_with_all = ["chapter", "variant", "write_share", "host"])]
-    pub(crate) url: Option<String>,
+    #[arg(value_parser = chapter)]
+    pub(crate) chapter: u32,
     /// Which load generator
     #[arg(long, value_enum, default_value_t = With::Embedded)]
     pub(crate) with: With,
@@ -191,60 +229,11 @@ pub(crate) struct Load {
     /// A server that runs already, `http://127.0.0.1:8080`, instead of one of our own
     #[arg(long, value_name = "URL")]
     pub(crate) host: Option<String>,
-    /// With --url: look at the service meanwhile, by its debug endpoints there, and set its time beside the client's
-    #[arg(long, value_name = "URL", requires = "url")]
-    pub(crate) look: Option<String>,
-    /// With --url: write the load as a k6 script, too
-    #[arg(long, value_name = "FILE", requires = "url")]
-    pub(crate) k6: Option<PathBuf>,
-    /// With --url: write the load as a Locust file, too
-    #[arg(long, value_name = "FILE", requires = "url")]
-    pub(crate) locust: Option<PathBuf>,
+    /// How the requests of --rate are spaced, an open loop
+    #[arg(long, value_name = "HOW", default_value = "poisson", value_parser = spacing())]
+    pub(crate) arrivals: Spacing,
     #[command(flatten)]
     pub(crate) output: Output,
-    #[command(flatten)]
-    pub(crate) own: OwnService,
-}
-
-/// What only a reader's own service is asked, but for how a schedule is spaced.
-#[derive(Debug, PartialEq, Args)]
-pub(crate) struct OwnService {
-    #[command(flatten)]
-    pub(crate) workers: Workers,
-    #[command(flatten)]
-    pub(crate) sent: Sent,
-}
-
-impl OwnService {
-    /// Whether the command line has any of it.
-    pub(crate) fn is_asked(&self) -> bool {
-        let nothing = Self::augment_args(clap::Command::new("")).get_matches_from([""]);
-        let Ok(mut unasked) = Self::from_arg_matches(&nothing) else {
-            return true;
-        };
-        unasked.sent.arrivals = self.sent.arrivals;
-        *self != unasked
-    }
-}
-
-impl Load {
-    /// The same for a reader's own service, with what is usual there.
-    pub(crate) fn of_a_service(self) -> OfService {
-        OfService {
-            url: self.url.unwrap_or_default(),
-            users: self.users.unwrap_or(50),
-            think: self.think.unwrap_or(0.0),
-            rate: self.rate,
-            seconds: self.seconds,
-            with: self.with,
-            look: self.look,
-            k6: self.k6,
-            locust: self.locust,
-            workers: self.own.workers,
-            output: self.output,
-            sent: self.own.sent,
-        }
-    }
 }
 
 #[derive(Debug, Args)]
@@ -365,6 +354,15 @@ pub(crate) struct Way {
     /// Take the pictures that are missing, and measure none
     #[arg(long)]
     pub(crate) pictures: bool,
+}
+
+/// A load generator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum With {
+    /// The workshop's own, which needs nothing installed
+    Embedded,
+    K6,
+    Locust,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -5,6 +5,7 @@ mod capture;
 mod check;
 mod derived;
 mod doctor;
+mod duel;
 mod hint;
 mod load;
 mod numa;
@@ -16,12 +17,8 @@ mod solution;
 mod status;
 mod steps;
 
-use duel::cli::Program;
-
-use crate::chapters::Workshop;
 use crate::cli::{Cli, Command};
-use crate::tools::Tools;
-use duel::cli::exit::{CliError, Exit};
+use terminal::exit::{CliError, Exit};
 
 pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
     let Some(command) = cli.command else {
@@ -45,25 +42,15 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         } => hint::run(chapter, upto, output.format),
         Command::Solution { chapter } => solution::run(chapter),
         Command::Reset { chapter } => reset::run(chapter),
-        Command::Load(options) => match options.chapter {
-            Some(chapter) => load::run(chapter, &options),
-            None => duel::cli::load::run(&options.of_a_service(), &program()),
-        },
-        Command::Look(options) => duel::cli::look::run(&options),
-        Command::Compare(options) => duel::cli::compare::run(&options, &program()),
+        Command::Load(options) => load::run(&options),
+        Command::LoadOwn { arguments } => duel::run("load", &arguments),
+        Command::Look(options) => look_client::run(&options),
+        Command::Compare { arguments } => duel::run("compare", &arguments),
         Command::Profile(options) => profile::run(&options),
         Command::Capstone { command, output } => capstone::run(command, output.format),
         Command::Capture(options) => capture::run(&options),
         Command::Steps { output } => steps::run(output.format),
         Command::Doctor { output } => doctor::run(output.format),
         Command::Setup { tools } => setup::run(&tools),
-    }
-}
-
-/// What the commands for a reader's own service find here.
-fn program() -> Program {
-    let workshop = Workshop::find().ok();
-    Program {
-        locust: workshop.map(|workshop| Tools::of(&workshop).in_venv("locust")),
     }
 }

@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use duel::child::{self, Starting};
-use duel::load::interrupt::Interrupt;
+use engine::child::{self, Starting};
+use engine::load::interrupt::Interrupt;
 use serde::Deserialize;
 
 use crate::chapters::{Chapter, Workshop};
-use duel::cli::exit::CliError;
+use terminal::exit::CliError;
 
 /// How often a reader's wish to stop is looked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -232,6 +232,55 @@ pub(crate) fn built(
             "cargo could not build {package}; what it printed is above"
         ))),
     }
+}
+
+/// Builds the program `package` of the workspace in `folder`, and says so where that is going to take a while.
+pub(crate) fn other_program(
+    workshop: &Workshop,
+    folder: &str,
+    package: &str,
+    interrupt: &Interrupt,
+) -> Result<PathBuf, CliError> {
+    let folder = workshop.root().join(folder);
+    if !folder.join("Cargo.toml").is_file() {
+        return Err(CliError::bad(format!(
+            "{package} is compiled from {}, which is not there: run this in a clone of the workshop, or install {package}",
+            folder.display()
+        )));
+    }
+    let built_before = workshop.root().join("target/debug").join(package);
+    if !built_before
+        .with_extension(std::env::consts::EXE_EXTENSION)
+        .is_file()
+    {
+        eprintln!(
+            "{package} is a program of its own, and compiled now: a minute or two, this once."
+        );
+    }
+    let mut cargo = Command::new(program());
+    cargo
+        .args([
+            "build",
+            "--message-format=json",
+            "--locked",
+            "--package",
+            package,
+        ])
+        .current_dir(&folder);
+    Ok(built(cargo, package, package, interrupt)?)
+}
+
+/// Ends this process as `command` does, which takes its place.
+pub(crate) fn hand_over(mut command: Command) -> CliError {
+    let name = command.get_program().display().to_string();
+    #[cfg(unix)]
+    let error = std::os::unix::process::CommandExt::exec(&mut command);
+    #[cfg(not(unix))]
+    let error = match command.status() {
+        Ok(status) => std::process::exit(status.code().unwrap_or(1)),
+        Err(error) => error,
+    };
+    CliError::bad(format!("{name} cannot be run: {error}"))
 }
 
 /// Erases the rest of a terminal's line.

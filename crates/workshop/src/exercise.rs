@@ -5,8 +5,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::chapters::{Chapter, Workshop};
-use duel::cli::exit::CliError;
-use duel::cli::files;
+use terminal::exit::CliError;
+use terminal::files;
 
 /// A chapter's `exercise.rs`.
 #[derive(Debug)]
@@ -162,7 +162,7 @@ fn lines_end_in_newline(text: &str) -> String {
 /// Moves `file` to a name in `folder` that no other has. The caller holds the folder's lock.
 fn keep(file: &Path, folder: &Path, number: u32) -> std::io::Result<PathBuf> {
     // UTC, in characters that every file system takes: `20261120T203000Z`.
-    let now = bench::provenance::now().replace(['-', ':'], "");
+    let now = course::bench::provenance::now().replace(['-', ':'], "");
     let stem = format!("chapter{number}-exercise-{now}");
     let kept = files::free(folder, &stem, "rs");
     if file.is_symlink() {

@@ -1,9 +1,9 @@
 //! What became of a run of a chapter, as the sentence and the exit code of a command.
 
-use bench::rounds::RunError;
-use bench::server::ServerError;
-use duel::cli::exit::CliError;
-use duel::load::interrupt::Interrupt;
+use course::bench::rounds::RunError;
+use course::bench::server::ServerError;
+use engine::load::interrupt::Interrupt;
+use terminal::exit::CliError;
 
 /// A run that could not be carried through says nothing about the code.
 pub(crate) fn of_run(error: &RunError, interrupt: &Interrupt) -> CliError {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::chapters::Chapter;
 use crate::exercise;
-use duel::cli::exit::CliError;
+use terminal::exit::CliError;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Hint {

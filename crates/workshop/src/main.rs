@@ -4,7 +4,7 @@
 //! below it, prints, and turns what happened into an exit code ([`exit`]).
 
 #[macro_use]
-extern crate duel;
+extern crate terminal;
 
 mod arguments;
 mod chapters;
@@ -20,5 +20,5 @@ mod steps;
 mod tools;
 
 fn main() -> std::process::ExitCode {
-    duel::cli::exit(commands::run(cli::Cli::read()))
+    terminal::exit::end(commands::run(cli::Cli::read()))
 }

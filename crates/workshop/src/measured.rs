@@ -1,23 +1,23 @@
-//! A chapter compiled, measured by `bench::recording` and shown meanwhile on the terminal.
+//! A chapter compiled, measured by `course::bench::recording` and shown meanwhile on the terminal.
 
 use std::collections::BTreeMap;
 
-use bench::profiling::ProfileData;
-use bench::provenance;
-use bench::recording::{self, Counting};
-use bench::rounds::Bench;
-use duel::load::interrupt::Interrupt;
-use measurement::chapter_file::ChapterFile;
-use measurement::reference;
-use report::capture::Capture;
+use course::bench::profiling::ProfileData;
+use course::bench::provenance;
+use course::bench::recording::{self, Counting};
+use course::bench::rounds::Bench;
+use course::measurement::chapter_file::ChapterFile;
+use course::measurement::reference;
+use course::report::capture::Capture;
+use engine::load::interrupt::Interrupt;
 
 use crate::chapters::{CAPTURES, Chapter, Workshop};
 use crate::cli::UpstreamOf;
 use crate::compile::Build;
 use crate::exercise;
 use crate::exit;
-use duel::cli::exit::CliError;
-use duel::cli::terminal::Terminal;
+use terminal::exit::CliError;
+use terminal::progress::Terminal;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
@@ -43,7 +43,7 @@ impl Order {
     /// The solution, until it is decided and no longer.
     pub(crate) fn of_solution(command: String) -> Self {
         Self {
-            variant: measurement::claim::SOLUTION.to_owned(),
+            variant: course::measurement::claim::SOLUTION.to_owned(),
             command,
             pairs: None,
             profiles: false,
@@ -106,7 +106,7 @@ pub(crate) fn measure(
             counted: programs.counted.as_deref(),
             arguments: &arguments,
             chapter: &file,
-            placement: &bench::rounds::placement_of(&file),
+            placement: &course::bench::rounds::placement_of(&file),
             interrupt,
             observer: &|event| terminal.show(event),
         },
@@ -115,7 +115,7 @@ pub(crate) fn measure(
         command: &order.command,
         commit: provenance::checked_out(workshop.root(), CAPTURES),
         tools: BTreeMap::from_iter(rustc.map(|version| ("rustc".to_owned(), version))),
-        digest: duel::service::program::digest(exercise::read(
+        digest: engine::service::program::digest(exercise::read(
             &chapter.folder.join("chapter.toml"),
         )?),
         references,

@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use analysis::grade::GradeKind;
-use analysis::verdict::VerdictKind;
+use course::analysis::grade::GradeKind;
+use course::analysis::verdict::VerdictKind;
 use serde::{Deserialize, Serialize};
 
 use crate::chapters::{Chapter, Workshop};
 use crate::exercise::Exercise;
-use duel::cli::exit::CliError;
-use duel::cli::files;
+use terminal::exit::CliError;
+use terminal::files;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Progress {
@@ -56,7 +56,7 @@ pub(crate) struct OwnProof {
 /// SHA-256 of the exercise as it is now.
 pub(crate) fn exercise_now(chapter: &Chapter) -> String {
     let text = Exercise::read(chapter).ok().and_then(|e| e.text);
-    duel::service::program::digest(text.unwrap_or_default())
+    engine::service::program::digest(text.unwrap_or_default())
 }
 
 /// Changes what is remembered of a chapter, or says why it cannot: a result that cannot be remembered is a

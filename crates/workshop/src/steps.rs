@@ -15,14 +15,14 @@ mod message;
 mod step;
 pub(crate) mod way;
 
-use measurement::chapter_file::{ChapterFile, Step};
-use measurement::claim::{PROBLEM, SOLUTION};
+use course::measurement::chapter_file::{ChapterFile, Step};
+use course::measurement::claim::{PROBLEM, SOLUTION};
 
 pub(crate) use self::step::{Branch, Change};
 use self::step::{MAIL, NAME, StepCommit, beneath_steps, chapter_folders, tree};
-use duel::cli::exit::CliError;
-use duel::cli::files;
-use duel::cli::git::Git;
+use terminal::exit::CliError;
+use terminal::files;
+use terminal::git::Git;
 
 /// Writes the branches of all chapters at HEAD. The reader's files, index and other branches are
 /// not touched.
@@ -41,7 +41,7 @@ pub(crate) fn write(git: &Git) -> Result<Vec<Branch>, CliError> {
         let Some(text) = git.ask(["cat-file", "blob", &format!("{base}:{shown_as}")]) else {
             continue;
         };
-        let chapter = ChapterFile::parse(&text, &shown_as, duel::load::cpus::count())
+        let chapter = ChapterFile::parse(&text, &shown_as, engine::load::cpus::count())
             .map_err(CliError::usage)?;
         branches.extend(branch(&git, &base, &folder, &chapter)?);
     }

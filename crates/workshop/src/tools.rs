@@ -1,11 +1,11 @@
 //! The programs beside Rust: one table of what they are for, and where they are.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-pub(crate) use bench::recording::nginx;
-use duel::child;
+pub(crate) use course::bench::recording::nginx;
+use engine::child;
 
 use crate::chapters::Workshop;
 use crate::cli::Tool;
@@ -165,6 +165,16 @@ impl Tools {
         let folder = if cfg!(windows) { "Scripts" } else { "bin" };
         let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
         self.venv().join(folder).join(file)
+    }
+
+    /// `PATH` with the programs of the virtual environment first.
+    pub(crate) fn path_with_venv(&self) -> OsString {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut folders = vec![self.in_venv("locust")];
+        folders[0].pop();
+        folders.extend(std::env::split_paths(&path));
+        // A folder that cannot stand in PATH is none of ours.
+        std::env::join_paths(folders).unwrap_or(path)
     }
 
     /// The requirement files that there are, and what they say together.

@@ -13,7 +13,7 @@ use std::ops::Range;
 use serde::Serialize;
 use special::Beta as _;
 
-use crate::statistics::{TAIL, student};
+use engine::statistics::{TAIL, student};
 
 /// A share of the whole effect: what other commits may do beside, as a standard deviation. It keeps a commit
 /// that is half as slow from being taken for either.

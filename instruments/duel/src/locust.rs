@@ -7,17 +7,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::load::cpus::allow_open_files;
-use crate::load::interrupt::Interrupt;
-use crate::load::{GroupOutcome, Latencies, RouteLatencies, TrafficOutcome};
-use crate::outcome::{GeneratorFacts, GeneratorKind};
-use crate::traffic::Arrivals;
-use crate::traffic::Traffic;
+use engine::load::cpus::allow_open_files;
+use engine::load::interrupt::Interrupt;
+use engine::load::{GroupOutcome, Latencies, RouteLatencies, TrafficOutcome};
+use engine::outcome::{GeneratorFacts, GeneratorKind};
+use engine::traffic::Arrivals;
+use engine::traffic::Traffic;
 use serde::Deserialize;
 
-use crate::child::{Running, Starting, Tail};
-use crate::service::free_ports;
-use crate::tool::{DriverError, Settings, Task};
+use engine::child::{Running, Starting, Tail};
+use engine::service::free_ports;
+use engine::tool::{DriverError, Settings, Task};
 
 const TOOL: &str = "Locust";
 /// Where a master listens that nobody tells otherwise.
@@ -246,7 +246,7 @@ impl Recorded {
 mod tests {
     use std::time::Duration;
 
-    use crate::traffic::{Request, Route, Spacing};
+    use engine::traffic::{Request, Route, Spacing};
 
     use super::*;
 

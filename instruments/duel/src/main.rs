@@ -1,5 +1,5 @@
 //! `duel`: see the library's documentation, and the README.
 
 fn main() -> std::process::ExitCode {
-    duel::cli::main()
+    duel::main()
 }

@@ -1,31 +1,26 @@
 //! A comparison of two builds for people and scripts: table, Markdown, JSON and one HTML file.
 
-pub mod canvas;
 pub mod export;
-pub mod flamegraph;
-pub mod html;
-pub mod rounds;
-pub mod scale;
-pub mod table;
+mod frames;
 
-use crate::counters::{self, Counter};
-use crate::folded::{merged, without_idle};
-use crate::frames::{self, Frame};
+use self::frames::Frame;
+use engine::counters::{self, Counter};
+use engine::folded::{merged, without_idle};
 use std::fmt::Write as _;
 
-use crate::environment::Environment;
-use crate::figures;
-use crate::metric::Unit;
-use crate::metric::{Metric, Round, SeenByBoth, are_bounds};
-use crate::profile::ProfileKind;
-use crate::verdict::{Estimate, Verdict, Word, drawbacks};
+use engine::environment::Environment;
+use engine::figures;
+use engine::metric::Unit;
+use engine::metric::{Metric, Round, SeenByBoth, are_bounds};
+use engine::profile::ProfileKind;
+use engine::verdict::{Estimate, Verdict, Word, drawbacks};
 use maud::html;
 use serde::Serialize;
 
-use self::flamegraph::{Picture, draw, draw_difference};
-use self::html::{Head, document, frame, scrolled, section};
-use self::rounds::metric_of_rounds;
-use self::table::{Table, sentence_case, shortened};
+use drawing::flamegraph::{Picture, draw, draw_difference};
+use drawing::html::{self as page_html, Head, document, frame, scrolled, section};
+use drawing::rounds::metric_of_rounds;
+use drawing::table::{Table, sentence_case, shortened};
 
 /// What `compare --format json` prints.
 #[derive(Debug, Clone, Serialize)]
@@ -351,7 +346,7 @@ impl Comparison {
         };
         let every_round = html! {
             p { "Each round has three fresh servers: base, change, and the base again (hollow)." }
-            (html::pictures(plots.iter().map(|(metric, svg)| {
+            (page_html::pictures(plots.iter().map(|(metric, svg)| {
                 (svg.as_str(), format!("{} of every round.", metric.label), "")
             })))
         };
@@ -431,7 +426,7 @@ fn named(side: &Side) -> String {
 
 fn told(metric: &Metric, rounds: &[Round]) -> Told {
     let estimate = Estimate::of(metric, rounds).filter(|_| metric.larger_is_better.is_some());
-    let mean = |of: fn(&Round) -> &crate::metric::Figures| {
+    let mean = |of: fn(&Round) -> &engine::metric::Figures| {
         let values = rounds.iter().filter_map(|round| of(round).get(&metric.key));
         let values: Vec<f64> = values.collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

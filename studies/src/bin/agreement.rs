@@ -9,11 +9,11 @@
 use std::thread;
 use std::time::Duration;
 
-use bench::server::Server;
-use duel::figures::{count, percent};
-use duel::outcome::{GeneratorKind, Outcome};
-use duel::placement::Placement;
-use duel::traffic::Traffic;
+use course::bench::server::Server;
+use engine::figures::{count, percent};
+use engine::outcome::{GeneratorKind, Outcome};
+use engine::placement::Placement;
+use engine::traffic::Traffic;
 use studies::{Failed, Target, milliseconds};
 
 /// Python starts, and then the users in batches of a second. The others wait for that, so that all
@@ -24,7 +24,7 @@ fn main() -> Result<(), Failed> {
     let number = studies::argument(1, 1)?;
     studies::compile(&[number])?;
     let file = studies::chapter_file(number)?;
-    let placement = bench::rounds::placement_of(&file);
+    let placement = course::bench::rounds::placement_of(&file);
     let server = studies::start(number, "solution", &placement.server, &file.load.arguments)?;
     let whole = file.load_of(&file.load);
     let mut load = Traffic {

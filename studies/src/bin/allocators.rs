@@ -8,10 +8,10 @@
 use std::fs;
 use std::time::Duration;
 
-use duel::figures;
-use duel::placement::Placement;
-use duel::traffic::Traffic;
-use measurement::claim::{PROBLEM, SOLUTION};
+use course::measurement::claim::{PROBLEM, SOLUTION};
+use engine::figures;
+use engine::placement::Placement;
+use engine::traffic::Traffic;
 use studies::Failed;
 
 fn main() -> Result<(), Failed> {

@@ -13,8 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use duel::figures;
-use measurement::claim::{PROBLEM, SOLUTION};
+use course::measurement::claim::{PROBLEM, SOLUTION};
+use engine::figures;
 use studies::Failed;
 
 /// What is compiled, after the modules. It prints the CPU time of a page, in nanoseconds.

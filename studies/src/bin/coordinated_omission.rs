@@ -7,8 +7,8 @@
 
 use std::time::Duration;
 
-use duel::traffic::{Arrivals, Spacing, Traffic};
-use measurement::load::Exchange;
+use course::measurement::load::Exchange;
+use engine::traffic::{Arrivals, Spacing, Traffic};
 use studies::Failed;
 
 const DUE_PER_SECOND: f64 = 25.0;

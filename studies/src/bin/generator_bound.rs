@@ -7,10 +7,10 @@
 
 use std::time::Duration;
 
-use duel::figures::{count, percent};
-use duel::outcome::GeneratorKind;
-use duel::placement::Placement;
-use duel::traffic::Traffic;
+use engine::figures::{count, percent};
+use engine::outcome::GeneratorKind;
+use engine::placement::Placement;
+use engine::traffic::Traffic;
 use studies::{Failed, Target, milliseconds};
 
 /// What a call takes.

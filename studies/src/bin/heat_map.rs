@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use duel::placement::Placement;
-use duel::traffic::Traffic;
+use engine::placement::Placement;
+use engine::traffic::Traffic;
 use studies::Failed;
 
 /// Pings begin when the load has run so long, and end so long before it does.

@@ -9,10 +9,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use duel::figures;
-use duel::placement::Placement;
-use duel::traffic::{Arrivals, Spacing, Traffic};
-use measurement::load::Exchange;
+use course::measurement::load::Exchange;
+use engine::figures;
+use engine::placement::Placement;
+use engine::traffic::{Arrivals, Spacing, Traffic};
 use studies::Failed;
 
 const USERS: u32 = 64;

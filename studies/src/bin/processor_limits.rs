@@ -15,12 +15,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bench::counters::{Judged, Usable, counts};
-use bench::server::{Launch, Server};
-use duel::figures;
-use duel::load::cpus;
-use duel::load::interrupt::Interrupt;
-use duel::traffic::Traffic;
+use course::bench::counters::{Judged, Usable, counts};
+use course::bench::server::{Launch, Server};
+use engine::figures;
+use engine::load::cpus;
+use engine::load::interrupt::Interrupt;
+use engine::traffic::Traffic;
 use studies::{Failed, milliseconds};
 
 /// Moves the shell, and what it starts, to one CPU.

@@ -8,11 +8,11 @@
 
 use std::time::Duration;
 
-use duel::ask::get;
-use duel::figures::{count, percent};
-use duel::placement::Placement;
-use duel::traffic::Traffic;
-use measurement::load::Exchange;
+use course::measurement::load::Exchange;
+use engine::ask::get;
+use engine::figures::{count, percent};
+use engine::placement::Placement;
+use engine::traffic::Traffic;
 use studies::Failed;
 
 /// Little's law allows these users five times what one CPU answers.
@@ -59,7 +59,7 @@ fn round(profile: Option<&str>, seconds: u32) -> Result<f64, Failed> {
         duration: Duration::from_secs(seconds.into()),
         ..Exchange::get("/read", "6").by(USERS)
     };
-    let begin = duel::load::ramp(&load) + warm_up / 2;
+    let begin = engine::load::ramp(&load) + warm_up / 2;
     let admin = server.admin();
     // Longer than the recorded span: resolving symbols comes after it.
     let path = profile.map(|path| format!("{path}seconds={}", seconds + 1));

@@ -8,11 +8,11 @@
 
 use std::time::Duration;
 
-use duel::figures;
-use duel::outcome::Latency;
-use duel::placement::Placement;
-use duel::traffic::{Arrivals, Paced, Spacing, Traffic};
-use measurement::load::Exchange;
+use course::measurement::load::Exchange;
+use engine::figures;
+use engine::outcome::Latency;
+use engine::placement::Placement;
+use engine::traffic::{Arrivals, Paced, Spacing, Traffic};
 use studies::Failed;
 
 /// The published rates, in larger steps.

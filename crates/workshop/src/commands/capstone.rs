@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use duel::child::Starting;
-use duel::cli::exit::{CliError, Exit};
-use duel::cli::{ctrl_c, files, json};
-use duel::load::interrupt::Interrupt;
+use engine::child::Starting;
+use engine::load::interrupt::Interrupt;
+use terminal::exit::{CliError, Exit};
+use terminal::{ctrl_c, files, json};
 
 use self::history::History;
 use crate::chapters::Workshop;

@@ -5,14 +5,14 @@ mod gallery;
 mod measuring;
 mod series;
 
-use report::capture;
+use course::report::capture;
 
 use super::{capstone::way, numa};
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::Capture;
 use crate::measured::{Order, measure};
-use duel::cli::exit::{CliError, Exit};
-use duel::{cli::ctrl_c, cli::files};
+use terminal::exit::{CliError, Exit};
+use terminal::{ctrl_c, files};
 
 pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
     if let Some(nodes) = options.regions {

@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use analysis::grade::{Contract, Grade, GradeKind, grade};
-use bench::rounds::Bench;
-use bench::trial;
-use measurement::attempt::Attempt;
-use measurement::claim::EXERCISE;
-use report::claims::ClaimSummary;
+use course::analysis::grade::{Contract, Grade, GradeKind, grade};
+use course::bench::rounds::Bench;
+use course::bench::trial;
+use course::measurement::attempt::Attempt;
+use course::measurement::claim::EXERCISE;
+use course::report::claims::ClaimSummary;
 use serde::Serialize;
 
 use crate::chapters::{Chapter, Workshop};
@@ -17,10 +17,10 @@ use crate::exercise::Exercise;
 use crate::exit;
 use crate::progress_file;
 use crate::progress_file::Check;
-use duel::cli::exit::{CliError, Exit};
-use duel::cli::git::Git;
-use duel::cli::terminal::Terminal;
-use duel::{cli::ctrl_c, cli::json};
+use terminal::exit::{CliError, Exit};
+use terminal::git::Git;
+use terminal::progress::Terminal;
+use terminal::{ctrl_c, json};
 
 /// What `--format json` prints.
 #[derive(Debug, Serialize)]
@@ -70,7 +70,7 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
                 counted: programs.counted.as_deref(),
                 arguments: &[],
                 chapter: &file,
-                placement: &bench::rounds::placement_of(&file),
+                placement: &course::bench::rounds::placement_of(&file),
                 interrupt: &interrupt,
                 observer: &|event| terminal.show(event),
             };

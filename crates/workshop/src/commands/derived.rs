@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use duel::cli::exit::CliError;
-use duel::cli::files;
+use terminal::exit::CliError;
+use terminal::files;
 
 /// Puts what is derived into its file, or compares it with what is there.
 pub(super) fn put(file: &Path, text: &str, verify: bool) -> Result<(), CliError> {

@@ -5,10 +5,10 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use bench::counters::{Judged, Usable, counts};
-use bench::provenance;
-use duel::environment;
-use duel::environment::Environment;
+use course::bench::counters::{Judged, Usable, counts};
+use course::bench::provenance;
+use engine::environment;
+use engine::environment::Environment;
 use numa::Parts;
 use serde::Serialize;
 
@@ -16,8 +16,8 @@ use crate::chapters::Workshop;
 use crate::cli::Format;
 use crate::compile;
 use crate::tools::{self, OF_LINUX, PROGRAMS, Program, Tools};
-use duel::cli::exit::{CliError, Exit};
-use duel::cli::json;
+use terminal::exit::{CliError, Exit};
+use terminal::json;
 
 /// The oldest Rust that compiles the workshop.
 const RUST: &str = env!("CARGO_PKG_RUST_VERSION");
@@ -227,7 +227,7 @@ fn tick() -> Option<Finding> {
 /// is not pinned.
 fn counters() -> Vec<Finding> {
     let usable = Usable::here();
-    let affinity = match duel::load::cpus::available()[..] {
+    let affinity = match engine::load::cpus::available()[..] {
         [] => "the system does not tell".to_owned(),
         ref may => format!("this process may run on {} CPUs", may.len()),
     };
@@ -274,7 +274,7 @@ fn most_users(workshop: &Workshop) -> u32 {
 }
 
 fn open_files(needed: u64) -> Finding {
-    let refused = duel::load::cpus::allow_open_files(needed).err();
+    let refused = engine::load::cpus::allow_open_files(needed).err();
     let found = match &refused {
         None => format!("{needed} can be had, as the largest load needs"),
         Some(limit) => format!("{} at most", limit.allowed),

@@ -6,8 +6,8 @@ use crate::chapters::Workshop;
 use crate::cli::Format;
 use crate::hints::{self, Hint};
 use crate::progress_file::{self, Progress};
-use duel::cli::exit::{CliError, Exit};
-use duel::cli::json;
+use terminal::exit::{CliError, Exit};
+use terminal::json;
 
 /// What `--format json` prints.
 #[derive(Debug, Serialize)]

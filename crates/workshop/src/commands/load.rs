@@ -3,36 +3,37 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use bench::drivers::{k6, locust};
-use bench::rounds::Bench;
-use duel::event::Event;
-use duel::outcome::Outcome;
-use duel::tool;
-use duel::traffic::Arrivals;
-use measurement::chapter_file::{ChapterFile, Scenario};
+use course::bench::drivers::{k6, locust};
+use course::bench::rounds::Bench;
+use course::measurement::chapter_file::{ChapterFile, Scenario};
+use engine::event::Event;
+use engine::outcome::Outcome;
+use engine::tool;
+use engine::traffic::Arrivals;
 
-use duel::cli::load::{exit_of, figures_of};
+use terminal::outcome::{exit_of, figures_of};
 
 use crate::chapters::Workshop;
 use crate::cli::{Format, Load, With};
 use crate::compile::Build;
 use crate::exit;
 use crate::tools::Tools;
-use duel::cli::exit::{CliError, Exit};
-use duel::cli::terminal::Terminal;
-use duel::{cli::ctrl_c, cli::json};
+use terminal::exit::{CliError, Exit};
+use terminal::progress::Terminal;
+use terminal::{ctrl_c, json};
 
 /// How long a server that runs already may take to accept a connection.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Puts the load of the chapter `number` on one of its variants.
-pub(crate) fn run(number: u32, options: &Load) -> Result<Exit, CliError> {
+/// Puts the load of a chapter on one of its variants.
+pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
+    let number = options.chapter;
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;
     let file = chapter.file()?;
     let scenario = scenario(number, options, &file)?;
     let interrupt = ctrl_c::watch();
-    let placement = bench::rounds::placement_of(&file);
+    let placement = course::bench::rounds::placement_of(&file);
     let (server, target) = if let Some(host) = &options.host {
         (None, running(host)?)
     } else {
@@ -63,17 +64,17 @@ pub(crate) fn run(number: u32, options: &Load) -> Result<Exit, CliError> {
     if let Some(per_second) = options.rate {
         load.arrivals = Arrivals::Open {
             per_second,
-            spacing: options.own.sent.arrivals,
+            spacing: options.arrivals,
         };
     }
     let outcome = match options.with {
         With::Embedded => {
-            let settings = duel::load::Settings {
+            let settings = engine::load::Settings {
                 cpus: &placement.generator,
                 interrupt: &interrupt,
                 progress: Some(&show),
             };
-            duel::load::run(target, &load, &settings)
+            engine::load::run(target, &load, &settings)
                 .map(Outcome::from)
                 .map_err(|error| exit::of_run(&error.into(), &interrupt))?
         }
@@ -116,12 +117,6 @@ fn scenario(number: u32, options: &Load, file: &ChapterFile) -> Result<Scenario,
             "--rate is for the embedded generator: k6's and Locust's scripts know closed loops \
              only; leave out --with",
         ));
-    }
-    if options.own.is_asked() {
-        return Err(CliError::usage(format!(
-            "chapter {number} has requests of its own: leave out what says how your service is asked, or give its \
-             address with --url and leave out the {number}"
-        )));
     }
     if scenario.write_share > 0.0 && file.write.is_none() {
         return Err(CliError::usage(format!(

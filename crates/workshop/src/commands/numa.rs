@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use analysis::verdict::{Verdict, VerdictKind};
-use bench::provenance;
-use measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
-use measurement::law::Law;
+use course::analysis::verdict::{Verdict, VerdictKind};
+use course::bench::provenance;
+use course::measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
+use course::measurement::law::Law;
 use numa::record::{Record, Variant};
 use numa::verdict::judge;
 use numa::{Parts, Programs, Shape, table, values};
@@ -17,8 +17,8 @@ use crate::cli::{Capture, Format, Prove};
 use crate::compile::Build;
 use crate::exit;
 use crate::tools::Tools;
-use duel::cli::exit::{CliError, Exit};
-use duel::{cli::ctrl_c, cli::files, cli::json};
+use terminal::exit::{CliError, Exit};
+use terminal::{ctrl_c, files, json};
 
 /// Variants to run, and where the record of them goes.
 struct Plan<'a> {

@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use bench::profiling::ProfileData;
-use bench::rounds::Bench;
-use duel::profile::ProfileKind;
+use course::bench::profiling::ProfileData;
+use course::bench::rounds::Bench;
+use engine::profile::ProfileKind;
 use serde::Serialize;
 
 use crate::chapters::Workshop;
 use crate::cli::{Format, Kind, Profile};
 use crate::compile::Build;
 use crate::exit;
-use duel::cli::exit::{CliError, Exit};
-use duel::cli::terminal::Terminal;
-use duel::{cli::ctrl_c, cli::files, cli::json};
+use terminal::exit::{CliError, Exit};
+use terminal::progress::Terminal;
+use terminal::{ctrl_c, files, json};
 
 /// What `--format json` prints.
 #[derive(Debug, Serialize)]
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Profile) -> Result<Exit, CliError> {
         counted: None,
         arguments: &[],
         chapter: &file,
-        placement: &bench::rounds::placement_of(&file),
+        placement: &course::bench::rounds::placement_of(&file),
         interrupt: &interrupt,
         observer: &|event| terminal.show(event),
     };

@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use analysis::baseline::{Baseline, baselines};
-use analysis::verdict::VerdictKind;
-use bench::proof::planned_s;
-use duel::figures;
-use measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
-use measurement::law::Law;
-use measurement::record::Record;
-use report::html;
-use report::summary::Summary;
+use course::analysis::baseline::{Baseline, baselines};
+use course::analysis::verdict::VerdictKind;
+use course::bench::proof::planned_s;
+use course::measurement::claim::{EXERCISE, PROBLEM, SOLUTION};
+use course::measurement::law::Law;
+use course::measurement::record::Record;
+use course::report::html;
+use course::report::summary::Summary;
+use engine::figures;
 use serde::Serialize;
 
 use super::numa;
@@ -20,8 +20,8 @@ use crate::cli::{Format, Prove, UpstreamOf};
 use crate::measured::{Measured, Order, measure};
 use crate::progress_file;
 use crate::progress_file::{OwnProof, Proof};
-use duel::cli::exit::{CliError, Exit};
-use duel::{cli::ctrl_c, cli::files, cli::json};
+use terminal::exit::{CliError, Exit};
+use terminal::{ctrl_c, files, json};
 
 /// What `--format json` prints for a chapter.
 #[derive(Debug, Serialize)]

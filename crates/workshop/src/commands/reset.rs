@@ -3,7 +3,7 @@
 use super::check::also_changed;
 use crate::chapters::Workshop;
 use crate::exercise::{Exercise, PutBack};
-use duel::cli::exit::{CliError, Exit};
+use terminal::exit::{CliError, Exit};
 
 pub(crate) fn run(number: u32) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;

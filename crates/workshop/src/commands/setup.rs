@@ -13,16 +13,16 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use duel::child::Starting;
-use duel::load::interrupt::Interrupt;
+use engine::child::Starting;
+use engine::load::interrupt::Interrupt;
 use tempfile::TempDir;
 
 use crate::chapters::Workshop;
 use crate::cli::Tool;
 use crate::compile;
 use crate::tools::{self, PROGRAMS, Tools};
-use duel::cli::exit::{CliError, Exit};
-use duel::{cli::ctrl_c, cli::files};
+use terminal::exit::{CliError, Exit};
+use terminal::{ctrl_c, files};
 
 /// How a folder's name begins in which something is being installed.
 const PARTIAL: &str = "partial-";

@@ -5,7 +5,7 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::chapters::Workshop;
 use crate::exercise::{self, Exercise};
-use duel::cli::exit::{CliError, Exit};
+use terminal::exit::{CliError, Exit};
 
 pub(crate) fn run(number: u32) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;

@@ -1,8 +1,8 @@
 //! `cargo workshop`: where the learner is, and what to do next.
 
-use analysis::grade::GradeKind;
-use analysis::verdict::VerdictKind;
-use duel::child;
+use course::analysis::grade::GradeKind;
+use course::analysis::verdict::VerdictKind;
+use engine::child;
 use serde::Serialize;
 
 use crate::chapters::{Chapter, Workshop};
@@ -11,8 +11,8 @@ use crate::exercise::Exercise;
 use crate::hints;
 use crate::progress_file::{ChapterProgress, OwnProof, Progress};
 use crate::tools::Tools;
-use duel::cli::exit::{CliError, Exit};
-use duel::cli::json;
+use terminal::exit::{CliError, Exit};
+use terminal::json;
 
 /// What `--format json` prints.
 #[derive(Debug, Serialize)]
@@ -71,7 +71,7 @@ fn status(
 ) -> Result<Status, CliError> {
     let file = chapter.file()?;
     let exercise = Exercise::read(chapter)?;
-    let now = duel::service::program::digest(exercise.text.as_deref().unwrap_or_default());
+    let now = engine::service::program::digest(exercise.text.as_deref().unwrap_or_default());
     let hints = hints::read(chapter)?.len();
     Ok(Status {
         chapter: chapter.number,
@@ -130,7 +130,7 @@ impl std::fmt::Display for Status {
         }
         if let Some(OwnProof { kind, gain, .. }) = &self.own_proof {
             let gain = gain.map_or_else(String::new, |gain| {
-                format!(": {}", duel::figures::gain(gain))
+                format!(": {}", engine::figures::gain(gain))
             });
             parts.push(format!("your fix {kind} here{gain}"));
         }

@@ -3,9 +3,9 @@
 use crate::chapters::Workshop;
 use crate::cli::Format;
 use crate::steps::{self, Branch, Change};
-use duel::cli::exit::{CliError, Exit};
-use duel::cli::git::Git;
-use duel::cli::json;
+use terminal::exit::{CliError, Exit};
+use terminal::git::Git;
+use terminal::json;
 
 pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;

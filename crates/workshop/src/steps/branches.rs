@@ -3,8 +3,8 @@
 use super::message::TRAILER;
 use super::step::{Branch, Change, MAIL, NAME, beneath_steps, chapter_folders, tree};
 use super::way;
-use duel::cli::exit::CliError;
-use duel::cli::git::Git;
+use terminal::exit::CliError;
+use terminal::git::Git;
 
 /// Points the branches at their commits, all of them or none.
 pub(super) fn update(git: &Git, branches: &mut [Branch]) -> Result<(), CliError> {

@@ -1,14 +1,14 @@
 //! A step's commit message: what, why, and what was measured.
 
-use analysis::finding::{is_at_least, median_of};
-use analysis::verdict::{Analysis, analyse};
-use duel::figures;
-use duel::profile::ProfileKind;
-use measurement::chapter_file::{ChapterFile, Step};
-use measurement::claim::{PROBLEM, SOLUTION};
-use measurement::record::{Purpose, Record, Round};
+use course::analysis::finding::{is_at_least, median_of};
+use course::analysis::verdict::{Analysis, analyse};
+use course::measurement::chapter_file::{ChapterFile, Step};
+use course::measurement::claim::{PROBLEM, SOLUTION};
+use course::measurement::record::{Purpose, Record, Round};
+use engine::figures;
+use engine::profile::ProfileKind;
 
-use duel::cli::git::Git;
+use terminal::git::Git;
 
 /// Of the variants of a chapter's table, below its record's folder.
 const PLOT_OF_VARIANTS: &str = "plots/variants.svg";

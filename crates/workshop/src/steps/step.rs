@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::message::TRAILER;
-use duel::cli::exit::CliError;
-use duel::cli::git::Git;
+use terminal::exit::CliError;
+use terminal::git::Git;
 
 /// Author and committer of every step, by which they are known again.
 pub(super) const NAME: &str = "Profiling workshop";

@@ -4,10 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use duel::cli::exit::CliError;
-use duel::cli::git::Git;
-use duel::figures;
-use duel::statistics::{Gains, Looks};
+use engine::figures;
+use engine::statistics::{Gains, Looks};
+use terminal::exit::CliError;
+use terminal::git::Git;
 
 use super::message::{TRAILER, wrapped};
 use super::step::{Branch, Change, StepCommit};

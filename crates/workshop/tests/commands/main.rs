@@ -4,7 +4,6 @@
 mod bad_places;
 mod capstone;
 mod hints_and_progress;
-mod https;
 mod own_service;
 mod reset_and_solution;
 mod setup_and_doctor;

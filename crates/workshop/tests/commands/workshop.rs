@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 #[cfg(unix)]
-use bench::testing::write_script;
+use course::bench::testing::write_script;
 use tempfile::TempDir;
 
 /// What `problem.rs` holds; the exercise starts as the same code.

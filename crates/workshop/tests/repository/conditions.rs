@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::sync::Arc;
 
-use duel::figures::number;
+use engine::figures::number;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
 use pulldown_cmark::{Event, Options, Parser, Tag};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use analysis::prediction::cpu_of;
-use duel::figures::number;
-use measurement::claim::Quantity;
-use measurement::record::{Purpose, Record, Round};
+use course::analysis::prediction::cpu_of;
+use course::measurement::claim::Quantity;
+use course::measurement::record::{Purpose, Record, Round};
+use course::report::capture::Capture;
+use engine::figures::number;
 use minijinja::Value;
-use report::capture::Capture;
 
 /// Text as a page shows it, by the name of its anchor.
 type Anchors = BTreeMap<String, String>;
@@ -43,7 +43,7 @@ impl Figures {
             if path.is_dir() {
                 names.push(name(&file));
                 self.read_below(&path, &names);
-            } else if file == report::capture::RECORD {
+            } else if file == course::report::capture::RECORD {
                 let capture = Capture::read(folder).unwrap();
                 self.records.insert(names.join("."), capture.record);
             } else if let Some(stem) = file.strip_suffix(".md") {

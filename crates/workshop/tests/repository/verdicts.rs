@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use measurement::claim::Quantity;
+use course::measurement::claim::Quantity;
 use serde_json::Value;
 
 use crate::{cargo, chapters, json, tell, turn};

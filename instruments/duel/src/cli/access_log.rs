@@ -11,9 +11,9 @@ use http::Uri;
 use rand::Rng as _;
 use rand_pcg::Pcg32;
 
-use crate::cli::exit::CliError;
-use crate::cli::requests::{MOST_VALUES, SELDOM, Spec, Values};
-use crate::figures;
+use crate::cli::spec::{MOST_VALUES, SELDOM, Spec, Values};
+use engine::figures;
+use terminal::exit::CliError;
 
 /// Routes that are taken up, the most frequent first.
 const MOST_ROUTES: usize = 50;

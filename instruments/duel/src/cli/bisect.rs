@@ -5,24 +5,25 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::bisect::{Search, Slower};
-use crate::comparison::{self, Enough};
-use crate::event::Event;
-use crate::figures;
-use crate::load::interrupt::Interrupt;
-use crate::metric::{Metric, Round};
-use crate::placement::Placement;
-use crate::report::table::{Table, sentence_case, shortened};
-use crate::statistics::FIRST_LOOK;
-use crate::traffic::Traffic;
-use crate::verdict::{self, Estimate, Goal};
+use drawing::table::{Table, sentence_case, shortened};
+use engine::comparison::{self, Enough};
+use engine::event::Event;
+use engine::figures;
+use engine::load::interrupt::Interrupt;
+use engine::metric::{Metric, Round};
+use engine::placement::Placement;
+use engine::statistics::FIRST_LOOK;
+use engine::traffic::Traffic;
+use engine::verdict::{self, Estimate, Goal};
 
 use super::compare::{check_path, deciding, explained, make, protocol};
-use super::git::Git;
+use super::requests;
 use super::revision::{commit, repository};
-use super::{ctrl_c, json, requests};
-use crate::cli::exit::{CliError, Exit};
 use crate::cli::options::{Bisect, Format};
-use crate::cli::terminal::Terminal;
+use terminal::exit::{CliError, Exit};
+use terminal::git::Git;
+use terminal::progress::Terminal;
+use terminal::{ctrl_c, json};
 
 /// What `bisect --format json` prints.
 #[derive(Debug, Default, Serialize)]

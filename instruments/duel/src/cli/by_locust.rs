@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 
-use crate::child;
-use crate::figures;
-use crate::load::TrafficOutcome;
-use crate::load::interrupt::Interrupt;
 use crate::locust::{self, PORT};
-use crate::tool::DriverError;
-use crate::traffic::Traffic;
+use engine::child;
+use engine::figures;
+use engine::load::TrafficOutcome;
+use engine::load::interrupt::Interrupt;
+use engine::tool::DriverError;
+use engine::traffic::Traffic;
 
 use super::Program;
-use crate::cli::exit::CliError;
 use crate::cli::options::{Sent, With, Workers};
-use crate::cli::requests::Spec;
 use crate::cli::scripts::{self, About};
-use crate::cli::terminal::Terminal;
+use crate::cli::spec::Spec;
+use terminal::exit::CliError;
+use terminal::progress::Terminal;
 
 /// What its verdicts rest on, for those who read them.
 pub(crate) const NOTE: &str = "Locust sent the load, and compared the status of answers alone.";

@@ -4,31 +4,31 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::answers::AnswerError;
-use crate::comparison::{self, Compared, ComparisonError};
-use crate::environment;
-use crate::event::Event;
-use crate::figures;
-use crate::load::interrupt::Interrupt;
-use crate::load::{GeneratorError, Protocol};
-use crate::metric::{Metric, P50, REQUESTS_PER_SECOND};
-use crate::placement::Placement;
 use crate::report::{Comparison, Page, Side, export};
-use crate::service::Launch;
-use crate::traffic::{Spacing, Traffic};
-use crate::verdict::{Goal, Verdict, Word};
+use engine::answers::AnswerError;
+use engine::comparison::{self, Compared, ComparisonError};
+use engine::environment;
+use engine::event::Event;
+use engine::figures;
+use engine::load::interrupt::Interrupt;
+use engine::load::{GeneratorError, Protocol};
+use engine::metric::{Metric, P50, REQUESTS_PER_SECOND};
+use engine::placement::Placement;
+use engine::service::Launch;
+use engine::traffic::{Spacing, Traffic};
+use engine::verdict::{Goal, Verdict, Word};
 
 use super::Program;
 use super::revision::{GIT, Revision, Started};
-use super::{ctrl_c, files, json};
 use crate::cli::by_locust::{self, ByLocust};
-use crate::cli::exit::{CliError, Exit};
 use crate::cli::options::{Compare, Comparing, Format, Inconclusive, Sent};
 use crate::cli::requests::{self, Target};
-use crate::cli::terminal::Terminal;
+use terminal::exit::{CliError, Exit};
+use terminal::progress::Terminal;
+use terminal::{ctrl_c, files, json};
 
 /// Compares, and writes the reports.
-pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
+pub(crate) fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
     let (specs, of_log) = requests::specs(&options.how.sent, None)?;
     let traffic = requests::traffic(
         &options.how.sent,
@@ -69,7 +69,7 @@ pub fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
     let began = Instant::now();
     let mut sides = sides(options);
     let locust = by_locust.as_ref().map(|locust| {
-        |target: &crate::load::Target, traffic: &Traffic| locust.run(&target.origin(), traffic)
+        |target: &engine::load::Target, traffic: &Traffic| locust.run(&target.origin(), traffic)
     });
     let generator = Generator {
         placement: &placement,
@@ -276,7 +276,7 @@ fn compare(
     let mut prepared = Vec::new();
     for (name, side) in [("base", &mut *base), ("change", &mut *change)] {
         prepared.push(if is_running {
-            let target = Target::of("--running", &side.name, Some(&options.how.sent))?.server;
+            let target = Target::of("--running", &side.name, &options.how.sent)?.server;
             std::net::TcpStream::connect_timeout(&target.address, Duration::from_secs(5)).map_err(
                 |error| CliError::usage(format!("no server answers at {}: {error}", side.name)),
             )?;

@@ -2,25 +2,27 @@
 
 use std::fmt::Write as _;
 use std::thread;
-use std::time::Duration;
 
-use crate::answers::{self, AnswerError, Asked, Learnt};
-use crate::event::Event;
-use crate::figures;
-use crate::load::interrupt::Interrupt;
-use crate::load::{GeneratorError, TrafficOutcome};
-use crate::outcome::{Latency, MISSED, Outcome};
-use crate::placement::Placement;
-use crate::traffic::{Spacing, Traffic};
+use engine::answers::{self, AnswerError, Asked, Learnt};
+use engine::event::Event;
+use engine::figures;
+use engine::load::interrupt::Interrupt;
+use engine::load::{GeneratorError, TrafficOutcome};
+use engine::outcome::{Latency, Outcome};
+use engine::placement::Placement;
+use engine::traffic::Traffic;
 use serde::Serialize;
 
-use super::{Program, look};
-use super::{ctrl_c, files, json, scripts};
+use super::{Program, scripts};
 use crate::cli::by_locust::{self, ByLocust};
-use crate::cli::exit::{CliError, Exit};
 use crate::cli::options::{Format, Load};
-use crate::cli::requests::{self, Spec, Target};
-use crate::cli::terminal::Terminal;
+use crate::cli::requests::{self, Target};
+use crate::cli::spec::Spec;
+use look_client as look;
+use terminal::exit::{CliError, Exit};
+use terminal::outcome::{exit_of, figures_of};
+use terminal::progress::Terminal;
+use terminal::{ctrl_c, files, json};
 
 /// What `--format json` prints: the outcome of all routes, and each of them.
 #[derive(Debug, Serialize)]
@@ -39,8 +41,8 @@ struct Told {
 }
 
 /// Puts the load on the service and tells what came of it.
-pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
-    let mut target = Target::of("URL", &options.url, Some(&options.sent))?;
+pub(crate) fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
+    let mut target = Target::of("URL", &options.url, &options.sent)?;
     let (specs, of_log) = specs(&target, options)?;
     let mut traffic = requests::traffic(
         &options.sent,
@@ -82,7 +84,7 @@ pub fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
     let outcome = if let Some(locust) = by_locust {
         notes.push(by_locust::NOTE.to_owned());
         locust.announce(&terminal);
-        locust.run(&target.origin(), &traffic)?
+        locust.run(&target.origin.clone(), &traffic)?
     } else {
         embedded(
             &target,
@@ -124,12 +126,12 @@ fn embedded(
     terminal: &Terminal,
 ) -> Result<TrafficOutcome, CliError> {
     let show = |progress| terminal.show(Event::Runs(progress));
-    let settings = crate::load::Settings {
+    let settings = engine::load::Settings {
         cpus,
         interrupt,
         progress: Some(&show),
     };
-    let outcome = crate::load::run(target.server.clone(), traffic, &settings);
+    let outcome = engine::load::run(target.server.clone(), traffic, &settings);
     outcome.map_err(|error| match error {
         GeneratorError::Interrupted => CliError::interrupted(),
         GeneratorError::Unreachable { target, reason } => CliError::new(
@@ -213,7 +215,7 @@ fn write_scripts(
     let login = requests::login(&options.sent)?;
     let about = scripts::About {
         login: login.as_ref(),
-        host: target.origin(),
+        host: target.origin.clone(),
         cacert: options.sent.cacert.as_deref(),
         insecure: options.sent.insecure,
         users: traffic.users,
@@ -283,92 +285,4 @@ fn table(loaded: &Loaded) -> String {
         let _ = writeln!(text, "{note}");
     }
     text
-}
-
-/// What the command ends with: good only if everybody was answered rightly, and nobody left waiting.
-pub fn exit_of(outcome: &Outcome) -> Exit {
-    let faults = outcome.error_count() + outcome.wrong_answers;
-    if outcome.generator.is_bound() {
-        Exit::Invalid
-    } else if faults == 0 && outcome.completed > 0 && outcome.unanswered.is_none() {
-        Exit::Good
-    } else {
-        Exit::Bad
-    }
-}
-
-/// The figures for people.
-pub fn figures_of(outcome: &Outcome) -> String {
-    let at = |latency: &Latency, quantile| {
-        let found = latency.point(quantile);
-        found.map_or("-".to_owned(), |found| {
-            let over = figures::over(found.is_lower_bound);
-            format!("{over}{:.1} ms", found.ms)
-        })
-    };
-    let latency = |quantile| at(&outcome.latency, quantile);
-    let time = Duration::from_secs_f64(outcome.seconds);
-    let mut lines = vec![
-        format!(
-            "{} requests/s over {:.1} s: {} right answers, {} wrong, {} failed, {} unfinished",
-            figures::count(outcome.requests_per_second),
-            time.as_secs_f64(),
-            outcome.completed,
-            outcome.wrong_answers,
-            outcome.error_count(),
-            outcome.unfinished,
-        ),
-        format!(
-            "latency: median {}, 90 % {}, 99 % {}, mean {}{:.1} ms ({} loop)",
-            latency(0.5),
-            latency(0.9),
-            latency(0.99),
-            figures::over(outcome.latency.lower_bound_from.is_some()),
-            outcome.latency.mean_ms,
-            match (outcome.generator.open_loop, outcome.generator.arrivals) {
-                (false, _) => "closed",
-                (true, Some(Spacing::Poisson)) => "random arrivals, open",
-                (true, _) => "open",
-            },
-        ),
-    ];
-    if let Some(bystander) = &outcome.bystander {
-        lines.push(format!(
-            "bystanders: {} right answers, {} wrong, {} failed, {} unfinished; median {}, 99 % {} (open loop)",
-            bystander.completed,
-            bystander.wrong_answers,
-            bystander.errors.values().sum::<u64>(),
-            bystander.unfinished,
-            at(&bystander.latency, 0.5),
-            at(&bystander.latency, 0.99),
-        ));
-    }
-    for (cause, count) in &outcome.errors {
-        lines.push(format!("failed: {count} x {cause}"));
-    }
-    if let Some(unanswered) = &outcome.unanswered {
-        lines.push(unanswered.to_string());
-    }
-    if let Some(wrong) = &outcome.first_wrong_answer {
-        lines.push(format!("first wrong answer: {wrong}"));
-    }
-    if let Some(code) = outcome.exit_code {
-        lines.push(match code {
-            0 => "the script's thresholds: kept, exit code 0".to_owned(),
-            MISSED => format!("the script's thresholds: missed, exit code {MISSED}"),
-            other => format!("the script ended with exit code {other}"),
-        });
-    }
-    if let Some(share) = outcome.generator.cpu_share {
-        let bound = if outcome.generator.is_bound() {
-            ": GENERATOR-BOUND, these figures describe it and not the server"
-        } else {
-            ""
-        };
-        lines.push(format!(
-            "generator used {:.0} % of its CPUs{bound}",
-            share * 100.0
-        ));
-    }
-    lines.join("\n") + "\n"
 }

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::arguments::{number, pointer, share, times};
-use crate::traffic::Spacing;
+use terminal::arguments::{number, pointer, share, spacing, times};
+pub(crate) use terminal::output::{Format, Output};
+
+use engine::traffic::Spacing;
 
 /// What is sent to a service.
 #[derive(Debug, PartialEq, Args)]
 #[command(next_help_heading = "Requests")]
-pub struct Sent {
+pub(crate) struct Sent {
     /// A path to get; `/checkout/{1..5000}` or `/checkout/{file:ids.txt}` draws a value each time,
     /// and `'/search?q=tea x3'` is sent three times as often as another without a weight
     #[arg(long, value_name = "PATH")]
@@ -39,7 +41,7 @@ pub struct Sent {
     #[arg(long, value_name = "POINTER", requires = "login", value_parser = pointer)]
     pub login_token: Option<String>,
     /// How the requests of --rate and of the bystander are spaced, an open loop
-    #[arg(long, value_enum, default_value_t = Spacing::Poisson)]
+    #[arg(long, value_name = "HOW", default_value = "poisson", value_parser = spacing())]
     pub arrivals: Spacing,
     /// A path that is asked at a steady rate beside the load: what the others feel of it
     #[arg(long, value_name = "PATH")]
@@ -101,9 +103,20 @@ pub struct Sent {
     pub time_out: f64,
 }
 
+#[cfg(test)]
+impl Sent {
+    /// What is sent where no option says anything.
+    pub(crate) fn plain() -> Self {
+        use clap::FromArgMatches as _;
+
+        let read = Self::augment_args(clap::Command::new("")).get_matches_from([""]);
+        Self::from_arg_matches(&read).expect("every option has a default")
+    }
+}
+
 /// Who sends the load of `--with locust`.
 #[derive(Debug, PartialEq, Eq, Args)]
-pub struct Workers {
+pub(crate) struct Workers {
     /// Workers of Locust on this machine, of a reader's own service [default: 1]
     #[arg(long, value_name = "N", value_parser = number(0_u32..=256, "4"))]
     pub workers: Option<u32>,
@@ -113,7 +126,7 @@ pub struct Workers {
 }
 
 #[derive(Debug, Args)]
-pub struct Compare {
+pub(crate) struct Compare {
     /// A command that starts the service as it is, with `{port}` or the variable PORT to listen on;
     /// or `git:REVISION`
     #[arg(long, value_name = "COMMAND", required_unless_present = "running")]
@@ -175,7 +188,7 @@ pub struct Compare {
 
 /// How builds are made, started, loaded and told.
 #[derive(Debug, Args)]
-pub struct Comparing {
+pub(crate) struct Comparing {
     /// What builds a revision, in a worktree of its own
     #[arg(long, value_name = "COMMAND", default_value = "cargo build --release")]
     pub build: String,
@@ -216,7 +229,7 @@ pub struct Comparing {
 
 /// A search for the commit that made a service slower.
 #[derive(Debug, Args)]
-pub struct Bisect {
+pub(crate) struct Bisect {
     /// A revision that is as fast as it should be
     #[arg(long, value_name = "REVISION")]
     pub good: String,
@@ -242,7 +255,7 @@ pub struct Bisect {
 
 /// A load on one service.
 #[derive(Debug, Args)]
-pub struct Load {
+pub(crate) struct Load {
     /// The service, `http://127.0.0.1:8080`, or with a path where that is all there is to ask for
     #[arg(value_name = "URL")]
     pub url: String,
@@ -282,44 +295,17 @@ pub struct Load {
     pub sent: Sent,
 }
 
-#[derive(Debug, Args)]
-pub struct Look {
-    /// Where its debug endpoints are: `http://127.0.0.1:6060`. If they ask for a token, put it into `DEBUG_TOKEN`
-    #[arg(value_name = "URL")]
-    pub url: String,
-    /// Seconds to look
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-    #[arg(value_parser = number(1.0..=600.0, "10"))]
-    pub seconds: f64,
-    #[command(flatten)]
-    pub output: Output,
-}
-
-#[derive(Debug, Clone, Copy, Args)]
-pub struct Output {
-    /// For people, or one JSON value on standard output
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    pub format: Format,
-}
-
 /// What an inconclusive comparison counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Inconclusive {
+pub(crate) enum Inconclusive {
     /// Exit code 0
     Pass,
     /// Exit code 4
     Fail,
 }
 
-/// For whom the result is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    Human,
-    Json,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Bodies {
+pub(crate) enum Bodies {
     /// Every byte
     Body,
     /// JSON, whatever the order of its keys
@@ -331,7 +317,7 @@ pub enum Bodies {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum With {
+pub(crate) enum With {
     /// The workshop's own, which needs nothing installed
     Embedded,
     K6,

@@ -1,100 +1,25 @@
 //! Requests of a reader's own service, as the command line has them: `/checkout/{1..5000} x3`.
 
 use std::fs;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::load::{Protocol, Tls};
-use crate::login::Login;
-use crate::traffic::Arrivals;
-use crate::traffic::{Expected, Paced, Part, Request, Route, Rule, Traffic};
-use http::{HeaderName, HeaderValue, Uri};
+use engine::load::{Protocol, Tls};
+use engine::login::Login;
+use engine::traffic::Arrivals;
+use engine::traffic::{Paced, Part, Route, Rule, Traffic};
+use engine::url::Url;
+use http::{HeaderName, HeaderValue};
 
-use crate::answers::How;
 use crate::cli::access_log;
-use crate::cli::exit::CliError;
 use crate::cli::options::{Bodies, Sent};
+use crate::cli::spec::{MOST_VALUES, SELDOM, Spec, Values};
+use engine::answers::How;
+use terminal::exit::CliError;
 
-/// More values than this are not spelt out as requests.
-pub(crate) const MOST_VALUES: usize = 100_000;
-/// Nor more bytes of requests.
+/// Most bytes of requests that are spelt out.
 const MOST_BYTES: usize = 256 << 20;
-
-/// How long each address of a name is tried, where it has several.
-const TO_CONNECT: Duration = Duration::from_secs(1);
-/// A request that is a smaller share of all is refused.
-pub(crate) const SELDOM: f64 = 1e-5;
-
-/// One `--get` or `--request`.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Spec {
-    pub(crate) method: String,
-    /// The path up to the value, or all of it.
-    pub(crate) before: String,
-    pub(crate) values: Option<Values>,
-    pub(crate) after: String,
-    pub(crate) weight: f64,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Option<Vec<u8>>,
-    /// Statuses that are right beside the usual one.
-    pub(crate) allowed: Arc<[u16]>,
-}
-
-/// What stands in a path in turn.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Values {
-    Range(u64, u64),
-    /// As it is shown, and what there is.
-    Listed(String, Vec<String>),
-}
-
-impl Values {
-    fn len(&self) -> usize {
-        match self {
-            Self::Range(first, last) => {
-                usize::try_from(last - first).map_or(usize::MAX, |count| count.saturating_add(1))
-            }
-            Self::Listed(_, lines) => lines.len(),
-        }
-    }
-}
-
-impl Spec {
-    /// `GET /checkout/{1..5000}`.
-    pub(crate) fn name(&self) -> String {
-        let value = match &self.values {
-            None => String::new(),
-            Some(Values::Range(first, last)) => format!("{{{first}..{last}}}"),
-            Some(Values::Listed(shown, _)) => format!("{{{shown}}}"),
-        };
-        format!("{} {}{value}{}", self.method, self.before, self.after)
-    }
-
-    fn route(&self) -> Route {
-        let values: Vec<String> = match &self.values {
-            None => vec![String::new()],
-            Some(Values::Range(first, last)) => (*first..=*last).map(|n| n.to_string()).collect(),
-            Some(Values::Listed(_, lines)) => lines.clone(),
-        };
-        let request = |value: String| Request {
-            method: self.method.clone(),
-            path: format!("{}{value}{}", self.before, self.after),
-            headers: self.headers.clone(),
-            body: self.body.clone(),
-            expected: Expected {
-                allowed: self.allowed.clone(),
-                ..Expected::of(200, None)
-            },
-        };
-        Route {
-            name: self.name(),
-            weight: self.weight,
-            requests: values.into_iter().map(request).collect(),
-        }
-    }
-}
 
 /// All requests that `sent` names, those of `--get` first; `path`, from a URL, where it names none. And what is to
 /// be known of those of an access log.
@@ -442,7 +367,9 @@ fn tls(cacert: &Path, host: &str) -> Result<Tls, CliError> {
 /// Where a URL leads, what to call it there, and its path.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    pub(crate) server: crate::load::Target,
+    pub(crate) server: engine::load::Target,
+    /// `https://HOST[:PORT]`.
+    pub(crate) origin: String,
     /// The authority, for the `host` header.
     pub(crate) host: String,
     /// `None` where the URL has none, or `/`.
@@ -451,66 +378,33 @@ pub(crate) struct Target {
 
 impl Target {
     /// Of `http://HOST[:PORT][/PATH]`, or with `https` where `sent` says whom to trust.
-    pub(crate) fn of(option: &str, url: &str, sent: Option<&Sent>) -> Result<Self, CliError> {
-        let wrong = |why: &str| CliError::usage(format!("{option} {url}: {why}"));
-        let no_address = || wrong("that is no address; write it as http://127.0.0.1:8080/path");
-        let with_scheme = if url.contains("://") {
-            url.to_owned()
-        } else {
-            format!("http://{url}")
-        };
-        let uri: Uri = with_scheme.parse().map_err(|_| no_address())?;
-        let (Some(authority), Some(scheme)) = (uri.authority(), uri.scheme()) else {
-            return Err(no_address());
-        };
-        let is_trusting = sent.is_some_and(|sent| sent.cacert.is_some() || sent.insecure);
-        let port = match (scheme.as_str(), is_trusting) {
-            ("http", false) => 80,
-            ("https", true) => 443,
-            ("https", false) => {
-                return Err(wrong(
-                    "say whom to trust, by --cacert FILE: the certificate, in PEM, of the \
-                     authority that signed the service's; that of a public one is among the \
-                     system's, on Debian in /etc/ssl/certs/ca-certificates.crt. Or check no certificate, \
-                     by --insecure",
-                ));
-            }
-            ("http", true) => {
-                return Err(wrong("--cacert and --insecure are for a URL with https://"));
-            }
-            _ => return Err(no_address()),
-        };
-        let name = authority.host().trim_matches(['[', ']']);
-        let port = authority.port_u16().unwrap_or(port);
-        let found = (name, port).to_socket_addrs().map_err(|_| no_address())?;
-        let mut found: Vec<SocketAddr> = found.collect();
-        // A service on this machine listens on the IPv4 loopback more often than not.
-        found.sort_by_key(SocketAddr::is_ipv6);
-        let listens = |one: &&SocketAddr| TcpStream::connect_timeout(one, TO_CONNECT).is_ok();
-        let listening = found.iter().filter(|_| found.len() > 1).find(listens);
-        let address = *listening.or(found.first()).ok_or_else(no_address)?;
-        let protocol = sent.map(|sent| protocol(sent, authority.as_str()));
-        let protocol = protocol.transpose()?.unwrap_or_default();
-        let path = uri.path_and_query().map(|path| path.as_str().to_owned());
+    pub(crate) fn of(option: &str, text: &str, sent: &Sent) -> Result<Self, CliError> {
+        let wrong =
+            |why: &dyn std::fmt::Display| CliError::usage(format!("{option} {text}: {why}"));
+        let url = Url::find(text).map_err(|error| wrong(&error))?;
+        let is_trusting = sent.cacert.is_some() || sent.insecure;
+        if url.is_encrypted && !is_trusting {
+            return Err(wrong(
+                &"say whom to trust, by --cacert FILE: the certificate, in PEM, of the authority that signed the \
+                  service's; that of a public one is among the system's, on Debian in \
+                  /etc/ssl/certs/ca-certificates.crt. Or check no certificate, by --insecure",
+            ));
+        }
+        if is_trusting && !url.is_encrypted {
+            return Err(wrong(
+                &"--cacert and --insecure are for a URL with https://",
+            ));
+        }
         Ok(Self {
-            server: crate::load::Target {
-                address,
-                protocol,
+            server: engine::load::Target {
+                address: url.address,
+                protocol: protocol(sent, &url.authority)?,
                 headers: Arc::default(),
             },
-            host: authority.to_string(),
-            path: path.filter(|path| path != "/"),
+            origin: url.origin(),
+            host: url.authority,
+            path: url.path,
         })
-    }
-
-    /// `https://HOST[:PORT]`.
-    pub(crate) fn origin(&self) -> String {
-        let encrypted = if self.server.protocol.tls.is_some() {
-            "s"
-        } else {
-            ""
-        };
-        format!("http{encrypted}://{}", self.host)
     }
 }
 
@@ -574,25 +468,24 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_an_address_a_host_and_a_path() {
-        let target = Target::of("--url", "http://localhost:8080/checkout/1", None).unwrap();
-        assert_eq!(target.server.address, "127.0.0.1:8080".parse().unwrap());
+    fn a_url_says_whom_to_trust_or_is_plain() {
+        let sent = Sent::plain();
+        let target = Target::of("--url", "http://localhost:8080/checkout/1", &sent).unwrap();
         assert_eq!(target.host, "localhost:8080");
         assert_eq!(target.path.as_deref(), Some("/checkout/1"));
-        let with_values = Target::of("--url", "localhost:1/a/{1..3}?b=c", None).unwrap();
+        let with_values = Target::of("--url", "localhost:1/a/{1..3}?b=c", &sent).unwrap();
         assert_eq!(with_values.path.as_deref(), Some("/a/{1..3}?b=c"));
-        let sixth = Target::of("--url", "http://[::1]:9", None).unwrap();
+        let sixth = Target::of("--url", "http://[::1]:9", &sent).unwrap();
         assert_eq!(sixth.server.address, "[::1]:9".parse().unwrap());
-        let bare = Target::of("--url", "127.0.0.1", None).unwrap();
-        assert_eq!(bare.server.address.port(), 80);
-        assert_eq!(bare.origin(), "http://127.0.0.1");
+        let bare = Target::of("--url", "127.0.0.1", &sent).unwrap();
+        assert_eq!(bare.origin, "http://127.0.0.1");
         for (wrong, word) in [
-            ("https://a", "--cacert FILE"),
+            ("https://127.0.0.1", "--cacert FILE"),
             ("http://a b:1", "no address"),
             ("ftp://127.0.0.1", "no address"),
             ("http://", "no address"),
         ] {
-            let said = Target::of("--url", wrong, None).unwrap_err().to_string();
+            let said = Target::of("--url", wrong, &sent).unwrap_err().to_string();
             assert!(said.contains(word), "{said}");
         }
     }

@@ -7,17 +7,17 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::load::interrupt::Interrupt;
 use crate::report::Program;
-use crate::service::program::Program as Running;
-use crate::service::program::digest;
-use crate::service::{CommandError, CommandServer, Launch, run_to_end};
+use engine::load::interrupt::Interrupt;
+use engine::service::program::Program as Running;
+use engine::service::program::digest;
+use engine::service::{CommandError, CommandServer, Launch, run_to_end};
 use tempfile::TempDir;
 
 use self::kept::Kept;
-use crate::cli::exit::{CliError, Exit};
-use crate::cli::files;
-use crate::cli::git::Git;
+use terminal::exit::{CliError, Exit};
+use terminal::files;
+use terminal::git::Git;
 
 /// What a revision begins with on the command line.
 pub(super) const GIT: &str = "git:";

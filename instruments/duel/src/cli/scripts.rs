@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::bodies::names;
-use crate::login::Login;
-use crate::traffic::Traffic;
+use engine::bodies::names;
+use engine::login::Login;
+use engine::traffic::Traffic;
 
-use crate::cli::exit::CliError;
 use crate::cli::options::Sent;
-use crate::cli::requests::{Spec, Values};
+use crate::cli::spec::{Spec, Values};
+use terminal::exit::CliError;
 
 /// What both scripts have at their top.
 pub(crate) struct About<'a> {
@@ -288,7 +288,7 @@ pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::Request;
+    use engine::traffic::Request;
 
     #[test]
     fn both_scripts_log_in_where_the_load_does() {

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Comparison, Told};
-use crate::metric::Unit;
+use engine::metric::Unit;
 
 /// The files, by name.
 pub fn files(comparison: &Comparison) -> [(&'static str, String); 3] {

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use duel::cli::exit::{CliError, Exit};
-use duel::cli::{ctrl_c, json};
-use duel::metric::{Figures, Metric, Round, Unit};
 use duel::report::{Comparison, Side as Named};
-use duel::statistics::{Looks, Side, triplet};
-use duel::verdict::{DEFAULT_MARGIN, Goal, Word, judge};
+use engine::metric::{Figures, Metric, Round, Unit};
+use engine::statistics::{Looks, Side, triplet};
+use engine::verdict::{DEFAULT_MARGIN, Goal, Word, judge};
+use terminal::exit::{CliError, Exit};
+use terminal::{ctrl_c, json};
 
 use super::Shop;
 use super::bench::{Length, measure, test};

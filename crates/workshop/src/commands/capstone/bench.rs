@@ -5,14 +5,14 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use duel::cli::exit::{CliError, Exit};
-use duel::cli::git::Git;
-use duel::cli::{ctrl_c, files, json};
-use duel::load::Protocol;
-use duel::load::interrupt::Interrupt;
-use duel::placement::Placement;
-use duel::service::{CommandError, CommandServer, Launch};
+use engine::load::Protocol;
+use engine::load::interrupt::Interrupt;
+use engine::placement::Placement;
+use engine::service::{CommandError, CommandServer, Launch};
 use journeys::{Objectives, RunError, Score, Settings};
+use terminal::exit::{CliError, Exit};
+use terminal::git::Git;
+use terminal::{ctrl_c, files, json};
 
 use super::history::Run;
 use super::{Built, INIT, Shop, ended_well, team};
@@ -42,7 +42,7 @@ pub(super) fn run(
         if no_tests || shop.database.is_some() {
             return Ok(());
         }
-        let shared = report::board::Run {
+        let shared = course::report::board::Run {
             time: team::now(),
             commit: commit.clone(),
             is_changed,

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use duel::cli::exit::{CliError, Exit};
-use duel::cli::{ctrl_c, files};
-use duel::figures;
-use report::board::{self, Team};
+use course::report::board::{self, Team};
+use engine::figures;
+use terminal::exit::{CliError, Exit};
+use terminal::{ctrl_c, files};
 
 use super::team;
 

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use duel::cli::exit::CliError;
-use duel::cli::files;
 use journeys::Score;
 use serde::{Deserialize, Serialize};
+use terminal::exit::CliError;
+use terminal::files;
 
 /// Characters of the best score's bar.
 const WIDTH: u32 = 40;

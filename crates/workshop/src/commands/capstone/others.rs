@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use duel::cli::exit::CliError;
-use duel::cli::git::Git;
-use duel::load::interrupt::Interrupt;
-use duel::service::program::digest;
+use engine::load::interrupt::Interrupt;
+use engine::service::program::digest;
+use terminal::exit::CliError;
+use terminal::git::Git;
 
 use super::{Built, Shop};
 

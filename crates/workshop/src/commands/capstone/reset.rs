@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use duel::cli::exit::{CliError, Exit};
-use duel::cli::files;
-use duel::cli::git::Git;
+use terminal::exit::{CliError, Exit};
+use terminal::files;
+use terminal::git::Git;
 
 use super::Shop;
 
@@ -70,7 +70,7 @@ fn shipped(git: &Git) -> Result<String, CliError> {
 /// Copies those of the `files` that are there into a new folder in `kept`, which is none if that fails.
 fn copied(root: &Path, files: &str, kept: &Path) -> std::io::Result<PathBuf> {
     std::fs::create_dir_all(kept)?;
-    let now = bench::provenance::now().replace(['-', ':'], "");
+    let now = course::bench::provenance::now().replace(['-', ':'], "");
     let into = tempfile::Builder::new()
         .prefix(&format!("capstone-{now}-"))
         .tempdir_in(kept)?;

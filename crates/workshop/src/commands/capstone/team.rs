@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use duel::cli::exit::CliError;
-use duel::cli::files;
-use report::board::{Run, Team};
+use course::report::board::{Run, Team};
+use terminal::exit::CliError;
+use terminal::files;
 
 use crate::arguments::team_name;
 

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bench::provenance;
-use duel::cli::exit::{CliError, Exit};
-use duel::cli::git::Git;
-use duel::cli::{ctrl_c, files};
-use duel::load::interrupt::Interrupt;
-use duel::{environment, figures};
-use report::plots::{self, Direction, Marks, Point};
+use course::bench::provenance;
+use course::report::plots::{self, Direction, Marks, Point};
+use engine::load::interrupt::Interrupt;
+use engine::{environment, figures};
+use terminal::exit::{CliError, Exit};
+use terminal::git::Git;
+use terminal::{ctrl_c, files};
 
 use super::Shop;
 use super::bench::{Length, measure};
@@ -221,7 +221,7 @@ impl Line<'_> {
             // Users have come by then.
             std::thread::sleep(WARM);
             let path = format!("{endpoint}?seconds=10&format=svg");
-            let svg = duel::ask::get(admin, &path, Duration::from_secs(30));
+            let svg = engine::ask::get(admin, &path, Duration::from_secs(30));
             *taken.lock().unwrap_or_else(PoisonError::into_inner) = svg.unwrap_or_default();
         };
         measure(&shop, &self.payments, length, false, &take, self.interrupt)?;

@@ -4,7 +4,7 @@ use similar::TextDiff;
 
 use crate::chapters::{Chapter, Workshop};
 use crate::exercise;
-use duel::cli::exit::CliError;
+use terminal::exit::CliError;
 
 /// Writes it again, or compares it with the one that is there.
 pub(super) fn derive(workshop: &Workshop, chapter: &Chapter, verify: bool) -> Result<(), CliError> {

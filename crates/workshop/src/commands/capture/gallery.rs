@@ -3,12 +3,12 @@
 
 use std::collections::btree_map::{BTreeMap, Entry};
 
-use duel::profile::ProfileKind::{self, Await, Cpu};
-use report::capture::{self, Capture, Files};
-use report::gallery;
+use course::report::capture::{self, Capture, Files};
+use course::report::gallery;
+use engine::profile::ProfileKind::{self, Await, Cpu};
 
 use crate::chapters::Workshop;
-use duel::cli::exit::CliError;
+use terminal::exit::CliError;
 
 /// File, chapter, variant and kind of the profile that it shows.
 const PICTURES: [(&str, u32, &str, ProfileKind); 14] = [

@@ -1,9 +1,9 @@
 //! Plots of the tables that studies printed: `flamegraphs/measuring/plots/`.
 
-use report::measuring::{PLOTTED, plot};
+use course::report::measuring::{PLOTTED, plot};
 
 use crate::chapters::Workshop;
-use duel::cli::exit::CliError;
+use terminal::exit::CliError;
 
 /// Draws the plots of the recorded tables again, or compares them with those that are there.
 pub(super) fn derive(workshop: &Workshop, verify: bool) -> Result<(), CliError> {

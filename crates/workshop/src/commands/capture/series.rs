@@ -3,12 +3,12 @@
 
 use std::path::PathBuf;
 
-use report::series::{Proof, table};
+use course::report::series::{Proof, table};
 
 use crate::chapters::{Chapter, Workshop};
 use crate::measured::{Measured, Order, measure};
-use duel::cli::exit::{CliError, Exit};
-use duel::{cli::ctrl_c, cli::files};
+use terminal::exit::{CliError, Exit};
+use terminal::{ctrl_c, files};
 
 /// Proves each chapter and keeps what came out, whatever it is.
 pub(super) fn record(workshop: &Workshop, chapters: &[Chapter]) -> Result<Exit, CliError> {

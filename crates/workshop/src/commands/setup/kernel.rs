@@ -5,10 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use duel::child;
+use engine::child;
 
 use super::{Done, Setup, put};
-use duel::cli::exit::CliError;
+use terminal::exit::CliError;
 
 /// The package whose hash is known, as apt takes it: Debian 12's kernel for virtual machines.
 const KNOWN: &str = "linux-image-6.1.0-56-cloud-amd64=6.1.192-2";
@@ -52,7 +52,7 @@ impl Setup {
         )?;
         let archive = file_in(folder, |name| name.starts_with("linux-image")).unwrap_or_default();
         if package == KNOWN {
-            let is = duel::service::program::digest(std::fs::read(&archive).unwrap_or_default());
+            let is = engine::service::program::digest(std::fs::read(&archive).unwrap_or_default());
             if is != SHA256 {
                 return Err(CliError::bad(format!(
                     "{package} is not what it was when its hash was taken, so nothing of it is \

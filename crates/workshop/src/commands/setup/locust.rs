@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::{Done, Setup, not_written, put};
 use crate::tools;
-use duel::cli::exit::CliError;
+use terminal::exit::CliError;
 
 impl Setup {
     /// Makes the environment anew; where that fails the one that was there comes back.

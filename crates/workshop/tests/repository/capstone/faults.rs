@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use duel::ask;
-use duel::load::Protocol;
-use duel::load::interrupt::Interrupt;
-use duel::placement::Placement;
-use duel::service::{CommandServer, Launch};
+use engine::ask;
+use engine::load::Protocol;
+use engine::load::interrupt::Interrupt;
+use engine::placement::Placement;
+use engine::service::{CommandServer, Launch};
 use journeys::{Kind, Objectives, Settings};
 use serde_json::Value;
 

@@ -6,9 +6,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::service::program::digest;
+use engine::service::program::digest;
 
-use crate::cli::files;
+use terminal::files;
 
 /// The folder of notes on what was built here.
 const NOTES: &str = ".built";

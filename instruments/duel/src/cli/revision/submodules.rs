@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::cli::exit::{CliError, Exit};
-use crate::cli::git::Git;
+use terminal::exit::{CliError, Exit};
+use terminal::git::Git;
 
 /// Writes the files of all submodules of `commit` below `checkout`. The reader's own checkout of the same
 /// repository is at `here`; a submodule that has no clone there is left out, as it is for the reader's own
@@ -40,7 +40,7 @@ pub(super) fn check_out(
             ));
             continue;
         };
-        let index = crate::cli::files::temporary()?;
+        let index = terminal::files::temporary()?;
         let variables = [
             ("GIT_INDEX_FILE", index.path().join("index")),
             ("GIT_WORK_TREE", into.clone()),

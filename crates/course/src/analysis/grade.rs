@@ -1,0 +1,410 @@
+//! The learner's edit: passed or not, with the reason in a sentence.
+
+mod contract;
+
+use crate::measurement::{
+    attempt::{Attempt, Observed, Trial},
+    chapter_file::ChapterFile,
+    claim::{Bound, Claim, Of, Role},
+    law::Law,
+    record::Compared,
+};
+use engine::{figures, outcome::Outcome, statistics::Looks};
+use serde::{Deserialize, Serialize};
+
+use self::contract::Broken;
+pub use self::contract::Contract;
+use crate::analysis::{
+    finding::{Finding, Measured},
+    validity::{fault, generator_bound, throttled, unoptimised},
+    verdict::claim_bound,
+};
+
+/// A smaller ratio is a loss. What is between it and 1 is the noise of one round.
+const NO_WORSE: f64 = 0.8;
+
+/// The result of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GradeKind {
+    /// The fault is gone.
+    Passed,
+    /// It is not, or there is a new one.
+    Failed,
+    /// The run says nothing about the edit.
+    Invalid,
+}
+
+/// The result of a check with its reason.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grade {
+    /// The result.
+    pub kind: GradeKind,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// Words of the compiler or the server that belong to it, several lines perhaps.
+    pub detail: Option<String>,
+    /// What every variant must do, and whether the exercise did.
+    pub contract: Contract,
+    /// The contract test, by its name in words, that is the reason; `None` if something else is.
+    pub failed_test: Option<String>,
+    /// The claims that were judged, with their figures; none where it did not run.
+    pub findings: Vec<Finding>,
+    /// Whether it failed by a comparison of speeds alone, which a busy machine can disturb.
+    pub by_speed: bool,
+}
+
+/// Grades an attempt.
+///
+/// What the edit did wrong beyond doubt comes first, then what makes the run
+/// say nothing, then the root cause, then what a fix may not cost, and last that it is no worse
+/// than the problem.
+pub fn grade(chapter: &ChapterFile, attempt: &Attempt) -> Grade {
+    let trial = match attempt {
+        Attempt::DoesNotCompile { compiler } => {
+            let reason = "the exercise does not compile; the compiler says why.";
+            return Grade::unstarted(Contract::COMPILES, reason, Some(compiler.clone()));
+        }
+        Attempt::DoesNotListen { said } => {
+            let reason =
+                "the exercise did not begin to listen; something may wait for ever before it does.";
+            let said = Some(said.clone()).filter(|said| !said.trim().is_empty());
+            return Grade::unstarted(Contract::LISTENS, reason, said);
+        }
+        Attempt::EndsAtOnce { status, stderr } => {
+            let is_silent = stderr.trim().is_empty();
+            let why = if is_silent {
+                "it printed nothing, so it may return or exit before it serves"
+            } else {
+                "the end of its stderr says why"
+            };
+            let reason = format!("the exercise ended before it listened ({status}); {why}.");
+            let said = (!is_silent).then(|| stderr.clone());
+            return Grade::unstarted(Contract::LISTENS, &reason, said);
+        }
+        Attempt::BreaksContract { tests } => {
+            let (contract, broken) = Contract::tested(tests);
+            let failed_test = contract.broken.first().cloned();
+            return Grade {
+                failed_test,
+                ..Grade::broken(contract, broken)
+            };
+        }
+        Attempt::Ran(trial) => trial,
+    };
+    let (contract, broken) = Contract::of(trial);
+    let mut grade = Grade {
+        kind: GradeKind::Failed,
+        reason: String::new(),
+        detail: None,
+        contract,
+        failed_test: None,
+        findings: findings(chapter, trial),
+        by_speed: false,
+    };
+    if let Some(broken) = broken {
+        (grade.reason, grade.detail) = (broken.reason, broken.detail);
+    } else if let Some(cause) = cause_against(chapter, trial) {
+        (grade.kind, grade.reason) = (GradeKind::Invalid, cause);
+    } else {
+        grade.judge(chapter, trial);
+    }
+    grade
+}
+
+/// The claims that a check judges. Its effect is that of the chapter, with the bound that every
+/// honest fix keeps to.
+fn findings(chapter: &ChapterFile, trial: &Trial) -> Vec<Finding> {
+    let effect = chapter.claims.effect();
+    let both = [&trial.problem.round, &trial.exercise.round];
+    let pair = [Some(Compared {
+        problem: both[0],
+        fixes: vec![both[1]],
+    })];
+    let finding = |claim: &Claim| {
+        let own: Vec<_> = trial
+            .counted
+            .iter()
+            .filter(|round| claim.role == Role::RootCause && round.scenario == claim.scenario())
+            .collect();
+        let (rounds, scenario): (&[_], _) = if own.is_empty() {
+            (&both, chapter.check.scenario.as_str())
+        } else {
+            (&own, claim.scenario())
+        };
+        let measured = Measured {
+            rounds,
+            compared: &pair,
+            variant: &trial.exercise.round.variant,
+            users: chapter.users(scenario),
+            looks: Looks::ONCE,
+        };
+        let claim = Claim {
+            scenario: Some(scenario.to_owned()),
+            // The problem's bound is the chapter's own affair: it was proved, and is not graded.
+            problem: None,
+            ..claim.clone()
+        };
+        Finding::of(&claim, &measured)
+    };
+    let no_worse = Claim {
+        ratio: Some(Bound::at_least(chapter.check.effect_at_least)),
+        ..effect.clone()
+    };
+    let judged = chapter.claims.iter().filter(|claim| {
+        claim.is_checked() && matches!(claim.role, Role::RootCause | Role::Guardrail)
+    });
+    judged.chain([&no_worse]).map(finding).collect()
+}
+
+impl Grade {
+    fn unstarted(part: &str, reason: &str, detail: Option<String>) -> Self {
+        let reason = reason.to_owned();
+        Self::broken(Contract::broken_at(part), Some(Broken { reason, detail }))
+    }
+
+    /// Of an edit that was not put under load.
+    fn broken(contract: Contract, broken: Option<Broken>) -> Self {
+        let (reason, detail) = broken.map_or_else(Default::default, |b| (b.reason, b.detail));
+        Self {
+            kind: GradeKind::Failed,
+            reason,
+            detail,
+            contract,
+            failed_test: None,
+            findings: Vec::new(),
+            by_speed: false,
+        }
+    }
+
+    /// Whether the fault is gone.
+    pub fn passed(&self) -> bool {
+        self.kind == GradeKind::Passed
+    }
+
+    /// Root causes, guardrails, effect: the first that does not hold is the reason.
+    fn judge(&mut self, chapter: &ChapterFile, trial: &Trial) {
+        let of = |role| {
+            self.findings
+                .iter()
+                .filter(move |finding| finding.claim.role == role)
+        };
+        let ordered: Vec<&Finding> = of(Role::RootCause)
+            .chain(of(Role::Guardrail))
+            .chain(of(Role::Effect))
+            .collect();
+        if let Some(silent) = ordered.iter().find(|finding| finding.is_unmeasured()) {
+            let key = silent.claim.quantity.key();
+            self.kind = GradeKind::Invalid;
+            self.reason = format!("the exercise's server did not report `{key}`.");
+            return;
+        }
+        let root_cause = of(Role::RootCause).next();
+        let effect = of(Role::Effect).next();
+        let missed = || {
+            ordered
+                .iter()
+                .filter(|finding| finding.holds == Some(false))
+        };
+        let is_count = |finding: &&&Finding| {
+            finding.claim.ratio.is_none() && finding.claim.quantity.is_counted()
+        };
+        let elsewhere = trial.tests.iter().find_map(|test| {
+            let failure = test.failure.as_ref().filter(|_| test.of_a_fix)?;
+            Some((&test.name, failure))
+        });
+        // Counts first: a busy machine can change times and their ratios only.
+        let (kind, reason, by_speed) = if let Some(finding) = missed().find(is_count) {
+            let reason = missed_bound(chapter, finding, effect);
+            (GradeKind::Failed, reason, false)
+        } else if let Some((name, failure)) = elsewhere {
+            let sentence = &failure.sentence;
+            self.failed_test = Some(name.clone());
+            let reason = format!(
+                "the fault is gone under the check's load, but not elsewhere: {name}: {sentence}."
+            );
+            self.detail.clone_from(&failure.panic);
+            (GradeKind::Failed, reason, false)
+        } else if let Some(finding) = missed().next() {
+            // What it fell short by may be the generator's, or that of programs which ran beside
+            // one of the two.
+            let cause = starved(&trial.exercise.round.outcome).or_else(|| crowded(trial));
+            match (cause, finding.claim.ratio) {
+                (Some(cause), _) => (GradeKind::Invalid, cause, false),
+                (None, Some(_)) => (GradeKind::Failed, short(finding, root_cause), true),
+                (None, None) => {
+                    let reason = missed_bound(chapter, finding, effect);
+                    (GradeKind::Failed, reason, true)
+                }
+            }
+        } else {
+            let reason = passed(chapter, root_cause, effect);
+            (GradeKind::Passed, reason, false)
+        };
+        (self.kind, self.reason, self.by_speed) = (kind, reason, by_speed);
+    }
+}
+
+/// Why the run says nothing about the edit.
+fn cause_against(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
+    if !trial.optimised {
+        return Some(unoptimised());
+    }
+    let sides = [("exercise", &trial.exercise), ("problem", &trial.problem)];
+    fault(&trial.problem.round.outcome)
+        .map(|cause| ("problem", cause))
+        .or_else(|| {
+            sides.into_iter().find_map(|(name, side)| {
+                let Observed { round, .. } = side;
+                throttled(round.throttled_s, round.outcome.seconds)
+                    .or_else(|| generator_bound(&round.outcome.generator))
+                    .or_else(|| strange_load(chapter, &round.outcome))
+                    .map(|cause| (name, cause))
+            })
+        })
+        .map(|(name, cause)| format!("the {name}: {cause}"))
+        .or_else(|| faultless(chapter, trial))
+}
+
+/// A machine on which the problem does as well as the solution should.
+fn faultless(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
+    let claim = chapter.claims.root_cause();
+    let reading = trial.problem.round.value(&claim.quantity)?;
+    let holds = claim
+        .solution?
+        .holds(reading, chapter.users(&chapter.check.scenario));
+    (chapter.law.depends_on_the_machine() && holds).then(|| {
+        format!(
+            "this machine cannot show the fault: {} is {} in the problem as well.",
+            claim.label(),
+            figures::count(reading)
+        )
+    })
+}
+
+fn strange_load(chapter: &ChapterFile, outcome: &Outcome) -> Option<String> {
+    let users = chapter.users(&chapter.check.scenario);
+    let users_seen = outcome.generator.users;
+    (users_seen != users)
+        .then(|| format!("{users_seen} users ran, but the check asks for {users}."))
+}
+
+/// A generator that waited for its CPU for more than half of the time is late with everything
+/// that it sends and times.
+fn starved(outcome: &Outcome) -> Option<String> {
+    let waited = outcome.generator.waited_share?;
+    (waited > 0.5).then(|| {
+        format!(
+            "the generator waited for its CPU for {} of the time, so what it timed may be its own \
+             lateness; close other programs and repeat.",
+            figures::percent(waited)
+        )
+    })
+}
+
+/// A machine of which others had so much that a comparison of speeds is one of luck. A busy core of
+/// two is none yet: every chapter's grade stands that.
+fn crowded(trial: &Trial) -> Option<String> {
+    let rounds = [&trial.exercise.round, &trial.problem.round];
+    let shares = rounds.iter().filter_map(|round| round.elsewhere_share);
+    let most = shares.fold(0.0, f64::max);
+    (most > 0.6).then(|| {
+        format!(
+            "other programs used {} of the machine's CPU time, so who was slower is their doing; close \
+             them and repeat.",
+            figures::percent(most)
+        )
+    })
+}
+
+/// The fix's reading, and what it keeps to or does not.
+fn reading(finding: &Finding) -> String {
+    let reading = finding.claim.unit.text(finding.fix.unwrap_or(f64::NAN));
+    format!("{}: {reading}", finding.claim.label())
+}
+
+/// What the fix's reading has to keep to.
+fn needed(finding: &Finding) -> String {
+    let bound = finding.claim.solution;
+    bound.map_or_else(String::new, |bound| claim_bound(finding, bound))
+}
+
+/// A reading that is not the solution's, what that means, and whether the edit is slower besides.
+fn missed_bound(chapter: &ChapterFile, finding: &Finding, effect: Option<&Finding>) -> String {
+    let as_before = match (finding.fix, finding.problem) {
+        (Some(fix), Some(problem)) if fix.total_cmp(&problem).is_eq() => ", as in the problem",
+        _ => "",
+    };
+    let share = match finding.claim.solution {
+        Some(bound) if bound.of == Of::Users => {
+            let share = figures::percent(bound.number);
+            format!(" ({share} of the {} users)", finding.users)
+        }
+        _ => String::new(),
+    };
+    let is_root_cause = finding.claim.role == Role::RootCause;
+    let missed = chapter.check.missed.as_ref().filter(|_| is_root_cause);
+    let meaning = missed.map_or_else(String::new, |meaning| format!(": {meaning}"));
+    let slower = effect.filter(|effect| effect.ratio.is_some_and(|ratio| ratio < NO_WORSE));
+    let slower = slower.map_or_else(String::new, |effect| format!("; and {}", worse(effect)));
+    format!(
+        "{}{as_before}, but {}{share} is needed{meaning}{slower}.",
+        reading(finding),
+        needed(finding),
+    )
+}
+
+/// That an edit is worse than the problem, by both figures.
+fn worse(effect: &Finding) -> String {
+    let text = |figure: Option<f64>| figures::ratio(figure.unwrap_or(f64::NAN));
+    format!(
+        "worse than the problem: {}: {}, where the problem has {} ({})",
+        effect.claim.label(),
+        text(effect.fix),
+        text(effect.problem),
+        figures::gain(effect.ratio.unwrap_or(f64::NAN)),
+    )
+}
+
+fn gain(finding: &Finding) -> String {
+    let ratio = finding.ratio.unwrap_or(f64::NAN);
+    format!("{}: {}", finding.claim.label(), figures::gain(ratio))
+}
+
+fn short(finding: &Finding, root_cause: Option<&Finding>) -> String {
+    let needed = finding.claim.ratio.map_or(f64::NAN, |bound| bound.number);
+    let as_it_should_be = root_cause.map_or_else(String::new, |root_cause| {
+        format!("; {}, as it should be", reading(root_cause))
+    });
+    if needed < 1.0 {
+        let (worse, least) = (worse(finding), figures::percent(needed));
+        return format!("{worse}, but at least {least} of it is needed{as_it_should_be}.");
+    }
+    if finding.ratio.is_some_and(|ratio| ratio < NO_WORSE) {
+        return format!("{}{as_it_should_be}.", worse(finding));
+    }
+    format!(
+        "hardly better than the problem: {}, where every fix gains {} times at least{as_it_should_be}, so \
+         requests wait for something else.",
+        gain(finding),
+        figures::ratio(needed),
+    )
+}
+
+fn passed(chapter: &ChapterFile, root_cause: Option<&Finding>, effect: Option<&Finding>) -> String {
+    let root_cause = root_cause.map_or_else(String::new, |finding| {
+        format!("{} ({} is needed)", reading(finding), needed(finding))
+    });
+    let loses = effect.is_some_and(|effect| effect.ratio.is_some_and(|ratio| ratio < 1.0));
+    let effect = effect.map_or_else(String::new, gain);
+    let scenario = chapter.scenario(&chapter.check.scenario);
+    let with = scenario.map_or_else(String::new, |scenario| {
+        format!(" with {}", scenario.in_words())
+    });
+    let promised = if loses && matches!(chapter.law, Law::Workers { .. } | Law::Locality { .. }) {
+        "; on this machine the law promises no gain"
+    } else {
+        ""
+    };
+    format!("{root_cause}; {effect}{with}{promised}.")
+}

@@ -1,0 +1,161 @@
+//! Each law's prediction, with the sentence that tells it.
+
+use super::Prediction;
+use engine::figures;
+
+/// Little's law, of users who think for so many seconds.
+pub(super) fn little(call_ms: f64, in_flight: u32, users: u32, think: f64) -> Prediction {
+    let call = call_ms / 1e3;
+    let free = f64::from(users) / (think + call);
+    let limited = (f64::from(in_flight) / call).min(free);
+    let ratio = free / limited;
+    let calls = match in_flight {
+        1 => "one call".to_owned(),
+        more => format!("{more} calls"),
+    };
+    Prediction {
+        problem: Some(limited),
+        solution: Some(free),
+        ratio,
+        sentence: format!(
+            "With {calls} of {} ms in flight at a time, at most {} requests per second are \
+             answered; with none held back, {} get up to {}: {} times as many.",
+            figures::count(call_ms),
+            figures::count(limited.round()),
+            figures::things(users.into(), "user"),
+            figures::count(free.round()),
+            figures::ratio(ratio)
+        ),
+    }
+}
+
+/// What a few writes cost where a fair lock is held for long.
+pub(super) fn barrier(hold_ms: f64, users: u32, think: f64, write_share: f64) -> Prediction {
+    let hold = hold_ms / 1e3;
+    let free = f64::from(users) / (think + (1.0 - write_share) * hold);
+    // Without a write there is no barrier: 1/0 is no limit.
+    let barrier = 1.0 / (write_share * hold);
+    let limited = barrier.min(free);
+    let ratio = free / limited;
+    let sentence = if write_share == 0.0 {
+        format!(
+            "Without writes no reader waits for another: {} get up to {} requests per second \
+             whether guards are held or not.",
+            figures::things(users.into(), "user"),
+            figures::count(free.round()),
+        )
+    } else {
+        format!(
+            "With {} of writes, each a barrier of {} ms, at most {} requests per second pass; \
+             with guards that end early, {} get up to {}: {} times as many.",
+            figures::percent(write_share),
+            figures::count(hold_ms),
+            figures::count(limited.round()),
+            figures::things(users.into(), "user"),
+            figures::count(free.round()),
+            figures::ratio(ratio)
+        )
+    };
+    Prediction {
+        problem: Some(limited),
+        solution: Some(free),
+        ratio,
+        sentence,
+    }
+}
+
+/// Amdahl's law: from how many times as many requests as the problem its probe answers. `None` where what
+/// the probe leaves out seems to have cost nothing, or more than all: no law explains such a machine.
+pub(super) fn amdahl(removes: &str, left: f64, gain: f64) -> Option<Prediction> {
+    let share = (1.0 - 1.0 / gain) / (1.0 - left);
+    let ratio = 1.0 / (1.0 - share);
+    (0.0..1.0).contains(&share).then(|| {
+        Prediction::of_gain(
+            ratio,
+            format!(
+                "With {} of the work of {} left, the service answers {} times as many requests. So that \
+                 work takes {} of a request's time; without it, the service would answer \
+                 1 / (1 - {share:.4}) = {} times as many.",
+                figures::percent(left),
+                removes,
+                figures::ratio(gain),
+                figures::share(share),
+                figures::ratio(ratio)
+            ),
+        )
+    })
+}
+
+/// The utilisation law, and the queue before a busy CPU.
+pub(super) fn utilisation(work_ms: f64, users: u32) -> Prediction {
+    let ratio = f64::from(users);
+    Prediction::of_gain(
+        ratio,
+        format!(
+            "A CPU gives at most {} requests per second of {} each, wherever it works; but \
+             with {} another request waits up to {} behind their work, or up to {} beside it: \
+             {} times less.",
+            figures::count((1e3 / work_ms).round()),
+            figures::milliseconds(work_ms),
+            figures::things(users.into(), "user"),
+            figures::milliseconds(ratio * work_ms),
+            figures::milliseconds(work_ms),
+            figures::ratio(ratio)
+        ),
+    )
+}
+
+/// Own time and wait: from what the problem's bystanders take alone and beside the load, in ms.
+pub(super) fn wait(users: u32, (alone, beside): (f64, f64)) -> Prediction {
+    let ratio = beside / alone;
+    Prediction::of_gain(
+        ratio,
+        format!(
+            "A bystander takes {} when nothing else runs, and {} beside {}. The difference is waiting; \
+             without it, a bystander takes {} times less.",
+            figures::milliseconds(alone),
+            figures::milliseconds(beside),
+            figures::things(users.into(), "user"),
+            figures::ratio(ratio)
+        ),
+    )
+}
+
+/// Throughput goes with workers until CPUs or memory run out: from the problem's requests per second
+/// by itself, and of as many of it as there are CPUs.
+pub(super) fn workers((alone, side_by_side): (f64, f64)) -> Prediction {
+    let ratio = side_by_side / alone;
+    Prediction::of_gain(
+        ratio,
+        format!(
+            "One problem on one CPU answers {} requests per second. One on each CPU, side by side, \
+             answer {} together: {} times as many.",
+            figures::count(alone.round()),
+            figures::count(side_by_side.round()),
+            figures::ratio(ratio)
+        ),
+    )
+}
+
+/// The locality mix, and Amdahl's law on top of it.
+pub(super) fn locality(memory_bound: f64, across: f64, regions: u32) -> Prediction {
+    let regions = regions.max(1);
+    let n = f64::from(regions);
+    let mean = (1.0 + (n - 1.0) * across) / n;
+    let rest = 1.0 - memory_bound;
+    let ratio = 1.0 / (rest + memory_bound / mean);
+    let sentence = if regions == 1 {
+        "With one NUMA node every access is nearby, before and after: no gain.".to_owned()
+    } else {
+        format!(
+            "In {regions} NUMA nodes {} of the accesses go across, so that the mean one takes \
+             {mean:.2} times as long as one nearby; with {} of the time spent on memory, 1 / \
+             ({rest:.2} + {:.2} / {mean:.2}) = {} times as many answers.",
+            figures::percent((n - 1.0) / n),
+            figures::percent(memory_bound),
+            memory_bound,
+            figures::ratio(ratio)
+        )
+    };
+    Prediction::of_gain(ratio, sentence)
+}

@@ -1,0 +1,186 @@
+//! A chapter's contract tests as a program: run on one variant, and what each test said.
+
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::measurement::attempt::{Failure, Tested};
+use engine::load::interrupt::Interrupt;
+
+use super::VARIANT;
+use engine::child::Starting;
+
+/// Before a panic of the server, in what a failed test prints.
+pub(super) const PANIC: &str = "the server panicked: ";
+
+/// The module in `contract.rs` that holds what only a fix can keep.
+const OF_A_FIX: &str = "of_a_fix::";
+/// How many tests run at once. Nearly all of their time they wait.
+const AT_ONCE: &str = "8";
+/// How long all of them may take.
+const TIME_OUT: Duration = Duration::from_secs(300);
+/// Bytes of what they print that are kept.
+const KEPT: usize = 1 << 20;
+
+/// Runs the tests in `program` on `variant` alone: those of every variant, or those that only a fix
+/// can keep.
+///
+/// # Errors
+///
+/// When the program cannot be run, or `interrupt` is set.
+pub fn run(
+    program: &Path,
+    variant: &str,
+    of_a_fix: bool,
+    interrupt: &Interrupt,
+) -> io::Result<Vec<Tested>> {
+    let mut command = Command::new(program);
+    command
+        .args(["--test-threads", AT_ONCE])
+        .env(VARIANT, variant)
+        .env("RUST_BACKTRACE", "0");
+    if of_a_fix {
+        command.arg(OF_A_FIX);
+    } else {
+        command.args(["--skip", OF_A_FIX]);
+    }
+    let output = Starting::of(&command).output(interrupt, TIME_OUT, KEPT)?;
+    let output = output.ok_or_else(|| {
+        io::Error::other(format!("they did not end within {} s", TIME_OUT.as_secs()))
+    })?;
+    let tested = results(&String::from_utf8_lossy(&output.stdout));
+    let has_failed = tested.iter().any(|test| test.failure.is_some());
+    if output.status.success() || has_failed {
+        return Ok(tested);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("{} {said}", output.status)))
+}
+
+/// What the standard test harness printed.
+fn results(printed: &str) -> Vec<Tested> {
+    let ended = |line: &str| {
+        let (name, how) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+        let failure = match how {
+            "ok" => None,
+            "FAILED" => Some(failure(details(printed, name))),
+            _ => return None,
+        };
+        let plain = name.strip_prefix(OF_A_FIX).unwrap_or(name);
+        Some(Tested {
+            name: plain.replace('_', " "),
+            of_a_fix: plain != name,
+            failure,
+        })
+    };
+    let mut tests: Vec<Tested> = printed.lines().filter_map(ended).collect();
+    // They ended in any order.
+    tests.sort_by(|one, other| one.name.cmp(&other.name));
+    tests
+}
+
+/// What the test of this name printed.
+fn details<'a>(printed: &'a str, name: &str) -> &'a str {
+    let head = format!("---- {name} stdout ----\n");
+    let (_, details) = printed.split_once(&head).unwrap_or_default();
+    let end = details.find("\n---- ").or(details.find("\nfailures:\n"));
+    &details[..end.unwrap_or(details.len())]
+}
+
+/// The message of the test's panic in one line; of `assert_eq!`, both values behind it.
+fn failure(details: &str) -> Failure {
+    let after_place = details
+        .split_once("panicked at ")
+        .and_then(|(_, rest)| rest.split_once('\n'));
+    let message = after_place.map_or(details, |(_, rest)| rest);
+    let is_message = |line: &&str| !line.starts_with("note: ") && !line.starts_with(PANIC);
+    let mut said: Vec<&str> = message
+        .lines()
+        .map(str::trim)
+        .take_while(is_message)
+        .collect();
+    let mut value = |key: &str| {
+        let place = said.iter().rposition(|line| line.starts_with(key))?;
+        Some(said.remove(place)[key.len()..].to_owned())
+    };
+    let values = value("right: ").zip(value("left: "));
+    let said = said.join(" ");
+    let said = said
+        .trim()
+        .trim_start_matches("assertion `left == right` failed: ");
+    let panic = details.lines().find_map(|line| line.strip_prefix(PANIC));
+    Failure {
+        sentence: match values {
+            Some((expected, seen)) => format!("{said} (expected {expected}, got {seen})"),
+            None => said.to_owned(),
+        },
+        panic: panic.map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRINTED: &str = "
+running 4 tests
+test every_request_makes_a_call ... ok
+test a_request_is_answered ... FAILED
+test elsewhere_is_refused ... ignored, why
+test of_a_fix::nobody_waits ... FAILED
+
+failures:
+
+---- a_request_is_answered stdout ----
+
+thread 'a_request_is_answered' (17) panicked at chapters/1/tests/contract.rs:12:9:
+assertion `left == right` failed: three requests
+make a call each
+  left: 2
+ right: 3
+note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
+
+---- of_a_fix::nobody_waits stdout ----
+
+thread 'of_a_fix::nobody_waits' (18) panicked at chapters/1/tests/contract.rs:30:9:
+two of 6 requests waited
+the server panicked: src/exercise.rs:31: no client
+
+
+failures:
+    a_request_is_answered
+    of_a_fix::nobody_waits
+
+test result: FAILED. 1 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.42s
+";
+
+    #[test]
+    fn what_the_harness_prints_is_read() {
+        let tested = |name: &str, of_a_fix, failure| Tested {
+            name: name.to_owned(),
+            of_a_fix,
+            failure,
+        };
+        let failure = |sentence: &str, panic: Option<&str>| {
+            Some(Failure {
+                sentence: sentence.to_owned(),
+                panic: panic.map(str::to_owned),
+            })
+        };
+        let counted = "three requests make a call each (expected 3, got 2)";
+        let panic = Some("src/exercise.rs:31: no client");
+        assert_eq!(
+            results(PRINTED),
+            [
+                tested("a request is answered", false, failure(counted, None)),
+                tested("every request makes a call", false, None),
+                tested(
+                    "nobody waits",
+                    true,
+                    failure("two of 6 requests waited", panic)
+                ),
+            ]
+        );
+    }
+}

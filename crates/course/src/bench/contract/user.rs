@@ -1,0 +1,243 @@
+//! A user of a service: requests on a connection, and what comes back.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use engine::traffic::content_type;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::HeaderMap;
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// How long an answer may take: three times the longest time-out that a chapter's service has, for a machine
+/// that is busy with something else.
+pub(super) const TIME_OUT: Duration = Duration::from_secs(15);
+/// How long all answers on one connection may take.
+const TIME_OUT_OF_ALL: Duration = Duration::from_secs(60);
+/// Bytes that an answer may have.
+const LARGEST: usize = 16 << 20;
+
+/// A request, as a user sends it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    method: &'static str,
+    path: String,
+    body: Option<Vec<u8>>,
+}
+
+/// `GET path`.
+pub fn get(path: &str) -> Request {
+    Request {
+        method: "GET",
+        path: path.to_owned(),
+        body: None,
+    }
+}
+
+/// `POST path` with a body.
+pub fn post(path: &str, body: impl Into<Vec<u8>>) -> Request {
+    Request {
+        method: "POST",
+        path: path.to_owned(),
+        body: Some(body.into()),
+    }
+}
+
+/// What came back, and when. It is compared as text: `200 6` is a success and its body; of a refusal, such
+/// as `404`, the status alone, because its words are everybody's own.
+#[derive(Clone)]
+pub struct Answer {
+    said: String,
+    headers: HeaderMap,
+    /// From sending the request until the answer had come.
+    pub after: Duration,
+}
+
+impl Answer {
+    /// The body of a success.
+    pub fn body(&self) -> Option<&str> {
+        let (status, body) = self.said.split_once(' ')?;
+        (status.len() == 3 && status.starts_with('2')).then_some(body)
+    }
+
+    /// The value of a header; empty if there is none.
+    pub fn header(&self, name: &str) -> &str {
+        let value = self.headers.get(name);
+        value
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    }
+
+    fn success_or_status(status: &str, body: &[u8]) -> String {
+        if status.starts_with('2') {
+            format!("{status} {}", String::from_utf8_lossy(body))
+        } else {
+            status.to_owned()
+        }
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.said)
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`", self.said)
+    }
+}
+
+impl<T: AsRef<str> + ?Sized> PartialEq<T> for Answer {
+    fn eq(&self, other: &T) -> bool {
+        self.said == other.as_ref()
+    }
+}
+
+/// Somebody with a connection of their own, which is kept from request to request.
+#[derive(Debug)]
+pub struct User {
+    address: SocketAddr,
+    connection: Option<SendRequest<Full<Bytes>>>,
+}
+
+impl User {
+    pub(super) fn of(address: SocketAddr) -> Self {
+        Self {
+            address,
+            connection: None,
+        }
+    }
+
+    /// What `GET path` is answered.
+    pub async fn get(&mut self, path: &str) -> Answer {
+        self.send(get(path)).await
+    }
+
+    /// What `POST path` with this body is answered.
+    pub async fn post(&mut self, path: &str, body: impl Into<Vec<u8>>) -> Answer {
+        self.send(post(path, body)).await
+    }
+
+    /// What a request is answered; "no answer", and why, if it is not.
+    pub async fn send(&mut self, request: Request) -> Answer {
+        let began = Instant::now();
+        let answered = timeout(TIME_OUT, self.answered(request)).await;
+        let (said, headers) = match answered {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(why)) => (format!("no answer ({why})"), HeaderMap::new()),
+            Err(_) => {
+                let late = format!("no answer within {} s", TIME_OUT.as_secs());
+                (late, HeaderMap::new())
+            }
+        };
+        Answer {
+            said,
+            headers,
+            after: began.elapsed(),
+        }
+    }
+
+    async fn answered(
+        &mut self,
+        request: Request,
+    ) -> Result<(String, HeaderMap), Box<dyn std::error::Error>> {
+        let open = self.connection.take().filter(|open| !open.is_closed());
+        let connection = if let Some(open) = open {
+            self.connection.insert(open)
+        } else {
+            let stream = TcpStream::connect(self.address).await?;
+            let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+            tokio::spawn(connection);
+            self.connection.insert(sender)
+        };
+        let body = request.body.unwrap_or_default();
+        let sent = hyper::Request::builder()
+            .method(request.method)
+            .uri(request.path)
+            .header("host", self.address.to_string())
+            .header("content-type", content_type(&body));
+        connection.ready().await?;
+        let answer = connection
+            .send_request(sent.body(Full::from(body))?)
+            .await?;
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, LARGEST).collect().await;
+        let body = body.map_err(|error| error.to_string())?.to_bytes();
+        let said = Answer::success_or_status(head.status.as_str(), &body);
+        Ok((said, head.headers))
+    }
+
+    /// Sends all requests on one connection without waiting, and then reads the answers: the server has
+    /// the next request before it has answered the last.
+    pub async fn pipelined(self, requests: Vec<Request>) -> Vec<Answer> {
+        let began = Instant::now();
+        let count = requests.len();
+        let read = timeout(TIME_OUT_OF_ALL, exchanged(self.address, requests)).await;
+        let (answers, why) = match read {
+            Ok(Ok(answers)) => (answers, "the connection was closed".to_owned()),
+            Ok(Err(error)) => (Vec::new(), error.to_string()),
+            Err(_) => (Vec::new(), format!("over {} s", TIME_OUT_OF_ALL.as_secs())),
+        };
+        let answers = String::from_utf8_lossy(&answers);
+        let said = answers.split("HTTP/1.1 ").skip(1).map(|answer| {
+            let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+            Answer::success_or_status(answer.get(..3).unwrap_or_default(), body.as_bytes())
+        });
+        let missing = std::iter::repeat_with(|| format!("no answer ({why})"));
+        let after = began.elapsed();
+        let said = said.chain(missing).take(count);
+        let answer = |said| Answer {
+            said,
+            headers: HeaderMap::new(),
+            after,
+        };
+        said.map(answer).collect()
+    }
+
+    /// Sends a request, and hangs up after so long instead of waiting for the answer.
+    pub async fn hang_up(self, request: Request, after: Duration) {
+        // A server that takes no connection is noticed by what is asked next.
+        if let Ok(mut stream) = TcpStream::connect(self.address).await {
+            let request = on_the_wire(&request, self.address, false);
+            let _ = stream.write_all(&request).await;
+            tokio::time::sleep(after).await;
+        }
+    }
+}
+
+async fn exchanged(address: SocketAddr, requests: Vec<Request>) -> io::Result<Vec<u8>> {
+    let last = requests.len().saturating_sub(1);
+    let wire = requests.iter().enumerate();
+    let wire = wire.flat_map(|(place, one)| on_the_wire(one, address, place == last));
+    let wire: Vec<u8> = wire.collect();
+    let mut stream = TcpStream::connect(address).await?;
+    stream.write_all(&wire).await?;
+    let mut answers = Vec::new();
+    stream
+        .take(LARGEST as u64)
+        .read_to_end(&mut answers)
+        .await?;
+    Ok(answers)
+}
+
+/// A request as it is sent.
+fn on_the_wire(request: &Request, host: SocketAddr, is_last: bool) -> Vec<u8> {
+    let body = request.body.as_deref().unwrap_or_default();
+    let close = if is_last { "connection: close\r\n" } else { "" };
+    let head = format!(
+        "{} {} HTTP/1.1\r\nhost: {host}\r\n{close}content-type: {}\r\ncontent-length: {}\r\n\r\n",
+        request.method,
+        request.path,
+        content_type(body),
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}

@@ -1,0 +1,158 @@
+//! Grafana k6, with a chapter's `k6/chapterN.js`.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use engine::load::cpus::allow_open_files;
+use engine::outcome::{GeneratorKind, Latency, Outcome};
+use engine::tool::{DriverError, Ended, Settings, Task};
+use engine::traffic::Traffic;
+
+const TOOL: &str = "k6";
+
+/// Runs k6 with the users, think time and durations of `load`; what to ask and which answer is
+/// right are the script's. Latencies are k6's `http_req_duration`: without connecting.
+///
+/// # Errors
+/// If k6 or its script is missing, cannot be run, or yields nothing. A missed threshold is not
+/// an error: the figures tell.
+pub fn run(
+    target: SocketAddr,
+    load: &Traffic,
+    settings: &Settings<'_>,
+) -> Result<Outcome, DriverError> {
+    let think = super::think(TOOL, load)?;
+    // k6 raises its own limit, but only up to what this process may hand on.
+    allow_open_files(u64::from(load.users) + 64)?;
+    // As in k6/common.js.
+    let ramp = think.max(Duration::from_secs_f64(f64::from(load.users) / 2000.0));
+    let whole = ramp + load.warm_up + load.duration;
+    let task = Task::new(TOOL, *settings, whole, load.duration, usize::MAX)?;
+    let version = version(settings)?;
+    let arguments = |command: &mut Command| {
+        command.args(["run", "--quiet", "--no-color", "--no-usage-report"]);
+        command.arg("--summary-export").arg(task.summary_path());
+        if !load.keep_alive {
+            command.arg("--no-connection-reuse");
+        }
+        let mut tell = |name: &str, value: String| {
+            command.arg("-e").arg(format!("{name}={value}"));
+        };
+        tell("HOST", format!("http://{target}"));
+        tell("USERS", load.users.to_string());
+        tell("DURATION", load.duration.as_secs_f64().to_string());
+        for (name, value) in super::told(load, settings, think, load.warm_up) {
+            tell(&name.to_uppercase().replace('-', "_"), value.to_string());
+        }
+        command.arg(settings.script);
+    };
+    let ended = task.run(&[], arguments)?;
+    read(&ended, version, load)
+}
+
+/// As in `k6 v1.8.1 (go1.26.8, linux/amd64)`.
+fn version(settings: &Settings<'_>) -> Result<String, DriverError> {
+    let output = Command::new(settings.program)
+        .arg("version")
+        .output()
+        .map_err(DriverError::run(TOOL))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Ok(text
+        .split_ascii_whitespace()
+        .nth(1)
+        .unwrap_or("unknown")
+        .trim_start_matches('v')
+        .to_owned())
+}
+
+/// What `--summary-export` writes, as far as it matters here.
+#[derive(Debug, Deserialize)]
+struct Summary {
+    metrics: BTreeMap<String, Metric>,
+}
+
+/// A counter has `count`; a trend has its statistics; both carry more.
+#[derive(Debug, Deserialize)]
+struct Metric {
+    count: Option<u64>,
+    #[serde(flatten)]
+    values: BTreeMap<String, serde_json::Value>,
+}
+
+impl Metric {
+    fn value(&self, name: &str) -> Option<f64> {
+        self.values.get(name)?.as_f64()
+    }
+}
+
+const QUANTILES: [(f64, &str); 9] = [
+    (0.0, "min"),
+    (0.25, "p(25)"),
+    (0.5, "med"),
+    (0.75, "p(75)"),
+    (0.9, "p(90)"),
+    (0.95, "p(95)"),
+    (0.99, "p(99)"),
+    (0.999, "p(99.9)"),
+    (1.0, "max"),
+];
+
+pub(super) fn read(ended: &Ended, version: String, load: &Traffic) -> Result<Outcome, DriverError> {
+    let damaged = DriverError::summary::<String>(TOOL);
+    let summary: Summary =
+        serde_json::from_str(&ended.summary).map_err(DriverError::summary(TOOL))?;
+    let metric = |name: &str| {
+        summary
+            .metrics
+            .get(name)
+            .ok_or_else(|| damaged(format!("it has no metric `{name}`")))
+    };
+    let count = |name: &str| {
+        let count = metric(name)?.count;
+        count.ok_or_else(|| damaged(format!("`{name}` has no count")))
+    };
+    let completed = count("right_answers")?;
+    let mut errors = BTreeMap::new();
+    for (name, cause) in [
+        ("failed_connection", "connection"),
+        ("failed_time_out", "time_out"),
+        ("failed_status", "status"),
+    ] {
+        let count = count(name)?;
+        if count > 0 {
+            errors.insert(cause.to_owned(), count);
+        }
+    }
+    let latency = if completed == 0 {
+        Latency::default()
+    } else {
+        let trend = metric("answer_latency")?;
+        let of = |name: &str| {
+            trend
+                .value(name)
+                .ok_or_else(|| damaged(format!("`answer_latency` has no {name}")))
+        };
+        Latency {
+            mean_ms: of("avg")?,
+            min_ms: of("min")?,
+            max_ms: of("max")?,
+            quantiles: QUANTILES
+                .iter()
+                .map(|&(quantile, name)| Ok((quantile, of(name)?)))
+                .collect::<Result<_, DriverError>>()?,
+            lower_bound_from: None,
+        }
+    };
+    let (k6, seconds) = ((GeneratorKind::K6, version), load.duration.as_secs_f64());
+    let outcome = Outcome {
+        errors,
+        wrong_answers: count("wrong_answers")?,
+        latency,
+        ..ended.outcome(k6, load.users, completed, seconds)
+    };
+    super::checked(TOOL, outcome)
+}

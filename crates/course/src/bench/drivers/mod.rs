@@ -1,0 +1,166 @@
+//! k6 and Locust as load generators: started with a chapter's script and load, watched, and
+//! their machine-readable summaries read into an [`Outcome`].
+
+pub mod k6;
+pub mod locust;
+
+use std::time::Duration;
+
+use engine::outcome::Outcome;
+use engine::tool::{DriverError, Settings};
+use engine::traffic::{Arrivals, Traffic};
+
+/// More than any run counts, and each number up to it is exact as `f64`.
+const MOST: u64 = 1 << 53;
+/// In milliseconds: a day is longer than any run.
+const LONGEST_MS: f64 = 86_400_000.0;
+
+/// What both tools' scripts are told: k6's by these names in capitals, Locust's by options. What they
+/// saw of bystanders stays in their thresholds; without a time alone they find it out by themselves.
+fn told(
+    load: &Traffic,
+    settings: &Settings<'_>,
+    think: Duration,
+    warm_up: Duration,
+) -> [(&'static str, f64); 6] {
+    let writes = load.routes.get(1).map_or(0.0, |writes| writes.weight);
+    let bystander = load.bystander.as_ref();
+    let alone = settings.alone.unwrap_or_default();
+    [
+        ("think", think.as_secs_f64()),
+        ("write-share", writes),
+        (
+            "bystanders-per-second",
+            bystander.map_or(0.0, |bystander| bystander.per_second),
+        ),
+        ("warm-up", warm_up.as_secs_f64()),
+        ("time-out", load.time_out.as_secs_f64()),
+        ("alone-ms", alone.as_secs_f64() * 1000.0),
+    ]
+}
+
+/// The think time of a load, if `tool` can send it.
+fn think(tool: &'static str, load: &Traffic) -> Result<Duration, DriverError> {
+    match load.arrivals {
+        Arrivals::Closed { think } => Ok(think),
+        Arrivals::Open { .. } => {
+            let what = "the workshop's scripts know closed loops only";
+            Err(DriverError::load(tool, what))
+        }
+    }
+}
+
+/// What a tool's summary says, unless it cannot be what the tool has measured.
+fn checked(tool: &'static str, outcome: Outcome) -> Result<Outcome, DriverError> {
+    match contradiction(&outcome) {
+        None => Ok(outcome),
+        Some(what) => Err(DriverError::summary(tool)(what)),
+    }
+}
+
+fn contradiction(outcome: &Outcome) -> Option<&'static str> {
+    let latency = &outcome.latency;
+    let counts = outcome.errors.values().chain(&outcome.per_second);
+    let counts = counts.chain([&outcome.completed, &outcome.wrong_answers]);
+    if counts.copied().fold(0, u64::saturating_add) > MOST {
+        return Some("it counts more than anybody can send");
+    }
+    let is_time = |ms: f64| (0.0..=LONGEST_MS).contains(&ms);
+    let quantiles = latency.quantiles.iter().map(|(_, ms)| *ms);
+    let of_all = [latency.mean_ms, latency.min_ms, latency.max_ms];
+    let whole = outcome.seconds * 1000.0;
+    if !of_all
+        .into_iter()
+        .chain(quantiles)
+        .chain([whole])
+        .all(is_time)
+        || !outcome.requests_per_second.is_finite()
+    {
+        return Some("a time in it is none: below zero, or longer than a day");
+    }
+    // The mean is a sum that was rounded at each answer.
+    let near = 1e-6 * latency.max_ms;
+    if latency.mean_ms < latency.min_ms - near || latency.mean_ms > latency.max_ms + near {
+        return Some("its mean is not between its least and its greatest latency");
+    }
+    let are_shares = latency
+        .quantiles
+        .iter()
+        .all(|(q, _)| (0.0..=1.0).contains(q));
+    let rises = |pair: &[(f64, f64)]| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1;
+    let last = latency.quantiles.last();
+    let reach_all = last.is_none_or(|(q, _)| *q >= 1.0);
+    if !are_shares || !reach_all || !latency.quantiles.windows(2).all(rises) {
+        return Some("its percentiles do not rise to the last answer's");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::measurement::load::Exchange;
+
+    use super::*;
+    use engine::tool::Ended;
+
+    #[test]
+    fn a_damaged_summary_is_refused_or_can_be_calculated_with() {
+        let load = Exchange::get("/read", "6").by(200);
+        for (tool, folder) in [
+            ("k6", "tests/k6-summaries"),
+            ("Locust", "tests/locust-summaries"),
+        ] {
+            let mut read = 0;
+            for summary in damaged_summaries(folder) {
+                let ended = Ended::with(&summary);
+                let outcome = match tool {
+                    "k6" => k6::read(&ended, String::new(), &load),
+                    _ => locust::read(200, &ended),
+                };
+                match outcome {
+                    Ok(outcome) => {
+                        read += 1;
+                        is_a_measurement(&outcome);
+                    }
+                    Err(error) => {
+                        let begin = format!("{tool}'s summary cannot be read: ");
+                        assert!(error.to_string().starts_with(&begin), "{error}");
+                    }
+                }
+            }
+            assert!(read > 10, "only {read} of {tool} were read");
+        }
+    }
+
+    #[track_caller]
+    fn is_a_measurement(outcome: &Outcome) {
+        let latency = &outcome.latency;
+        let of_all = [latency.mean_ms, latency.min_ms, latency.max_ms];
+        let quantiles = latency.quantiles.iter().flat_map(|&(q, ms)| [q, ms]);
+        let whole = [outcome.seconds, outcome.requests_per_second];
+        for figure in of_all.into_iter().chain(quantiles).chain(whole) {
+            assert!(figure.is_finite() && figure >= 0.0, "{figure}");
+        }
+        assert!(latency.at(0.5) <= latency.at(0.99));
+        assert!(outcome.error_count() <= MOST);
+    }
+
+    /// The summaries in a folder, and copies of them: each number in turn is replaced by others, and
+    /// each name in turn is another.
+    fn damaged_summaries(folder: &str) -> Vec<String> {
+        const VALUES: &str = "0 -1 0.5 1e308 9007199254740993 18446744073709551615 null \"1\" []";
+        let mut all = Vec::new();
+        for file in std::fs::read_dir(folder).unwrap() {
+            let whole = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            for (at, _) in whole.match_indices(": ") {
+                let (before, value) = whole.split_at(at + 2);
+                let end = value.find([',', '\n', '}', '{', '[']).unwrap();
+                let with = |other| format!("{before}{other}{}", &value[end..]);
+                all.extend(VALUES.split(' ').map(with));
+                all.push(format!("{}x{}", &whole[..at - 1], &whole[at - 1..]));
+            }
+            all.push(whole);
+        }
+        all
+    }
+}

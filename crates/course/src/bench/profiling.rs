@@ -1,0 +1,274 @@
+//! Profiles of a server under load, taken in rounds of their own.
+
+use std::time::{Duration, Instant};
+
+use crate::analysis::heap::{self, HeapProfile};
+use crate::bench::rounds::{Bench, RunError};
+use crate::bench::server::{Server, ServerError};
+use engine::figures;
+use engine::folded;
+use engine::load::GeneratorError;
+use engine::load::interrupt::Interrupt;
+use engine::profile::{Profile, ProfileKind};
+
+/// A profile and its data in every format that its kind has.
+#[derive(Debug, Clone)]
+pub struct ProfileData {
+    /// Its facts.
+    pub profile: Profile,
+    /// Its folded stacks.
+    pub folded: String,
+    /// The other formats by file extension: `svg`, `pb.gz`, or `json` for dhat.
+    pub formats: Vec<(&'static str, Vec<u8>)>,
+}
+
+impl ProfileData {
+    /// What it shows most of, in a phrase; of too few samples, that they are too few.
+    pub fn most(&self) -> String {
+        let samples = self.profile.samples;
+        if self.profile.kind == ProfileKind::Cpu && samples < folded::MEANINGFUL {
+            let busy = self.profile.capacity.is_some_and(|all| 2 * samples >= all);
+            let remedy = if busy {
+                "profile for longer"
+            } else {
+                "the CPUs were mostly idle"
+            };
+            let samples = figures::things(samples, "sample");
+            return format!(
+                "{samples}, and a picture needs {}: {remedy}",
+                folded::MEANINGFUL
+            );
+        }
+        match folded::most_frequent_leaf(&self.folded) {
+            Ok(Some((leaf, share))) => format!("{:.0} % in {leaf}", share * 100.0),
+            _ => "nothing".to_owned(),
+        }
+    }
+}
+
+/// Servers that are started for one CPU profile at most, see [`Taken::hid`].
+const MOST_STARTS: u32 = 3;
+
+/// Samples that a profile must have been due for its lack of them to tell anything. A service that
+/// waits uses a few hundredths of a second, and no start of it gives a profile worth reading.
+const TELLING: f64 = 20.0;
+
+struct Taken {
+    data: ProfileData,
+    /// Whether less than a quarter of the samples came that the CPU time used called for.
+    ///
+    /// Samples fall on the kernel's ticks. A service that works in short bursts after its timers
+    /// can keep step with the ticks, and then runs between them for as long as it lives. A fresh
+    /// server starts at another phase.
+    hid: bool,
+}
+
+impl Bench<'_> {
+    /// A profile of one variant, in the chapter's scenario for this kind.
+    ///
+    /// # Errors
+    ///
+    /// When server, generator or profiler fails, or on Ctrl-C.
+    pub fn profile(
+        &self,
+        variant: &str,
+        kind: ProfileKind,
+        seconds: f64,
+    ) -> Result<ProfileData, RunError> {
+        let mut taken = self.profile_once(variant, kind, seconds)?;
+        for _ in 1..MOST_STARTS {
+            if !taken.hid {
+                break;
+            }
+            let again = self.profile_once(variant, kind, seconds)?;
+            if again.data.profile.samples > taken.data.profile.samples {
+                taken = again;
+            }
+        }
+        Ok(taken.data)
+    }
+
+    fn profile_once(
+        &self,
+        variant: &str,
+        kind: ProfileKind,
+        seconds: f64,
+    ) -> Result<Taken, RunError> {
+        let scenario = self.chapter.profile_scenario(kind);
+        let asked = self.scenario(scenario)?;
+        let mut load = self.chapter.load_of(asked);
+        // The load stops when the profile is there, and must not before.
+        load.duration = deadline(seconds);
+        let enough = Interrupt::new();
+        let server = self.start(variant, asked, 0)?;
+        std::thread::scope(|scope| {
+            let driver = scope.spawn(|| {
+                let settings = engine::load::Settings {
+                    cpus: &self.placement.generator,
+                    interrupt: &enough,
+                    progress: None,
+                };
+                engine::load::run(server.service(), &load, &settings)
+            });
+            self.sleep(engine::load::ramp(&load) + load.warm_up);
+            let before = cpu_time(&server);
+            let profile = self.take(&server, variant, scenario, kind, seconds);
+            let used = cpu_time(&server) - before;
+            let profile = profile.map(|data| Taken {
+                hid: kind == ProfileKind::Cpu && self.is_hidden(&data, used),
+                data,
+            });
+            enough.set();
+            match driver.join() {
+                Ok(Err(GeneratorError::Interrupted) | Ok(_)) | Err(_) => profile,
+                Ok(Err(error)) => Err(error.into()),
+            }
+        })
+    }
+
+    fn is_hidden(&self, data: &ProfileData, cpu_s: f64) -> bool {
+        let due = cpu_s * f64::from(self.chapter.rounds.cpu_profile_hz);
+        due >= TELLING && 4.0 * (data.profile.samples as f64) < due
+    }
+
+    /// Sleeps, but not on after Ctrl-C.
+    fn sleep(&self, duration: Duration) {
+        let end = Instant::now() + duration;
+        while Instant::now() < end && !self.interrupt.is_set() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn take(
+        &self,
+        server: &Server,
+        variant: &str,
+        scenario: &str,
+        kind: ProfileKind,
+        seconds: f64,
+    ) -> Result<ProfileData, RunError> {
+        if self.interrupt.is_set() {
+            return Err(ServerError::Interrupted.into());
+        }
+        let hz = self.chapter.rounds.cpu_profile_hz;
+        let (folded, formats) = match kind {
+            ProfileKind::Cpu => {
+                let take = format!("/debug/pprof/profile?frequency={hz}&");
+                formats(server, &take, "/debug/pprof", seconds)?
+            }
+            ProfileKind::Await => formats(server, "/debug/await?", "/debug/await", seconds)?,
+            ProfileKind::Heap => heap_formats(server, variant, seconds)?,
+        };
+        // The lab says how much longer CPUs stood idle; pictures add that themselves.
+        let (folded, idle) = folded::without_idle(&folded);
+        let samples = folded
+            .lines()
+            .filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok())
+            .sum();
+        let unit = match kind {
+            ProfileKind::Cpu => format!("1/{hz} s of CPU time"),
+            ProfileKind::Await => "a microsecond that a request spent in flight".to_owned(),
+            ProfileKind::Heap => "an allocation".to_owned(),
+        };
+        Ok(ProfileData {
+            profile: Profile {
+                variant: variant.to_owned(),
+                kind,
+                scenario: scenario.to_owned(),
+                seconds,
+                samples,
+                capacity: (kind == ProfileKind::Cpu).then_some(samples + idle),
+                frames_share: self.frames_share(kind, &folded),
+                unit,
+            },
+            folded,
+            formats,
+        })
+    }
+
+    /// What the chapter's law wants to know of a CPU profile.
+    fn frames_share(&self, kind: ProfileKind, folded: &str) -> Option<f64> {
+        let frames = self.chapter.law.frames();
+        if kind != ProfileKind::Cpu || frames.is_empty() {
+            return None;
+        }
+        folded::share_with(folded, frames).ok().flatten()
+    }
+}
+
+type Formats = (String, Vec<(&'static str, Vec<u8>)>);
+
+/// Takes a profile, and asks for it again in the other formats.
+fn formats(server: &Server, take: &str, again: &str, seconds: f64) -> Result<Formats, ServerError> {
+    let folded = server.ask(
+        &format!("{take}seconds={seconds}&format=folded&idle=true"),
+        deadline(seconds),
+    )?;
+    let ask = |format: &str| {
+        let path = format!("{again}/last?format={format}&idle=true");
+        server.ask(&path, deadline(seconds))
+    };
+    Ok((
+        String::from_utf8_lossy(&folded).into_owned(),
+        vec![("svg", ask("svg")?), ("pb.gz", ask("pprof")?)],
+    ))
+}
+
+fn heap_formats(server: &Server, variant: &str, seconds: f64) -> Result<Formats, ServerError> {
+    let path = format!("/debug/heap?seconds={seconds}");
+    let json = server.ask(&path, deadline(seconds))?;
+    let strange = |error: serde_json::Error| {
+        let reason = format!("what it answered is not a heap profile: {error}");
+        ServerError::no(variant, &path, reason)
+    };
+    let json = heap::portable(&json).map_err(strange)?;
+    let profile = HeapProfile::read(&json).map_err(strange)?;
+    Ok((profile.folded, vec![("json", json)]))
+}
+
+/// CPU time that the server has used up to now, in seconds; none is told, none is missed.
+fn cpu_time(server: &Server) -> f64 {
+    let metrics = server.metrics().unwrap_or_default();
+    metrics.get("process_cpu_seconds").unwrap_or_default()
+}
+
+/// Resolving symbols takes seconds the first time.
+fn deadline(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds + 60.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handful_of_samples_names_no_function() {
+        let most = |kind, samples, capacity| {
+            let data = ProfileData {
+                profile: Profile {
+                    variant: "problem".to_owned(),
+                    kind,
+                    scenario: "saturated".to_owned(),
+                    seconds: 1.0,
+                    samples,
+                    capacity,
+                    frames_share: None,
+                    unit: String::new(),
+                },
+                folded: format!("main;tcache_get {samples}\n"),
+                formats: Vec::new(),
+            };
+            data.most()
+        };
+        assert_eq!(
+            most(ProfileKind::Cpu, 4, Some(250)),
+            "4 samples, and a picture needs 300: the CPUs were mostly idle"
+        );
+        assert_eq!(
+            most(ProfileKind::Cpu, 240, Some(250)),
+            "240 samples, and a picture needs 300: profile for longer"
+        );
+        assert_eq!(most(ProfileKind::Cpu, 300, None), "100 % in tcache_get");
+        assert_eq!(most(ProfileKind::Heap, 4, None), "100 % in tcache_get");
+    }
+}

@@ -1,0 +1,118 @@
+//! The rounds of a proof, in order.
+
+use crate::measurement::chapter_file::{ChapterFile, Scenario};
+use crate::measurement::claim::{PROBLEM, Role, SOLUTION};
+use crate::measurement::record::Purpose;
+use engine::statistics::{self, FIRST_LOOK, Side};
+
+/// One round to come.
+pub(super) struct Step<'a> {
+    pub(super) purpose: Purpose,
+    pub(super) variant: &'a str,
+    pub(super) scenario: &'a str,
+}
+
+/// What is measured once, before the effect: what the law predicts from, counts that take rounds of
+/// their own, and what is claimed in other scenarios.
+pub(super) fn beforehand<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step<'a>> {
+    let effect = chapter.claims.effect().scenario();
+    let beside = |other, purpose, scenario, pairs| {
+        statistics::abba(PROBLEM, other, pairs).map(move |variant| Step {
+            purpose,
+            variant,
+            scenario,
+        })
+    };
+    let in_turn = |purpose, scenario, pairs| beside(fix, purpose, scenario, pairs);
+    let mut steps = Vec::new();
+    if let Some(scenario) = chapter.law.scenario() {
+        // A law reads its problem beside its probe, or alone: nothing of the fix predicts what it gains.
+        steps.extend(match chapter.law.probe() {
+            Some(probe) => beside(probe, Purpose::Law, scenario, FIRST_LOOK),
+            None => beside(PROBLEM, Purpose::Law, scenario, 2),
+        });
+    }
+    if let Some(scenario) = &chapter.series {
+        steps.extend(in_turn(Purpose::Series, scenario, 1));
+    }
+    for claim in chapter.claims.of(Role::RootCause) {
+        if !claim.features.is_empty() || claim.scenario() != effect {
+            steps.extend(in_turn(Purpose::RootCause, claim.scenario(), 1));
+        }
+    }
+    for (scenario, pairs) in chapter.further_scenarios() {
+        steps.extend(in_turn(Purpose::Claim, scenario, pairs));
+    }
+    steps
+}
+
+/// The rounds of the effect, by triplets: problem, fix, and the fix again. Half as many more than are
+/// judged, in place of those that are set aside.
+pub(super) fn triplets<'a>(
+    chapter: &'a ChapterFile,
+    fix: &'a str,
+) -> impl Iterator<Item = [Step<'a>; 3]> {
+    let scenario = chapter.claims.effect().scenario();
+    let step = move |side| {
+        let (purpose, variant) = match side {
+            Side::Base => (Purpose::Claim, PROBLEM),
+            Side::Change => (Purpose::Claim, fix),
+            Side::Again => (Purpose::Equal, fix),
+        };
+        Step {
+            purpose,
+            variant,
+            scenario,
+        }
+    };
+    let most = chapter.rounds.pairs + chapter.rounds.pairs / 2;
+    statistics::triplets(most).map(move |sides| sides.map(step))
+}
+
+/// Seconds of load until the verdict, without starts: at the first moment at which it may be decided, and
+/// at the last.
+pub fn planned_s(chapter: &ChapterFile) -> (f64, f64) {
+    let of = |name: &str| chapter.scenario(name).map_or(0.0, Scenario::whole_s);
+    let before = beforehand(chapter, SOLUTION);
+    let before: f64 = before.iter().map(|step| of(step.scenario)).sum();
+    let each = 3.0 * of(chapter.claims.effect().scenario());
+    let with = |triplets| before + f64::from(triplets) * each;
+    (with(FIRST_LOOK), with(chapter.rounds.pairs))
+}
+
+/// The rounds of the chapter's table: every scenario's variants forwards, then backwards, so that
+/// a machine that slowly changes favours none.
+pub(super) fn matrix_plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
+    let Some(matrix) = &chapter.matrix else {
+        return Vec::new();
+    };
+    let step = |variant, scenario| Step {
+        purpose: Purpose::Matrix,
+        variant,
+        scenario,
+    };
+    let mut steps = Vec::new();
+    for scenario in &matrix.scenarios {
+        let forwards = matrix.variants.iter();
+        let there_and_back = forwards.clone().chain(forwards.rev());
+        steps.extend(there_and_back.map(|variant| step(variant.as_str(), scenario.as_str())));
+    }
+    steps
+}
+
+/// What a round is, for people.
+pub(super) fn label(step: &Step<'_>) -> String {
+    match step.purpose {
+        Purpose::Equal => format!("{} again, {} scenario", step.variant, step.scenario),
+        Purpose::Law => format!("{}, for the law", step.variant),
+        Purpose::RootCause => format!("{}, counted", step.variant),
+        Purpose::Claim
+        | Purpose::Agreement
+        | Purpose::Matrix
+        | Purpose::Series
+        | Purpose::Baseline
+        | Purpose::Disturbed => {
+            format!("{}, {} scenario", step.variant, step.scenario)
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! One chapter measured: the proof, what else was asked for, and the [`Record`] of all of it.
+
+mod baselines;
+mod counts;
+mod outside;
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use crate::analysis::verdict::{self, analyse};
+use crate::measurement::record::{Commit, Purpose, Record};
+use crate::measurement::reference::Published;
+use engine::environment::Environment;
+
+use self::outside::Nginx;
+pub use self::outside::nginx;
+use crate::bench::profiling::ProfileData;
+use crate::bench::proof::{self, Proof};
+use crate::bench::provenance;
+use crate::bench::rounds::{Bench, RunError};
+use engine::event::Event;
+use engine::{child, environment};
+
+/// What is to be recorded of a chapter, and with what.
+#[derive(Clone)]
+pub struct Order<'a> {
+    /// The chapter's servers, compiled, and who looks on.
+    pub bench: Bench<'a>,
+    /// The chapter's folder.
+    pub folder: &'a Path,
+    /// The variant that is compared with the problem.
+    pub variant: &'a str,
+    /// The command that repeats it.
+    pub command: &'a str,
+    /// The code that is measured.
+    pub commit: Commit,
+    /// Versions of the tools that built it.
+    pub tools: BTreeMap<String, String>,
+    /// The digest of the chapter's file.
+    pub digest: String,
+    /// Figures published elsewhere.
+    pub references: Vec<Published>,
+    /// Whether the services' upstream is nginx, and not the embedded one. Beside nginx the baselines are
+    /// measured, too.
+    pub before_nginx: bool,
+    /// Whether to take CPU and await profiles of problem and fix.
+    pub profiles: bool,
+    /// Whether to measure the chapter's table of variants.
+    pub matrix: bool,
+    /// Heap profiles, instructions and baselines, where the chapter has them.
+    pub counts: Option<Counting<'a>>,
+}
+
+/// Programs of the chapter that count what noise cannot touch, where it has them.
+#[derive(Debug, Clone, Copy)]
+pub struct Counting<'a> {
+    /// The server that counts allocations.
+    pub heap: Option<&'a Path>,
+    /// The example whose instructions are counted.
+    pub example: Option<&'a Path>,
+}
+
+/// What was recorded.
+#[derive(Debug)]
+pub struct Recorded {
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// How long it took until the verdict, without profiles and what else was asked for, in seconds.
+    pub decided_s: f64,
+    /// What everything shown is derived from.
+    pub record: Record,
+    /// The profiles with their data.
+    pub profiles: Vec<ProfileData>,
+}
+
+/// Measures until the verdict is decided, for a capture as often as the chapter allows, and then what else was
+/// asked for.
+///
+/// # Errors
+///
+/// When a server, the generator or another program fails, or on Ctrl-C.
+pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
+    let (started, began) = (provenance::now(), Instant::now());
+    let chapter = order.bench.chapter;
+    let say = |text: &str| (order.bench.observer)(Event::Said(text));
+    let (least, most) = proof::planned_s(chapter);
+    say(&format!(
+        "chapter {}, {}: {least:.0} to {most:.0} s of load, until it is decided",
+        chapter.chapter, chapter.title
+    ));
+    let mut nginx = None;
+    if order.before_nginx {
+        nginx = Nginx::start(&order.bench, order.folder)?;
+    }
+    let mut arguments = order.bench.arguments.to_vec();
+    arguments.extend(nginx.iter().flat_map(Nginx::arguments));
+    let bench = Bench {
+        arguments: &arguments,
+        ..order.bench.clone()
+    };
+    let nothing_yet = Record {
+        format: Record::FORMAT,
+        command: order.command.to_owned(),
+        started,
+        commit: order.commit.clone(),
+        variant: order.variant.to_owned(),
+        environment: Environment {
+            placement: Some(bench.placement.in_words()),
+            ..environment::observe(true, "dev", order.tools.clone())
+        },
+        chapter_file_digest: order.digest.clone(),
+        chapter: chapter.clone(),
+        references: order.references.clone(),
+        rounds: Vec::new(),
+        profiles: Vec::new(),
+        instructions: Vec::new(),
+    };
+    let so_far = |proof: &Proof| with(&nothing_yet, proof);
+    let (proof_began, decided_s) = (Instant::now(), OnceCell::new());
+    // What readers will look at for long is measured as often as may be, also where less decides.
+    let is_enough = |proof: &Proof| {
+        let is_decided = verdict::is_decided(&so_far(proof));
+        if is_decided {
+            decided_s.get_or_init(|| proof_began.elapsed().as_secs_f64());
+        }
+        is_decided && order.counts.is_none()
+    };
+    let mut proof = proof::run(&bench, order.variant, &is_enough)?;
+    let decided_s = *decided_s.get_or_init(|| proof_began.elapsed().as_secs_f64());
+    say(&decided(&so_far(&proof), decided_s, order.profiles));
+    if order.profiles {
+        proof.profile_both(&bench, order.variant)?;
+    }
+    if order.matrix {
+        proof.rounds.extend(proof::matrix(&bench)?);
+    }
+    let mut instructions = Vec::new();
+    if let Some(counting) = &order.counts {
+        if let Some(heap) = counting.heap {
+            proof.profiles.extend(counts::heap_profiles(&bench, heap)?);
+        }
+        if let Some(example) = counting.example {
+            instructions = counts::instructions(&bench, example)?;
+        }
+        if nginx.is_none() {
+            nginx = Nginx::start(&bench, order.folder)?;
+        }
+    }
+    if let Some(nginx) = &nginx {
+        if order.counts.is_some() || child::find("go").is_some() {
+            let measured = baselines::measure(nginx, &bench, order.folder)?;
+            proof.rounds.extend(measured);
+        } else {
+            say("Go is not installed (https://go.dev/dl): without it no baselines");
+        }
+    }
+    Ok(Recorded {
+        seconds: began.elapsed().as_secs_f64(),
+        decided_s,
+        record: Record {
+            instructions,
+            ..so_far(&proof)
+        },
+        profiles: proof.profiles,
+    })
+}
+
+/// The record of what was measured so far.
+fn with(nothing_yet: &Record, proof: &Proof) -> Record {
+    let mut record = nothing_yet.clone();
+    record.environment.optimised = proof.optimised;
+    record.rounds.clone_from(&proof.rounds);
+    let profiles = proof.profiles.iter().map(|data| data.profile.clone());
+    record.profiles = profiles.collect();
+    record
+}
+
+/// What is said once it is decided.
+fn decided(record: &Record, seconds: f64, is_profiled: bool) -> String {
+    let disturbed = match record.rounds_for(Purpose::Disturbed).count() / 3 {
+        0 => String::new(),
+        count => format!(" ({count} more were set aside: the machine was disturbed)"),
+    };
+    let next = if is_profiled {
+        "; now the profiles"
+    } else {
+        ""
+    };
+    format!(
+        "{} after {} of at most {} triplets and {seconds:.0} s{disturbed}{next}",
+        analyse(record).verdict.kind,
+        record.triplets(),
+        record.chapter.rounds.pairs,
+    )
+}

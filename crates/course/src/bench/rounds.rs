@@ -1,0 +1,249 @@
+//! One round: a fresh server under one load, and what both saw.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::measurement::chapter_file::{ChapterFile, Scenario};
+use crate::measurement::record::{Purpose, Round};
+use engine::event::Event;
+use engine::load::interrupt::Interrupt;
+use engine::load::{GeneratorError, Progress};
+use engine::outcome::Outcome;
+use engine::prometheus::Metrics;
+use engine::traffic::Traffic;
+
+use crate::bench::neighbours::CpuTime;
+use crate::bench::server::{Launch, Server, ServerError};
+use crate::bench::watch;
+use engine::environment::quota::throttled_so_far;
+use engine::placement::Placement;
+
+/// Everything that a run on servers needs to know.
+#[derive(Clone)]
+pub struct Bench<'a> {
+    /// The chapter's compiled binary.
+    pub program: &'a Path,
+    /// Its build with the features that the root cause is counted with, where it has some.
+    pub counted: Option<&'a Path>,
+    /// Arguments for every server, beside those of the scenario.
+    pub arguments: &'a [String],
+    /// The chapter's claims and loads.
+    pub chapter: &'a ChapterFile,
+    /// Who runs where.
+    pub placement: &'a Placement,
+    /// Ctrl-C.
+    pub interrupt: &'a Interrupt,
+    /// Told what happens, for the terminal.
+    pub observer: &'a dyn Fn(Event<'_>),
+}
+
+/// Why a run could not be carried through.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The server failed.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The generator failed.
+    #[error(transparent)]
+    Generator(#[from] GeneratorError),
+    /// The chapter's file names no such scenario (its reader checks that it does).
+    #[error("chapter.toml has no [scenarios.{0}]; add it")]
+    NoScenario(String),
+    /// The chapter's contract tests could not be run: why.
+    #[error("the contract tests could not be run: {0}")]
+    Contract(String),
+    /// nginx, Go or valgrind failed or is not there.
+    #[error("{0}")]
+    Outside(String),
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl RunError {
+    /// Whether it was Ctrl-C.
+    pub fn is_interrupt(&self) -> bool {
+        matches!(
+            self,
+            Self::Server(ServerError::Interrupted)
+                | Self::Generator(GeneratorError::Interrupted)
+                | Self::Interrupted
+        )
+    }
+
+    pub(crate) fn of_contract(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::Interrupted => Self::Interrupted,
+            _ => Self::Contract(error.to_string()),
+        }
+    }
+
+    /// For `map_err`: what could not be done with another program.
+    pub(crate) fn of_child(what: &str) -> impl FnOnce(io::Error) -> Self {
+        move |error| match error.kind() {
+            io::ErrorKind::Interrupted => Self::Interrupted,
+            _ => Self::Outside(format!("{what}: {error}")),
+        }
+    }
+}
+
+impl Bench<'_> {
+    /// The named scenario of the chapter's file.
+    ///
+    /// # Errors
+    ///
+    /// When there is none of this name.
+    pub fn scenario(&self, name: &str) -> Result<&Scenario, RunError> {
+        self.chapter
+            .scenario(name)
+            .ok_or_else(|| RunError::NoScenario(name.to_owned()))
+    }
+
+    /// Starts a server of `variant` on its CPUs, as `scenario` has it.
+    ///
+    /// # Errors
+    ///
+    /// When it does not come up.
+    pub fn start(
+        &self,
+        variant: &str,
+        scenario: &Scenario,
+        data_seed: u64,
+    ) -> Result<Server, ServerError> {
+        let launch = Launch {
+            program: self.program,
+            variant,
+            data_seed,
+            arguments: &[self.arguments, &scenario.arguments].concat(),
+            cpus: &self.placement.server,
+            workers: None,
+        };
+        Server::start(&launch, self.interrupt)
+    }
+
+    /// The same with the build that counts root causes, where there is one.
+    pub(crate) fn counting(&self) -> Self {
+        Self {
+            program: self.counted.unwrap_or(self.program),
+            ..self.clone()
+        }
+    }
+
+    /// Puts `load` on a server.
+    ///
+    /// # Errors
+    ///
+    /// When no load can be made, or on Ctrl-C.
+    pub fn drive(&self, server: &Server, load: &Traffic) -> Result<Outcome, GeneratorError> {
+        self.drive_at(server.service(), load)
+    }
+
+    /// Puts `load` on whatever answers at `target`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Bench::drive`].
+    pub fn drive_at(&self, target: SocketAddr, load: &Traffic) -> Result<Outcome, GeneratorError> {
+        let progress = |now: Progress| (self.observer)(Event::Runs(now));
+        let settings = engine::load::Settings {
+            cpus: &self.placement.generator,
+            interrupt: self.interrupt,
+            progress: Some(&progress),
+        };
+        engine::load::run(target, load, &settings).map(Outcome::from)
+    }
+
+    /// One fresh server under one load; also whether it was an optimised build.
+    ///
+    /// # Errors
+    ///
+    /// When server or generator fails, or on Ctrl-C.
+    pub fn round(
+        &self,
+        purpose: Purpose,
+        variant: &str,
+        scenario: &str,
+    ) -> Result<(Round, bool), RunError> {
+        let asked = self.scenario(scenario)?;
+        let load = self.chapter.load_of(asked);
+        let server = match purpose {
+            Purpose::RootCause => self.counting().start(variant, asked, 0),
+            _ => self.start(variant, asked, 0),
+        }?;
+        let watch = Watch::begin(&server);
+        let (outcome, connections) = match purpose {
+            Purpose::Series => watch::connections(&server, || self.drive(&server, &load)),
+            _ => (self.drive(&server, &load), Vec::new()),
+        };
+        let (outcome, after) = (outcome?, server.metrics()?);
+        let mut round = watch.end(self.chapter, purpose, (variant, scenario), outcome, &after);
+        round.connections = connections;
+        Ok((round, server.is_optimised()))
+    }
+}
+
+/// What a server had counted before it was put under load.
+pub(crate) struct Watch {
+    throttled: Option<Duration>,
+    before: Metrics,
+    began: Instant,
+    cpu_time: CpuTime,
+}
+
+impl Watch {
+    /// Looks at a server that is not under load yet.
+    pub(crate) fn begin(server: &Server) -> Self {
+        Self {
+            throttled: throttled_so_far(),
+            // What is missing before is missing from the difference, too.
+            before: server.metrics().unwrap_or_default(),
+            began: Instant::now()
+                .checked_sub(server.age())
+                .unwrap_or_else(Instant::now),
+            cpu_time: CpuTime::now(),
+        }
+    }
+
+    /// The round, by what the server has counted `after` the load.
+    pub(crate) fn end(
+        self,
+        chapter: &ChapterFile,
+        purpose: Purpose,
+        (variant, scenario): (&str, &str),
+        outcome: Outcome,
+        after: &Metrics,
+    ) -> Round {
+        let cpu = |metrics: &Metrics| metrics.get("process_cpu_seconds");
+        let server_cpu_s = cpu(after).zip(cpu(&self.before)).map(|(a, b)| a - b);
+        let reading = |metric: String| after.get(&metric).map(|value| (metric, value));
+        Round {
+            purpose,
+            variant: variant.to_owned(),
+            scenario: scenario.to_owned(),
+            outcome,
+            readings: chapter.metrics().into_iter().filter_map(reading).collect(),
+            server_cpu_s,
+            elsewhere_share: server_cpu_s.and_then(|used| self.cpu_time.used_elsewhere(used)),
+            throttled_s: throttled_since(self.throttled),
+            wall_s: self.began.elapsed().as_secs_f64(),
+            connections: Vec::new(),
+        }
+    }
+}
+
+/// Seconds for which a quota held this run back since `before`.
+fn throttled_since(before: Option<Duration>) -> Option<f64> {
+    let so_far = throttled_so_far()?.checked_sub(before?)?;
+    Some(so_far.as_secs_f64())
+}
+
+/// Where the servers of this chapter and their generator run: apart, unless the claim is about all CPUs.
+pub fn placement_of(chapter: &ChapterFile) -> Placement {
+    if chapter.all_cpus {
+        Placement::anywhere()
+    } else {
+        Placement::apart()
+    }
+}

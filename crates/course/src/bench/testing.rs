@@ -1,0 +1,121 @@
+//! What the tests of every chapter do: start a variant, ask it, load it, read its counters. Whatever
+//! goes wrong fails the test, with the words of whoever refused.
+#![allow(clippy::missing_panics_doc)] // That is how a test fails.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::measurement::load::Exchange;
+use engine::load::Settings;
+use engine::load::interrupt::Interrupt;
+use engine::outcome::Outcome;
+use engine::prometheus::Metrics;
+use engine::traffic::Traffic;
+
+use engine::ask::send;
+
+use crate::bench::server::{Launch, Server, ServerError};
+
+/// For one answer, or one profile.
+pub const TIME_OUT: Duration = Duration::from_secs(30);
+
+/// A variant of a chapter's program.
+///
+/// # Errors
+///
+/// When it does not come to listen.
+pub fn launch(
+    program: &str,
+    variant: &str,
+    data_seed: u64,
+    arguments: &[&str],
+) -> Result<Server, ServerError> {
+    launch_with(program, variant, data_seed, arguments, None)
+}
+
+/// As [`launch`], with so many worker threads.
+pub(crate) fn launch_with(
+    program: &str,
+    variant: &str,
+    data_seed: u64,
+    arguments: &[&str],
+    workers: Option<u32>,
+) -> Result<Server, ServerError> {
+    let arguments: Vec<String> = arguments.iter().copied().map(str::to_owned).collect();
+    let launch = Launch {
+        data_seed,
+        arguments: &arguments,
+        workers,
+        ..Launch::of(Path::new(program), variant)
+    };
+    Server::start(&launch, &Interrupt::new())
+}
+
+/// As [`launch`], where nothing is wrong with it.
+pub fn start(program: &str, variant: &str, data_seed: u64, arguments: &[&str]) -> Server {
+    launch(program, variant, data_seed, arguments).expect("the server starts")
+}
+
+/// Makes a program of a shell script. A child writes it: what this process has open for writing, a
+/// program that another thread starts meanwhile has open for a moment too, and no such file can be run.
+pub fn write_script(file: &Path, script: &str) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"printf %s "$1" >"$0" && chmod +x "$0""#]);
+    let written = shell.arg(file).arg(script).status();
+    assert!(written.expect("there is a shell").success());
+}
+
+/// A request whose answer must be `answer`.
+pub fn post(path: &str, body: &str, answer: &str) -> Exchange {
+    Exchange {
+        method: "POST".to_owned(),
+        body: Some(body.to_owned()),
+        ..Exchange::get(path, answer)
+    }
+}
+
+/// What the server answers on a connection of its own, as text.
+///
+/// # Errors
+///
+/// A status that is no success, and what came with it.
+pub fn ask(server: &Server, exchange: &Exchange) -> Result<String, String> {
+    let body = send(server.service(), &exchange.into(), TIME_OUT)?;
+    Ok(String::from_utf8(body).expect("text"))
+}
+
+/// What `GET path` answers.
+///
+/// # Errors
+///
+/// As [`ask`].
+pub fn get(server: &Server, path: &str) -> Result<String, String> {
+    ask(server, &Exchange::get(path, ""))
+}
+
+/// Loads the server with users who are all answered, and rightly.
+pub fn load(server: &Server, load: &Traffic) -> Outcome {
+    let interrupt = Interrupt::new();
+    let settings = Settings::of(&interrupt);
+    let outcome = engine::load::run(server.service(), load, &settings);
+    let outcome = Outcome::from(outcome.expect("the load can be sent"));
+    assert_eq!((outcome.wrong_answers, outcome.error_count()), (0, 0));
+    outcome
+}
+
+/// The value of a metric.
+pub fn value(server: &Server, metric: &str) -> f64 {
+    let value = metrics(server).get(metric);
+    value.unwrap_or_else(|| panic!("the server does not report `{metric}`"))
+}
+
+/// The value of a metric that counts.
+pub fn count(server: &Server, metric: &str) -> u64 {
+    let count = metrics(server).count(metric);
+    count.unwrap_or_else(|| panic!("the server does not count `{metric}`"))
+}
+
+fn metrics(server: &Server) -> Metrics {
+    server.metrics().unwrap_or_else(|error| panic!("{error}"))
+}

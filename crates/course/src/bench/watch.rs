@@ -1,0 +1,38 @@
+//! A server watched while it is under load.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::bench::server::Server;
+use crate::measurement::record::ConnectionsAt;
+
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Runs `load`, and counts the server's connections ten times a second meanwhile.
+pub(crate) fn connections<T>(server: &Server, load: impl FnOnce() -> T) -> (T, Vec<ConnectionsAt>) {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let began = Instant::now();
+            let mut seen = Vec::new();
+            while !done.load(Ordering::Relaxed) {
+                seen.extend(now(server, began));
+                std::thread::sleep(PERIOD);
+            }
+            seen
+        });
+        let result = load();
+        done.store(true, Ordering::Relaxed);
+        // What a watcher that panicked would have seen is nothing.
+        (result, watcher.join().unwrap_or_default())
+    })
+}
+
+fn now(server: &Server, began: Instant) -> Option<ConnectionsAt> {
+    let metrics = server.metrics().ok()?;
+    Some(ConnectionsAt {
+        s: began.elapsed().as_secs_f64(),
+        accepted: metrics.count("connections_total")?,
+        finished: metrics.count("connections_finished_total")?,
+    })
+}

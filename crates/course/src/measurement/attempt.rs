@@ -1,0 +1,80 @@
+//! What was seen of an attempt at the exercise.
+
+use crate::measurement::record::Round;
+
+/// How an attempt at the exercise went.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Attempt {
+    /// The compiler refused it.
+    DoesNotCompile {
+        /// What it said.
+        compiler: String,
+    },
+    /// The server ended before it listened.
+    EndsAtOnce {
+        /// Its exit status, as the system tells it.
+        status: String,
+        /// The end of its stderr.
+        stderr: String,
+    },
+    /// The server ran, and did not come to listen.
+    DoesNotListen {
+        /// The end of what it printed.
+        said: String,
+    },
+    /// A contract test failed, so that it was not put under load.
+    BreaksContract {
+        /// All tests that ran, failed ones among them.
+        tests: Vec<Tested>,
+    },
+    /// It was put under load beside the problem.
+    Ran(Box<Trial>),
+}
+
+/// A contract test that was run on the exercise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tested {
+    /// What it asserts, in words.
+    pub name: String,
+    /// Whether only a fix can keep it. Such tests run last: that the fault is gone under the check's
+    /// load says more.
+    pub of_a_fix: bool,
+    /// How it failed; `None` if it passed.
+    pub failure: Option<Failure>,
+}
+
+/// Why a contract test failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What was seen, what it means, what to try: one line, without a full stop.
+    pub sentence: String,
+    /// The server's first panic meanwhile, as it printed it.
+    pub panic: Option<String>,
+}
+
+/// Exercise and problem in the same scenario, one after the other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// The contract tests; those of every variant passed.
+    pub tests: Vec<Tested>,
+    /// The learner's edit.
+    pub exercise: Observed,
+    /// What it is compared with.
+    pub problem: Observed,
+    /// The exercise's rounds in which root causes are counted that have rounds of their own.
+    pub counted: Vec<Round>,
+    /// Whether the servers were optimised builds.
+    pub optimised: bool,
+}
+
+/// What was seen of one server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observed {
+    /// What generator and server counted.
+    pub round: Round,
+    /// The server's panics, as it printed them.
+    pub panics: Vec<String>,
+    /// What is known of the reason, as words that go on after "ended", if the server ended under
+    /// load; empty if nothing is.
+    pub ended: Option<String>,
+}

@@ -1,0 +1,506 @@
+//! `chapter.toml`: everything that makes one chapter different from another, as data.
+
+mod error;
+mod scenario;
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+pub use self::{error::ChapterFileError, scenario::Scenario};
+use crate::measurement::{
+    checked,
+    claim::{Claims, Role},
+    instructions::Counting,
+    law::Law,
+    load::Exchange,
+};
+use engine::{
+    metric::Unit,
+    profile::ProfileKind,
+    statistics::{FIRST_LOOK, Looks},
+    traffic::{Arrivals, Paced, Spacing, Traffic},
+};
+
+/// How often threads of the service's runtime went to sleep.
+pub const WORKER_PARKS: &str = "tokio_worker_parks";
+/// Arguments that ask the lab's own upstream for something: another one knows nothing of them.
+const OF_THE_EMBEDDED_UPSTREAM: [&str; 2] = ["--tls", "--upstream-latency-ms"];
+
+/// The whole file. Durations are seconds unless a key says otherwise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChapterFile {
+    /// The chapter's number.
+    #[serde(deserialize_with = "checked::some")]
+    pub chapter: u32,
+    /// Its cargo package.
+    #[serde(deserialize_with = "checked::words")]
+    pub package: String,
+    /// Its title, as the book prints it.
+    #[serde(deserialize_with = "checked::words")]
+    pub title: String,
+    /// How long a reader needs, in minutes.
+    #[serde(deserialize_with = "checked::some")]
+    pub minutes: u32,
+    /// Whether its services take `--database`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_database: bool,
+    /// The request and its right answer.
+    pub exchange: Exchange,
+    /// The other request, of scenarios with a `write_share`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<Exchange>,
+    /// The request of bystanders, of scenarios with a `bystanders_per_second`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bystander: Option<Exchange>,
+    /// Whether server and generator share all CPUs: for a claim about how many of them the
+    /// server uses. The generator must then cost next to nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_cpus: bool,
+    /// How many times as long as an answer with nobody else there the median may be, by the scripts of
+    /// k6 and Locust: for work whose length depends on the machine.
+    #[serde(
+        default,
+        deserialize_with = "checked::positive_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub times_alone: Option<f64>,
+    /// What all three generators send unless told otherwise.
+    pub load: Scenario,
+    /// What the fix can gain.
+    pub law: Law,
+    /// What is claimed.
+    pub claims: Claims,
+    /// What else the server counts, shown beside the claims and in the chapter's table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secondary: Vec<Secondary>,
+    /// The scenario in which connections are counted over time, for a plot: a key of `[scenarios]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<String>,
+    /// Other programs that do the same work, measured beside the solution when a capture is recorded
+    /// and when a proof runs against nginx.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baselines: Option<Baselines>,
+    /// The chapter's table of variants and scenarios.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matrix: Option<Matrix>,
+    /// Instructions to count when a capture is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<Counting>,
+    /// What the learner's edit must reach.
+    pub check: Check,
+    /// When a run can be judged at all.
+    pub conditions: Conditions,
+    /// How many rounds, and the profiles beside them.
+    pub rounds: Rounds,
+    /// Named loads.
+    pub scenarios: BTreeMap<String, Scenario>,
+    /// The profile whose picture shows the fault, and that it is gone.
+    #[serde(default = "usually_await", skip_serializing_if = "is_await")]
+    pub shown_by: ProfileKind,
+    /// The commits of the step-by-step branch, in order.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+    /// Figures published elsewhere.
+    #[serde(default)]
+    pub reference: Vec<Reference>,
+}
+
+/// Other programs that do what the chapter's service does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baselines {
+    /// The scenario: a key of `[scenarios]`.
+    pub scenario: String,
+    /// Folder of a Go program within the chapter's: it takes `-port` and `-upstream`, and prints a
+    /// line with its address.
+    pub go: String,
+    /// Where nginx, by the chapter's `nginx.conf`, answers as the upstream.
+    pub nginx_upstream: String,
+    /// Where the same nginx answers as a proxy before it.
+    pub nginx_proxy: String,
+}
+
+/// A table of variants (rows) and scenarios (columns), which `capture` measures: more than the one
+/// comparison that the chapter claims.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Matrix {
+    /// What its figures are, for the table's first cell.
+    pub title: String,
+    /// The rows.
+    pub variants: Vec<String>,
+    /// The columns: keys of `[scenarios]`.
+    pub scenarios: Vec<String>,
+}
+
+/// A figure that the server counts, of which nothing is claimed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Secondary {
+    /// What is counted, as reports print it.
+    #[serde(deserialize_with = "checked::words")]
+    pub name: String,
+    /// The name under which the server's `/metrics` carries it.
+    #[serde(deserialize_with = "checked::words")]
+    pub quantity: String,
+    /// What it is counted in.
+    #[serde(default, skip_serializing_if = "Unit::is_count")]
+    pub unit: Unit,
+}
+
+impl Secondary {
+    /// The name of its single figure in the book's `values.md`, without the variant.
+    pub fn key(&self) -> String {
+        self.quantity.replace('_', "-")
+    }
+}
+
+/// How the learner's edit is graded, beside the claims.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// The scenario in which it is graded: a key of `[scenarios]`.
+    pub scenario: String,
+    /// Seconds of a round that are recorded, where those of a proof take longer than a grade needs.
+    #[serde(
+        default,
+        deserialize_with = "checked::some_seconds_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub duration_s: Option<f64>,
+    /// The effect that an exercise must reach, as a ratio to the problem's. An honest fix may gain less
+    /// than the chapter's; none is worse than the problem. What lies between this and 1 allows for
+    /// the noise of one round. It is above 1 where every fix gains many times as much: whoever raises
+    /// the root cause's count and leaves the fault in place does not reach it.
+    #[serde(default = "not_worse", deserialize_with = "checked::positive")]
+    pub effect_at_least: f64,
+    /// What it means when an exercise misses the root cause's bound: a clause for its grade.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<String>,
+}
+
+fn not_worse() -> f64 {
+    0.8
+}
+
+/// What must be true of the machine and the run before the claims can be judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conditions {
+    /// Pairs of rounds, problem and fix, before anything is decided.
+    #[serde(deserialize_with = "checked::some")]
+    pub pairs_at_least: u32,
+    /// CPUs that the run may use.
+    #[serde(default = "one")]
+    pub cpus_at_least: u32,
+    /// NUMA nodes that the machine has.
+    #[serde(default = "one")]
+    pub numa_nodes_at_least: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// How many rounds a proof takes, and how long its profiles last.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rounds {
+    /// Most pairs of rounds, problem and fix, in the effect's scenario, each with a round of the fix
+    /// again. A proof ends sooner when it is decided.
+    #[serde(deserialize_with = "checked::some")]
+    pub pairs: u32,
+    /// Seconds of CPU profile of each variant, under the effect's load.
+    #[serde(deserialize_with = "checked::seconds")]
+    pub cpu_profile_s: f64,
+    /// Its samples a second of CPU time; at most what the kernel's tick gives, often 250.
+    #[serde(default = "samples_a_second", skip_serializing_if = "is_usual")]
+    pub cpu_profile_hz: u32,
+    /// Seconds of await profile of each variant.
+    #[serde(deserialize_with = "checked::seconds")]
+    pub await_profile_s: f64,
+    /// Seconds of heap profile of each variant when a capture is recorded; none without it.
+    #[serde(
+        default,
+        deserialize_with = "checked::some_seconds_if_any",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub heap_profile_s: Option<f64>,
+    /// The scenario of the heap profiles; the effect's unless it is named. dhat makes every
+    /// allocation some microseconds longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heap_profile_scenario: Option<String>,
+    /// The scenario of the await profiles; the effect's unless it is named. A load that saturates
+    /// the CPUs would mix waiting for them into the picture.
+    pub await_profile_scenario: Option<String>,
+}
+
+fn samples_a_second() -> u32 {
+    99
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_usual(value: &u32) -> bool {
+    *value == samples_a_second()
+}
+
+fn usually_await() -> ProfileKind {
+    ProfileKind::Await
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_await(value: &ProfileKind) -> bool {
+    *value == ProfileKind::Await
+}
+
+/// One commit of the step-by-step branch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// The commit's subject.
+    #[serde(deserialize_with = "checked::words")]
+    pub name: String,
+    /// The variant whose code the commit carries.
+    #[serde(deserialize_with = "checked::words")]
+    pub variant: String,
+    /// Why one does this, for the commit's message.
+    #[serde(deserialize_with = "checked::words")]
+    pub why: String,
+}
+
+/// A pointer to a figure in `reference/seed-figures.toml`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// The table in that file.
+    pub source: String,
+    /// The key in that table.
+    pub figure: String,
+    /// What the figure is, as reports print it.
+    pub label: String,
+    /// What to know before comparing it with one's own.
+    pub caveat: Option<String>,
+}
+
+impl ChapterFile {
+    /// Reads and checks a file. Reports name it as `shown_as`, because figures
+    /// travel and a path on this machine must not travel with them. `cpus` are those of the machine,
+    /// by which some scenarios count their users.
+    ///
+    /// # Errors
+    ///
+    /// One sentence with file, line and remedy when it cannot be read, is
+    /// not TOML, has a key too many or too few, or says something impossible.
+    pub fn read(path: &Path, shown_as: &str, cpus: u32) -> Result<Self, ChapterFileError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ChapterFileError::unreadable(shown_as, &error))?;
+        Self::parse(&text, shown_as, cpus)
+    }
+
+    /// As [`ChapterFile::read`], from text.
+    ///
+    /// # Errors
+    ///
+    /// As [`ChapterFile::read`].
+    pub fn parse(text: &str, shown_as: &str, cpus: u32) -> Result<Self, ChapterFileError> {
+        let mut file: Self = toml::from_str(text)
+            .map_err(|error| ChapterFileError::refused(text, shown_as, &error))?;
+        for scenario in file.scenarios.values_mut().chain([&mut file.load]) {
+            scenario.fit_to(cpus);
+        }
+        match file.nameless() {
+            None => Ok(file),
+            Some(what) => Err(ChapterFileError::placeless(shown_as, &what)),
+        }
+    }
+
+    /// The first thing that one part of the file asks of another in vain.
+    fn nameless(&self) -> Option<String> {
+        let claimed = self.claims.iter().map(|claim| ("claims", claim.scenario()));
+        let (rounds, matrix) = (&self.rounds, &self.matrix);
+        let named = [
+            ("check.scenario", Some(&self.check.scenario)),
+            ("law", self.law.scenario()),
+            ("series", self.series.as_ref()),
+            (
+                "baselines.scenario",
+                self.baselines.as_ref().map(|baselines| &baselines.scenario),
+            ),
+            (
+                "rounds.await_profile_scenario",
+                rounds.await_profile_scenario.as_ref(),
+            ),
+            (
+                "rounds.heap_profile_scenario",
+                rounds.heap_profile_scenario.as_ref(),
+            ),
+        ];
+        let named = named
+            .into_iter()
+            .filter_map(|(key, name)| Some((key, name?.as_str())));
+        let columns = matrix.iter().flat_map(|matrix| &matrix.scenarios);
+        let columns = columns.map(|name| ("matrix.scenarios", name.as_str()));
+        let unknown = claimed
+            .chain(named)
+            .chain(columns)
+            .find(|(_, name)| self.scenario(name).is_none());
+        if let Some((key, name)) = unknown {
+            let known: Vec<&str> = self.scenarios.keys().map(String::as_str).collect();
+            return Some(format!(
+                "{key}: there is no scenario `{name}`; add [scenarios.{name}] or name one of: {}",
+                known.join(", ")
+            ));
+        }
+        if self.rounds.pairs < self.conditions.pairs_at_least {
+            return Some(format!(
+                "rounds.pairs: {} pairs of rounds can never meet conditions.pairs_at_least = {}; plan \
+                 more pairs or ask for fewer",
+                self.rounds.pairs, self.conditions.pairs_at_least
+            ));
+        }
+        let all = self
+            .scenarios
+            .iter()
+            .map(|(name, scenario)| (name.as_str(), scenario));
+        all.chain([("load", &self.load)]).find_map(|(name, scenario)| {
+            if scenario.users == 0 {
+                return Some(format!(
+                    "{name}: it has no users; say how many `users` there are, or how many `users_per_cpu`"
+                ));
+            }
+            let asked = [
+                ("write_share", "write", scenario.write_share, self.write.is_some()),
+                ("bystanders_per_second", "bystander", scenario.bystanders_per_second, self.bystander.is_some()),
+            ];
+            let (key, table, ..) = asked.into_iter().find(|(.., value, there)| *value > 0.0 && !there)?;
+            Some(format!("{name}.{key}: there is no [{table}] that says what to send; add it"))
+        })
+    }
+
+    /// The named scenario. Those that the file itself names are always there:
+    /// [`ChapterFile::parse`] has looked.
+    pub fn scenario(&self, name: &str) -> Option<&Scenario> {
+        self.scenarios.get(name)
+    }
+
+    /// The scenario in which the effect is judged. A record put together by hand
+    /// may lack it; then [`ChapterFile::load`] stands in, and the verdict says so.
+    pub fn effect_scenario(&self) -> &Scenario {
+        self.scenario(self.claims.effect().scenario())
+            .unwrap_or(&self.load)
+    }
+
+    /// Simultaneous users in the named scenario.
+    pub fn users(&self, scenario: &str) -> u32 {
+        self.scenario(scenario).unwrap_or(&self.load).users
+    }
+
+    /// The load that a scenario makes of the chapter's requests. The first route is its own, the second that of
+    /// its writes.
+    pub fn load_of(&self, scenario: &Scenario) -> Traffic {
+        let share = scenario.write_share;
+        let writes = self.write.as_ref().filter(|_| share > 0.0);
+        let own = self.exchange.route(1.0 - share);
+        let per_second = scenario.bystanders_per_second;
+        let bystander = self.bystander.as_ref().filter(|_| per_second > 0.0);
+        Traffic {
+            bystander: bystander.map(|exchange| Paced {
+                route: exchange.route(1.0),
+                per_second,
+                spacing: Spacing::Even,
+            }),
+            arrivals: Arrivals::Closed {
+                think: scenario.think(),
+            },
+            keep_alive: scenario.keep_alive,
+            warm_up: Duration::from_secs_f64(scenario.warm_up_s),
+            duration: Duration::from_secs_f64(scenario.duration_s),
+            time_out: Duration::from_secs_f64(scenario.time_out_s),
+            ..Traffic::closed(
+                [own]
+                    .into_iter()
+                    .chain(writes.map(|writes| writes.route(share))),
+                scenario.users,
+            )
+        }
+    }
+
+    /// As [`ChapterFile::load_of`], for as long as a grade needs.
+    pub fn check_load_of(&self, scenario: &Scenario) -> Traffic {
+        let load = self.load_of(scenario);
+        let duration = self.check.duration_s.map(Duration::from_secs_f64);
+        Traffic {
+            duration: duration.unwrap_or(load.duration),
+            ..load
+        }
+    }
+
+    /// When a proof looks whether it is decided.
+    pub fn looks(&self) -> Looks {
+        Looks::of_proof(self.rounds.pairs)
+    }
+
+    /// The counters on `/metrics` that a round keeps.
+    pub fn metrics(&self) -> Vec<String> {
+        let claimed = self.claims.iter();
+        let claimed = claimed.filter_map(|claim| claim.quantity.counter());
+        let secondary = self.secondary.iter().map(|one| one.quantity.as_str());
+        let all = claimed
+            .chain(self.law.metrics())
+            .chain([WORKER_PARKS])
+            .chain(secondary);
+        all.map(str::to_owned).collect()
+    }
+
+    /// The scenarios, beside the effect's, in which something is claimed, each with the pairs of
+    /// rounds that it takes: an effect is judged by its worst of two, a prediction by an interval, and one
+    /// that is only told by one pair. Root causes are not among them: one round of each variant tells.
+    pub fn further_scenarios(&self) -> Vec<(&str, u32)> {
+        let own = self.claims.effect().scenario();
+        let mut further: Vec<(&str, u32)> = Vec::new();
+        for claim in self.claims.iter() {
+            let name = claim.scenario();
+            let pairs = match (claim.role, claim.within) {
+                (Role::Prediction, None) => 1,
+                (Role::Prediction, Some(_)) => FIRST_LOOK,
+                _ => 2,
+            };
+            if name == own || claim.role == Role::RootCause || !claim.is_proved() {
+                continue;
+            }
+            match further.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, most)) => *most = pairs.max(*most),
+                None => further.push((name, pairs)),
+            }
+        }
+        further
+    }
+
+    /// The name of the scenario that profiles of this kind are taken in.
+    pub fn profile_scenario(&self, kind: ProfileKind) -> &str {
+        let own = match kind {
+            ProfileKind::Await => self.rounds.await_profile_scenario.as_deref(),
+            ProfileKind::Heap => self.rounds.heap_profile_scenario.as_deref(),
+            ProfileKind::Cpu => None,
+        };
+        own.unwrap_or_else(|| self.claims.effect().scenario())
+    }
+
+    /// The same claims for services that call another upstream than the lab's: without those of
+    /// scenarios that only the lab's can serve.
+    #[must_use]
+    pub fn with_another_upstream(mut self) -> Self {
+        let is_ours = |name: &str| {
+            let mut arguments = self
+                .scenarios
+                .get(name)
+                .into_iter()
+                .flat_map(|one| &one.arguments);
+            arguments.any(|one| OF_THE_EMBEDDED_UPSTREAM.contains(&one.as_str()))
+        };
+        self.claims = self.claims.only(|claim| !is_ours(claim.scenario()));
+        self
+    }
+}

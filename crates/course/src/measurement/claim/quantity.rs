@@ -1,0 +1,254 @@
+//! What can be claimed of: what the generator measures, and what the server counts.
+
+use serde::{Deserialize, Serialize};
+
+use engine::outcome::{Latency, Outcome};
+use engine::{figures, metric::Unit};
+
+/// A figure of one round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Quantity {
+    /// Measured by the generator.
+    Metric(Metric),
+    /// Share (0 to 1) of the CPU time that the server used which went into the work itself:
+    /// `work_share_of_cpu_time`.
+    WorkShare,
+    /// Median latency of bystanders as a share of that of the load's own requests, in the same round:
+    /// `bystander_share_of_p50`. What slows the machine down slows both.
+    BystanderShare,
+    /// A counter on the server's `/metrics`.
+    Counter(String),
+}
+
+/// The counter of CPU time that went into the work itself, in seconds.
+pub const WORK_CPU: &str = "work_cpu_seconds_total";
+
+/// The key of [`Quantity::WorkShare`].
+const WORK_SHARE: &str = "work_share_of_cpu_time";
+
+/// The key of [`Quantity::BystanderShare`].
+const BYSTANDER_SHARE: &str = "bystander_share_of_p50";
+
+impl Default for Quantity {
+    /// What a claim that leaves it out has.
+    fn default() -> Self {
+        Self::Counter(String::new())
+    }
+}
+
+impl Quantity {
+    /// Whether a claim leaves it out.
+    pub(crate) fn is_unsaid(&self) -> bool {
+        self.key().is_empty()
+    }
+
+    /// Its key in `chapter.toml` and in JSON.
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Metric(metric) => metric.key(),
+            Self::WorkShare => WORK_SHARE,
+            Self::BystanderShare => BYSTANDER_SHARE,
+            Self::Counter(name) => name,
+        }
+    }
+
+    /// The counter on `/metrics`; `None` for what the generator measures.
+    pub fn counter(&self) -> Option<&str> {
+        match self {
+            Self::Metric(_) | Self::BystanderShare => None,
+            Self::WorkShare => Some(WORK_CPU),
+            Self::Counter(name) => Some(name),
+        }
+    }
+
+    /// Whether it is a count, which other programs cannot change as they can a time.
+    pub fn is_counted(&self) -> bool {
+        matches!(self, Self::Counter(_))
+    }
+
+    /// What it is called in a sentence, unless the claim has a name for it.
+    pub fn label(&self) -> &str {
+        match self {
+            Self::Metric(metric) => metric.label(),
+            Self::WorkShare => "share of the CPU time that went into the work",
+            Self::BystanderShare => "median latency of bystanders as a share of that of requests",
+            Self::Counter(name) => name,
+        }
+    }
+
+    /// Whether more of it is better.
+    pub fn larger_is_better(&self) -> bool {
+        match self {
+            Self::Metric(Metric::RequestsPerSecond) | Self::WorkShare | Self::Counter(_) => true,
+            Self::Metric(_) | Self::BystanderShare => false,
+        }
+    }
+
+    /// How many times better `better` is than `worse`, larger being better.
+    pub fn gain(&self, worse: f64, better: f64) -> f64 {
+        if self.larger_is_better() {
+            better / worse
+        } else {
+            worse / better
+        }
+    }
+
+    /// A value of it for people.
+    pub fn text(&self, unit: Unit, value: f64) -> String {
+        match self {
+            Self::Metric(metric) => metric.text(value),
+            Self::WorkShare | Self::BystanderShare => figures::percent(value),
+            Self::Counter(_) => unit.text(value),
+        }
+    }
+
+    /// What its plain number counts, for JSON: `ms`, `bytes`, …; empty for a count.
+    pub fn unit(&self, unit: Unit) -> &'static str {
+        match self {
+            Self::Metric(Metric::RequestsPerSecond) => Unit::PerSecond.key(),
+            Self::Metric(_) => Unit::Ms.key(),
+            Self::WorkShare | Self::BystanderShare => "share",
+            Self::Counter(_) => unit.key(),
+        }
+    }
+}
+
+impl From<String> for Quantity {
+    fn from(text: String) -> Self {
+        let metric = Metric::ALL.into_iter().find(|metric| metric.key() == text);
+        match metric {
+            Some(metric) => Self::Metric(metric),
+            None if text == WORK_SHARE => Self::WorkShare,
+            None if text == BYSTANDER_SHARE => Self::BystanderShare,
+            None => Self::Counter(text),
+        }
+    }
+}
+
+impl From<Quantity> for String {
+    fn from(quantity: Quantity) -> Self {
+        quantity.key().to_owned()
+    }
+}
+
+/// What the generator measures of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Right answers per second: larger is better.
+    RequestsPerSecond,
+    /// Median latency in ms: smaller is better.
+    P50Ms,
+    /// 99th percentile of the latency in ms: smaller is better.
+    P99Ms,
+    /// 99th percentile of the bystanders' latency in ms, from the scheduled moment: smaller is
+    /// better.
+    BystanderP99Ms,
+}
+
+impl Metric {
+    const ALL: [Self; 4] = [
+        Self::RequestsPerSecond,
+        Self::P50Ms,
+        Self::P99Ms,
+        Self::BystanderP99Ms,
+    ];
+
+    /// Its key in `chapter.toml` and in JSON.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::RequestsPerSecond => "requests_per_second",
+            Self::P50Ms => "p50_ms",
+            Self::P99Ms => "p99_ms",
+            Self::BystanderP99Ms => "bystander_p99_ms",
+        }
+    }
+
+    /// What it is called in a sentence.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::RequestsPerSecond => "requests per second",
+            Self::P50Ms => "median latency",
+            Self::P99Ms => "99th percentile of latency",
+            Self::BystanderP99Ms => "99th percentile of bystander latency",
+        }
+    }
+
+    /// A value of it for people, unit included where the label lacks it.
+    pub fn text(self, value: f64) -> String {
+        match self {
+            Self::RequestsPerSecond if value >= 100.0 => figures::count(value.round()),
+            Self::RequestsPerSecond => figures::ratio(value),
+            Self::P50Ms | Self::P99Ms | Self::BystanderP99Ms => figures::milliseconds(value),
+        }
+    }
+
+    /// Whether its value in this run is a lower bound, since too many requests were still without an
+    /// answer; of older records, which do not say it, by their counts.
+    pub fn is_at_least(self, outcome: &Outcome) -> bool {
+        let is_bound = |latency: &Latency, quantile| {
+            let point = latency.point(quantile);
+            point.is_some_and(|point| point.is_lower_bound)
+        };
+        match self {
+            Self::RequestsPerSecond => false,
+            Self::P50Ms | Self::P99Ms if outcome.unfinished > outcome.completed => true,
+            Self::P50Ms => is_bound(&outcome.latency, 0.5),
+            Self::P99Ms => is_bound(&outcome.latency, 0.99),
+            // Those without an answer are the slowest: one in a hundred of them decides.
+            Self::BystanderP99Ms => outcome.bystander.as_ref().is_some_and(|bystander| {
+                100 * bystander.unfinished > bystander.completed
+                    || is_bound(&bystander.latency, 0.99)
+            }),
+        }
+    }
+
+    /// Its value in one run for people; a lower limit says so.
+    pub fn text_of(self, outcome: &Outcome) -> String {
+        let text = |value| self.bounded_text(value, self.is_at_least(outcome));
+        self.of(outcome).map_or_else(|| "unknown".to_owned(), text)
+    }
+
+    /// A value of it for people, which is a lower limit or not.
+    pub fn bounded_text(self, value: f64, is_at_least: bool) -> String {
+        let over = figures::over(is_at_least);
+        format!("{over}{}", self.text(value))
+    }
+
+    /// Its value in one run; `None` when nothing was completed, so that
+    /// silence never passes for speed.
+    pub fn of(self, outcome: &Outcome) -> Option<f64> {
+        if outcome.completed == 0 {
+            return None;
+        }
+        let value = match self {
+            Self::RequestsPerSecond => Some(outcome.requests_per_second),
+            Self::P50Ms => outcome.latency.at(0.5),
+            Self::P99Ms => outcome.latency.at(0.99),
+            Self::BystanderP99Ms => outcome.bystander.as_ref()?.latency.at(0.99),
+        }?;
+        (value.is_finite() && value > 0.0).then_some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_printed_in_its_unit() {
+        assert_eq!(Unit::Count.text(517.0), "517");
+        assert_eq!(Unit::Seconds.text(0.256), "256 ms");
+        assert_eq!(Unit::Bytes.text(16.0 * 1_048_576.0), "16 MiB");
+        assert_eq!(Unit::Bytes.text(0.0), "0 bytes");
+    }
+
+    #[test]
+    fn what_the_generator_does_not_measure_is_a_counter() {
+        let of = |text: &str| Quantity::from(text.to_owned());
+        assert_eq!(of("p99_ms"), Quantity::Metric(Metric::P99Ms));
+        assert_eq!(of("work_share_of_cpu_time"), Quantity::WorkShare);
+        assert_eq!(of("process_threads").counter(), Some("process_threads"));
+    }
+}

@@ -1,0 +1,256 @@
+//! Everything that one proof recorded: `capture.json`. Tables, plots, report
+//! and verdict are derived from it and from nothing else.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::measurement::{
+    chapter_file::ChapterFile,
+    claim::{Claim, PROBLEM, Quantity, Role, WORK_CPU},
+    instructions::Instructions,
+    reference::Published,
+};
+use engine::{environment::Environment, outcome::Outcome, profile::Profile, statistics::Looks};
+
+/// One proof run of one chapter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// The layout of this record: [`Record::FORMAT`].
+    pub format: u32,
+    /// The command that repeats it.
+    pub command: String,
+    /// When it began, UTC, as `2026-11-20T20:30:00Z`.
+    pub started: String,
+    /// The code that was measured.
+    pub commit: Commit,
+    /// The variant that is compared with the problem.
+    pub variant: String,
+    /// The machine that measured it.
+    pub environment: Environment,
+    /// SHA-256 of the `chapter.toml`, to tell a capture of older claims.
+    pub chapter_file_digest: String,
+    /// The claims as they stood.
+    pub chapter: ChapterFile,
+    /// Figures published elsewhere, as they stood.
+    pub references: Vec<Published>,
+    /// Every round, in the order in which they ran.
+    pub rounds: Vec<Round>,
+    /// Profiles taken beside the rounds.
+    pub profiles: Vec<Profile>,
+    /// Instructions counted beside them, where the chapter asks for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<Instructions>,
+}
+
+/// The commit that was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    /// Its hash, or `unknown` outside a git checkout.
+    pub hash: String,
+    /// Whether tracked files differed from it.
+    pub dirty: bool,
+}
+
+impl Commit {
+    /// Twelve characters of the hash, and whether files differed.
+    pub fn in_short(&self) -> String {
+        let short = self.hash.get(..12).unwrap_or(&self.hash);
+        let changed = if self.dirty { " with changes" } else { "" };
+        format!("{short}{changed}")
+    }
+}
+
+/// Why a round was run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The fix again, beside the fix (A/A): how far noise alone goes.
+    Equal,
+    /// One of a pair, problem and fix, in a scenario in which something is claimed.
+    Claim,
+    /// The same load by another generator, in records from when `capture` compared them.
+    Agreement,
+    /// A root cause's own round, where it is counted in another scenario or on another build.
+    RootCause,
+    /// A cell of the chapter's table.
+    Matrix,
+    /// What the law predicts from.
+    Law,
+    /// Connections over time.
+    Series,
+    /// Another program that does the same work, beside the solution.
+    Baseline,
+    /// Set aside, because others used the machine in one round of its triplet and not in another.
+    Disturbed,
+}
+
+/// One server under one load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Round {
+    /// Why it was run.
+    pub purpose: Purpose,
+    /// The variant that served.
+    pub variant: String,
+    /// The scenario of the load: a key of the chapter's `[scenarios]`, or `load`.
+    pub scenario: String,
+    /// What the generator saw.
+    pub outcome: Outcome,
+    /// What the server counted meanwhile, by its name on `/metrics`.
+    pub readings: BTreeMap<String, f64>,
+    /// CPU time that the server used under the load, warm-up included, in seconds.
+    pub server_cpu_s: Option<f64>,
+    /// Time for which a quota held the run back, in seconds.
+    pub throttled_s: Option<f64>,
+    /// Share (0 to 1) of the machine's CPU time that others used meanwhile; `None` where the system
+    /// does not tell, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere_share: Option<f64>,
+    /// Start of the server to end of the load, in seconds.
+    pub wall_s: f64,
+    /// Connections over time, of rounds that were run for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub connections: Vec<ConnectionsAt>,
+}
+
+/// Connections of a server, counted at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConnectionsAt {
+    /// Seconds since the load began.
+    pub s: f64,
+    /// Accepted so far.
+    pub accepted: u64,
+    /// Ended so far.
+    pub finished: u64,
+}
+
+impl Round {
+    /// The value of a quantity in this round; `None` where it was not measured.
+    pub fn value(&self, quantity: &Quantity) -> Option<f64> {
+        match quantity {
+            Quantity::Metric(metric) => metric.of(&self.outcome),
+            Quantity::BystanderShare => {
+                let bystander = self.outcome.bystander.as_ref()?;
+                Some(bystander.latency.at(0.5)? / self.outcome.latency.at(0.5)?)
+            }
+            Quantity::WorkShare => Some(self.readings.get(WORK_CPU)? / self.server_cpu_s?),
+            Quantity::Counter(name) => self.readings.get(name).copied(),
+        }
+    }
+
+    /// Whether the value of a quantity is only known to be at least what it is.
+    pub fn is_at_least(&self, quantity: &Quantity) -> bool {
+        match quantity {
+            Quantity::Metric(metric) => metric.is_at_least(&self.outcome),
+            Quantity::WorkShare | Quantity::BystanderShare | Quantity::Counter(_) => false,
+        }
+    }
+
+    /// Whether the verdict rests on it, too. The rounds of other generators and those of the
+    /// chapter's table only stand beside it.
+    pub fn is_judged(&self) -> bool {
+        !matches!(
+            self.purpose,
+            Purpose::Agreement
+                | Purpose::Matrix
+                | Purpose::Series
+                | Purpose::Baseline
+                | Purpose::Disturbed
+        )
+    }
+}
+
+impl Record {
+    /// The layout that this version writes and reads.
+    pub const FORMAT: u32 = 2;
+
+    /// The rounds of one purpose, in the order in which they ran.
+    pub fn rounds_for(&self, purpose: Purpose) -> impl Iterator<Item = &Round> {
+        self.rounds
+            .iter()
+            .filter(move |round| round.purpose == purpose)
+    }
+
+    /// The rounds of problem and fix in one scenario, in the order in which they ran, those of the fix
+    /// again among them.
+    pub fn claimed_in(&self, scenario: &str) -> Vec<&Round> {
+        let is_claimed = |round: &&Round| {
+            matches!(round.purpose, Purpose::Claim | Purpose::Equal) && round.scenario == scenario
+        };
+        self.rounds.iter().filter(is_claimed).collect()
+    }
+
+    /// The rounds that the effect is judged by.
+    pub fn effect_rounds(&self) -> Vec<&Round> {
+        self.claimed_in(self.chapter.claims.effect().scenario())
+    }
+
+    /// When it was looked whether the rounds of a scenario decide: those of the effect's are looked at again
+    /// and again, and of the others there is a fixed number.
+    pub fn looks_at(&self, scenario: &str) -> Looks {
+        if scenario == self.chapter.claims.effect().scenario() {
+            self.chapter.looks()
+        } else {
+            Looks::ONCE
+        }
+    }
+
+    /// How often problem, fix and fix again were measured in the effect's scenario.
+    pub fn triplets(&self) -> u32 {
+        u32::try_from(self.effect_rounds().len() / 3).unwrap_or(u32::MAX)
+    }
+
+    /// The rounds that a claim is judged by: its own where it is counted apart, else those of its
+    /// scenario.
+    pub fn rounds_of(&self, claim: &Claim) -> Vec<&Round> {
+        let own: Vec<&Round> = match claim.role {
+            Role::RootCause => self
+                .rounds_for(Purpose::RootCause)
+                .filter(|round| round.scenario == claim.scenario())
+                .collect(),
+            _ => Vec::new(),
+        };
+        if own.is_empty() {
+            self.claimed_in(claim.scenario())
+        } else {
+            own
+        }
+    }
+
+    /// The rounds that were measured together, of these: a problem with the fix, and where it was measured
+    /// again with both; `None` in place of others.
+    pub fn compared<'r>(&self, rounds: &[&'r Round]) -> Vec<Option<Compared<'r>>> {
+        let is_again = |round: &&Round| round.purpose == Purpose::Equal;
+        let size = if rounds.iter().any(is_again) { 3 } else { 2 };
+        let of = |group: &[&'r Round]| {
+            let (problem, fixes): (Vec<&'r Round>, Vec<&'r Round>) =
+                group.iter().partition(|round| round.variant == PROBLEM);
+            let is_one = problem.len() == 1 && fixes.iter().all(|fix| fix.variant == self.variant);
+            is_one.then(|| Compared {
+                problem: problem[0],
+                fixes,
+            })
+        };
+        rounds.chunks_exact(size).map(of).collect()
+    }
+}
+
+/// Rounds that were measured together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared<'r> {
+    /// The problem's.
+    pub problem: &'r Round,
+    /// The fix's: one, or two of equal servers.
+    pub fixes: Vec<&'r Round>,
+}
+
+impl Compared<'_> {
+    /// What each round measured of `quantity`: the problem's, and the fix's; `None` if one lacks it.
+    pub fn figures(&self, quantity: &Quantity) -> Option<(f64, Vec<f64>)> {
+        let fixes = self.fixes.iter().map(|fix| fix.value(quantity));
+        Some((self.problem.value(quantity)?, fixes.collect::<Option<_>>()?))
+    }
+}

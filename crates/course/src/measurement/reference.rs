@@ -1,0 +1,78 @@
+//! Figures published elsewhere, from `reference/seed-figures.toml`: always
+//! shown as somebody else's.
+
+use serde::{Deserialize, Serialize};
+
+use crate::measurement::chapter_file::Reference;
+
+/// One figure of somebody else's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Published {
+    /// What the figure is.
+    pub label: String,
+    /// The figure as published.
+    pub value: String,
+    /// The table of the figures' file that holds it.
+    pub source: String,
+    /// Its key in that table.
+    pub figure: String,
+    /// The repository of the published code, where there is one.
+    pub code: Option<String>,
+    /// What to know before comparing it with one's own.
+    pub caveat: Option<String>,
+}
+
+/// Looks up every reference of a chapter in the text of the figures' file.
+///
+/// # Errors
+///
+/// In a sentence, when the text is not TOML, or holds no such figure, or one that is neither a number
+/// nor a string.
+pub fn look_up(
+    figures: &str,
+    shown_as: &str,
+    references: &[Reference],
+) -> Result<Vec<Published>, String> {
+    let figures: toml::Table = figures.parse().map_err(|error: toml::de::Error| {
+        let what = error.message();
+        format!("{shown_as}: not understood ({what}); mend the TOML at that place.")
+    })?;
+    references
+        .iter()
+        .map(|reference| {
+            let table = figures.get(&reference.source);
+            let value = table
+                .and_then(|table| in_words(table.get(&reference.figure)?))
+                .ok_or_else(|| {
+                    format!(
+                        "{shown_as}: there is no figure `{}` under [{}]; correct the [[reference]] in \
+                         chapter.toml or add the figure.",
+                        reference.figure, reference.source
+                    )
+                })?;
+            let code = table.and_then(|table| table.get("url_of_code")?.as_str());
+            Ok(Published {
+                label: reference.label.clone(),
+                value,
+                source: reference.source.clone(),
+                figure: reference.figure.clone(),
+                code: code.map(str::to_owned),
+                caveat: reference.caveat.clone(),
+            })
+        })
+        .collect()
+}
+
+/// A number or a word; several, such as a figure for each stage, one after the other.
+fn in_words(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::Integer(value) => Some(value.to_string()),
+        toml::Value::Float(value) => Some(value.to_string()),
+        toml::Value::String(value) => Some(value.clone()),
+        toml::Value::Array(values) => {
+            let words: Option<Vec<String>> = values.iter().map(in_words).collect();
+            Some(words?.join(" → "))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,361 @@
+//! Recorded evidence of one chapter, as the folder `flamegraphs/chapterN/`:
+//!
+//! - `capture.json`, the [`Record`], and `VARIANT.KIND.folded`, the stacks of
+//!   its profiles: what was measured. Profiles in pprof's format
+//!   (`VARIANT.KIND.pb.gz`) and dhat's (`VARIANT.heap.json`) may stand beside them; nothing is derived from those.
+//! - everything else is derived from them, byte for byte the same on any
+//!   machine: Markdown (`table.md`, `rounds.md`, `environment.md`,
+//!   `published.md`, `matrix.md`,
+//!   `baselines.md`, `instructions.md`, `values.md`), flamegraphs
+//!   (`VARIANT.KIND.svg`, `diff.KIND.svg`) and `plots/*.svg`.
+//! - `agreement.md` is what the study `agreement` printed.
+
+mod error;
+mod variants;
+
+use std::{collections::BTreeMap, fs, io, path::Path};
+
+pub use self::error::CaptureError;
+pub(crate) use self::error::stacks_error;
+use self::error::{io_error, not_a_record};
+use crate::analysis::verdict::{Analysis, analyse};
+use crate::measurement::{
+    claim::PROBLEM,
+    record::{ConnectionsAt, Purpose, Record, Round},
+};
+use crate::report::{
+    plots::{self, Series},
+    table,
+};
+use drawing::flamegraph::{self, Picture};
+use engine::folded;
+use engine::{
+    figures,
+    profile::{Profile, ProfileKind},
+};
+
+/// The record's file in a capture.
+pub const RECORD: &str = "capture.json";
+
+/// A table that a study makes.
+const AGREEMENT: &str = "agreement.md";
+/// Texts of files, by their path within a folder, `/` between parts.
+pub type Files = BTreeMap<String, String>;
+
+/// A record with the folded stacks of its profiles, by file name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Capture {
+    /// What was measured.
+    pub record: Record,
+    /// Folded stacks, by [`Profile::folded_name`].
+    pub folded: Files,
+}
+
+impl Capture {
+    /// Reads what was measured from a capture's folder.
+    ///
+    /// # Errors
+    ///
+    /// When the record is not there or not one, or stacks are missing.
+    pub fn read(folder: &Path) -> Result<Self, CaptureError> {
+        let path = folder.join(RECORD);
+        let record = parse(&read(&path)?, &path)?;
+        let stacks = record
+            .profiles
+            .iter()
+            .map(|profile| {
+                let name = profile.folded_name();
+                let path = folder.join(&name);
+                let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
+                    io::ErrorKind::NotFound => CaptureError::NoStacks { path },
+                    _ => CaptureError::Io { path, error },
+                })?;
+                Ok((name, text))
+            })
+            .collect::<Result<_, CaptureError>>()?;
+        Ok(Self {
+            record,
+            folded: stacks,
+        })
+    }
+
+    /// Writes what was measured and everything derived from it into `folder`.
+    /// Nothing is written unless all of it could be derived.
+    ///
+    /// # Errors
+    ///
+    /// When the record holds a figure that is no number, a profile cannot be
+    /// drawn, or the folder cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<(), CaptureError> {
+        let path = folder.join(RECORD);
+        let mut json = serde_json::to_string_pretty(&self.record)
+            .map_err(|error| not_a_record(&path, &error))?;
+        json.push('\n');
+        // Derived from what can be read again, not from what is in memory: a
+        // reader of the file must get the same bytes.
+        let as_read = Self {
+            record: parse(&json, &path)?,
+            folded: self.folded.clone(),
+        };
+        let mut files = as_read.derived()?;
+        files.extend(self.folded.clone());
+        files.insert(RECORD.to_owned(), json);
+        write_all(folder, &files)
+    }
+
+    /// What follows from the record.
+    pub fn analysis(&self) -> Analysis {
+        analyse(&self.record)
+    }
+
+    /// Every derived file.
+    ///
+    /// # Errors
+    ///
+    /// When a profile cannot be drawn.
+    pub fn derived(&self) -> Result<Files, CaptureError> {
+        let record = &self.record;
+        let analysis = self.analysis();
+        let mut files = Files::new();
+        let mut add = |name: &str, text: String| {
+            if !text.is_empty() {
+                files.insert(name.to_owned(), text);
+            }
+        };
+        add("table.md", table::table(record, &analysis));
+        add("rounds.md", table::rounds(record));
+        add("environment.md", table::environment(record));
+        add("published.md", table::published(record));
+        add("matrix.md", table::matrix(record));
+        add("baselines.md", table::baselines(record));
+        add("instructions.md", table::instructions(record));
+        add("values.md", table::values(record, &analysis, &self.folded));
+        for (name, svg) in self.plots() {
+            add(&format!("plots/{name}.svg"), svg);
+        }
+        for (name, svg) in self.flamegraphs()? {
+            add(&format!("{name}.svg"), svg);
+        }
+        Ok(files)
+    }
+
+    /// The plots by name; those without anything to show are left out.
+    pub fn plots(&self) -> Vec<(&'static str, String)> {
+        let scenario = self.record.chapter.effect_scenario();
+        let users = figures::things(scenario.users.into(), "user");
+        let rounds: Vec<&Round> = self.record.effect_rounds();
+        let own = self.record.chapter.claims.effect().scenario();
+        let title = |what: &str| format!("{what} every round, {users}");
+        let (latency, pings) = (title("Latency of"), title("Latency of a ping in"));
+        let throughput = title("Throughput of");
+        let drawn = [
+            (
+                "latency",
+                plots::by_percentile(&latency, &rounds, plots::of_requests),
+            ),
+            (
+                "pings",
+                plots::by_percentile(&pings, &rounds, plots::of_bystanders),
+            ),
+            (
+                "throughput",
+                plots::throughput_of_rounds(&throughput, &self.record.rounds, own),
+            ),
+        ];
+        drawn
+            .into_iter()
+            .chain(connections(&self.record))
+            .chain(variants::plots(&self.record))
+            .filter_map(|(name, svg)| Some((name, svg?)))
+            .collect()
+    }
+
+    /// The flamegraphs by name, `problem.cpu` or `diff.cpu`.
+    ///
+    /// # Errors
+    ///
+    /// When folded stacks have a line without a count.
+    pub fn flamegraphs(&self) -> Result<Vec<(String, String)>, CaptureError> {
+        let mut drawn = Vec::new();
+        let package = &self.record.chapter.package;
+        for profile in &self.record.profiles {
+            let svg = flamegraph::draw(self.stacks(profile), &Picture::of(profile, package))
+                .map_err(|error| stacks_error(profile, error))?;
+            drawn.push((format!("{}.{}", profile.variant, profile.kind.key()), svg));
+        }
+        for kind in [ProfileKind::Cpu, ProfileKind::Await] {
+            let (Some(before), Some(after)) = (
+                self.profile(PROBLEM, kind),
+                self.profile(&self.record.variant, kind),
+            ) else {
+                continue;
+            };
+            let picture = Picture::of_change(before, after, package);
+            let svg = flamegraph::draw_difference(
+                (&self.comparable_stacks(after), after.idle()),
+                (&self.comparable_stacks(before), before.idle()),
+                &picture,
+            )
+            .map_err(|error| stacks_error(after, error))?;
+            drawn.push((format!("diff.{}", kind.key()), svg));
+        }
+        Ok(drawn)
+    }
+
+    /// The profile of a variant, where one was taken.
+    pub fn profile(&self, variant: &str, kind: ProfileKind) -> Option<&Profile> {
+        self.record
+            .profiles
+            .iter()
+            .find(|profile| profile.variant == variant && profile.kind == kind)
+    }
+
+    /// The record's shares of frames are those of the stacks beside it.
+    fn verify_shares(&self, folder: &Path) -> Result<(), CaptureError> {
+        let frames = self.record.chapter.law.frames();
+        for profile in &self.record.profiles {
+            let Some(share) = profile.frames_share else {
+                continue;
+            };
+            let there = folded::share_with(self.stacks(profile), frames)
+                .map_err(|error| stacks_error(profile, error.into()))?;
+            if there.is_none_or(|there| (there - share).abs() > 1e-9) {
+                return Err(CaptureError::Stale {
+                    path: folder.join(RECORD),
+                    difference: "differs from",
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The stacks with the same names for the same functions of different variants, which are in
+    /// modules of their own: `chapter1::problem::read` and `chapter1::solution::read`.
+    fn comparable_stacks(&self, profile: &Profile) -> String {
+        let package = &self.record.chapter.package;
+        let module = format!("{package}::{}::", profile.variant);
+        self.stacks(profile)
+            .replace(&module, &format!("{package}::VARIANT::"))
+    }
+
+    pub(crate) fn stacks(&self, profile: &Profile) -> &str {
+        self.folded
+            .get(&profile.folded_name())
+            .map_or("", String::as_str)
+    }
+}
+
+/// Connections taken up and finished since the load began, of problem and solution.
+fn connections(record: &Record) -> [(&'static str, Option<String>); 2] {
+    let of = |variant: &str| {
+        let line = |name: &str, count: fn(&ConnectionsAt) -> u64| Series {
+            name: name.to_owned(),
+            points: record
+                .rounds_for(Purpose::Series)
+                .filter(|round| round.variant == variant)
+                .flat_map(|round| &round.connections)
+                .map(|at| (at.s, count(at) as f64))
+                .collect(),
+        };
+        let lines = [
+            line("taken up", |at| at.accepted),
+            line("finished", |at| at.finished),
+        ];
+        plots::time_series(
+            &format!("Connections of the {variant}"),
+            "connections since the start",
+            &lines,
+        )
+    };
+    [
+        ("connections-problem", of(PROBLEM)),
+        ("connections-solution", of(&record.variant)),
+    ]
+}
+
+/// Derives a capture's tables, plots and flamegraphs again from its record.
+///
+/// # Errors
+///
+/// As [`Capture::read`] and [`Capture::write`].
+pub fn derive(folder: &Path) -> Result<(), CaptureError> {
+    write_all(folder, &Capture::read(folder)?.derived()?)
+}
+
+/// Derives a capture again in memory and compares it with the folder.
+///
+/// # Errors
+///
+/// Names the first file that is missing, differs, or is left over.
+pub fn verify(folder: &Path) -> Result<(), CaptureError> {
+    let capture = Capture::read(folder)?;
+    capture.verify_shares(folder)?;
+    compare(folder, &capture.derived()?)
+}
+
+/// Writes derived files into their folder.
+///
+/// # Errors
+///
+/// When the folder cannot be written.
+pub fn write_all(folder: &Path, files: &Files) -> Result<(), CaptureError> {
+    for (name, text) in files {
+        let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|error| io_error(parent, error))?;
+        }
+        fs::write(&path, text).map_err(|error| io_error(&path, error))?;
+    }
+    Ok(())
+}
+
+/// Compares derived files with those that are in their folder.
+///
+/// # Errors
+///
+/// Names the first that is missing, differs, or is left over.
+pub fn compare(folder: &Path, derived: &Files) -> Result<(), CaptureError> {
+    let stale = |name: &str, difference| CaptureError::Stale {
+        path: folder.join(name),
+        difference,
+    };
+    for (name, text) in derived {
+        match fs::read(folder.join(name)) {
+            Ok(there) if there == text.as_bytes() => (),
+            Ok(_) => return Err(stale(name, "differs from")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(stale(name, "missing from"));
+            }
+            Err(error) => return Err(io_error(&folder.join(name), error)),
+        }
+    }
+    for prefix in ["", "plots/"] {
+        let entries = fs::read_dir(folder.join(prefix)).into_iter().flatten();
+        let names = entries.flatten().filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let kind = Path::new(&name).extension()?;
+            (kind == "svg" || kind == "md").then(|| format!("{prefix}{name}"))
+        });
+        let is_derived = |name: &String| name == AGREEMENT || derived.contains_key(name);
+        let left_over = names.filter(|name| !is_derived(name)).min();
+        if let Some(name) = left_over {
+            return Err(stale(&name, "left over, no part of"));
+        }
+    }
+    Ok(())
+}
+
+fn parse(json: &str, path: &Path) -> Result<Record, CaptureError> {
+    let record: Record = serde_json::from_str(json).map_err(|error| not_a_record(path, &error))?;
+    if record.format != Record::FORMAT {
+        return Err(CaptureError::NotARecord {
+            path: path.to_owned(),
+            what: format!("its format is {}, not {}", record.format, Record::FORMAT),
+        });
+    }
+    Ok(record)
+}
+
+fn read(path: &Path) -> Result<String, CaptureError> {
+    fs::read_to_string(path).map_err(|error| io_error(path, error))
+}

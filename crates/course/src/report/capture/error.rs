@@ -1,0 +1,80 @@
+//! What can be wrong with a capture, each in one sentence.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::RECORD;
+use drawing::flamegraph::FlamegraphError;
+use engine::profile::Profile;
+
+/// A capture that cannot be written, read, derived or trusted.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// The file system refused.
+    #[error(
+        "{path}: {error}; check that the folder exists, that you may write there, and that there is space."
+    )]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The record is not one.
+    #[error("{path}: not a record of this version ({what}); record the capture again.")]
+    NotARecord {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A profile is in the record, but its stacks are not beside it.
+    #[error(
+        "{path}: missing, although {RECORD} speaks of it; restore it with `git checkout`, or record the capture again."
+    )]
+    NoStacks {
+        /// The file that is missing.
+        path: PathBuf,
+    },
+    /// The stacks cannot be drawn.
+    #[error("{file}: {error}")]
+    Stacks {
+        /// The file of the stacks.
+        file: String,
+        /// What is wrong with them.
+        error: FlamegraphError,
+    },
+    /// A derived file is not what the record gives.
+    #[error(
+        "{path}: {difference} what {RECORD} and the folded stacks give; derive the capture again and commit the result."
+    )]
+    Stale {
+        /// The file that differs.
+        path: PathBuf,
+        /// In which way: `missing from`, `differs from`, or `left over, no part of`.
+        difference: &'static str,
+    },
+}
+
+pub(super) fn io_error(path: &Path, error: io::Error) -> CaptureError {
+    CaptureError::Io {
+        path: path.to_owned(),
+        error,
+    }
+}
+
+pub(super) fn not_a_record(path: &Path, error: &serde_json::Error) -> CaptureError {
+    CaptureError::NotARecord {
+        path: path.to_owned(),
+        what: error.to_string(),
+    }
+}
+
+pub(crate) fn stacks_error(profile: &Profile, error: FlamegraphError) -> CaptureError {
+    CaptureError::Stacks {
+        file: profile.folded_name(),
+        error,
+    }
+}

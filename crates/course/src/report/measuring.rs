@@ -1,0 +1,105 @@
+//! Plots of the tables that studies print: `flamegraphs/measuring/NAME.md` gives
+//! `flamegraphs/measuring/plots/NAME.svg`.
+
+use engine::figures::{self, number};
+
+use crate::report::plots::{self, Direction, Marks, Point, Series};
+
+/// The tables that have a plot.
+pub const PLOTTED: [&str; 4] = [
+    "throttling",
+    "rate-sweep",
+    "rate-sweep-random",
+    "heat-map-8",
+];
+
+/// The plot of one of the tables; `None` when the table lacks what its plot shows.
+pub fn plot(name: &str, table: &str) -> Option<String> {
+    let rows = rows(table);
+    let (heads, rows) = rows.split_first()?;
+    match name {
+        "throttling" => {
+            let title = "Latency by workers, a quota of one CPU";
+            lines(title, "workers", heads, rows)
+        }
+        "rate-sweep" => by_rate("99th percentile by rate", heads, rows),
+        "rate-sweep-random" => by_rate("99th percentile by rate, random arrivals", heads, rows),
+        "heat-map-8" => heat_map("Pings of chapter 8 over time", rows),
+        _ => None,
+    }
+}
+
+/// The cells of a table's rows, its headings first.
+fn rows(table: &str) -> Vec<Vec<String>> {
+    let lines = table.lines().filter_map(|line| {
+        let cells = line.trim().strip_prefix('|')?.trim_end_matches('|');
+        let cells = cells.split('|').map(|cell| cell.trim().replace('`', ""));
+        Some(cells.collect())
+    });
+    lines
+        .filter(|cells: &Vec<String>| !cells.iter().all(|cell| cell.starts_with("--")))
+        .collect()
+}
+
+/// The rows by what stands in one column, in the order in which it comes first.
+fn by(column: usize, rows: &[Vec<String>]) -> Vec<(&str, Vec<&Vec<String>>)> {
+    let mut groups: Vec<(&str, Vec<_>)> = Vec::new();
+    for row in rows {
+        match groups.iter_mut().find(|(name, _)| *name == row[column]) {
+            Some((_, group)) => group.push(row),
+            None => groups.push((&row[column], vec![row])),
+        }
+    }
+    groups
+}
+
+fn by_rate(title: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String> {
+    lines(title, "requests asked per second", heads, rows)
+}
+
+/// Every column of times against the first.
+fn lines(title: &str, across: &str, heads: &[String], rows: &[Vec<String>]) -> Option<String> {
+    let is_time = |cell: &String| cell.ends_with(" ms") || cell.ends_with(" s");
+    let points = |column: usize| {
+        let point = |row: &Vec<String>| {
+            Some(Point {
+                is_at_least: row[column].starts_with("over "),
+                ..Point::at(number(&row[0])?, number(&row[column])? * 1e3)
+            })
+        };
+        rows.iter().filter_map(point).collect()
+    };
+    let series: Vec<Marks> = (1..heads.len())
+        .filter(|column| rows.iter().any(|row| is_time(&row[*column])))
+        .map(|column| Marks {
+            name: heads[column].clone(),
+            points: points(column),
+        })
+        .collect();
+    let across = Direction::new(across, &figures::count);
+    plots::xy(title, &across, &latency("latency"), &series, true)
+}
+
+/// Rows of a variant: from which second on its pings were due, how many seconds lay between two of them,
+/// and their latencies in ms.
+fn heat_map(title: &str, rows: &[Vec<String>]) -> Option<String> {
+    let points = |row: &Vec<String>| {
+        let (from, apart) = (row[1].parse::<f64>().ok()?, row[2].parse::<f64>().ok()?);
+        let latencies = (0_u32..).zip(row[3].split(' '));
+        let points = latencies
+            .filter_map(|(number, ms)| Some((from + apart * f64::from(number), ms.parse().ok()?)));
+        Some(points.collect::<Vec<(f64, f64)>>())
+    };
+    let series: Vec<Series> = by(0, rows)
+        .into_iter()
+        .map(|(name, rows)| Series {
+            name: name.to_owned(),
+            points: rows.into_iter().filter_map(points).flatten().collect(),
+        })
+        .collect();
+    plots::heat_map(title, &series)
+}
+
+fn latency(name: &str) -> Direction<'static> {
+    Direction::new(name, &figures::milliseconds)
+}

@@ -1,0 +1,366 @@
+//! Plots as SVG: the same figures give the same bytes; legible on light and
+//! dark pages, on a phone, and without telling colours apart. One without anything to show is none.
+
+use std::collections::BTreeMap;
+
+use crate::measurement::record::{Purpose, Round};
+use engine::{figures, outcome::Latency};
+
+use drawing::{
+    canvas::{Axis, Cell, Drawn, Look, Plot, is_drawable},
+    rounds::by_round,
+    scale::{self, Scale, is_apart, span},
+};
+
+/// One direction of a plot of anything against anything.
+pub struct Direction<'a> {
+    /// What it is called.
+    pub name: String,
+    /// A value as text.
+    pub label: &'a dyn Fn(f64) -> String,
+}
+
+impl<'a> Direction<'a> {
+    /// Values of this name, told as `label` says.
+    pub fn new(name: &str, label: &'a dyn Fn(f64) -> String) -> Self {
+        Self {
+            name: name.to_owned(),
+            label,
+        }
+    }
+}
+
+/// Marks of one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Marks {
+    /// What they are, for the key.
+    pub name: String,
+    /// Where they stand.
+    pub points: Vec<Point>,
+}
+
+/// A mark.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Its value across.
+    pub across: f64,
+    /// Its value up.
+    pub up: f64,
+    /// Whether the value up is a lower limit, as of latencies of which the longest were still running:
+    /// its mark is hollow.
+    pub is_at_least: bool,
+}
+
+impl Point {
+    /// A mark whose value is known.
+    pub fn at(across: f64, up: f64) -> Self {
+        Self {
+            across,
+            up,
+            is_at_least: false,
+        }
+    }
+}
+
+/// One line of a time series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// What it is, for the key.
+    pub name: String,
+    /// Seconds and value.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Anything against anything: up to eight series of marks. `is_joined` draws a line through each.
+/// `None` when no series has a point that both directions can show.
+pub fn xy(
+    title: &str,
+    across: &Direction<'_>,
+    up: &Direction<'_>,
+    series: &[Marks],
+    is_joined: bool,
+) -> Option<String> {
+    let can_show = |value: f64| is_drawable(value) && value >= 0.0;
+    let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
+    let mut drawn = Vec::new();
+    for (one, (name, look)) in series.iter().zip(Look::of_each(&names)) {
+        let points = one.points.iter().copied();
+        let points: Vec<Point> = points
+            .filter(|point| can_show(point.across) && can_show(point.up))
+            .collect();
+        for hollow in [false, true] {
+            let marks = points.iter().filter(|point| point.is_at_least == hollow);
+            let line = points.iter().filter(|_| is_joined && !hollow);
+            let is_named = !hollow && !points.is_empty();
+            drawn.push(Drawn {
+                line: line.map(|point| (point.across, point.up)).collect(),
+                marks: marks.map(|point| (point.across, point.up)).collect(),
+                hollow,
+                ..Drawn::of(if is_named { name } else { "" }, look)
+            });
+        }
+    }
+    let points: Vec<(f64, f64)> = drawn.iter().flat_map(|one| one.marks.clone()).collect();
+    let wide = span(points.iter().map(|(x, _)| *x))?;
+    let high = span(points.iter().map(|(_, y)| *y)).unwrap_or(wide);
+    if drawn.iter().any(|one| one.hollow && !one.marks.is_empty()) {
+        drawn.push(Drawn {
+            hollow: true,
+            ..Drawn::of("at least", Look::nth(0))
+        });
+    }
+    let told = [(across, wide), (up, high)].map(|(direction, (low, high))| {
+        let text = |value: f64| scale::text(value, direction.label);
+        format!("{}: {} to {}", direction.name, text(low), text(high))
+    });
+    let mut places: Vec<f64> = points.iter().map(|(x, _)| *x).collect();
+    places.sort_unstable_by(f64::total_cmp);
+    places.dedup();
+    let plot = Plot {
+        title,
+        description: format!("{}, for {}.", told.join("; "), names.join(", ")),
+        across: Axis {
+            // Lines go through a few places, and those are what the axis names. In factors only powers of
+            // ten have room beside each other.
+            scale: match wide {
+                (low, high) if !is_joined && is_apart(wide) => Scale::log(low / 1.5..high * 1.5),
+                _ => Scale::over(wide, if is_joined { places } else { Vec::new() }),
+            },
+            labels: 5,
+            ..Axis::values(&across.name, wide, across.label)
+        },
+        has_columns: true,
+        up: Axis::values(&up.name, high, up.label),
+        drawn,
+    };
+    plot.svg()
+}
+
+/// Latencies of a round, and of how many answers they are.
+pub type Answers = fn(&Round) -> Option<(&Latency, u64)>;
+
+/// Those of the load's own requests.
+pub fn of_requests(round: &Round) -> Option<(&Latency, u64)> {
+    Some((&round.outcome.latency, round.outcome.completed))
+}
+
+/// Those of the bystanders, from the moment at which each was due.
+pub fn of_bystanders(round: &Round) -> Option<(&Latency, u64)> {
+    let bystander = round.outcome.bystander.as_ref()?;
+    Some((&bystander.latency, bystander.completed))
+}
+
+/// Latency against percentile, every round of any variants a line. The percentiles are
+/// spread as 1/(1-q), as in G. Tene's HDR histogram plots: each step to the
+/// right looks at ten times fewer, slower answers.
+///
+/// A round of n answers says nothing about fewer than one in n: its line ends there.
+/// `None` when no round has answers.
+pub fn by_percentile(title: &str, rounds: &[&Round], answers: Answers) -> Option<String> {
+    let looks = looks(rounds.iter().copied());
+    let lines = rounds.iter().filter_map(|round| {
+        let (latency, count) = answers(round)?;
+        let quantiles = latency.quantiles.iter();
+        let line: Vec<(f64, f64)> = quantiles
+            .map(|(q, ms)| (1.0 / (1.0 - q), *ms))
+            .filter(|(x, ms)| (1.0..=count as f64).contains(x) && *ms > 0.0 && is_drawable(*ms))
+            .collect();
+        let is_line = line.len() > 1;
+        is_line.then(|| Drawn {
+            marks: line.last().copied().into_iter().collect(),
+            line,
+            ..Drawn::of("", looks[round.variant.as_str()])
+        })
+    });
+    let named = looks.iter().map(|(name, look)| Drawn::of(name, *look));
+    let drawn: Vec<Drawn> = named.chain(lines).collect();
+    let points = || drawn.iter().flat_map(|drawn| &drawn.line);
+    let (low, high) = span(points().map(|(_, ms)| *ms))?;
+    let rarest = points().map(|(x, _)| *x).fold(10.0, f64::max);
+    let plot = Plot {
+        title,
+        description: format!(
+            "Latency from {} to {} over percentiles, one line a round.",
+            figures::milliseconds(low),
+            figures::milliseconds(high)
+        ),
+        across: Axis {
+            scale: Scale::log(1.0..rarest * 1.2),
+            name: "percentile of the answers".to_owned(),
+            label: &percentile,
+            labels: 6,
+        },
+        has_columns: true,
+        up: Axis::values("latency", (low, high), &figures::milliseconds),
+        drawn,
+    };
+    plot.svg()
+}
+
+/// 1, 10, 100, … as `fastest`, `90 %`, `99 %`, …; what lies between has no label.
+fn percentile(x: f64) -> String {
+    let power = (0..=20_u32).find(|power| (x.log10() - f64::from(*power)).abs() <= 1e-6);
+    match power {
+        None => String::new(),
+        Some(0) => "fastest".to_owned(),
+        Some(1) => "90 %".to_owned(),
+        Some(2) => "99 %".to_owned(),
+        Some(power) => format!("99.{} %", "9".repeat(power as usize - 2)),
+    }
+}
+
+/// Requests per second of the rounds of the fix again (hollow) and of problem and fix (filled) in one scenario.
+/// Other rounds ran another load and are left out.
+/// `None` when none of them has answers.
+pub fn throughput_of_rounds(title: &str, rounds: &[Round], scenario: &str) -> Option<String> {
+    // Numbered as everywhere else: by the place among all rounds.
+    let shown = (1_u32..)
+        .zip(rounds)
+        .filter(|(_, round)| round.scenario == scenario)
+        .filter(|(_, round)| matches!(round.purpose, Purpose::Equal | Purpose::Claim))
+        .filter(|(_, round)| round.outcome.requests_per_second > 0.0);
+    let looks = looks(shown.clone().map(|(_, round)| round));
+    let mut drawn = Vec::new();
+    for (purpose, more) in [
+        (Purpose::Claim, ""),
+        (Purpose::Equal, ", equal servers (A/A)"),
+    ] {
+        for (name, look) in &looks {
+            let mut rounds = shown.clone().map(|(_, round)| round);
+            if rounds.any(|round| round.purpose == purpose && round.variant == *name) {
+                drawn.push(Drawn {
+                    hollow: purpose == Purpose::Equal,
+                    ..Drawn::of(&format!("{name}{more}"), *look)
+                });
+            }
+        }
+    }
+    drawn.extend(shown.map(|(number, round)| Drawn {
+        marks: vec![(f64::from(number), round.outcome.requests_per_second)],
+        hollow: round.purpose == Purpose::Equal,
+        ..Drawn::of("", looks[round.variant.as_str()])
+    }));
+    by_round(title, "requests per second", drawn)
+}
+
+/// Up to four series over seconds, from 0, with a label for the values.
+/// `None` when no series has a point that is a number.
+pub fn time_series(title: &str, values: &str, series: &[Series]) -> Option<String> {
+    let drawn: Vec<Drawn> = (0..)
+        .zip(series)
+        .map(|(index, one)| {
+            let line = one.points.iter().copied();
+            let line: Vec<_> = line
+                .filter(|(s, value)| *s >= 0.0 && is_drawable(*s) && is_drawable(*value))
+                .collect();
+            // Marks that a reader without colours can follow, not one a point.
+            let every = line.len().div_ceil(12).max(1);
+            Drawn {
+                marks: line.iter().step_by(every).copied().collect(),
+                line,
+                ..Drawn::of(&one.name, Look::nth(index))
+            }
+        })
+        .collect();
+    let points = || drawn.iter().flat_map(|drawn| &drawn.line);
+    let (low, high) = span(points().map(|(_, value)| *value))?;
+    let (low, high) = (low.min(0.0), high.max(1e-3));
+    let end = points().map(|(s, _)| *s).fold(1e-3, f64::max);
+    let plot = Plot {
+        title,
+        description: format!(
+            "{values} over {} s, at most {}.",
+            figures::ratio(end),
+            figures::ratio(high)
+        ),
+        across: Axis::seconds(end),
+        has_columns: false,
+        up: Axis {
+            scale: Scale::linear(low..high * 1.05),
+            ..Axis::values(values, (0.0, high), &figures::count)
+        },
+        drawn,
+    };
+    plot.svg()
+}
+
+/// Cells of a heat map across.
+const COLUMNS: f64 = 80.0;
+/// Cells up, where latencies are not told in factors.
+const ROWS: f64 = 40.0;
+/// From the lower edge of a cell to its upper one, where they are.
+const FACTOR: f64 = 1.25;
+
+/// Every answer by its moment and its latency, of up to four series, each `(seconds, milliseconds)`: where
+/// many lie, the colour is full.
+/// `None` when no series has a point that is a number.
+pub fn heat_map(title: &str, series: &[Series]) -> Option<String> {
+    let can_show =
+        |(s, ms): &(f64, f64)| is_drawable(*s) && *s >= 0.0 && is_drawable(*ms) && *ms > 0.0;
+    let points = || series.iter().flat_map(|one| &one.points);
+    let points = || points().copied().filter(can_show);
+    let (low, high) = span(points().map(|(_, ms)| ms))?;
+    let end = points().map(|(s, _)| s).fold(1e-3, f64::max);
+    let width = end / COLUMNS;
+    let is_log = is_apart((low, high));
+    let row_of = |ms: f64| {
+        if is_log {
+            ms.log(FACTOR)
+        } else {
+            ms / high * ROWS
+        }
+    };
+    let edge = |row: f64| {
+        if is_log {
+            FACTOR.powf(row)
+        } else {
+            row / ROWS * high
+        }
+    };
+    let drawn = (0..).zip(series).map(|(index, one)| {
+        // Column and row are whole numbers, whose bits can be ordered.
+        let mut counts: BTreeMap<[u64; 2], u32> = BTreeMap::new();
+        for (s, ms) in one.points.iter().copied().filter(can_show) {
+            // The last answer belongs into the last column.
+            let column = (s / width).min(COLUMNS - 1.0).floor();
+            let row = row_of(ms).floor();
+            *counts.entry([column, row].map(f64::to_bits)).or_default() += 1;
+        }
+        let most = counts.values().copied().max().unwrap_or(1);
+        let cells = counts.iter().map(|(place, &count)| {
+            let [column, row] = place.map(f64::from_bits);
+            Cell {
+                across: column * width..(column + 1.0) * width,
+                up: edge(row)..edge(row + 1.0),
+                // One answer in a cell is still to be seen.
+                share: (20.0 + (80.0 * f64::from(count) / f64::from(most)).round()) / 100.0,
+            }
+        });
+        Drawn {
+            cells: cells.collect(),
+            ..Drawn::of(&one.name, Look::nth(index))
+        }
+    });
+    let plot = Plot {
+        title,
+        description: format!(
+            "Latencies over {} s, from {} to {}.",
+            figures::ratio(end),
+            figures::milliseconds(low),
+            figures::milliseconds(high)
+        ),
+        across: Axis::seconds(end),
+        has_columns: false,
+        up: Axis::values("latency", (low, high), &figures::milliseconds),
+        drawn: drawn.collect(),
+    };
+    plot.svg()
+}
+
+/// The variants among `rounds`, in alphabetical order: problem before solution.
+fn looks<'a>(rounds: impl Iterator<Item = &'a Round>) -> BTreeMap<&'a str, Look> {
+    let mut variants: Vec<&str> = rounds.map(|round| round.variant.as_str()).collect();
+    variants.sort_unstable();
+    variants.dedup();
+    Look::of_each(&variants).into_iter().collect()
+}

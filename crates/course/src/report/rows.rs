@@ -1,0 +1,227 @@
+//! Everything that a record claims and measured, as one list of rows. The terminal, the book's
+//! tables and the HTML report each write this list.
+
+use crate::analysis::{
+    finding::{Finding, is_at_least, median_metric},
+    verdict::{Analysis, claim_bound},
+};
+use crate::measurement::{
+    chapter_file::Secondary,
+    claim::{Bound, Metric, PROBLEM, Quantity, Role},
+    record::{Record, Round},
+};
+use engine::figures;
+
+/// One line of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// What it is for: `Root cause`, `Effect`, …; empty for a secondary metric.
+    pub label: &'static str,
+    /// What was measured.
+    pub name: String,
+    /// The problem's figure; empty where there is none.
+    pub problem: String,
+    /// The fix's figure; empty where there is none.
+    pub fix: String,
+    /// What was claimed, and how they compare.
+    pub remark: String,
+}
+
+/// The rows of a record: predictions first, then root causes with what else was counted, effects
+/// with the generator's other metrics, and guardrails.
+pub fn rows(record: &Record, analysis: &Analysis) -> Vec<Row> {
+    let of = |role| analysis.of(role).map(|finding| row(record, finding));
+    let mut rows: Vec<Row> = of(Role::Prediction).collect();
+    rows.extend(of(Role::RootCause));
+    rows.extend(
+        record
+            .chapter
+            .secondary
+            .iter()
+            .map(|one| secondary(record, one)),
+    );
+    let mut effects = of(Role::Effect);
+    rows.extend(effects.next());
+    let claimed = &record.chapter.claims.effect().quantity;
+    let others = [Metric::RequestsPerSecond, Metric::P50Ms, Metric::P99Ms];
+    let others = others
+        .into_iter()
+        .filter(|metric| *claimed != Quantity::Metric(*metric));
+    rows.extend(others.map(|metric| Row {
+        label: "",
+        name: metric.label().to_owned(),
+        problem: median_text(record, metric, PROBLEM),
+        fix: median_text(record, metric, &record.variant),
+        remark: String::new(),
+    }));
+    rows.extend(effects);
+    rows.extend(of(Role::Guardrail));
+    rows
+}
+
+fn row(record: &Record, finding: &Finding) -> Row {
+    let claim = &finding.claim;
+    let (label, remark) = match claim.role {
+        Role::Prediction => return prediction(record, finding),
+        Role::RootCause => ("Root cause", bounds_in_words(finding)),
+        Role::Effect => ("Effect", effect_in_words(finding)),
+        Role::Guardrail if claim.ratio.is_some() => ("Guardrail", kept_in_words(finding)),
+        Role::Guardrail => ("Guardrail", bounds_in_words(finding)),
+    };
+    let own_scenario = claim.scenario() == record.chapter.claims.effect().scenario();
+    let elsewhere = if own_scenario || claim.role == Role::RootCause {
+        String::new()
+    } else {
+        format!(" in the scenario \"{}\"", claim.scenario())
+    };
+    let text = |variant: &str, value: Option<f64>| match &claim.quantity {
+        Quantity::Metric(metric) if claim.role == Role::Effect && own_scenario => {
+            median_text(record, *metric, variant)
+        }
+        quantity => value.map_or_else(unknown, |value| quantity.text(claim.unit, value)),
+    };
+    Row {
+        label,
+        name: format!("{}{elsewhere}", claim.label()),
+        problem: text(PROBLEM, finding.problem),
+        fix: text(&record.variant, finding.fix),
+        remark,
+    }
+}
+
+/// What the law says of a scenario.
+fn prediction(record: &Record, finding: &Finding) -> Row {
+    let bound =
+        |value: Option<f64>| value.map_or_else(String::new, |value| figures::count(value.round()));
+    let scenario = record.chapter.scenario(finding.claim.scenario());
+    let load = scenario.map_or_else(String::new, |scenario| {
+        format!(" ({})", scenario.in_words())
+    });
+    let most = if finding.problem.is_some() {
+        ": at most, requests per second"
+    } else {
+        ""
+    };
+    Row {
+        label: "Prediction",
+        name: format!("{}{most}{load}", record.chapter.law.name()),
+        problem: bound(finding.problem),
+        fix: bound(finding.fix),
+        remark: prediction_in_words(finding),
+    }
+}
+
+/// What the server counted beside the root cause, in the same rounds.
+fn secondary(record: &Record, one: &Secondary) -> Row {
+    let text = |variant: &str| secondary_text(record, one, variant).unwrap_or_else(unknown);
+    Row {
+        label: "",
+        name: one.name.clone(),
+        problem: text(PROBLEM),
+        fix: text(&record.variant),
+        remark: String::new(),
+    }
+}
+
+/// The median over the rounds that the root cause was counted in, in its unit; `None` where one of
+/// them lacks it.
+pub(crate) fn secondary_text(record: &Record, one: &Secondary, variant: &str) -> Option<String> {
+    let rounds = record.rounds_of(record.chapter.claims.root_cause());
+    let own = rounds.into_iter().filter(|round| round.variant == variant);
+    Some(one.unit.text(median_reading(own, one)?))
+}
+
+/// The median of some rounds; a count may be 0, so that it is no median of ratios.
+pub(crate) fn median_reading<'a>(
+    rounds: impl Iterator<Item = &'a Round>,
+    one: &Secondary,
+) -> Option<f64> {
+    let readings: Option<Vec<f64>> = rounds
+        .map(|round| round.readings.get(&one.quantity).copied())
+        .collect();
+    let mut readings = readings?;
+    readings.sort_unstable_by(f64::total_cmp);
+    let last = readings.len().checked_sub(1)?;
+    Some(f64::midpoint(
+        readings[last / 2],
+        readings[last.div_ceil(2)],
+    ))
+}
+
+/// What the law predicts, and how far the measured gain is from it.
+fn prediction_in_words(finding: &Finding) -> String {
+    let Some(ratio) = finding.ratio else {
+        return "no prediction".to_owned();
+    };
+    let predicted = format!("predicts {} times", figures::ratio(ratio));
+    let (Some(measured), Some(off)) = (finding.measured, finding.off()) else {
+        return predicted;
+    };
+    let interval = finding.interval.map_or_else(String::new, |(low, high)| {
+        format!(" ({} to {})", figures::ratio(low), figures::ratio(high))
+    });
+    let within = finding.claim.within;
+    let apart = format!(
+        "{predicted}; {}{interval} was measured, {} apart",
+        figures::ratio(measured),
+        figures::percent(off.abs())
+    );
+    match within {
+        Some(within) => format!("{apart} (claimed: at most {})", figures::percent(within)),
+        None => format!("{apart} (no claim is made about it)"),
+    }
+}
+
+/// The ratio with its interval, what was claimed, and the noise beside it.
+fn effect_in_words(finding: &Finding) -> String {
+    let (Some(ratio), Some((low, high))) = (finding.ratio, finding.interval) else {
+        return "no ratio".to_owned();
+    };
+    let floor = finding.noise_floor.map_or_else(String::new, |floor| {
+        format!("; noise floor {}", figures::percent(floor))
+    });
+    let claimed = finding.claim.ratio.map_or_else(String::new, |bound| {
+        format!("; claimed: at least {}", figures::ratio(bound.number))
+    });
+    format!(
+        "{} ({} {} to {}{floor}){claimed}",
+        figures::gain(ratio),
+        finding.spread(),
+        figures::ratio(low),
+        figures::ratio(high)
+    )
+}
+
+/// How much of the problem's figure a fix kept.
+fn kept_in_words(finding: &Finding) -> String {
+    let share = |value: f64| figures::percent(value);
+    let kept = finding.ratio.map_or_else(unknown, share);
+    let interval = finding.interval.map_or_else(String::new, |(low, high)| {
+        format!(" ({} {} to {})", finding.spread(), share(low), share(high))
+    });
+    let claimed = finding.claim.ratio.map_or_else(String::new, |bound| {
+        format!("; claimed: {}", bound.in_words_of(share(bound.number)))
+    });
+    format!("{kept} of the problem's{interval}{claimed}")
+}
+
+fn bounds_in_words(finding: &Finding) -> String {
+    let words = |bound: Option<Bound>| bound.map(|bound| claim_bound(finding, bound));
+    let bounds = [words(finding.claim.problem), words(finding.claim.solution)];
+    let bounds: Vec<String> = bounds.into_iter().flatten().collect();
+    format!("claimed: {}", bounds.join(", "))
+}
+
+/// The median of a variant's rounds in the effect's scenario, for people.
+pub(crate) fn median_text(record: &Record, metric: Metric, variant: &str) -> String {
+    let rounds = record.effect_rounds();
+    let Some(median) = median_metric(metric, &rounds, variant) else {
+        return unknown();
+    };
+    let is_bound = is_at_least(&Quantity::Metric(metric), &rounds, variant);
+    metric.bounded_text(median, is_bound)
+}
+
+pub(crate) fn unknown() -> String {
+    "unknown".to_owned()
+}

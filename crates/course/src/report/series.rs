@@ -1,0 +1,123 @@
+//! Proofs of the same claims at different times. The interval of one proof says how far its rounds
+//! lie from each other; only another proof says how far it lies from another day's.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use crate::analysis::verdict::{Analysis, VerdictKind};
+use crate::measurement::record::Record;
+use engine::figures::{self, ratio};
+use serde::{Deserialize, Serialize};
+
+/// So many of a chapter's proofs are shown, the latest.
+const SHOWN: usize = 6;
+
+/// What is kept of one proof.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proof {
+    /// The chapter's number.
+    pub chapter: u32,
+    /// When it began, as RFC 3339 in UTC.
+    pub started: String,
+    /// The code that was measured.
+    pub commit: String,
+    /// The CPUs of the machine; unknown of early ones.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
+    /// What it said.
+    pub verdict: VerdictKind,
+    /// Seconds until that was decided, after compiling and without profiles.
+    pub seconds: f64,
+    /// The effect, larger being better.
+    pub effect: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<(f64, f64)>,
+    /// What was predicted of it.
+    pub predicted: Option<f64>,
+}
+
+impl Proof {
+    /// What is kept of a record; `seconds` as above.
+    pub fn of(record: &Record, analysis: &Analysis, seconds: f64) -> Self {
+        let effect = analysis.effect();
+        Self {
+            chapter: record.chapter.chapter,
+            started: record.started.clone(),
+            commit: record.commit.in_short(),
+            machine: record.environment.cpu_model.clone(),
+            verdict: analysis.verdict.kind,
+            seconds,
+            effect: effect.and_then(|effect| effect.ratio),
+            interval: effect.and_then(|effect| effect.interval),
+            predicted: analysis.prediction.as_ref().map(|said| said.ratio),
+        }
+    }
+}
+
+/// The latest proofs of each chapter beside each other, and how far they lie apart.
+pub fn table(proofs: &[Proof]) -> String {
+    let mut text = "| chapter | proofs, with the effect, its 95 % interval and the seconds to the \
+                    verdict | apart | one interval is as wide as |\n| ---: | --- | ---: | ---: |\n"
+        .to_owned();
+    let chapters: BTreeSet<u32> = proofs.iter().map(|proof| proof.chapter).collect();
+    for chapter in chapters {
+        let mut latest: Vec<_> = proofs.iter().filter(|p| p.chapter == chapter).collect();
+        latest.drain(..latest.len().saturating_sub(SHOWN));
+        let machines: BTreeSet<_> = latest.iter().map(|proof| &proof.machine).collect();
+        // Of early ones it is unknown.
+        let several = machines.iter().filter(|name| !name.is_empty()).count() > 1;
+        let lines: Vec<String> = latest.iter().map(|proof| line(proof, several)).collect();
+        let effects: Vec<f64> = latest.iter().filter_map(|proof| proof.effect).collect();
+        let most = effects.iter().copied().fold(f64::NAN, f64::max);
+        let least = effects.iter().copied().fold(f64::NAN, f64::min);
+        let apart = (effects.len() > 1).then_some(most / least - 1.0);
+        let intervals = latest.iter().filter_map(|proof| proof.interval);
+        let widest = intervals
+            .map(|(low, high)| high / low - 1.0)
+            .max_by(f64::total_cmp);
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "| {chapter} | {} | {} | {} |",
+            lines.join("<br>"),
+            percent(apart),
+            percent(widest),
+        );
+    }
+    let started = || proofs.iter().map(|proof| &proof.started);
+    if let (Some(first), Some(last)) = (started().min(), started().max()) {
+        // `2026-01-31 12:59` of `2026-01-31T12:59:59Z`.
+        let minute = |time: &str| time.get(..16).unwrap_or(time).replace('T', " ");
+        let _ = writeln!(
+            text,
+            "\n*Measured by `cargo workshop capture --series`, the first on {} and the last on {} \
+             (UTC).*",
+            minute(first),
+            minute(last)
+        );
+    }
+    text
+}
+
+/// With its machine, where others were measured on another.
+fn line(proof: &Proof, with_machine: bool) -> String {
+    let mut text = format!("{}: ", proof.verdict);
+    text += &proof.effect.map_or("no effect".to_owned(), |effect| {
+        format!("{} times", ratio(effect))
+    });
+    if let Some((low, high)) = proof.interval {
+        let _ = write!(text, " ({} to {})", ratio(low), ratio(high));
+    }
+    if let Some(predicted) = proof.predicted {
+        let _ = write!(text, ", predicted {}", ratio(predicted));
+    }
+    if with_machine && !proof.machine.is_empty() {
+        let _ = write!(text, ", {}", proof.machine);
+    }
+    format!("{text}; {:.0} s", proof.seconds)
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or("-".to_owned(), figures::percent)
+}

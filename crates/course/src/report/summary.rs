@@ -1,0 +1,101 @@
+//! The object of `prove --format json`, and the short table for a terminal.
+
+mod terminal;
+
+use crate::analysis::verdict::{Analysis, VerdictKind};
+use crate::measurement::{
+    record::{Purpose, Record},
+    reference::Published,
+};
+use engine::{environment::Environment, outcome::GeneratorKind};
+use serde::Serialize;
+
+use crate::report::{
+    claims::ClaimSummary,
+    rows::{Row, rows},
+};
+
+/// One chapter's proof for scripts. Keys are stable; new ones may come.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// The chapter's number.
+    pub chapter: u32,
+    /// Its title.
+    pub title: String,
+    /// The variant that was compared with the problem.
+    pub variant: String,
+    /// What the run shows.
+    pub verdict: VerdictKind,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// How long the proof took after compiling, in seconds.
+    pub seconds: f64,
+    /// Every claim with its figures.
+    pub claims: Vec<ClaimSummary>,
+    /// What the law predicts, in a sentence.
+    pub prediction: Option<String>,
+    /// Who made the load.
+    pub generator: GeneratorSummary,
+    /// The machine and the tools.
+    pub environment: Environment,
+    /// Figures published elsewhere.
+    pub reference: Vec<Published>,
+    /// Where the HTML report is, where one was written.
+    pub report: Option<String>,
+    /// What the terminal prints of it.
+    #[serde(skip)]
+    rows: Vec<Row>,
+}
+
+/// The generator in short.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GeneratorSummary {
+    /// Which program.
+    pub name: GeneratorKind,
+    /// The most that it used of the CPU time it was given, over all measured rounds.
+    pub cpu_share: Option<f64>,
+    /// Simultaneous users in the effect's scenario.
+    pub users: u32,
+}
+
+impl Summary {
+    /// The summary of a record that took so many `seconds`; `report` as the reader may open it.
+    pub fn new(record: &Record, analysis: &Analysis, seconds: f64, report: Option<String>) -> Self {
+        Self {
+            chapter: record.chapter.chapter,
+            title: record.chapter.title.clone(),
+            variant: record.variant.clone(),
+            verdict: analysis.verdict.kind,
+            reason: analysis.verdict.reason.clone(),
+            seconds,
+            claims: analysis.findings.iter().map(ClaimSummary::from).collect(),
+            prediction: analysis.prediction.as_ref().map(|law| law.sentence.clone()),
+            generator: GeneratorSummary::of(record),
+            environment: record.environment.clone(),
+            reference: record.references.clone(),
+            report,
+            rows: rows(record, analysis),
+        }
+    }
+}
+
+impl GeneratorSummary {
+    fn of(record: &Record) -> Self {
+        let judged = || {
+            // Where a root cause is counted in rounds of its own, few users may be enough.
+            record
+                .rounds
+                .iter()
+                .filter(|round| round.is_judged() && round.purpose != Purpose::RootCause)
+        };
+        let shares = judged().filter_map(|round| round.outcome.generator.cpu_share);
+        Self {
+            name: judged()
+                .map(|round| round.outcome.generator.name)
+                .next()
+                .unwrap_or(GeneratorKind::Embedded),
+            cpu_share: shares.reduce(f64::max),
+            users: record.chapter.effect_scenario().users,
+        }
+    }
+}

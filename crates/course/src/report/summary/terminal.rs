@@ -1,0 +1,95 @@
+//! The short table that `prove` prints: at most 80 columns, no colour needed.
+
+use std::fmt::Write as _;
+
+use engine::figures;
+
+use super::Summary;
+use crate::report::rows::Row;
+
+const WIDTH: usize = 80;
+const LABEL: usize = 12;
+
+impl Summary {
+    /// The short table for people, at most 80 columns wide. The verdict comes
+    /// last, where a terminal leaves the eye.
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        let title = format!("Chapter {}: {}", self.chapter, self.title);
+        let _ = writeln!(
+            text,
+            "{title}\n{}",
+            "-".repeat(title.chars().count().min(WIDTH))
+        );
+        let mut line = |label: &str, words: &str| add_line(&mut text, label, words);
+        for row in &self.rows {
+            line(row.label, &self.in_words(row));
+        }
+        let share = self.generator.cpu_share.map_or_else(
+            || "unknown CPU time".to_owned(),
+            |share| format!("at most {} of its CPU time", figures::percent(share)),
+        );
+        line(
+            "Generator",
+            &format!(
+                "{}, {}, {share}.",
+                self.generator.name,
+                figures::things(self.generator.users.into(), "user")
+            ),
+        );
+        if !self.reference.is_empty() {
+            let figures: Vec<_> = self
+                .reference
+                .iter()
+                .map(|published| format!("{} ({})", published.value, published.label))
+                .collect();
+            line("Published", &format!("elsewhere: {}.", figures.join("; ")));
+        }
+        line(
+            "Verdict",
+            &format!(
+                "{}: {}",
+                self.verdict.to_string().to_uppercase(),
+                self.reason
+            ),
+        );
+        if let Some(report) = &self.report {
+            line("Report", report);
+        }
+        text
+    }
+
+    fn in_words(&self, row: &Row) -> String {
+        let figures = match (row.problem.as_str(), row.fix.as_str()) {
+            ("", "") => String::new(),
+            (problem, fix) => format!(": {problem} in the problem, {fix} in the {}", self.variant),
+        };
+        let remark = if row.remark.is_empty() {
+            String::new()
+        } else {
+            format!("; {}", row.remark)
+        };
+        format!("{}{figures}{remark}.", row.name)
+    }
+}
+
+/// A label and its words, broken between words, the rest below the first.
+/// A word longer than the line, such as a path, stays whole.
+fn add_line(text: &mut String, label: &str, words: &str) {
+    let _ = write!(text, "{label:LABEL$}");
+    let mut column = LABEL;
+    for word in words.split_whitespace() {
+        let length = word.chars().count();
+        if column > LABEL && column + 1 + length > WIDTH {
+            let _ = write!(text, "\n{:LABEL$}", "");
+            column = LABEL;
+        }
+        if column > LABEL {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text.push('\n');
+}

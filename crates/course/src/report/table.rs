@@ -1,0 +1,196 @@
+//! A capture in Markdown, for the book to include: no measured number is typed by hand.
+
+mod matrix;
+mod rounds;
+mod values;
+
+use std::fmt::Write as _;
+
+use crate::analysis::{baseline, verdict::Analysis};
+use crate::measurement::{claim::Metric, record::Record, reference::Published};
+use engine::figures;
+
+pub use self::{
+    matrix::matrix,
+    rounds::rounds,
+    values::{anchors, values},
+};
+pub(crate) use self::{matrix::tables as matrix_tables, rounds::rounds_in_full};
+use crate::report::rows::{Row, rows, unknown};
+use drawing::table::{Table, sentence_case};
+
+/// The chapter's figures: both variants side by side, predictions and verdict.
+pub fn table(record: &Record, analysis: &Analysis) -> String {
+    let row = |row: Row| {
+        vec![
+            row.label.to_owned(),
+            row.name,
+            row.problem,
+            row.fix,
+            row.remark,
+        ]
+    };
+    let rows = rows(record, analysis).into_iter().map(row).collect();
+    let mut table = Table::new(&["", ""], &["problem", &record.variant], rows);
+    table.heads.push((String::new(), false));
+    let text = format!(
+        "{}\nVerdict: **{}**. {}\n\n{}",
+        table.markdown(),
+        analysis.verdict.kind,
+        sentence_case(&analysis.verdict.reason),
+        provenance(record)
+    );
+    text.trim_end().to_owned() + "\n"
+}
+
+/// A table with the line below it that says where its figures come from.
+fn sourced(table: &Table, record: &Record) -> String {
+    format!("{}\n{}", table.markdown(), provenance(record))
+}
+
+/// Where the figures come from, in one line below each table.
+fn provenance(record: &Record) -> String {
+    let tools = record.environment.tools.iter();
+    let tools: Vec<String> = tools.map(|(tool, of)| format!("{tool} {of}")).collect();
+    let semicolon = if tools.is_empty() { "" } else { "; " };
+    format!(
+        "*Measured by `{}` at commit `{}` on {} (UTC): {}{semicolon}{}.*\n",
+        record.command,
+        record.commit.in_short(),
+        record.started.get(..10).unwrap_or(&record.started),
+        record.environment.in_a_line(),
+        tools.join(", "),
+    )
+}
+
+/// Other programs that do the same work, a row each, the solution first; empty where none was measured.
+pub fn baselines(record: &Record) -> String {
+    let measured = baseline::baselines(record);
+    if measured.is_empty() {
+        return String::new();
+    }
+    let cell = |metric: Metric, value: Option<f64>| value.map_or_else(unknown, |v| metric.text(v));
+    let rows = measured.into_iter().map(|one| {
+        vec![
+            one.service,
+            cell(Metric::RequestsPerSecond, one.requests_per_second),
+            one.of_the_solutions.map_or_else(unknown, figures::percent),
+            cell(Metric::P50Ms, one.p50_ms),
+            cell(Metric::P99Ms, one.p99_ms),
+        ]
+    });
+    let heads = [
+        "requests per second",
+        "of the solution's",
+        "median",
+        "99th percentile",
+    ];
+    sourced(&Table::new(&["service"], &heads, rows.collect()), record)
+}
+
+/// Counted instructions; empty where none were.
+pub fn instructions(record: &Record) -> String {
+    let (Some(counting), Some(first)) = (&record.chapter.instructions, record.instructions.first())
+    else {
+        return String::new();
+    };
+    let rows = record.instructions.iter().map(|count| {
+        vec![
+            format!("`{}`", count.variant),
+            figures::ratio(count.per_round),
+            figures::percent(count.per_round / first.per_round),
+        ]
+    });
+    let each = format!("instructions a {}", counting.unit);
+    let share = format!("of the {}'s", first.variant);
+    sourced(&Table::new(&[""], &[&each, &share], rows.collect()), record)
+}
+
+/// The machine and the tools, as a list.
+pub fn environment(record: &Record) -> String {
+    let mut text = String::new();
+    for (name, value) in environment_rows(record) {
+        let _ = writeln!(text, "- {name}: {value}");
+    }
+    text
+}
+
+/// The machine and the tools, name by name.
+pub(crate) fn environment_rows(record: &Record) -> Vec<(&str, String)> {
+    let here = &record.environment;
+    let quota = here.quota.map(|quota| format!("{quota} CPUs"));
+    let optimised = if here.optimised {
+        "optimised"
+    } else {
+        "not optimised"
+    };
+    let cpus = format!("{} usable of {} online", here.cpus_usable, here.cpus_online);
+    let memory = format!("{} MiB", figures::count(here.memory_mib as f64));
+    let governor = here.governor.clone();
+    let machine = [
+        ("cpu", here.cpu_model.clone()),
+        ("cpus", cpus),
+        ("memory", memory),
+        ("NUMA nodes", here.numa_nodes.to_string()),
+        ("system", here.system.clone()),
+        ("kernel", here.kernel.clone()),
+        ("CPU quota", quota.unwrap_or("none".to_owned())),
+        (
+            "frequency governor",
+            governor.unwrap_or("not known".to_owned()),
+        ),
+        ("build", format!("{} ({optimised})", here.build_profile)),
+    ];
+    let tools = here.tools.iter();
+    let tools = tools.map(|(tool, version)| (tool.as_str(), version.clone()));
+    let run = [
+        ("commit", record.commit.in_short()),
+        ("date", format!("{} (UTC)", record.started)),
+    ];
+    let placement = here
+        .placement
+        .clone()
+        .map(|placement| ("placement", placement));
+    machine
+        .into_iter()
+        .chain(placement)
+        .chain(tools)
+        .chain(run)
+        .collect()
+}
+
+/// Figures published elsewhere, each with what to know about it.
+pub fn published(record: &Record) -> String {
+    published_table(record).markdown()
+}
+
+pub(crate) fn published_table(record: &Record) -> Table {
+    let row = |figure: &Published| {
+        let caveat = figure.caveat.clone().unwrap_or_default();
+        vec![figure.label.clone(), figure.value.clone(), caveat]
+    };
+    let rows = record.references.iter().map(row).collect();
+    let mut table = Table::new(&["published elsewhere"], &["figure"], rows);
+    table.heads.push(("to know".to_owned(), false));
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_shows_columns_as_wide_as_their_cells() {
+        let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
+        let rows = vec![row(["median", "53.7 ms"]), row(["p99", "1 s"])];
+        let table = Table::new(&[""], &["base"], rows);
+        assert_eq!(
+            table.text(),
+            "           base\nmedian  53.7 ms\np99         1 s\n"
+        );
+        assert_eq!(
+            table.markdown(),
+            "| | base |\n| --- | ---: |\n| median | 53.7 ms |\n| p99 | 1 s |\n"
+        );
+    }
+}

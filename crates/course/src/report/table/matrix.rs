@@ -1,0 +1,100 @@
+//! The chapter's table of variants and scenarios.
+
+use super::{Table, provenance};
+use crate::analysis::finding::{is_at_least, median_of};
+use crate::measurement::{
+    chapter_file::{Scenario, Secondary},
+    record::{Purpose, Record, Round},
+};
+use crate::report::rows::{median_reading, unknown};
+use engine::figures;
+
+/// The effect's metric first, then what the chapter shows beside its root cause. Every cell is the
+/// median of its rounds; of the effect's metric also how many times better than the first row it is.
+/// None for a chapter without a table, or where it was not measured.
+pub(crate) fn tables(record: &Record) -> Vec<Table> {
+    let chapter = &record.chapter;
+    let Some(matrix) = &chapter.matrix else {
+        return Vec::new();
+    };
+    if record.rounds_for(Purpose::Matrix).next().is_none() {
+        return Vec::new();
+    }
+    let heading = |name: &String| {
+        let scenario = chapter.scenario(name);
+        scenario.map_or_else(|| name.clone(), Scenario::in_words)
+    };
+    let columns: Vec<String> = matrix.scenarios.iter().map(heading).collect();
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let table = |title: &str, cell: &dyn Fn(&str, &str) -> String| {
+        let row = |variant: &String| {
+            let figures = matrix.scenarios.iter();
+            let figures = figures.map(|scenario| cell(variant, scenario));
+            std::iter::once(variant.clone()).chain(figures).collect()
+        };
+        let rows = matrix.variants.iter().map(row).collect();
+        Table::new(&[title], &columns, rows)
+    };
+    let effect = table(&matrix.title, &|variant, scenario| {
+        effect_cell(record, variant, scenario)
+    });
+    let others = chapter.secondary.iter().map(|one| {
+        table(&one.name, &|variant, scenario| {
+            secondary_cell(record, one, variant, scenario)
+        })
+    });
+    std::iter::once(effect).chain(others).collect()
+}
+
+fn effect_cell(record: &Record, variant: &str, scenario: &str) -> String {
+    let effect = record.chapter.claims.effect();
+    let quantity = &effect.quantity;
+    let rounds: Vec<&Round> = rounds_of(record, scenario).collect();
+    let value = |variant: &str| median_of(quantity, &rounds, variant);
+    let is_at_least = |variant: &str| is_at_least(quantity, &rounds, variant);
+    let matrix = record.chapter.matrix.as_ref();
+    let first = matrix.and_then(|matrix| matrix.variants.first());
+    let Some(own) = value(variant) else {
+        return unknown();
+    };
+    let is_over = is_at_least(variant);
+    let text = figures::over(is_over).to_owned() + &quantity.text(effect.unit, own);
+    let other = first.filter(|first| *first != variant);
+    let Some((first, of_first)) = other.and_then(|first| Some((first, value(first)?))) else {
+        return text;
+    };
+    let gain = figures::ratio(quantity.gain(of_first, own));
+    // These are latencies, of which less is better.
+    match (is_at_least(first), is_over) {
+        (false, false) => format!("{text} ({gain}x)"),
+        (true, false) => format!("{text} (over {gain}x)"),
+        (false, true) => format!("{text} (under {gain}x)"),
+        (true, true) => text,
+    }
+}
+
+fn secondary_cell(record: &Record, one: &Secondary, variant: &str, scenario: &str) -> String {
+    let rounds = rounds_of(record, scenario).filter(|round| round.variant == variant);
+    median_reading(rounds, one).map_or_else(unknown, |value| one.unit.text(value))
+}
+
+fn rounds_of<'a>(record: &'a Record, scenario: &'a str) -> impl Iterator<Item = &'a Round> {
+    record
+        .rounds_for(Purpose::Matrix)
+        .filter(move |round| round.scenario == scenario)
+}
+
+/// The tables in Markdown; empty where there are none.
+pub fn matrix(record: &Record) -> String {
+    let mut tables = tables(record);
+    if tables.is_empty() {
+        return String::new();
+    }
+    for row in tables.iter_mut().flat_map(|table| &mut table.rows) {
+        row[0] = format!("`{}`", row[0]);
+    }
+    let tables = tables.iter().map(|table| table.markdown() + "\n");
+    let no_interval = "*Each figure is of a few rounds and has no interval: small differences mean nothing here. The gain of \
+                       the proof has one.*\n\n";
+    tables.collect::<String>() + no_interval + &provenance(record)
+}

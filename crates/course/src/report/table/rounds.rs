@@ -1,0 +1,111 @@
+//! Round by round: raw figures, and what other generators saw.
+
+use super::{Table, sourced};
+use crate::measurement::{
+    claim::Metric,
+    record::{Purpose, Record, Round},
+};
+use crate::report::rows::unknown;
+use engine::{
+    figures,
+    outcome::{GeneratorKind, Outcome},
+};
+
+/// A figure of a round: its heading in the book, where there is room for it; its heading in the
+/// report; and how it is read.
+type Column = (Option<&'static str>, &'static str, Figure);
+type Figure = fn(&Round) -> String;
+
+const COLUMNS: [Column; 9] = [
+    (Some("answers"), "answers", |round| {
+        figures::count(round.outcome.completed as f64)
+    }),
+    (Some("requests per second"), "a second", |round| {
+        Metric::RequestsPerSecond.text(round.outcome.requests_per_second)
+    }),
+    (Some("median"), "median", |round| {
+        Metric::P50Ms.text_of(&round.outcome)
+    }),
+    (Some("p99"), "p99", |round| {
+        Metric::P99Ms.text_of(&round.outcome)
+    }),
+    (None, "slowest", |round| {
+        figures::milliseconds(round.outcome.latency.max_ms)
+    }),
+    (None, "unanswered", |round| {
+        figures::count(round.outcome.unfinished as f64)
+    }),
+    (Some("errors"), "errors", |round| {
+        figures::count(round.outcome.error_count() as f64)
+    }),
+    (Some("generator"), "generator CPU", |round| {
+        cpu_share(&round.outcome)
+    }),
+    (Some("server CPU"), "server CPU", |round| {
+        round
+            .server_cpu_s
+            .map_or_else(unknown, |s| format!("{s:.2} s"))
+    }),
+];
+
+fn cpu_share(outcome: &Outcome) -> String {
+    outcome
+        .generator
+        .cpu_share
+        .map_or_else(unknown, figures::percent)
+}
+
+/// Every round's raw figures.
+pub fn rounds(record: &Record) -> String {
+    let columns = COLUMNS
+        .iter()
+        .filter_map(|(book, _, figure)| Some(((*book)?, *figure)));
+    let why = |round: &Round| purpose_in_words(round.purpose).to_owned();
+    sourced(&table(record, why, &columns.collect::<Vec<_>>()), record)
+}
+
+/// The same and more, for the report.
+pub(crate) fn rounds_in_full(record: &Record) -> Table {
+    let columns = COLUMNS.map(|(_, report, figure)| (report, figure));
+    let why = |round: &Round| {
+        let why = purpose_in_words(round.purpose);
+        match round.outcome.generator.name {
+            GeneratorKind::Embedded => why.to_owned(),
+            other => format!("{why}, {other}"),
+        }
+    };
+    table(record, why, &columns)
+}
+
+fn table(record: &Record, why: fn(&Round) -> String, columns: &[(&str, Figure)]) -> Table {
+    let row = |(round, number): (&Round, u32)| {
+        let names = [
+            number.to_string(),
+            why(round),
+            round.variant.clone(),
+            round.scenario.clone(),
+        ];
+        let figures = columns.iter().map(|(_, figure)| figure(round));
+        names.into_iter().chain(figures).collect()
+    };
+    let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
+    let rows = record.rounds.iter().zip(1..).map(row).collect();
+    let mut table = Table::new(&["why", "variant", "scenario"], &heads, rows);
+    table.heads.insert(0, ("round".to_owned(), true));
+    table
+}
+
+/// Why a round was run, for a table.
+fn purpose_in_words(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Equal => "the fix again (A/A)",
+        Purpose::Claim => "claim",
+        Purpose::Agreement => "agreement",
+        Purpose::RootCause => "root cause",
+        Purpose::Matrix => "table",
+        Purpose::Law => "the law's input",
+        Purpose::Series => "connections",
+        Purpose::Baseline => "baseline",
+        Purpose::Disturbed => "set aside: disturbed",
+    }
+}

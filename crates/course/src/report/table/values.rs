@@ -1,0 +1,297 @@
+//! Single figures for the book's sentences, each between two anchors:
+//! `{{#include ../flamegraphs/chapter1/values.md:effect}}`.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use crate::analysis::{
+    baseline,
+    finding::{Finding, gains, median_of},
+    prediction::{self, Prediction, cpu_of, sleeps_of},
+    verdict::Analysis,
+};
+use crate::measurement::{
+    claim::{Metric, PROBLEM, Quantity, Role},
+    record::{Purpose, Record, Round},
+};
+use engine::{figures, metric::Unit, outcome::BystanderOutcome};
+
+use crate::report::rows::{median_text, secondary_text, unknown};
+use drawing::flamegraph::busy;
+
+/// All single figures of a capture, as a Markdown file of anchors. `folded`
+/// holds the folded stacks by file name.
+pub fn values(record: &Record, analysis: &Analysis, folded: &BTreeMap<String, String>) -> String {
+    let mut values = Values(Vec::new());
+    values.run(record, analysis);
+    values.claims(analysis);
+    for one in &record.chapter.secondary {
+        for variant in [PROBLEM, record.variant.as_str()] {
+            let text = secondary_text(record, one, variant).unwrap_or_else(unknown);
+            values.add(&format!("{variant}-{}", one.key()), text);
+        }
+    }
+    values.variants(record);
+    values.alone(record);
+    values.elsewhere(record, analysis);
+    values.guardrails(record, analysis);
+    for one in baseline::baselines(record) {
+        let name = format!("baseline-{}-share", one.key());
+        values.add(&name, share(one.of_the_solutions));
+    }
+    values.profiles(record, folded);
+    for count in &record.instructions {
+        let name = format!("{}-instructions", count.variant);
+        values.add(&name, figures::ratio(count.per_round));
+    }
+    for published in &record.references {
+        let name = format!("published-{}", published.figure);
+        values.add(&name, published.value.clone());
+    }
+    anchors(
+        "<!-- Generated from capture.json: include single anchors. -->",
+        values.0,
+    )
+}
+
+/// A Markdown file of figures between anchors, below a line that says what made it.
+pub fn anchors(made_by: &str, named: Vec<(String, String)>) -> String {
+    let mut text = format!("{made_by}\n");
+    for (name, value) in named {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "<!-- ANCHOR: {name} -->\n{value}\n<!-- ANCHOR_END: {name} -->"
+        );
+    }
+    text
+}
+
+/// Names and figures, in the order of the file.
+struct Values(Vec<(String, String)>);
+
+impl Values {
+    fn add(&mut self, name: &str, value: String) {
+        self.0.push((name.to_owned(), value));
+    }
+
+    /// What was run, where, and what it shows.
+    fn run(&mut self, record: &Record, analysis: &Analysis) {
+        self.add("verdict", analysis.verdict.kind.to_string());
+        self.add("reason", analysis.verdict.reason.clone());
+        self.add("command", format!("`{}`", record.command));
+        let date = record.started.get(..10).unwrap_or(&record.started);
+        self.add("date", date.to_owned());
+        self.add("commit", format!("`{}`", record.commit.in_short()));
+        self.add("machine", record.environment.in_a_line());
+        let users = record.chapter.effect_scenario().users;
+        self.add("users", figures::count(users.into()));
+    }
+
+    /// What was claimed in the effect's scenario.
+    fn claims(&mut self, analysis: &Analysis) {
+        let prediction = analysis.prediction.as_ref();
+        let bound = |of: fn(&Prediction) -> Option<f64>| count(prediction.and_then(of));
+        self.add("predicted-ratio", ratio(prediction.map(|law| law.ratio)));
+        self.add("predicted-problem", bound(|law| law.problem));
+        self.add("predicted-solution", bound(|law| law.solution));
+        let sentence = prediction.map_or_else(unknown, |law| law.sentence.clone());
+        self.add("prediction", sentence);
+        if let Some(off) = analysis.of(Role::Prediction).find_map(Finding::off) {
+            self.add("prediction-off", figures::percent(off.abs()));
+        }
+        if let Some(root_cause) = analysis.root_cause() {
+            let unit = root_cause.claim.unit;
+            self.add("root-cause-problem", text(unit, root_cause.problem));
+            self.add("root-cause-solution", text(unit, root_cause.fix));
+        }
+        let Some(effect) = analysis.effect() else {
+            return;
+        };
+        self.add("effect", ratio(effect.ratio));
+        self.add("effect-low", ratio(effect.interval.map(|(low, _)| low)));
+        self.add("effect-high", ratio(effect.interval.map(|(_, high)| high)));
+        let claimed = effect.claim.ratio.map(|bound| bound.number);
+        self.add("claimed", ratio(claimed));
+        self.add("noise-floor", share(effect.noise_floor));
+    }
+
+    /// Medians of both variants in the effect's scenario.
+    fn variants(&mut self, record: &Record) {
+        for variant in [PROBLEM, record.variant.as_str()] {
+            for (name, metric) in [
+                ("requests-per-second", Metric::RequestsPerSecond),
+                ("p50", Metric::P50Ms),
+                ("p99", Metric::P99Ms),
+            ] {
+                let median = median_text(record, metric, variant);
+                self.add(&format!("{variant}-{name}"), median);
+            }
+            let cpu = cpu_of(&record.effect_rounds(), variant);
+            self.add(&format!("{variant}-cpu-per-request"), micros(cpu));
+            self.bystander(record, variant);
+            self.counted(record, variant);
+        }
+    }
+
+    /// What the law counts, as it was in most rounds.
+    fn counted(&mut self, record: &Record, variant: &str) {
+        for metric in record.chapter.law.metrics() {
+            let median = prediction::median_of(&record.effect_rounds(), variant, |round| {
+                round.readings.get(metric).copied()
+            });
+            let name = format!("{variant}-{}", metric.replace('_', "-"));
+            self.add(&name, count(median));
+        }
+    }
+
+    /// What a request costs with one user, beside what it costs under the effect's load.
+    fn alone(&mut self, record: &Record) {
+        let is_alone = |round: &&Round| record.chapter.users(&round.scenario) == 1;
+        let alone: Vec<&Round> = record
+            .rounds_for(Purpose::Matrix)
+            .filter(is_alone)
+            .collect();
+        if sleeps_of(&alone, PROBLEM).is_none() {
+            return;
+        }
+        let loaded = record.effect_rounds();
+        for variant in [PROBLEM, record.variant.as_str()] {
+            let cpu = micros(cpu_of(&alone, variant));
+            self.add(&format!("{variant}-cpu-per-request-alone"), cpu);
+            for (name, rounds) in [("sleeps-alone", &alone), ("sleeps", &loaded)] {
+                self.add(
+                    &format!("{variant}-{name}"),
+                    count(sleeps_of(rounds, variant)),
+                );
+            }
+        }
+        for (name, rounds) in [("cost-ratio-alone", &alone), ("cost-ratio", &loaded)] {
+            let both = cpu_of(rounds, PROBLEM).zip(cpu_of(rounds, &record.variant));
+            self.add(name, ratio(both.map(|(problem, fix)| problem / fix)));
+        }
+    }
+
+    /// What bystanders waited, from the schedule and as a closed loop would have had it.
+    fn bystander(&mut self, record: &Record, variant: &str) {
+        type Waited = fn(&BystanderOutcome) -> Option<f64>;
+        let waited: [(&str, Waited); 3] = [
+            ("p50", |bystander| bystander.latency.at(0.5)),
+            ("p99", |bystander| bystander.latency.at(0.99)),
+            ("service-p99", |bystander| {
+                bystander.service_latency.at(0.99)
+            }),
+        ];
+        for (name, of) in waited {
+            let ms = prediction::median_of(&record.effect_rounds(), variant, |round| {
+                of(round.outcome.bystander.as_ref()?)
+            });
+            if let Some(ms) = ms {
+                let name = format!("{variant}-bystander-{name}");
+                self.add(&name, figures::milliseconds(ms));
+            }
+        }
+    }
+
+    /// What was claimed in other scenarios, `in-SCENARIO…`.
+    fn elsewhere(&mut self, record: &Record, analysis: &Analysis) {
+        for (name, _) in record.chapter.further_scenarios() {
+            let stem = format!("in-{}", name.replace('_', "-"));
+            let of = |role| {
+                analysis
+                    .of(role)
+                    .find(|finding| finding.claim.scenario() == name)
+            };
+            let prediction = of(Role::Prediction);
+            let rounds = record.claimed_in(name);
+            let quantity = &record.chapter.claims.effect().quantity;
+            let value = |variant: &str| median_of(quantity, &rounds, variant);
+            let text = |value: Option<f64>| {
+                value.map_or_else(unknown, |value| quantity.text(Unit::Count, value))
+            };
+            let (problem, fix) = (value(PROBLEM), value(&record.variant));
+            let measured = of(Role::Effect)
+                .map_or_else(|| prediction.and_then(|one| one.measured), |one| one.ratio);
+            self.add(&stem, ratio(measured));
+            self.add(&format!("{stem}-problem"), text(problem));
+            self.add(&format!("{stem}-solution"), text(fix));
+            if let Some(prediction) = prediction {
+                self.add(&format!("{stem}-predicted"), ratio(prediction.ratio));
+                let most = prediction.fix;
+                self.add(
+                    &format!("{stem}-predicted-solution"),
+                    count(most.map(f64::round)),
+                );
+                let of_most = fix.zip(most).map(|(fix, most)| fix / most);
+                self.add(&format!("{stem}-share"), share(of_most));
+            }
+        }
+    }
+
+    fn guardrails(&mut self, record: &Record, analysis: &Analysis) {
+        for finding in analysis.of(Role::Guardrail) {
+            let quantity = &finding.claim.quantity;
+            let name = quantity.key().replace('_', "-");
+            if finding.claim.ratio.is_some() {
+                self.add(&format!("kept-{name}"), share(finding.ratio));
+            }
+            if *quantity == Quantity::WorkShare {
+                self.add("problem-work-share", share(finding.problem));
+                self.add("solution-work-share", share(finding.fix));
+                let counted: Vec<&Round> = record.rounds_for(Purpose::RootCause).collect();
+                let kept = gains(&finding.claim, &record.compared(&counted));
+                let kept = kept.and_then(|kept| kept.ratio());
+                self.add(&format!("kept-{name}-while-counted"), share(kept));
+            } else if finding.claim.ratio.is_none() {
+                let unit = finding.claim.unit;
+                self.add(&format!("problem-{name}"), text(unit, finding.problem));
+                self.add(&format!("solution-{name}"), text(unit, finding.fix));
+            }
+        }
+    }
+
+    fn profiles(&mut self, record: &Record, folded: &BTreeMap<String, String>) {
+        for profile in &record.profiles {
+            let stem = format!("{}-{}", profile.variant, profile.kind.key());
+            let samples = figures::count(profile.samples as f64);
+            self.add(&format!("{stem}-samples"), samples);
+            if let Some(busy) = busy(profile) {
+                self.add(&format!("{stem}-busy"), figures::percent(busy));
+            }
+            if let Some(share) = profile.frames_share {
+                self.add(&format!("{stem}-share"), figures::percent(share));
+                let gain = figures::ratio(1.0 / (1.0 - share));
+                self.add(&format!("{stem}-share-gain"), gain);
+            }
+            let stacks = folded
+                .get(&profile.folded_name())
+                .map_or("", String::as_str);
+            if let Ok(Some((leaf, share))) = engine::folded::most_frequent_leaf(stacks) {
+                let leaf = format!("`{}`", leaf.replace('`', "'"));
+                self.add(&format!("{stem}-top"), leaf);
+                self.add(&format!("{stem}-top-share"), figures::percent(share));
+            }
+        }
+    }
+}
+
+fn text(unit: Unit, value: Option<f64>) -> String {
+    value.map_or_else(unknown, |value| unit.text(value))
+}
+
+fn share(value: Option<f64>) -> String {
+    value.map_or_else(unknown, figures::percent)
+}
+
+fn ratio(value: Option<f64>) -> String {
+    value.map_or_else(unknown, figures::ratio)
+}
+
+fn micros(seconds: Option<f64>) -> String {
+    seconds.map_or_else(unknown, |seconds| {
+        format!("{} µs", figures::count((seconds * 1e6).round()))
+    })
+}
+
+fn count(value: Option<f64>) -> String {
+    value.map_or_else(unknown, figures::count)
+}

@@ -1,0 +1,477 @@
+//! What the learner reads after `check`.
+
+use crate::analysis::verdict::completes;
+use crate::support::{chapter, claiming, outcome, record, round};
+use course::analysis::grade::{Grade, GradeKind, grade};
+use course::measurement::{
+    attempt::{Attempt, Failure, Observed, Tested, Trial},
+    chapter_file::ChapterFile,
+    claim::{Bound, Claim, EXERCISE, JudgedBy, Metric, PROBLEM, Quantity, Role},
+    law::Law,
+    record::Purpose,
+};
+use engine::outcome::Outcome;
+
+use self::GradeKind::{Failed, Invalid, Passed};
+
+/// The counter of the chapter's root cause.
+const IN_FLIGHT: &str = "database_calls_in_flight_peak";
+
+/// What a check sees of a variant that counts so much.
+fn observed(variant: &str, reading: f64, outcome: Outcome) -> Observed {
+    Observed {
+        round: round(Purpose::Claim, variant, "check", reading, outcome),
+        panics: Vec::new(),
+        ended: None,
+    }
+}
+
+/// Counts so many at once in the exercise; nothing if it is `None`.
+fn counts(trial: &mut Trial, counter: &str, reading: Option<f64>) {
+    let readings = &mut trial.exercise.round.readings;
+    match reading {
+        Some(reading) => drop(readings.insert(counter.to_owned(), reading)),
+        None => drop(readings.remove(counter)),
+    }
+}
+
+/// What the generator saw of the exercise.
+fn seen(trial: &mut Trial) -> &mut Outcome {
+    &mut trial.exercise.round.outcome
+}
+
+/// Makes the exercise answer so many times in two seconds, each after so many milliseconds.
+fn answers(trial: &mut Trial, completed: u64, ms: f64) {
+    *seen(trial) = outcome(200, completed, 2.0, ms);
+}
+
+#[track_caller]
+fn graded(edit: impl FnOnce(&mut Trial), kind: GradeKind, words: &[&str]) -> Grade {
+    graded_by(&chapter(), edit, kind, words)
+}
+
+#[track_caller]
+fn fails(edit: impl FnOnce(&mut Trial), words: &[&str]) -> Grade {
+    graded(edit, Failed, words)
+}
+
+#[track_caller]
+fn passes(edit: impl FnOnce(&mut Trial)) -> Grade {
+    graded(edit, Passed, &[])
+}
+
+#[track_caller]
+fn is_invalid(edit: impl FnOnce(&mut Trial), words: &[&str]) -> Grade {
+    graded(edit, Invalid, words)
+}
+
+/// Of the solution's run beside the problem's, edited.
+#[track_caller]
+fn graded_by(
+    chapter: &ChapterFile,
+    edit: impl FnOnce(&mut Trial),
+    kind: GradeKind,
+    words: &[&str],
+) -> Grade {
+    let mut trial = Trial {
+        tests: Vec::new(),
+        exercise: observed(EXERCISE, 200.0, outcome(200, 7_600, 2.0, 50.4)),
+        problem: observed(PROBLEM, 1.0, outcome(200, 40, 2.0, 2_000.0)),
+        counted: Vec::new(),
+        optimised: true,
+    };
+    edit(&mut trial);
+    check(chapter, &Attempt::Ran(Box::new(trial)), kind, words)
+}
+
+#[track_caller]
+fn check(chapter: &ChapterFile, attempt: &Attempt, kind: GradeKind, words: &[&str]) -> Grade {
+    let grade = grade(chapter, attempt);
+    let reason = &grade.reason;
+    println!("{:?}: {reason}", grade.kind);
+    assert_eq!(grade.kind, kind, "{reason}");
+    for word in words {
+        assert!(reason.contains(word), "{word:?} is not in: {reason}");
+    }
+    assert_eq!(reason.lines().count(), 1, "{reason}");
+    assert!(reason.ends_with('.'), "{reason}");
+    grade
+}
+
+/// Chapter 1 with a further claim, about what a fix may not cost.
+fn with_guardrail(edit: impl FnOnce(&mut Claim)) -> ChapterFile {
+    let mut record = record();
+    claiming(&mut record, |claims| {
+        let mut guardrail = claims[0].clone();
+        guardrail.role = Role::Guardrail;
+        guardrail.name = Some("pieces of work at once".to_owned());
+        guardrail.quantity = Quantity::Counter("at_once".to_owned());
+        (guardrail.problem, guardrail.solution) = (None, Some(Bound::at_most(1.0)));
+        edit(&mut guardrail);
+        claims.push(guardrail);
+    });
+    record.chapter
+}
+
+/// The same about throughput, as a ratio to the problem's.
+fn keeping(throughput: Bound) -> ChapterFile {
+    with_guardrail(|claim| {
+        claim.quantity = Quantity::Metric(Metric::RequestsPerSecond);
+        (claim.name, claim.solution, claim.ratio) = (None, None, Some(throughput));
+    })
+}
+
+#[test]
+fn the_solution_passes_and_the_contract_says_what_was_looked_at() {
+    let passed = graded(|_| (), Passed, &["190 times better", "200"]);
+    let held = [
+        "it compiles",
+        "it listens",
+        "no panic",
+        "the server stays up",
+        "right answers to all requests",
+    ];
+    assert_eq!(passed.contract.held, held);
+    assert_eq!(passed.contract.broken, [""; 0]);
+}
+
+#[test]
+fn what_does_not_compile_or_start_shows_who_said_why() {
+    let ended = |stderr: &str| Attempt::EndsAtOnce {
+        status: "exit status: 0".to_owned(),
+        stderr: stderr.to_owned(),
+    };
+    let hung = |said: &str| Attempt::DoesNotListen {
+        said: said.to_owned(),
+    };
+    let refused = |compiler: &str| Attempt::DoesNotCompile {
+        compiler: compiler.to_owned(),
+    };
+    for (attempt, words, detail) in [
+        (refused("E0382"), "compile", Some("E0382")),
+        (
+            ended("in use"),
+            "before it listened (exit status: 0); the end of",
+            Some("in use"),
+        ),
+        (ended("\n"), "it may return or exit before it serves", None),
+        (hung("retry"), "did not begin to listen", Some("retry")),
+        (hung(""), "did not begin to listen", None),
+    ] {
+        let grade = check(&chapter(), &attempt, Failed, &[words]);
+        assert_eq!(grade.detail.as_deref(), detail);
+    }
+    let contract = grade(&chapter(), &hung("")).contract;
+    assert_eq!(contract.held, ["it compiles"]);
+    assert_eq!(contract.broken, ["it listens"]);
+}
+
+#[test]
+fn a_panic_is_shown() {
+    let panics = |trial: &mut Trial| {
+        trial.exercise.panics = vec!["panicked at src/exercise.rs:31".into()];
+        answers(trial, 0, 50.0);
+        seen(trial).errors.insert("closed".into(), 900);
+    };
+    let grade = fails(panics, &["panics"]);
+    assert!(grade.detail.unwrap().contains("exercise.rs:31"));
+}
+
+#[test]
+fn a_server_that_answers_wrongly_or_not_at_all_fails() {
+    fails(
+        |trial| trial.exercise.ended = Some(": it asked for too much".to_owned()),
+        &["ended while it was under load: it asked for too much."],
+    );
+    fails(
+        |trial| answers(trial, 0, 50.0),
+        &["answered nothing in 2", "lock"],
+    );
+    let wrong = |trial: &mut Trial| {
+        seen(trial).wrong_answers = 12;
+        seen(trial).first_wrong_answer = Some("0".into());
+    };
+    fails(wrong, &["12 wrong answers", "\"0\""]);
+    let refuses = |trial: &mut Trial| seen(trial).errors = [("status 500".to_owned(), 1)].into();
+    fails(refuses, &["1 request failed", "status 500"]);
+}
+
+/// The chapter claims 300 times; an honest fix may gain less.
+#[test]
+fn a_gain_below_the_chapters_passes_and_a_loss_does_not() {
+    let mut lenient = chapter();
+    lenient.check.effect_at_least = 0.8;
+    for completed in [3_960, 60, 40, 32] {
+        let completes = |trial: &mut Trial| answers(trial, completed, 100.0);
+        graded_by(&lenient, completes, Passed, &[]);
+    }
+    let slower = |trial: &mut Trial| answers(trial, 31, 100.0);
+    let worse = [
+        "worse than the problem",
+        "15.5, where the problem has 20.0 (1.29 times worse)",
+        "80 %",
+        "200, as it should be",
+    ];
+    graded_by(&lenient, slower, Failed, &worse);
+    lenient.check.effect_at_least = 0.25;
+    graded_by(&lenient, slower, Passed, &[]);
+}
+
+/// Calls that are made for nobody raise the count, and requests wait as before.
+#[test]
+fn a_count_that_is_raised_without_a_gain_is_no_fix() {
+    let hardly = [
+        "hardly better",
+        "1.00 times",
+        "10.0 times at least",
+        "200, as",
+    ];
+    assert!(fails(|trial| answers(trial, 40, 2_000.0), &hardly).by_speed);
+    fails(
+        |trial| answers(trial, 20, 4_000.0),
+        &["worse than the problem"],
+    );
+    passes(|trial| answers(trial, 401, 200.0));
+}
+
+/// One sentence for each cause: untouched, another lock, half of the way.
+#[test]
+fn a_missed_count_says_what_it_means_and_what_else_was_seen() {
+    let missed = "requests still wait for each other's calls";
+    let needed = "at least 180 (90 % of the 200 users) is needed";
+    let same = |trial: &mut Trial| {
+        answers(trial, 40, 2_000.0);
+        counts(trial, IN_FLIGHT, Some(1.0));
+    };
+    let as_before = "peak calls in flight inside the database: 1, as in the problem, but";
+    let untouched = fails(same, &[as_before, needed, missed]);
+    assert!(!untouched.reason.contains("worse"), "{}", untouched.reason);
+    let slower = |trial: &mut Trial| {
+        answers(trial, 4, 2_000.0);
+        counts(trial, IN_FLIGHT, Some(1.0));
+    };
+    fails(slower, &[missed, "2.00, where the problem has 20.0"]);
+    let half = |trial: &mut Trial| counts(trial, IN_FLIGHT, Some(64.0));
+    let half = fails(half, &["64, but", missed]);
+    assert!(!half.reason.contains("as in"), "{}", half.reason);
+}
+
+#[test]
+fn runs_that_say_nothing_are_invalid() {
+    is_invalid(|trial| trial.optimised = false, &["optimised"]);
+    let silent = |trial: &mut Trial| completes(&mut trial.problem.round, 0);
+    is_invalid(silent, &["problem", "nothing"]);
+    let throttled = |trial: &mut Trial| trial.exercise.round.throttled_s = Some(0.5);
+    is_invalid(throttled, &["exercise", "quota"]);
+    let throttled = |trial: &mut Trial| trial.problem.round.throttled_s = Some(0.5);
+    is_invalid(throttled, &["problem", "quota"]);
+    is_invalid(
+        |trial| seen(trial).generator.cpu_share = Some(0.99),
+        &["generator-bound"],
+    );
+    for reading in [None, Some(f64::NAN)] {
+        is_invalid(
+            |trial| counts(trial, IN_FLIGHT, reading),
+            &["did not report"],
+        );
+    }
+    is_invalid(
+        |trial| seen(trial).generator.users = 20,
+        &["20 users", "200"],
+    );
+}
+
+#[test]
+fn another_count_may_have_a_limit_that_may_be_left_out_where_nobody_reports_it() {
+    let unreported = "did not report `at_once`";
+    for (where_reported, reading, expected, words) in [
+        (false, Some(64.0), Failed, "64, but at most 1 is needed"),
+        (false, Some(1.0), Passed, "times better"),
+        (false, None, Invalid, unreported),
+        (true, Some(64.0), Failed, ""),
+        (true, None, Passed, ""),
+        // It is reported, and is no number.
+        (true, Some(f64::NAN), Invalid, unreported),
+    ] {
+        let chapter = with_guardrail(|claim| claim.where_reported = where_reported);
+        let edit = |trial: &mut Trial| counts(trial, "at_once", reading);
+        graded_by(&chapter, edit, expected, &[words]);
+    }
+}
+
+#[test]
+fn a_claim_is_judged_by_whom_it_names() {
+    for (only, expected, words) in [
+        (None, Failed, "at once: 64"),
+        (Some(JudgedBy::Check), Failed, "at once: 64"),
+        (Some(JudgedBy::Prove), Passed, ""),
+    ] {
+        let chapter = with_guardrail(|claim| claim.only = only);
+        let too_many = |trial: &mut Trial| counts(trial, "at_once", Some(64.0));
+        let grade = graded_by(&chapter, too_many, expected, &[words]);
+        let mut findings = grade.findings.iter();
+        let found = findings.any(|finding| finding.claim.role == Role::Guardrail);
+        assert_eq!(found, expected == Failed);
+    }
+}
+
+#[test]
+fn a_problem_without_its_fault_excuses_an_edit_only_where_that_hangs_on_the_machine() {
+    let faultless = |trial: &mut Trial| {
+        let readings = &mut trial.problem.round.readings;
+        readings.insert(IN_FLIGHT.to_owned(), 200.0);
+    };
+    passes(faultless);
+    let mut of_cpus = chapter();
+    let scenario = "saturated".to_owned();
+    of_cpus.law = Law::Workers { scenario };
+    graded_by(&of_cpus, |_| (), Passed, &[]);
+    graded_by(&of_cpus, faultless, Invalid, &["cannot show the fault"]);
+}
+
+/// Only a comparison of speeds is worth repeating.
+#[test]
+fn a_failure_says_whether_a_busy_machine_can_have_caused_it() {
+    let slow = |trial: &mut Trial| answers(trial, 20, 900.0);
+    assert!(fails(slow, &["worse than the problem"]).by_speed);
+    let slower = |trial: &mut Trial| answers(trial, 34, 900.0);
+    let mut kept = keeping(Bound::at_least(0.9));
+    kept.check.effect_at_least = 0.8;
+    assert!(graded_by(&kept, slower, Failed, &["90 %"]).by_speed);
+    let by_count = |trial: &mut Trial| {
+        slow(trial);
+        counts(trial, IN_FLIGHT, Some(1.0));
+    };
+    assert!(!fails(by_count, &["at least 180"]).by_speed);
+    assert!(!passes(|_| ()).by_speed);
+}
+
+/// Answering wrongly is so fast that the generator has nothing left: that is no excuse.
+#[test]
+fn the_contract_is_judged_before_the_machine() {
+    let wrong = |trial: &mut Trial| {
+        seen(trial).wrong_answers = 60_000;
+        seen(trial).generator.cpu_share = Some(0.99);
+        trial.exercise.round.throttled_s = Some(0.5);
+        trial.optimised = false;
+    };
+    let grade = fails(wrong, &["60,000 wrong answers"]);
+    assert_eq!(grade.contract.broken, ["right answers to all requests"]);
+    assert!(!grade.by_speed);
+    // The same speed with right answers: the generator is to blame.
+    let honest = |trial: &mut Trial| seen(trial).generator.cpu_share = Some(0.99);
+    let grade = is_invalid(honest, &["generator-bound"]);
+    assert_eq!(grade.contract.broken, [""; 0]);
+}
+
+fn tested(name: &str, of_a_fix: bool, failure: Option<(&str, Option<&str>)>) -> Tested {
+    Tested {
+        name: name.to_owned(),
+        of_a_fix,
+        failure: failure.map(|(sentence, panic)| Failure {
+            sentence: sentence.to_owned(),
+            panic: panic.map(str::to_owned),
+        }),
+    }
+}
+
+#[test]
+fn a_failed_contract_test_is_the_reason_with_its_sentence() {
+    let kept = tested("strangers are refused", false, None);
+    let gone = "`GET /read` is not answered: look for a lock that is never given back";
+    for (panic, words) in [
+        (None, ["all are kept", gone]),
+        (
+            Some("exercise.rs:3: no client"),
+            ["the exercise panics", gone],
+        ),
+    ] {
+        let failed = tested("all are kept", false, Some((gone, panic)));
+        let tests = vec![kept.clone(), failed];
+        let attempt = Attempt::BreaksContract { tests };
+        let grade = check(&chapter(), &attempt, Failed, &words);
+        assert_eq!(grade.contract.broken, ["all are kept"]);
+        assert_eq!(grade.contract.held.last(), Some(&kept.name));
+        assert_eq!(grade.detail.as_deref(), panic);
+    }
+}
+
+/// The problem fails it, too: what is told first of an exercise as shipped is its root cause.
+#[test]
+fn what_only_a_fix_can_keep_is_judged_last() {
+    let name = "new topics are written at once";
+    let kept = passes(|trial| trial.tests = vec![tested(name, true, None)]);
+    assert!(kept.contract.held.iter().any(|held| held == name));
+    let seen = "two of 6 requests waited for each other";
+    let broken = |trial: &mut Trial| trial.tests = vec![tested(name, true, Some((seen, None)))];
+    let words = ["not elsewhere", name, seen];
+    let grade = graded_by(&chapter(), broken, Failed, &words);
+    assert_eq!(grade.contract.broken, [name]);
+    let both = |trial: &mut Trial| {
+        broken(trial);
+        counts(trial, IN_FLIGHT, Some(1.0));
+    };
+    let grade = graded_by(&chapter(), both, Failed, &["at least"]);
+    assert!(!grade.reason.contains("elsewhere"), "{}", grade.reason);
+}
+
+/// A root cause that is counted on another build, or in another scenario, has a round of its own.
+#[test]
+fn a_root_cause_counted_apart_is_read_off_its_own_round() {
+    let mut record = record();
+    claiming(&mut record, |claims| {
+        claims[0].scenario = Some("profiled".to_owned());
+        claims[0].features = vec!["allocations".to_owned()];
+    });
+    // A thousand users there, whatever the round beside the problem counts.
+    for (in_flight, expected, words) in [
+        (Some(900.0), Passed, "900 (at least 900 is needed)"),
+        (Some(899.0), Failed, "899, but at least 900"),
+        (None, Invalid, "did not report"),
+    ] {
+        let edit = |trial: &mut Trial| {
+            counts(trial, IN_FLIGHT, Some(3.0));
+            let outcome = outcome(1_000, 12_000, 2.0, 51.0);
+            let mut apart = round(Purpose::RootCause, EXERCISE, "profiled", 0.0, outcome);
+            apart.readings = in_flight
+                .map(|peak| (IN_FLIGHT.to_owned(), peak))
+                .into_iter()
+                .collect();
+            trial.counted = vec![apart];
+        };
+        let grade = graded_by(&record.chapter, edit, expected, &[words]);
+        let measured_in = |role| {
+            let mut findings = grade.findings.iter();
+            let found = findings.find(|finding| finding.claim.role == role).unwrap();
+            (found.claim.scenario().to_owned(), found.users)
+        };
+        assert_eq!(measured_in(Role::RootCause), ("profiled".to_owned(), 1_000));
+        assert_eq!(measured_in(Role::Effect), ("check".to_owned(), 200));
+    }
+}
+
+#[test]
+fn a_generator_that_starved_says_nothing_against_an_edit() {
+    let starves = |trial: &mut Trial, waited| {
+        seen(trial).generator.cpu_share = Some(0.02);
+        seen(trial).generator.waited_share = Some(waited);
+    };
+    let slow = |trial: &mut Trial, waited| {
+        answers(trial, 20, 900.0);
+        starves(trial, waited);
+    };
+    fails(|trial| slow(trial, 0.4), &["worse than the problem"]);
+    is_invalid(|trial| slow(trial, 0.7), &["waited for its CPU", "70 %"]);
+    // Neither do others who had most of the machine beside one of the two.
+    let beside = |share| {
+        move |trial: &mut Trial| {
+            slow(trial, 0.0);
+            trial.problem.round.elsewhere_share = Some(0.2);
+            trial.exercise.round.elsewhere_share = Some(share);
+        }
+    };
+    fails(beside(0.5), &[]);
+    is_invalid(beside(0.8), &["other programs used 80 %"]);
+    // With that against it, what is no worse is no worse.
+    passes(|trial| starves(trial, 0.7));
+}

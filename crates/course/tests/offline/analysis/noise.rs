@@ -1,0 +1,249 @@
+//! Simulated proofs: how often an interval holds the truth, and how often a proof is wrong.
+
+use engine::statistics::{Gains, Looks, Side, triplets};
+use rand::Rng as _;
+use rand_pcg::Pcg32;
+
+/// Most triplets: what chapters have.
+const MOST: u32 = 8;
+/// How many times the claimed ratio the true one is.
+const TRUTHS: [f64; 6] = [1.0, 1.15, 1.3, 1.5, 2.0, 10.0];
+/// How far from a prediction a ratio may lie.
+const WITHIN: f64 = 0.15;
+/// The ratio that is claimed. Only its distance from the true one matters.
+const CLAIMED: f64 = 2.0;
+
+/// What disturbs the rounds of a proof.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Model {
+    /// Rounds differ by 5 %, as a quiet machine's do.
+    Quiet,
+    /// By 15 %.
+    Loud,
+    /// Student's t with three degrees of freedom: now and then a round is far off.
+    HeavyTails,
+    /// One round in ten runs at half its speed.
+    Disturbed,
+    /// The machine loses 3 % from round to round.
+    Drift,
+    /// Each proof's servers have luck of their own, half as wide as the noise of a round.
+    HalfAnOffset,
+    /// As wide as the noise of a round.
+    WholeOffset,
+}
+
+impl Model {
+    const ALL: [Self; 7] = [
+        Self::Quiet,
+        Self::Loud,
+        Self::HeavyTails,
+        Self::Disturbed,
+        Self::Drift,
+        Self::HalfAnOffset,
+        Self::WholeOffset,
+    ];
+
+    /// Whether more rounds come nearer to the true ratio. No interval can know of an offset that all
+    /// rounds of a proof share.
+    pub(crate) fn keeps_the_ratio(self) -> bool {
+        !matches!(self, Self::HalfAnOffset | Self::WholeOffset)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Quiet => "5 % from round to round",
+            Self::Loud => "15 % from round to round",
+            Self::HeavyTails => "5 %, with heavy tails (t, 3 degrees of freedom)",
+            Self::Disturbed => "5 %, and one round in ten at half its speed",
+            Self::Drift => "5 %, on a machine that loses 3 % a round",
+            Self::HalfAnOffset => "5 %, and an offset of 2.5 % that a whole proof shares",
+            Self::WholeOffset => "5 %, and an offset of 5 % that a whole proof shares",
+        }
+    }
+
+    /// The logarithm of what a round measures too much.
+    fn error(self, round: usize, random: &mut Pcg32) -> f64 {
+        match self {
+            Self::Loud => 0.15 * normal(random),
+            Self::HeavyTails => {
+                let chi: f64 = (0..3).map(|_| normal(random).powi(2)).sum();
+                0.05 * normal(random) / (chi / 3.0).sqrt()
+            }
+            Self::Disturbed => {
+                let half = if uniform(random) < 0.1 {
+                    0.5_f64.ln()
+                } else {
+                    0.0
+                };
+                0.05 * normal(random) + half
+            }
+            Self::Drift => 0.05 * normal(random) - 0.03 * round as f64,
+            Self::Quiet | Self::HalfAnOffset | Self::WholeOffset => 0.05 * normal(random),
+        }
+    }
+
+    fn offset(self, random: &mut Pcg32) -> f64 {
+        match self {
+            Self::HalfAnOffset => 0.025 * normal(random),
+            Self::WholeOffset => 0.05 * normal(random),
+            _ => 0.0,
+        }
+    }
+}
+
+/// How often proofs are right, and predictions.
+pub(crate) struct Rates {
+    /// The interval at the end holds the true ratio: at each of [`TRUTHS`].
+    pub(crate) covered: [f64; TRUTHS.len()],
+    /// Proved: at each of them. At the first, the very bound, each is wrong.
+    pub(crate) proved: [f64; TRUTHS.len()],
+    /// Triplets that were taken, in the mean: at each of them.
+    pub(crate) triplets: [f64; TRUTHS.len()],
+    /// A prediction holds that is so far off that it just does not, above and below.
+    pub(crate) wrongly_predicted: [f64; 2],
+    /// One holds that is right.
+    pub(crate) rightly_predicted: f64,
+}
+
+impl Rates {
+    /// The worst of all truths.
+    pub(crate) fn least_covered(&self) -> f64 {
+        self.covered.iter().copied().fold(1.0, f64::min)
+    }
+
+    /// How often a wrong prediction holds at most.
+    pub(crate) fn most_wrongly_predicted(&self) -> f64 {
+        let [above, below] = self.wrongly_predicted;
+        above.max(below)
+    }
+}
+
+fn rates(model: Model, proofs: u32, random: &mut Pcg32) -> Rates {
+    let mut run = |truth, predicted| -> Vec<Proof> {
+        (0..proofs)
+            .map(|_| proof(model, truth, predicted, random))
+            .collect()
+    };
+    let share = |proofs: &[Proof], is_so: fn(&Proof) -> bool| {
+        proofs.iter().filter(|one| is_so(one)).count() as f64 / proofs.len() as f64
+    };
+    let proved = |proofs: &Vec<Proof>| share(proofs, |one| one.proved);
+    let triplets = |proofs: &Vec<Proof>| {
+        proofs
+            .iter()
+            .map(|one| f64::from(one.triplets))
+            .sum::<f64>()
+            / proofs.len() as f64
+    };
+    let by_truth = TRUTHS.map(|truth| run(truth * CLAIMED, None));
+    // Far above the claim only the prediction is left to decide.
+    let far = 10.0 * CLAIMED;
+    let mut predicted = |off: f64| proved(&run(far, Some(far / off)));
+    Rates {
+        covered: by_truth
+            .each_ref()
+            .map(|proofs| share(proofs, |one| one.covers)),
+        proved: by_truth.each_ref().map(proved),
+        triplets: by_truth.each_ref().map(triplets),
+        wrongly_predicted: [1.0 + WITHIN, 1.0 - WITHIN].map(&mut predicted),
+        rightly_predicted: predicted(1.0),
+    }
+}
+
+struct Proof {
+    covers: bool,
+    proved: bool,
+    triplets: u32,
+}
+
+/// Looks as `prove` does, at a claim and where there is one at a prediction.
+fn proof(model: Model, truth: f64, predicted: Option<f64>, random: &mut Pcg32) -> Proof {
+    let looks = Looks::of_proof(MOST);
+    let offset = model.offset(random);
+    let mut gains = Gains::default();
+    let mut round = 0;
+    for (number, sides) in (1..).zip(triplets(MOST)) {
+        let (mut problem, mut fixes) = (0.0, Vec::new());
+        for side in sides {
+            let error = model.error(round, random).exp();
+            round += 1;
+            match side {
+                Side::Base => problem = error,
+                _ => fixes.push(truth * offset.exp() * error),
+            }
+        }
+        gains.add(&[problem], &fixes, true).expect("figures");
+        if !looks.is_one(number) {
+            continue;
+        }
+        let (low, high) = gains.interval(looks).expect("rounds");
+        let holds = predicted.is_none_or(|predicted| {
+            predicted * (1.0 - WITHIN) <= low && high <= predicted * (1.0 + WITHIN)
+        });
+        let proved = low >= CLAIMED && holds;
+        if proved || high < CLAIMED || looks.is_last(number) {
+            return Proof {
+                covers: (low..=high).contains(&truth),
+                proved,
+                triplets: number,
+            };
+        }
+    }
+    unreachable!("the last look ends it")
+}
+
+/// The rates for each kind of noise.
+pub(crate) fn all_rates() -> [(Model, Rates); 7] {
+    let mut random = Pcg32::new(9, 1);
+    Model::ALL.map(|model| (model, rates(model, 4_000, &mut random)))
+}
+
+/// What METHODOLOGY.md shows of them.
+pub(crate) fn tables(rates: &[(Model, Rates)]) -> [String; 2] {
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let row = |model: &Model, cells: Vec<String>| {
+        format!("| {} | {} |\n", model.name(), cells.join(" | "))
+    };
+    let proofs = rates.iter().map(|(model, rates)| {
+        let [at_the_bound, near, _, half_more, ..] = rates.proved.map(percent);
+        let triplets = format!("{:.1}", rates.triplets[3]);
+        row(
+            model,
+            vec![
+                at_the_bound,
+                near,
+                half_more,
+                triplets,
+                percent(rates.rightly_predicted),
+                percent(rates.most_wrongly_predicted()),
+            ],
+        )
+    });
+    let covered = rates
+        .iter()
+        .map(|(model, rates)| row(model, rates.covered.map(percent).to_vec()));
+    let truths = TRUTHS.map(|truth| format!("{truth}")).join(" | ");
+    [
+        format!(
+            "| noise | proved at the bound | proved 15 % above | proved 50 % above | triplets then | right prediction holds | wrong one |\n\
+             | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n{}",
+            proofs.collect::<String>()
+        ),
+        format!(
+            "| noise | {truths} |\n| --- |{}\n{}",
+            " ---: |".repeat(TRUTHS.len()),
+            covered.collect::<String>()
+        ),
+    ]
+}
+
+/// A uniform number between 0 and 1.
+fn uniform(random: &mut Pcg32) -> f64 {
+    f64::from(random.next_u32()) / f64::from(u32::MAX)
+}
+
+/// A standard normal number (Box and Muller).
+fn normal(random: &mut Pcg32) -> f64 {
+    let radius = (-2.0 * uniform(random).max(1e-12).ln()).sqrt();
+    radius * (std::f64::consts::TAU * uniform(random)).cos()
+}

@@ -1,0 +1,116 @@
+//! What laws predict at their edges. What they predict for the chapters as they are written is committed with
+//! their captures, sentences included, and derived again by a test.
+
+use course::analysis::prediction::{Inputs, in_scenario, predicted};
+use course::measurement::{
+    chapter_file::{ChapterFile, Scenario},
+    law::Law,
+};
+
+use crate::support::chapter;
+
+const CHAPTER_4: &str = include_str!("../../../../../chapters/4-client-per-request/chapter.toml");
+
+/// A law whose probe does this part of the work.
+fn amdahl(left: f64) -> Law {
+    Law::Amdahl {
+        removes: "allocating".to_owned(),
+        probe: "fewer".to_owned(),
+        left,
+        scenario: "saturated".to_owned(),
+        frames: Vec::new(),
+    }
+}
+
+/// A probe that answers so many times as many requests as the problem.
+fn probed(gain: f64) -> Inputs {
+    Inputs {
+        probe_gain: Some(gain),
+        ..Inputs::default()
+    }
+}
+
+fn regions(numa_nodes: u32) -> Inputs {
+    Inputs {
+        numa_nodes,
+        ..Inputs::default()
+    }
+}
+
+#[test]
+fn laws_hold_at_their_edges() {
+    let nothing = Inputs::default();
+    let measured = Inputs {
+        call_s: Some(0.0625),
+        ..nothing
+    };
+    let little = |problem_in_flight| Law::Little {
+        call_ms: 50.0,
+        problem_in_flight,
+        measured_by: None,
+    };
+    let barrier = || Law::Barrier { hold_ms: 50.0 };
+    let locality = || Law::Locality {
+        memory_bound: 0.7,
+        across: 2.0,
+    };
+    for (law, (users, think_s, write_share), inputs, ratio, words) in [
+        // Users who think long do not meet the limit.
+        (little(1), (1, 0.0, 0.0), nothing, 1.0, "1 user get"),
+        (little(1), (2, 1.0, 0.0), nothing, 1.0, "one call"),
+        (little(1), (200, 0.0, 0.0), nothing, 200.0, "4,000"),
+        // A call that was measured counts in place of the one that was planned.
+        (little(5), (300, 0.3, 0.0), nothing, 60.0 / 7.0, "of 50 ms"),
+        (little(5), (300, 0.3, 0.0), measured, 300.0 / 29.0, "62.5"),
+        (barrier(), (2, 1.0, 0.01), nothing, 1.0, "1.00 times"),
+        (barrier(), (1_000, 0.0, 0.0), nothing, 1.0, "whether"),
+        // Of ten parts eight go into it. Where a quarter of these is left, four parts remain; of sixteen,
+        // where an eighth is left, six of twenty.
+        (amdahl(0.25), (1, 0.0, 0.0), probed(2.5), 5.0, "80.0 %"),
+        (amdahl(0.125), (1, 0.0, 0.0), probed(20.0 / 6.0), 5.0, ""),
+        (amdahl(0.25), (1, 0.0, 0.0), probed(1.0), 1.0, "0.0 %"),
+        (locality(), (1, 0.0, 0.0), regions(4), 1.0 / 0.7, "75 %"),
+        (locality(), (1, 0.0, 0.0), regions(1), 1.0, "no gain"),
+        (locality(), (1, 0.0, 0.0), regions(0), 1.0, "no gain"),
+    ] {
+        let scenario = Scenario {
+            users,
+            think_s,
+            write_share,
+            ..chapter().load
+        };
+        let prediction = predicted(&law, &scenario, inputs).expect("every input is there");
+        let off = prediction.ratio / ratio - 1.0;
+        assert!(off.abs() < 1e-9, "{prediction:?}");
+        assert!(prediction.sentence.contains(words), "{prediction:?}");
+    }
+}
+
+#[test]
+fn what_no_law_explains_and_what_was_not_measured_predict_nothing() {
+    let scenario = || "alone".to_owned();
+    let load = &chapter().load;
+    // A probe slower than the problem, or as quick as if more than everything had gone.
+    for gain in [0.9, 4.0, 1e9, f64::NAN] {
+        assert_eq!(predicted(&amdahl(0.25), load, probed(gain)), None);
+    }
+    let wait = Law::Wait {
+        scenario: scenario(),
+    };
+    let workers = Law::Workers {
+        scenario: scenario(),
+    };
+    for law in [amdahl(0.25), wait, workers] {
+        assert_eq!(predicted(&law, load, Inputs::default()), None);
+    }
+}
+
+#[test]
+fn what_was_measured_on_one_server_predicts_nothing_of_another() {
+    let file = ChapterFile::parse(CHAPTER_4, "chapter.toml", 2).unwrap();
+    // 29 parts of 30, of which one in 64 is left.
+    let inputs = probed(30.0 / (1.0 + 29.0 / 64.0));
+    let plain = in_scenario(&file, "published", inputs).unwrap();
+    assert!((plain.ratio - 30.0).abs() < 1e-9);
+    assert_eq!(in_scenario(&file, "tls", inputs), None);
+}

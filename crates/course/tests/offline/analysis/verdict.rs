@@ -1,0 +1,480 @@
+//! Every way in which a run can end, and some by which one might fool it.
+
+mod validity;
+
+use crate::support::{claiming, outcome, record, round};
+use course::analysis::{
+    finding::Finding,
+    verdict::{Analysis, VerdictKind, analyse},
+};
+use course::measurement::{
+    claim::{Bound, Claim, Claims, Metric, PROBLEM, Quantity, Role, SOLUTION},
+    law::{CPUS, Law},
+    record::{Purpose, Record, Round},
+};
+use rand::Rng as _;
+use rand_pcg::Pcg32;
+
+use self::VerdictKind::{Inconclusive, Invalid, Proved, Refuted};
+
+#[track_caller]
+fn judged(record: &Record, kind: VerdictKind, words: &[&str]) -> Analysis {
+    let analysis = analyse(record);
+    let reason = &analysis.verdict.reason;
+    println!("{}: {reason}", analysis.verdict.kind);
+    assert_eq!(analysis.verdict.kind, kind, "{reason}");
+    for word in words {
+        assert!(reason.contains(word), "{word:?} is not in: {reason}");
+    }
+    assert_eq!(reason.lines().count(), 1, "{reason}");
+    assert!(reason.ends_with('.'), "{reason}");
+    let is_number = !reason.contains("NaN") && !reason.contains("inf ");
+    assert!(is_number, "{reason}");
+    analysis
+}
+
+/// What follows from a run as it should go, with one change.
+#[track_caller]
+fn changed(edit: impl FnOnce(&mut Record), kind: VerdictKind, words: &[&str]) -> Analysis {
+    let mut record = record();
+    edit(&mut record);
+    judged(&record, kind, words)
+}
+
+/// The scenario of the effect, and the other one in which something is claimed.
+const SATURATED: &str = "saturated";
+const PUBLISHED: &str = "published";
+/// The counter of the chapter's root cause.
+const IN_FLIGHT: &str = "database_calls_in_flight_peak";
+
+/// Changes every round of the variant that a claim in the scenario is judged by.
+fn change(record: &mut Record, scenario: &str, variant: &str, mut edit: impl FnMut(&mut Round)) {
+    let chosen = record.rounds.iter_mut().filter(|round| {
+        round.purpose == Purpose::Claim && round.scenario == scenario && round.variant == variant
+    });
+    for round in chosen {
+        edit(round);
+    }
+}
+
+/// Makes a round answer so many times.
+pub(crate) fn completes(round: &mut Round, completed: u64) {
+    round.outcome.completed = completed;
+    round.outcome.requests_per_second = completed as f64 / round.outcome.seconds;
+}
+
+/// Changes a count in every round of the variant in the effect's scenario.
+fn counts(record: &mut Record, variant: &str, counter: &str, reading: f64) {
+    change(record, SATURATED, variant, |round| {
+        round.readings.insert(counter.to_owned(), reading);
+    });
+}
+
+/// Makes the equal servers differ: the first one answers so many times.
+fn restless(record: &mut Record, completed: u64) {
+    let mut equal = record.rounds.iter_mut();
+    let first = equal.find(|round| round.purpose == Purpose::Equal);
+    completes(first.expect("a round of equal servers"), completed);
+}
+
+/// Gives the solution's rounds so many answers, in turn.
+fn solution_completes(record: &mut Record, counts: &[u64]) {
+    let mut counts = counts.iter().cycle();
+    let of_solution = |round: &&mut Round| {
+        let is_effects = matches!(round.purpose, Purpose::Claim | Purpose::Equal);
+        is_effects && round.scenario == SATURATED && round.variant == SOLUTION
+    };
+    for round in record.rounds.iter_mut().filter(of_solution) {
+        completes(round, *counts.next().unwrap());
+    }
+}
+
+/// The claim's ratio, so that a test can come near it with whole answers.
+fn claims_at_least(at_least: f64) -> Record {
+    let mut record = record();
+    claiming(&mut record, |claims| {
+        claims[1].ratio = Some(Bound::at_least(at_least));
+    });
+    record
+}
+
+/// What was found of the prediction in a scenario.
+fn predicted<'a>(analysis: &'a Analysis, scenario: &str) -> &'a Finding {
+    let mut predictions = analysis.of(Role::Prediction);
+    predictions
+        .find(|finding| finding.claim.scenario() == scenario)
+        .unwrap()
+}
+
+#[test]
+fn a_run_as_it_should_go_is_proved() {
+    let words = ["1 against 1,000", "300", "95 % interval"];
+    let analysis = judged(&record(), Proved, &words);
+    let effect = analysis.effect().unwrap();
+    let (low, high) = effect.interval.unwrap();
+    let (ratio, floor) = (effect.ratio.unwrap(), effect.noise_floor.unwrap());
+    assert!(low <= ratio && ratio <= high);
+    assert!((880.0..900.0).contains(&ratio), "{effect:?}");
+    assert!((0.0..0.05).contains(&floor), "{effect:?}");
+    assert!((analysis.prediction.as_ref().unwrap().ratio - 1_000.0).abs() < 1e-6);
+    let published = predicted(&analysis, PUBLISHED);
+    let share = published.measured.unwrap() / published.ratio.unwrap();
+    assert!((0.95..1.0).contains(&share), "{published:?}");
+    let mut findings = analysis.findings.iter();
+    assert!(findings.all(|finding| finding.holds != Some(false)));
+}
+
+/// What 32 answers of the problem and so many of the solution say of a claimed ratio.
+#[test]
+fn a_gain_is_judged_by_where_its_interval_lies() {
+    for (claimed, completed, kind, words) in [
+        // It touches the claim from above, straddles it, lies below it, holds no gain, or a loss.
+        (875.0, &[28_000][..], Proved, &["875"][..]),
+        (
+            900.0,
+            &[28_000, 28_900, 29_700],
+            Inconclusive,
+            &["not certain", "900", "--pairs 12"],
+        ),
+        (300.0, &[320, 330, 340], Refuted, &["300"]),
+        (
+            300.0,
+            &[31, 32, 33],
+            Inconclusive,
+            &["no gain", "equal servers differ"],
+        ),
+        (300.0, &[3], Refuted, &["10.7 times worse"]),
+    ] {
+        let mut record = claims_at_least(claimed);
+        solution_completes(&mut record, completed);
+        judged(&record, kind, words);
+    }
+    let within_noise = |record: &mut Record| {
+        solution_completes(record, &[36, 37, 38]);
+        restless(record, 18);
+    };
+    changed(within_noise, Inconclusive, &["no gain"]);
+}
+
+/// A run whose law is Amdahl's, from a probe that predicts so much; 890 times are measured.
+fn predicting(ratio: f64) -> Record {
+    let mut record = record();
+    claiming(&mut record, |claims| {
+        claims.retain(|claim| claim.scenario() == SATURATED);
+        for claim in claims
+            .iter_mut()
+            .filter(|claim| claim.role == Role::Prediction)
+        {
+            claim.within = Some(0.15);
+        }
+    });
+    let left = 0.25;
+    record.chapter.law = Law::Amdahl {
+        removes: "allocating".to_owned(),
+        probe: "fewer".to_owned(),
+        left,
+        scenario: SATURATED.to_owned(),
+        frames: Vec::new(),
+    };
+    let share = 1.0 - 1.0 / ratio;
+    let problem = record.effect_rounds()[0].clone();
+    let gain = 1.0 / (1.0 - (1.0 - left) * share);
+    for (variant, times) in [(PROBLEM, 1.0), ("fewer", gain)] {
+        let mut round = Round {
+            purpose: Purpose::Law,
+            variant: variant.to_owned(),
+            ..problem.clone()
+        };
+        round.outcome.seconds /= times;
+        round.outcome.requests_per_second *= times;
+        record.rounds.push(round);
+    }
+    record
+}
+
+#[test]
+fn a_gain_keeps_to_the_law() {
+    let analysis = judged(&predicting(1_000.0), Proved, &[]);
+    let near = predicted(&analysis, SATURATED);
+    assert_eq!(near.holds, Some(true), "{near:?}");
+    assert!(near.off().unwrap().abs() < 0.15, "{near:?}");
+    for (ratio, words) in [
+        (500.0, ["the law predicts 500 times", "79 % apart"]),
+        (1_200.0, ["the law predicts 1,200 times", "26 % apart"]),
+    ] {
+        let analysis = judged(&predicting(ratio), Inconclusive, &words);
+        assert!(analysis.verdict.reason.contains("at most 15 %"));
+    }
+    // A probe that is slower than the problem says nothing.
+    let mut slow = predicting(1_000.0);
+    completes(slow.rounds.last_mut().unwrap(), 1);
+    judged(&slow, Invalid, &["fit no prediction", "run it again"]);
+}
+
+#[test]
+fn noise_makes_no_prediction_come_true_and_none_false() {
+    for (predicted, words) in [
+        // Near enough, as far as one can see: more rounds would say so.
+        (1_000.0, ["12 % apart", "more rounds may tell"]),
+        (1_020.0, ["14 % apart", "more rounds may tell"]),
+        // Too far off for more rounds to help.
+        (1_050.0, ["16 % apart", "would hardly bring it there"]),
+    ] {
+        let mut record = predicting(predicted);
+        restless(&mut record, 23_000);
+        judged(&record, Inconclusive, &words);
+    }
+}
+
+#[test]
+fn a_prediction_of_one_pair_is_no_prediction() {
+    let mut record = record();
+    record.rounds.truncate(20);
+    judged(&record, Inconclusive, &["`published`", "too few rounds"]);
+}
+
+/// What a fix may not cost, judged in a proof.
+fn guardrail(edit: impl FnOnce(&mut Claim)) -> Record {
+    let mut record = record();
+    claiming(&mut record, |claims| {
+        let mut guardrail = claims[0].clone();
+        guardrail.role = Role::Guardrail;
+        guardrail.name = Some("threads of the process".to_owned());
+        guardrail.quantity = Quantity::Counter("process_threads".to_owned());
+        (guardrail.problem, guardrail.solution) = (None, Some(Bound::at_most(48.0)));
+        edit(&mut guardrail);
+        claims.push(guardrail);
+    });
+    for round in &mut record.rounds {
+        round.readings.insert("process_threads".to_owned(), 20.0);
+    }
+    record
+}
+
+fn threads(record: &mut Record, number: f64) {
+    counts(record, SOLUTION, "process_threads", number);
+}
+
+#[test]
+fn a_guardrail_of_proofs_that_is_broken_is_inconclusive() {
+    use course::measurement::claim::JudgedBy::{Check, Prove};
+    judged(&guardrail(|_| ()), Proved, &[]);
+    let words = ["threads of the process: 517 in the fix", "at most 48"];
+    for (only, kind, words, judged_here) in [
+        (None, Inconclusive, &words[..], 1),
+        (Some(Prove), Inconclusive, &words, 1),
+        (Some(Check), Proved, &[], 0),
+    ] {
+        let mut record = guardrail(|claim| claim.only = only);
+        threads(&mut record, 517.0);
+        let analysis = judged(&record, kind, words);
+        assert_eq!(analysis.of(Role::Guardrail).count(), judged_here);
+    }
+}
+
+#[test]
+fn a_guardrail_is_left_out_only_where_it_is_not_reported_and_may_be() {
+    let silence = |record: &mut Record| {
+        for round in &mut record.rounds {
+            round.readings.remove("process_threads");
+        }
+    };
+    let of_many = |where_reported| {
+        let mut record = guardrail(|claim| claim.where_reported = where_reported);
+        threads(&mut record, 517.0);
+        record
+    };
+    let unreported = ["did not report `process_threads`"];
+    let mut optional = of_many(true);
+    judged(&optional, Inconclusive, &["517"]);
+    silence(&mut optional);
+    judged(&optional, Proved, &[]);
+    // Where some rounds report it, the others have to.
+    let mut partly = of_many(true);
+    partly.rounds[4].readings.remove("process_threads");
+    judged(&partly, Invalid, &unreported);
+    let mut needed = of_many(false);
+    silence(&mut needed);
+    judged(&needed, Invalid, &unreported);
+}
+
+#[test]
+fn a_guardrail_may_be_about_what_a_fix_keeps() {
+    let keeps = |at_least: f64| {
+        guardrail(|claim| {
+            claim.quantity = Quantity::Metric(Metric::RequestsPerSecond);
+            claim.name = None;
+            (claim.solution, claim.ratio) = (None, Some(Bound::at_least(at_least)));
+        })
+    };
+    judged(&keeps(0.9), Proved, &[]);
+    let words = ["requests per second", "1,000 times"];
+    judged(&keeps(1_000.0), Inconclusive, &words);
+}
+
+#[test]
+fn a_further_effect_is_judged_by_its_worst_pair() {
+    let further = |at_least: f64| {
+        let mut record = record();
+        claiming(&mut record, |claims| {
+            claims.retain(|claim| claim.scenario() != PUBLISHED);
+            let mut other = claims[1].clone();
+            other.scenario = Some(PUBLISHED.to_owned());
+            other.ratio = Some(Bound::at_least(at_least));
+            claims.push(other);
+        });
+        // Two pairs, of which the second gains less: 262.5 times beside 265.
+        record.rounds.truncate(22);
+        completes(&mut record.rounds[20], 21_000);
+        record
+    };
+    judged(&further(262.0), Proved, &[]);
+    // Two pairs make no interval.
+    let words = [
+        "in the scenario `published`",
+        "single rounds from 262",
+        "at least 263 times",
+    ];
+    judged(&further(263.0), Inconclusive, &words);
+}
+
+#[test]
+fn a_machine_that_cannot_show_it_is_told_so() {
+    let regions = |record: &mut Record| record.chapter.conditions.numa_nodes_at_least = 2;
+    changed(regions, Inconclusive, &["this machine", "NUMA nodes"]);
+    let cpus = |record: &mut Record| record.chapter.conditions.cpus_at_least = 4;
+    changed(cpus, Inconclusive, &["this machine", "4 CPUs"]);
+    // Where workers are the fault, the problem may see all CPUs that there are.
+    let all_seen = |record: &mut Record| {
+        let scenario = SATURATED.to_owned();
+        record.chapter.law = Law::Workers { scenario };
+        let alone = Round {
+            purpose: Purpose::Law,
+            ..record.effect_rounds()[0].clone()
+        };
+        record.rounds.push(alone);
+        for round in &mut record.rounds {
+            round.readings.insert(CPUS.to_owned(), 2.0);
+        }
+    };
+    changed(all_seen, Inconclusive, &["sees as many CPUs"]);
+}
+
+#[test]
+fn any_root_cause_that_contradicts_refutes() {
+    for (variant, reading, words) in [
+        (PROBLEM, 2.0, ["was 2 in the problem", "at most 1"]),
+        (SOLUTION, 899.0, ["was 899 in the fix", "at least 900"]),
+    ] {
+        let edit = |record: &mut Record| counts(record, variant, IN_FLIGHT, reading);
+        changed(edit, Refuted, &words);
+    }
+    // One round that breaks the limit is enough.
+    let first = |record: &mut Record| {
+        record.rounds[0].readings.insert(IN_FLIGHT.to_owned(), 3.0);
+    };
+    changed(first, Refuted, &["was 3"]);
+    let mut second = guardrail(|claim| {
+        claim.role = Role::RootCause;
+        claim.problem = Some(Bound::at_least(10.0));
+    });
+    judged(&second, Proved, &[]);
+    threads(&mut second, 517.0);
+    let words = ["threads of the process was 517 in the fix"];
+    judged(&second, Refuted, &words);
+}
+
+#[test]
+fn a_root_cause_counted_apart_is_read_off_its_own_rounds() {
+    let mut record = record();
+    claiming(&mut record, |claims| {
+        claims[0].scenario = Some("check".to_owned());
+    });
+    for (variant, peak) in [(PROBLEM, 1.0), (SOLUTION, 180.0)] {
+        let outcome = outcome(200, 40, 2.0, 51.0);
+        let own = round(Purpose::RootCause, variant, "check", peak, outcome);
+        record.rounds.push(own);
+    }
+    // What the effect's rounds count says nothing of it.
+    change(&mut record, SATURATED, SOLUTION, |round| {
+        round.readings.clear();
+    });
+    let analysis = judged(&record, Proved, &["1 against 180"]);
+    assert_eq!(analysis.root_cause().unwrap().users, 200);
+    let own = &mut record.rounds.last_mut().unwrap().readings;
+    own.insert(IN_FLIGHT.into(), 179.0);
+    judged(&record, Refuted, &["was 179 in the fix", "at least 180"]);
+}
+
+#[test]
+fn what_spoils_a_run_comes_before_what_the_figures_say() {
+    let wrong = |record: &mut Record| {
+        change(record, SATURATED, SOLUTION, |round| {
+            completes(round, 60_000);
+            round.outcome.wrong_answers = 60_000;
+            round.readings.clear();
+            round.outcome.generator.cpu_share = Some(1.0);
+        });
+    };
+    changed(wrong, Invalid, &["wrong answers"]);
+    let unoptimised = |record: &mut Record| {
+        counts(record, PROBLEM, IN_FLIGHT, 500.0);
+        record.environment.optimised = false;
+    };
+    changed(unoptimised, Invalid, &["optimised"]);
+}
+
+/// Claims so much, if that is a claim at all.
+fn claim_at_least(record: &mut Record, at_least: f64) {
+    let mut claims: Vec<Claim> = record.chapter.claims.clone().into();
+    claims[1].ratio = Some(Bound::at_least(at_least));
+    if let Ok(claims) = Claims::try_from(claims) {
+        record.chapter.claims = claims;
+    }
+}
+
+/// Puts nonsense into places chosen at random: whatever comes of it, only a
+/// sound record is ever proved, and nothing panics or prints nonsense.
+#[test]
+fn no_nonsense_is_ever_proved() {
+    const NONSENSE: [f64; 8] = [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e-300, 1e300, 1e9, 0.5];
+    let mut random = Pcg32::new(11, 1);
+    let mut below = move |n: usize| random.next_u32() as usize % n;
+    for _ in 0..400 {
+        let mut record = record();
+        for _ in 0..=below(3) {
+            let value = NONSENSE[below(NONSENSE.len())];
+            let index = below(record.rounds.len());
+            let kinds = below(11);
+            let round = &mut record.rounds[index];
+            match kinds {
+                0 => round.outcome.requests_per_second = value,
+                1 => round.outcome.seconds = value,
+                2 => round.outcome.completed = below(3) as u64,
+                3 => round.outcome.generator.cpu_share = Some(value),
+                4 => round.throttled_s = Some(value),
+                5 => round.readings.values_mut().for_each(|one| *one = value),
+                6 => round.readings.clear(),
+                7 => round.outcome.errors = [("closed".to_owned(), 1)].into(),
+                8 => round.variant = "exercise".into(),
+                9 => drop(record.rounds.remove(index)),
+                _ => claim_at_least(&mut record, value),
+            }
+        }
+        let analysis = analyse(&record);
+        let reason = &analysis.verdict.reason;
+        let is_number = !reason.contains("NaN") && !reason.contains("inf");
+        assert!(is_number, "{reason}");
+        if analysis.verdict.kind == Proved {
+            let effect = analysis.effect().unwrap();
+            let (low, high) = effect.interval.unwrap();
+            let claimed = effect.claim.ratio.unwrap().number;
+            assert!(low >= claimed && high.is_finite(), "{reason}");
+            let compared = record.compared(&record.effect_rounds());
+            assert!(compared.iter().all(Option::is_some) && compared.len() >= 3);
+            assert_eq!(analysis.root_cause().unwrap().holds, Some(true));
+            let mut rounds = record.rounds.iter();
+            assert!(rounds.all(|round| round.outcome.errors.is_empty()));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Runs that say nothing about the claim, whatever their figures.
+
+use super::*;
+use engine::outcome::Outcome;
+
+/// Of a run with one change.
+#[track_caller]
+fn is_invalid(edit: impl FnOnce(&mut Record), words: &[&str]) -> Analysis {
+    changed(edit, Invalid, words)
+}
+
+/// Of a run with one change of what a round's generator saw.
+#[track_caller]
+fn seen(round: usize, edit: impl FnOnce(&mut Outcome), words: &[&str]) {
+    is_invalid(|record| edit(&mut record.rounds[round - 1].outcome), words);
+}
+
+#[test]
+fn a_build_or_an_answer_that_is_not_right_is_enough() {
+    is_invalid(
+        |record| record.environment.optimised = false,
+        &["optimised"],
+    );
+    let wrong = |outcome: &mut Outcome| {
+        outcome.wrong_answers = 1;
+        outcome.first_wrong_answer = Some("7\n".into());
+    };
+    seen(7, wrong, &["round 7", "\"7\\n\"", "wrong"]);
+    let errors = [("status 500".into(), 3), ("connect".into(), 1)];
+    let fails = |outcome: &mut Outcome| outcome.errors = errors.into();
+    seen(16, fails, &["round 16", "`status 500`", "1 other"]);
+}
+
+#[test]
+fn silence_is_no_infinite_gain() {
+    let silent = |record: &mut Record| {
+        change(record, SATURATED, PROBLEM, |round| completes(round, 0));
+    };
+    let analysis = is_invalid(silent, &["nothing was answered"]);
+    assert_eq!(analysis.effect().unwrap().ratio, None);
+    assert_eq!(analysis.effect().unwrap().interval, None);
+}
+
+#[test]
+fn a_bound_generator_and_a_quota_that_held_the_run_back_are_named() {
+    for (is_quota, figure, kind, words) in [
+        (
+            false,
+            Some(0.97),
+            Invalid,
+            &["round 4", "generator-bound", "97 %"][..],
+        ),
+        (false, Some(f64::NAN), Invalid, &["generator-bound"]),
+        (false, None, Proved, &[]),
+        (true, Some(0.4), Invalid, &["round 4", "quota", "19 %"]),
+        (true, Some(f64::NAN), Invalid, &["quota"]),
+        (true, None, Proved, &[]),
+    ] {
+        let edit = |record: &mut Record| match &mut record.rounds[3] {
+            round if is_quota => round.throttled_s = figure,
+            round => round.outcome.generator.cpu_share = figure,
+        };
+        changed(edit, kind, words);
+    }
+}
+
+#[test]
+fn noise_as_large_as_the_claim_is_invalid() {
+    let mut record = claims_at_least(1.2);
+    restless(&mut record, 17_000);
+    judged(&record, Invalid, &["too noisy", "could pass", "1.20"]);
+    // A machine that cannot show the gain is not asked for it.
+    record.chapter.conditions.numa_nodes_at_least = 2;
+    judged(&record, Inconclusive, &["NUMA nodes"]);
+}
+
+#[test]
+fn rounds_that_are_not_there_are_named() {
+    let keeping = |keeps: fn(&Round) -> bool, words: &[&str]| {
+        is_invalid(|record| record.rounds.retain(keeps), words)
+    };
+    let is_equal = |round: &Round| round.purpose == Purpose::Equal;
+    keeping(
+        |round| round.variant != SOLUTION || round.scenario == PUBLISHED,
+        &[],
+    );
+    keeping(|round| round.scenario != PUBLISHED, &["`published`"]);
+    keeping(|_| false, &[]);
+    let analysis = keeping(is_equal, &["2 triplets"]);
+    assert_eq!(analysis.effect().unwrap().ratio, None);
+    let two = |record: &mut Record| drop(record.rounds.drain(6..18));
+    is_invalid(two, &["2 triplets", "3 are needed"]);
+    // Three rounds of one variant are no triplet.
+    let one = |record: &mut Record| record.rounds[0].variant = SOLUTION.into();
+    is_invalid(one, &["triplet 1 is not"]);
+}
+
+#[test]
+fn a_missing_count_is_no_count() {
+    let missing = |record: &mut Record| record.rounds[7].readings.clear();
+    is_invalid(missing, &["did not report", IN_FLIGHT]);
+    let nonsense = |record: &mut Record| counts(record, PROBLEM, IN_FLIGHT, f64::NAN);
+    is_invalid(nonsense, &["the problem did not report"]);
+}
+
+#[test]
+fn more_than_the_law_allows_is_not_believed() {
+    let many = |record: &mut Record| solution_completes(record, &[60_000]);
+    is_invalid(many, &["37,500", "20,000", "Little"]);
+}
+
+#[test]
+fn figures_that_contradict_each_other_are_not_believed() {
+    for nonsense in [f64::NAN, f64::INFINITY, 0.0, -5.0, 1e9] {
+        seen(
+            5,
+            |outcome| outcome.requests_per_second = nonsense,
+            &["round 5"],
+        );
+    }
+    seen(5, |outcome| outcome.seconds = 0.0, &[]);
+}
+
+#[test]
+fn another_load_than_the_claims_is_not_believed() {
+    let words = ["round 5", "100 users", "1,000"];
+    seen(5, |outcome| outcome.generator.users = 100, &words);
+    for scenario in ["check", "nowhere"] {
+        let elsewhere = |record: &mut Record| record.rounds[4].scenario = scenario.into();
+        is_invalid(elsewhere, &[&format!("`{scenario}`")]);
+    }
+    // A chapter that lost its scenarios is no crash.
+    is_invalid(|record| record.chapter.scenarios.clear(), &[]);
+}
+
+#[test]
+fn a_chapter_that_claims_no_gain_says_nothing() {
+    for none in [1.0, 0.5] {
+        let words = ["which is none", "chapter.toml"];
+        judged(&claims_at_least(none), Invalid, &words);
+    }
+}

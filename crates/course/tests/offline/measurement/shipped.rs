@@ -1,0 +1,67 @@
+//! The chapters of this repository, and what was recorded of each.
+
+use std::{fs, path::PathBuf};
+
+use course::measurement::{
+    chapter_file::ChapterFile,
+    claim::{Claim, Claims},
+    record::Record,
+};
+
+fn root() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "..", ".."].iter().collect()
+}
+
+fn chapters() -> Vec<ChapterFile> {
+    let folders = fs::read_dir(root().join("chapters")).unwrap();
+    let files = folders
+        .map(|entry| entry.unwrap().path().join("chapter.toml"))
+        .filter(|path| path.is_file());
+    let mut chapters: Vec<ChapterFile> = files
+        .map(|path| {
+            let read = ChapterFile::read(&path, &path.to_string_lossy(), 2);
+            read.unwrap_or_else(|error| panic!("{error}"))
+        })
+        .collect();
+    chapters.sort_by_key(|chapter| chapter.chapter);
+    chapters
+}
+
+fn recorded(chapter: u32) -> Record {
+    let path = root().join(format!("flamegraphs/chapter{chapter}/capture.json"));
+    let text = fs::read_to_string(&path).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("chapter {chapter}: {error}"))
+}
+
+#[test]
+fn every_chapter_can_be_read() {
+    let numbers: Vec<u32> = chapters().iter().map(|chapter| chapter.chapter).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+}
+
+#[test]
+fn every_record_is_of_this_layout_and_of_what_the_chapter_claims() {
+    assert_eq!(Record::FORMAT, 2);
+    for chapter in chapters() {
+        let (number, record) = (chapter.chapter, recorded(chapter.chapter));
+        assert_eq!(record.format, Record::FORMAT, "chapter {number}");
+        assert_eq!(record.chapter.chapter, number);
+        assert!(!record.rounds.is_empty(), "chapter {number}");
+        // What only a check judges is no part of a proof, and needs no new record.
+        let proved = |claims: &Claims| claims.clone().only(Claim::is_proved);
+        assert_eq!(
+            proved(&record.chapter.claims),
+            proved(&chapter.claims),
+            "chapter {number}"
+        );
+        for claim in chapter.claims.iter().filter(|claim| claim.is_proved()) {
+            let rounds = record.rounds_of(claim);
+            for variant in ["problem", "solution"] {
+                assert!(
+                    rounds.iter().any(|round| round.variant == variant),
+                    "chapter {number}: no round of the {variant} for {claim:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A capture is what was measured; everything beside it can be had again.
+
+use std::{fs, path::Path};
+
+use crate::report::captured::{capture, has};
+use course::report::capture::{self, Capture, CaptureError};
+
+fn written() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    capture().write(folder.path()).unwrap();
+    folder
+}
+
+#[track_caller]
+fn text(folder: &Path, name: &str) -> String {
+    fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[track_caller]
+fn stale(folder: &tempfile::TempDir) -> String {
+    capture::verify(folder.path()).unwrap_err().to_string()
+}
+
+#[test]
+fn deriving_again_changes_nothing_and_other_tools_files_may_stay() {
+    let folder = written();
+    capture::verify(folder.path()).unwrap();
+    capture::derive(folder.path()).unwrap();
+    fs::write(folder.path().join("problem.cpu.pb.gz"), [0x1f, 0x8b]).unwrap();
+    fs::write(folder.path().join("agreement.md"), "a study's").unwrap();
+    capture::verify(folder.path()).unwrap();
+}
+
+#[test]
+fn a_figure_typed_by_hand_is_found() {
+    let folder = written();
+    let table = text(folder.path(), "table.md").replace("893", "1,893");
+    fs::write(folder.path().join("table.md"), table).unwrap();
+    let error = stale(&folder);
+    has(
+        &error,
+        &["table.md: differs from", "derive the capture again"],
+    );
+    capture::derive(folder.path()).unwrap();
+    capture::verify(folder.path()).unwrap();
+}
+
+#[test]
+fn files_that_are_missing_or_left_over_are_named() {
+    let folder = written();
+    let path = |name| folder.path().join(name);
+    fs::rename(path("diff.cpu.svg"), path("old.cpu.svg")).unwrap();
+    has(&stale(&folder), &["diff.cpu.svg: missing"]);
+    capture::derive(folder.path()).unwrap();
+    has(&stale(&folder), &["old.cpu.svg: left over"]);
+    fs::remove_file(path("solution.await.folded")).unwrap();
+    has(&stale(&folder), &["solution.await.folded: missing"]);
+}
+
+#[test]
+fn a_record_of_another_version_or_none_is_refused() {
+    let folder = written();
+    let path = folder.path().join("capture.json");
+    let record = text(folder.path(), "capture.json");
+    fs::write(&path, record.replacen("\"format\": 2", "\"format\": 9", 1)).unwrap();
+    has(&stale(&folder), &["format is 9"]);
+    fs::write(&path, "{").unwrap();
+    let error = stale(&folder);
+    has(&error, &["capture.json", "record the capture again"]);
+    assert_eq!(error.lines().count(), 1, "{error}");
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(
+        Capture::read(folder.path()),
+        Err(CaptureError::Io { .. })
+    ));
+}
+
+#[test]
+fn a_capture_that_cannot_be_derived_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("chapter1");
+    let mut no_number = capture();
+    no_number.record.rounds[0].wall_s = f64::NAN;
+    let error = no_number.write(&target).unwrap_err();
+    assert!(matches!(error, CaptureError::NotARecord { .. }), "{error}");
+    let mut no_count = capture();
+    let stacks = no_count.folded.get_mut("problem.cpu.folded").unwrap();
+    "main;poll\n".clone_into(stacks);
+    let error = no_count.write(&target).unwrap_err().to_string();
+    assert!(error.starts_with("problem.cpu.folded: line 1"), "{error}");
+    assert!(!target.exists(), "half a capture is none");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = capture().write(&file.join("chapter1")).unwrap_err();
+    has(&error.to_string(), &["file", "may write"]);
+}
+
+#[test]
+fn a_run_without_rounds_still_gives_a_capture_that_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut capture = capture();
+    capture.record.rounds.clear();
+    capture.record.profiles.clear();
+    capture.folded.clear();
+    capture.write(folder.path()).unwrap();
+    capture::verify(folder.path()).unwrap();
+    assert!(text(folder.path(), "table.md").contains("Verdict: **invalid**"));
+    assert!(!folder.path().join("plots/latency.svg").exists());
+}

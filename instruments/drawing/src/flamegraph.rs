@@ -1,0 +1,249 @@
+//! Flamegraphs from folded stacks: where CPUs spend time, what requests
+//! wait for, what is allocated, and the difference between two of them.
+//!
+//! What carries every request, the runtime and the framework, is one box, and three call-outs say where
+//! to look. Too few samples of CPUs are a strip that says so, and no picture.
+//!
+//! The same stacks give the same bytes. Zoom and search are inferno's own and
+//! work in a page of their own, in an `<object>`, and in the report.
+
+mod boxes;
+mod callouts;
+mod plumbing;
+
+use await_profile::drawing::{Drawing, Theme, legible};
+use engine::figures;
+use engine::folded::{IDLE, MEANINGFUL, NoCount, total};
+use engine::profile::{Profile, ProfileKind};
+
+pub use self::boxes::Boxes;
+use crate::canvas::escaped;
+
+/// Folded stacks that cannot be drawn.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FlamegraphError {
+    /// A line without a count at its end.
+    #[error(transparent)]
+    NoCount(#[from] NoCount),
+    /// The drawing library refused them.
+    #[error("{0}; take the profile again.")]
+    Refused(String),
+}
+
+/// What stands around the frames.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picture {
+    /// The instrument, which decides the colours.
+    pub kind: ProfileKind,
+    /// The heading; short, for phones.
+    pub title: String,
+    /// A line below it; short as well.
+    pub subtitle: Option<String>,
+    /// What a frame's number counts, such as `samples`.
+    pub unit: String,
+    /// The weight of [`IDLE`]; none when 0.
+    pub idle: u64,
+    /// How long it was sampled, in seconds.
+    pub seconds: f64,
+    /// The crate whose frames are pointed at.
+    pub own: String,
+}
+
+impl Picture {
+    /// What the widths of such a picture show, short enough for a phone.
+    pub fn what(kind: ProfileKind) -> &'static str {
+        match kind {
+            ProfileKind::Cpu => "CPU time",
+            ProfileKind::Await => "waiting",
+            ProfileKind::Heap => "allocation",
+        }
+    }
+
+    /// How a capture shows one of its profiles; `own` is the crate that it is about.
+    pub fn of(profile: &Profile, own: &str) -> Self {
+        let (number, what, unit) = drawn(profile);
+        let busy = busy(profile).map_or_else(String::new, |share| {
+            format!(", {} busy", figures::percent(share))
+        });
+        Self {
+            kind: profile.kind,
+            title: format!("{}: {}", profile.variant, Self::what(profile.kind)),
+            subtitle: Some(format!(
+                "scenario {}, {number} {what}{busy}",
+                profile.scenario
+            )),
+            unit: unit.to_owned(),
+            idle: profile.idle(),
+            seconds: profile.seconds,
+            own: own.to_owned(),
+        }
+    }
+
+    /// How a capture shows what a fix took away: drawn from the fixed profile to the one before it, so that
+    /// what is gone has a width, and in red.
+    pub fn of_change(before: &Profile, after: &Profile, own: &str) -> Self {
+        let (first, ..) = drawn(before);
+        let (second, what, _) = drawn(after);
+        Self {
+            title: format!("red went, blue grew: {}", Self::what(after.kind)),
+            subtitle: Some(format!(
+                "scenario {}, {first} and then {second} {what}",
+                after.scenario
+            )),
+            ..Self::of(after, own)
+        }
+    }
+
+    /// What stands around the frames of the drawer.
+    fn drawing(&self) -> Drawing {
+        Drawing {
+            title: self.title.clone(),
+            captions: self.subtitle.iter().cloned().collect(),
+            unit: self.unit.clone(),
+            theme: match self.kind {
+                ProfileKind::Cpu => Theme::Cpu,
+                ProfileKind::Await => Theme::Wait,
+                ProfileKind::Heap => Theme::Heap,
+            },
+            ..Drawing::default()
+        }
+    }
+
+    /// Whether so many samples are too few to draw.
+    fn is_strip(&self, samples: u64) -> bool {
+        self.kind == ProfileKind::Cpu && samples < MEANINGFUL
+    }
+}
+
+/// The share (0 to 1) of the time for which a CPU profile's CPUs ran, where that is known.
+pub fn busy(profile: &Profile) -> Option<f64> {
+    let capacity = profile
+        .capacity
+        .filter(|_| profile.kind == ProfileKind::Cpu)?;
+    Some((profile.samples as f64 / capacity.max(1) as f64).min(1.0))
+}
+
+/// Requests in flight in an await profile: microseconds that they spent, by the microseconds that passed.
+pub fn in_flight(profile: &Profile) -> f64 {
+    profile.samples as f64 / (profile.seconds * 1e6)
+}
+
+/// How many of what a profile has, and what the widths count.
+fn drawn(profile: &Profile) -> (String, &'static str, &'static str) {
+    let samples = profile.samples as f64;
+    match profile.kind {
+        ProfileKind::Await => (
+            figures::count(in_flight(profile).round()),
+            "requests in flight",
+            "µs of requests",
+        ),
+        ProfileKind::Cpu if profile.samples == 1 => ("1".to_owned(), "sample", "samples"),
+        ProfileKind::Cpu => (figures::count(samples), "samples", "samples"),
+        ProfileKind::Heap => (figures::count(samples), "allocations", "allocations"),
+    }
+}
+
+/// Draws folded stacks, lines of `frame;frame;frame count`. No stacks at all
+/// are drawn too: an idle machine is a finding.
+///
+/// # Errors
+///
+/// When a line has no count.
+pub fn draw(folded: &str, picture: &Picture) -> Result<String, FlamegraphError> {
+    let samples = total(folded)?;
+    if picture.is_strip(samples) {
+        return Ok(strip(picture, samples));
+    }
+    let folded = carried(folded, picture)?;
+    let all = samples.saturating_add(picture.idle);
+    let pointed = callouts::point(&folded, &picture.own, all)?;
+    let mut drawing = picture.drawing();
+    drawing.legend = pointed.legend;
+    drawing
+        .draw(&with_idle(&pointed.folded, picture.idle)?)
+        .map_err(|error| FlamegraphError::Refused(error.to_string()))
+}
+
+/// Draws what changed between two profiles: widths are those of `after`, red
+/// frames grew, blue ones shrank. `before` is scaled to as many samples as
+/// `after`; stacks that only `before` has are not in the picture.
+///
+/// # Errors
+///
+/// As [`draw`].
+pub fn draw_difference(
+    before: (&str, u64),
+    after: (&str, u64),
+    picture: &Picture,
+) -> Result<String, FlamegraphError> {
+    let samples = (total(before.0)?, total(after.0)?);
+    if picture.is_strip(samples.0.min(samples.1)) {
+        let said = format!(
+            "{} against {}: too few to compare",
+            figures::things(samples.1, "sample"),
+            figures::count(samples.0 as f64),
+        );
+        return Ok(strip_of(picture, &said, 0.0));
+    }
+    let before_all = with_idle(&carried(before.0, picture)?, before.1)?;
+    let after_all = with_idle(&carried(after.0, picture)?, after.1)?;
+    let drawing = picture.drawing();
+    drawing
+        .draw_difference(&before_all, &after_all)
+        .map_err(|error| FlamegraphError::Refused(error.to_string()))
+}
+
+/// The stacks with one box for what carries every request. What requests wait for has few frames, and
+/// those of the runtime are what they wait in.
+fn carried(folded: &str, picture: &Picture) -> Result<String, FlamegraphError> {
+    let folded = legible(folded);
+    Ok(match picture.kind {
+        ProfileKind::Await => folded,
+        ProfileKind::Cpu | ProfileKind::Heap => plumbing::fold(&folded)?,
+    })
+}
+
+/// In place of a picture: how few samples there were, and in which time.
+fn strip(picture: &Picture, samples: u64) -> String {
+    let all = samples.saturating_add(picture.idle).max(1);
+    let busy = samples as f64 / all as f64;
+    let word = if busy < 0.5 {
+        "idle"
+    } else {
+        "too few to draw"
+    };
+    let said = format!(
+        "{word}: {} in {} s",
+        figures::things(samples, "sample"),
+        figures::count(picture.seconds),
+    );
+    strip_of(picture, &said, busy)
+}
+
+/// What stands above a picture, a sentence, and a bar of which a share (0 to 1) is filled.
+fn strip_of(picture: &Picture, said: &str, busy: f64) -> String {
+    let (title, said) = (escaped(&picture.title), escaped(said));
+    let subtitle = escaped(picture.subtitle.as_deref().unwrap_or_default());
+    let width = busy * 100.0;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%\" height=\"96\" role=\"img\">\
+         <title>{title}. {subtitle}. {said}.</title>\
+         <rect width=\"100%\" height=\"96\" fill=\"#f4f4d8\"/>\
+         <g font-family=\"monospace\" font-size=\"12\" text-anchor=\"middle\" fill=\"#000\">\
+         <text x=\"50%\" y=\"24\" font-size=\"17\">{title}</text>\
+         <text x=\"50%\" y=\"46\">{subtitle}</text>\
+         <text x=\"50%\" y=\"66\">{said}</text></g>\
+         <rect y=\"78\" width=\"100%\" height=\"10\" fill=\"#cdcdcd\"/>\
+         <rect y=\"78\" width=\"{width:.2}%\" height=\"10\" fill=\"#e25822\"/></svg>\n"
+    )
+}
+
+/// The stacks with a frame for CPUs that had nothing to do.
+fn with_idle(folded: &str, idle: u64) -> Result<String, NoCount> {
+    let mut text = folded.trim_end().to_owned();
+    if idle > 0 {
+        text = format!("{text}\n{IDLE} {idle}");
+    }
+    total(&text)?;
+    Ok(text)
+}

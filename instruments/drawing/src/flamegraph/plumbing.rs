@@ -1,0 +1,122 @@
+//! Stacks without what carries every request: a run of the runtime's and the framework's frames becomes
+//! one box, so that the reader's own frames are seen. The folded file keeps all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use await_profile::plumbing::{LANGUAGE, PLUMBING, crate_of, place_of};
+use engine::folded::{NoCount, stacks};
+
+/// What starts a thread, besides the standard library.
+const STARTS: [&str; 6] = [
+    "clone3",
+    "start_thread",
+    "_start",
+    "__libc_start_main_impl",
+    "__libc_start_call_main",
+    "main",
+];
+
+/// The listener and its connections, which carry requests as well; the rest of that crate works.
+const LISTENER: [&str; 2] = ["lab::listener::", "lab::connection::"];
+
+/// A frame as it is, or a run of frames that becomes one box: the places of their crates in [`PLUMBING`].
+enum Part<'a> {
+    Frame(&'a str),
+    Run(BTreeSet<usize>),
+}
+
+/// Folds runs of such frames. Two frames or more become one, named by the crates of all runs that begin
+/// at the same place of a thread's stacks: below the first other frame, or above it.
+pub(super) fn fold(folded: &str) -> Result<String, NoCount> {
+    let mut parsed = Vec::new();
+    // The runs at the bottom get one name, so that the box below everything is one.
+    let mut lowest = BTreeSet::new();
+    for stack in stacks(folded) {
+        let (frames, count) = stack?;
+        let parts = parts(frames);
+        let first = parts.iter().position(|part| matches!(part, Part::Run(_)));
+        if let Some(Part::Run(places)) = first.map(|first| &parts[first]) {
+            lowest.extend(places);
+        }
+        parsed.push((parts, first, count));
+    }
+    let mut merged: BTreeMap<String, u64> = BTreeMap::new();
+    for (parts, first, count) in &parsed {
+        let frames = parts.iter().enumerate().map(|(place, part)| match part {
+            Part::Run(_) if Some(place) == *first => named(&lowest),
+            Part::Run(places) => named(places),
+            Part::Frame(frame) => (*frame).to_owned(),
+        });
+        let mut frames: Vec<String> = frames.collect();
+        // What the C library calls by two names.
+        frames.dedup();
+        *merged.entry(frames.join(";")).or_default() += count;
+    }
+    let mut text = String::new();
+    for (frames, count) in merged {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{frames} {count}");
+    }
+    Ok(text)
+}
+
+fn parts(frames: &str) -> Vec<Part<'_>> {
+    let frames: Vec<&str> = frames.split(';').collect();
+    let mut parts = Vec::new();
+    let mut rest = frames.as_slice();
+    while let Some(first) = rest.first() {
+        let length = run(rest);
+        // What starts a thread, behind the thread's name.
+        let start = rest.iter().take_while(|frame| is_between(frame)).count();
+        let taken = if length >= 2 {
+            let places = rest[..length].iter().filter_map(|frame| carrier(frame));
+            parts.push(Part::Run(places.collect()));
+            length
+        } else if parts.len() <= 1 && (2..rest.len()).contains(&start) {
+            parts.push(Part::Frame(LANGUAGE));
+            start
+        } else {
+            parts.push(Part::Frame(first));
+            1
+        };
+        rest = &rest[taken..];
+    }
+    parts
+}
+
+/// How many frames at the beginning are carriers or lie between two of them. What the standard library
+/// does above the last is work for somebody, and stays; what it does below somebody's closure calls it.
+fn run(frames: &[&str]) -> usize {
+    let mut length = 0;
+    for (place, frame) in frames.iter().enumerate() {
+        if carrier(frame).is_some() {
+            length = place + 1;
+        } else if !is_between(frame) {
+            return if length > 0 { place } else { 0 };
+        }
+    }
+    length
+}
+
+/// The place of a frame's crate, if it is of a framework.
+fn carrier(frame: &str) -> Option<usize> {
+    let is_listener = LISTENER.iter().any(|module| frame.contains(module));
+    let krate = if is_listener {
+        "hyper"
+    } else {
+        crate_of(frame)
+    };
+    place_of(krate).filter(|place| ![LANGUAGE, ""].contains(&PLUMBING[*place].1))
+}
+
+fn is_between(frame: &str) -> bool {
+    let krate = crate_of(frame);
+    STARTS.contains(&krate) || place_of(krate).is_some_and(|place| PLUMBING[place].1 == LANGUAGE)
+}
+
+fn named(places: &BTreeSet<usize>) -> String {
+    let mut names: Vec<&str> = places.iter().map(|place| PLUMBING[*place].1).collect();
+    names.dedup();
+    names.join(", ")
+}

@@ -1,0 +1,66 @@
+//! A plot of one figure over all rounds.
+
+use crate::canvas::{Axis, Drawn, Look, Plot, is_drawable};
+use crate::scale::{Scale, span};
+use crate::table::sentence_case;
+use engine::figures;
+use engine::metric::{Figures, Metric, Round};
+
+/// One metric of two builds: the figures of base, change and, hollow, the base's twin.
+/// `None` when no round has one.
+pub fn metric_of_rounds(metric: &Metric, rounds: &[Round]) -> Option<String> {
+    type Server = (&'static str, fn(&Round) -> &Figures, usize, bool);
+    let servers: [Server; 3] = [
+        ("base", |round| &round.base, 0, false),
+        ("change", |round| &round.change, 1, false),
+        ("base again", |round| &round.again, 0, true),
+    ];
+    let drawn = servers.map(|(name, figures, look, hollow)| {
+        let value = |(number, round)| Some((f64::from(number), figures(round).get(&metric.key)?));
+        Drawn {
+            marks: (1_u32..).zip(rounds).filter_map(value).collect(),
+            hollow,
+            ..Drawn::of(name, Look::nth(look))
+        }
+    });
+    by_round(&metric.label, &metric.label, drawn.into())
+}
+
+/// A mark a round, in the order in which they ran.
+pub fn by_round(title: &str, name: &str, mut drawn: Vec<Drawn>) -> Option<String> {
+    for one in &mut drawn {
+        one.marks.retain(|(_, value)| is_drawable(*value));
+    }
+    let marks = || drawn.iter().flat_map(|drawn| &drawn.marks);
+    let (low, high) = span(marks().map(|(_, value)| *value))?;
+    let mut numbers: Vec<f64> = marks().map(|(number, _)| *number).collect();
+    numbers.sort_unstable_by(f64::total_cmp);
+    numbers.dedup();
+    let last = numbers.last().copied().unwrap_or(1.0);
+    let plot = Plot {
+        title,
+        description: format!(
+            "{} of {} rounds, from {} to {}.",
+            sentence_case(name),
+            numbers.len(),
+            figures::ratio(low),
+            figures::ratio(high)
+        ),
+        across: Axis {
+            scale: Scale::linear(0.5..last + 0.5),
+            name: "round, in the order in which they ran".to_owned(),
+            label: &|x| {
+                if (x - x.round()).abs() < 1e-6 {
+                    figures::count(x)
+                } else {
+                    String::new()
+                }
+            },
+            labels: if last > 14.0 { 10 } else { 20 },
+        },
+        has_columns: false,
+        up: Axis::values(name, (low, high), &figures::count),
+        drawn,
+    };
+    plot.svg()
+}

@@ -1,0 +1,159 @@
+//! `load` and `compare` over HTTPS, with a certificate authority of the tests' own.
+
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::said::Said;
+
+/// The authority that signed [`LOCALHOST`] and [`OTHER_NAME`]: see the README beside it.
+const AUTHORITY: &str = include_str!("../certificates/authority.pem");
+const LOCALHOST: &[u8] = include_bytes!("../certificates/localhost.der");
+const OTHER_NAME: &[u8] = include_bytes!("../certificates/shop.test.der");
+/// For `localhost`, by another authority.
+const OF_A_STRANGER: &[u8] = include_bytes!("../certificates/stranger.der");
+/// Of all of them.
+const KEY: &[u8] = include_bytes!("../certificates/key.der");
+
+/// What it serves goes with it.
+struct Servers {
+    runtime: Runtime,
+    folder: TempDir,
+}
+
+impl Servers {
+    fn new() -> Self {
+        Self {
+            runtime: Builder::new_multi_thread()
+                .worker_threads(1)
+                .enable_all()
+                .build()
+                .unwrap(),
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    /// The port of a service with this certificate.
+    fn serve(&self, certificate: &'static [u8]) -> u16 {
+        let key = PrivateKeyDer::try_from(KEY).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![CertificateDer::from(certificate)], key)
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = self.runtime.block_on(TcpListener::bind("127.0.0.1:0"));
+        let listener = listener.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        self.runtime.spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let acceptor = acceptor.clone();
+                tokio::spawn(async move {
+                    let mut stream = acceptor.accept(stream).await.ok()?;
+                    let mut request = Vec::new();
+                    loop {
+                        stream
+                            .read_buf(&mut request)
+                            .await
+                            .ok()
+                            .filter(|n| *n > 0)?;
+                        if request.ends_with(b"\r\n\r\n") {
+                            request.clear();
+                            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nsecret";
+                            stream.write_all(answer).await.ok()?;
+                            stream.flush().await.ok()?;
+                        }
+                    }
+                    #[allow(unreachable_code)] // For the type of the task.
+                    Some(())
+                });
+            }
+        });
+        port
+    }
+
+    fn run(&self, line: &str) -> Said {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_duel"));
+        command.args(line.split_whitespace());
+        Said::of(command.current_dir(self.folder.path()))
+    }
+}
+
+#[test]
+fn a_service_is_loaded_and_compared_over_https() {
+    let servers = Servers::new();
+    servers.file("ca.pem", AUTHORITY);
+    let [base, change] =
+        [(); 2].map(|()| format!("https://localhost:{}", servers.serve(LOCALHOST)));
+    let short = "--cacert ca.pem --warm-up 0 --users 3 --get /";
+    for keep_alive in ["", "--no-keep-alive"] {
+        let said = servers.run(&format!(
+            "load {base} --seconds 1 {short} {keep_alive} --k6 load.js --locust load.py --format json"
+        ));
+        // A generator that gets no CPU beside something else says so.
+        assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+        let value: Value = serde_json::from_str(&said.out).unwrap();
+        assert!(value["completed"].as_u64().unwrap() > 0, "{said:?}");
+        assert_eq!(value["wrong_answers"], 0);
+        assert_eq!(value["errors"], Value::Object(serde_json::Map::new()));
+    }
+    // What one has to set is in the scripts.
+    for (script, word) in [
+        ("load.js", "SSL_CERT_FILE=ca.pem"),
+        ("load.py", "cafile=CACERT"),
+    ] {
+        let script = fs::read_to_string(servers.folder.path().join(script)).unwrap();
+        assert!(script.contains(word) && script.contains(&base), "{script}");
+    }
+    let said = servers.run(&format!(
+        "compare --running {base} {change} --rate 50 --seconds 0.1 --at-most 1 {short}"
+    ));
+    assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
+    assert!(
+        said.out.contains("neither restarted nor pinned"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn whom_nobody_trusts_is_told_before_the_load() {
+    let servers = Servers::new();
+    servers.file("ca.pem", AUTHORITY);
+    servers.file("none.pem", "nothing\n");
+    let localhost = servers.serve(LOCALHOST);
+    let other_name = servers.serve(OTHER_NAME);
+    let of_a_stranger = servers.serve(OF_A_STRANGER);
+    for (scheme, port, cacert, sentence) in [
+        ("https", other_name, "ca.pem", "for another name"),
+        ("https", of_a_stranger, "ca.pem", "of another authority"),
+        ("https", localhost, "none.pem", "no certificates in PEM"),
+        (
+            "https",
+            localhost,
+            "no.pem",
+            "--cacert no.pem: No such file",
+        ),
+        ("http", localhost, "ca.pem", "a URL with https://"),
+    ] {
+        let said = servers.run(&format!(
+            "load {scheme}://localhost:{port}/ --cacert {cacert}"
+        ));
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.err.contains(sentence), "no `{sentence}` in {said:?}");
+    }
+}

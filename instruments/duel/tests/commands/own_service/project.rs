@@ -1,0 +1,183 @@
+//! Somebody's project, and a service of theirs, with all that ever ran for it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::said::Said;
+
+/// The service of `own_service/service.rs`, compiled once; it needs nothing but the compiler.
+pub(super) fn service() -> &'static Path {
+    static SERVICE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, program) = SERVICE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("service");
+        let source = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/commands/own_service/service.rs"
+        );
+        let compiled = Command::new("rustc")
+            .args(["--edition", "2024", "-C", "opt-level=1", "-o"])
+            .args([program.as_os_str(), source.as_ref()])
+            .status();
+        assert!(compiled.unwrap().success());
+        (folder, program)
+    });
+    program
+}
+
+/// Somebody's project: a folder, and the processes that ran for it.
+pub(super) struct Project {
+    pub(super) folder: TempDir,
+}
+
+impl Project {
+    pub(super) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("pids")).unwrap();
+        Self { folder }
+    }
+
+    pub(super) fn path(&self, within: &str) -> PathBuf {
+        self.folder.path().join(within)
+    }
+
+    /// A command that starts the service.
+    pub(super) fn serve(&self, options: &str) -> String {
+        format!("{} {}", service().display(), self.options(options))
+    }
+
+    /// What is told the service then.
+    pub(super) fn options(&self, options: &str) -> String {
+        let pids = self.path("pids").display().to_string();
+        format!("--port {{port}} --pids {pids} {options}")
+    }
+
+    /// `duel LINE`, as it is typed into a shell.
+    pub(super) fn command(&self, line: &str) -> Command {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("exec \"$0\" {line}")])
+            .arg(env!("CARGO_BIN_EXE_duel"))
+            .current_dir(self.folder.path());
+        command
+    }
+
+    pub(super) fn run(&self, line: &str) -> Said {
+        Said::of(&mut self.command(line))
+    }
+
+    /// A comparison of two commands, as short as one can be.
+    pub(super) fn compare(&self, base: &str, change: &str, line: &str) -> Said {
+        Said::of(&mut self.comparing(base, change, line))
+    }
+
+    pub(super) fn comparing(&self, base: &str, change: &str, line: &str) -> Command {
+        let most = if line.contains("--at-most") {
+            ""
+        } else {
+            "--at-most 1"
+        };
+        let mut command = self.command(&format!(
+            "compare --base \"$1\" --change \"$2\" --seconds 0.1 --warm-up 0 --users 2 {most} {line}"
+        ));
+        command.args([base, change]);
+        command
+    }
+
+    /// Those of its processes that still run, after a while at most.
+    pub(super) fn left(&self) -> Vec<String> {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let left: Vec<String> = fs::read_dir(self.path("pids"))
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .filter(|pid| runs(pid))
+                .collect();
+            if left.is_empty() || Instant::now() > deadline {
+                return left;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    pub(super) fn ever_ran(&self) -> usize {
+        fs::read_dir(self.path("pids")).unwrap().count()
+    }
+
+    pub(super) fn git(&self, words: &[&str]) -> String {
+        let names = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+        let git = Command::new("git")
+            .args(names)
+            .args(words)
+            .current_dir(self.folder.path())
+            .output()
+            .unwrap();
+        assert!(git.status.success(), "{git:?}");
+        String::from_utf8(git.stdout).unwrap().trim().to_owned()
+    }
+}
+
+pub(super) fn runs(pid: &str) -> bool {
+    let status = Command::new("ps")
+        .args(["-o", "stat=", "-p", pid])
+        .output()
+        .unwrap();
+    let status = String::from_utf8(status.stdout).unwrap();
+    !status.trim().is_empty() && !status.starts_with('Z')
+}
+
+/// A service that runs until the value goes.
+pub(super) struct Running(Child, pub(super) String);
+
+impl Running {
+    pub(super) fn start(options: &str) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let child = Command::new(service())
+            .args(["--port", &port.to_string()])
+            .args(options.split_whitespace())
+            .spawn()
+            .unwrap();
+        let address = format!("127.0.0.1:{port}");
+        while std::net::TcpStream::connect(&address).is_err() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Self(child, format!("http://{address}"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// That it ended so, and what it said, in whatever case.
+#[track_caller]
+pub(super) fn told(said: &Said, code: i32, words: &[&str]) {
+    assert_eq!(said.code, Some(code), "{said:?}");
+    let all = format!("{}{}", said.out, said.err).to_lowercase();
+    for word in words {
+        assert!(
+            all.contains(&word.to_lowercase()),
+            "no `{word}` in {said:?}"
+        );
+    }
+}
+
+/// A comparison may come out as it likes on a busy machine, and is no wrong usage. One whose servers get no
+/// CPU for a whole slice says that alone.
+#[track_caller]
+pub(super) fn compared(said: &Said, words: &[&str]) {
+    assert!(matches!(said.code, Some(0 | 1 | 3)), "{said:?}");
+    if !said.out.contains("gave no answer") && !said.out.contains("answered nothing") {
+        told(said, said.code.unwrap(), words);
+    }
+}

@@ -1,0 +1,65 @@
+//! Answers that do not come while somebody measures count for what they are.
+
+use serde_json::Value;
+
+use super::project::{Project, Running, told};
+
+#[test]
+fn a_service_that_stops_answering_fails_its_load_and_is_told_when() {
+    let project = Project::new();
+    for how in ["--rate 200", "--users 20 --think 0.1"] {
+        let service = Running::start("--stops-after 300");
+        let said = project.run(&format!("load {} --seconds 3 {how}", service.1));
+        told(
+            &said,
+            1,
+            &[
+                "answers stopped ",
+                "99 % over ",
+                "waited for more than 1.0 s",
+            ],
+        );
+    }
+    // Requests under way are no failure, however many.
+    let service = Running::start("--delay-ms 900");
+    let said = project.run(&format!("load {} --seconds 2 --users 50", service.1));
+    told(&said, 0, &["0 failed, 50 unfinished", "median "]);
+}
+
+#[test]
+fn a_fifth_of_the_answers_that_comes_seconds_late_is_never_taken_for_equal() {
+    let project = Project::new();
+    let words = "--get / --rate 300 --metric p90_ms --at-most 8 --format json";
+    let base = project.serve("--delay-ms 3");
+    let late = project.serve("--delay-ms 3 --late-every 5 --late-ms 3000");
+    let said = project.compare(&base, &late, words);
+    let value: Value = serde_json::from_str(&said.out).unwrap();
+    // A busy machine may leave too few rounds for more than that.
+    assert!(matches!(said.code, Some(1 | 3)), "{said:?}");
+    if value["verdict"] == "slower" {
+        assert_eq!(value["effect"]["interval"][0], 0.0, "{said:?}");
+        let reason = value["reason"].as_str().unwrap();
+        assert!(reason.contains("of the change at most 0."), "{said:?}");
+    }
+    let metrics = value["metrics"].as_array().unwrap();
+    let p90 = metrics.iter().find(|one| one["metric"] == "p90_ms");
+    assert!(
+        p90.is_none_or(|p90| p90["is_change_bound"] == true),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn too_little_time_for_a_verdict_is_said_before_the_rounds() {
+    let project = Project::new();
+    let service = project.serve("--delay-ms 3");
+    let said = project.compare(&service, &service, "--get /");
+    let sentence = "--at-most 1.00 is too short for the three rounds that a verdict takes";
+    let (said_at, begun_at) = (said.err.find(sentence), said.err.find("round  1"));
+    assert!(said_at.is_some() && said_at < begun_at, "{said:?}");
+    // A generator that gets no CPU beside something else says that alone.
+    assert!(matches!(said.code, Some(1 | 3)), "{said:?}");
+    if said.code == Some(1) {
+        told(&said, 1, &["inconclusive", "too few rounds"]);
+    }
+}

@@ -1,0 +1,364 @@
+//! A reader's own service as a child process: any command that listens on a port it is told.
+
+pub mod program;
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::child::{Running, Starting, Tail, last_lines, panics_in, processes};
+use crate::load::interrupt::Interrupt;
+use crate::load::{Protocol, Target};
+use crate::traffic::Request;
+
+/// How a command ends that did what it was to do.
+const DONE: &str = "exit code 0";
+/// How often a server that starts is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A command, and where it runs.
+#[derive(Debug, Clone)]
+pub struct Launch<'a> {
+    /// What it is called in messages: `base`.
+    pub name: &'a str,
+    /// For the shell; `{port}` stands for the port to listen on, which `PORT` holds as well, and
+    /// `{admin_port}` for a second one.
+    pub command: &'a str,
+    /// The folder it runs in.
+    pub folder: &'a Path,
+    /// A path that answers with a status of 200 to 299 once the service is ready; without it a
+    /// port that accepts connections is enough.
+    pub ready: Option<&'a str>,
+    /// How long it may take until then.
+    pub ready_within: Duration,
+    /// What it speaks.
+    pub protocol: &'a Protocol,
+    /// CPUs that it may use; empty for all. Linux only.
+    pub cpus: &'a [usize],
+}
+
+/// A command that could not be run, or did not become a server.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// The command cannot be started, no port is free, or nobody listens.
+    #[error("{0}")]
+    Failed(String),
+    /// It ended.
+    #[error("the {name} ended {when} ({status}){}{}", it_said(.said), is_daemon(.status))]
+    Ended {
+        /// Which command.
+        name: String,
+        /// When: before it was ready, or under load.
+        when: &'static str,
+        /// Its exit status.
+        status: String,
+        /// The end of what it printed.
+        said: String,
+    },
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What is started in the background can be neither measured nor ended.
+fn is_daemon(status: &str) -> &'static str {
+    if status == DONE {
+        "; the command itself has to run as long as the service does: start it in the foreground, without \
+         `&` or a daemon's option"
+    } else {
+        ""
+    }
+}
+
+fn not_started(name: &str, reason: impl std::fmt::Display) -> CommandError {
+    CommandError::Failed(format!("the {name} cannot be started: {reason}"))
+}
+
+fn it_said(said: &str) -> String {
+    if said.is_empty() {
+        "; it printed nothing".to_owned()
+    } else {
+        format!("; it printed: {said}")
+    }
+}
+
+/// A running command, with all that it started.
+#[derive(Debug)]
+struct Process {
+    name: String,
+    running: Running,
+    output: Tail,
+    errors: Tail,
+}
+
+impl Process {
+    fn start(
+        name: &str,
+        command: &str,
+        folder: &Path,
+        variables: &[(&str, String)],
+        cpus: &[usize],
+    ) -> Result<Self, CommandError> {
+        let mut shell = shell(command);
+        shell
+            .current_dir(folder)
+            .envs(variables.iter().map(|(name, value)| (name, value)))
+            // A backtrace would push what a panic says out of what is kept.
+            .env("RUST_BACKTRACE", "0");
+        let mut running = Starting::of(&shell)
+            .on(cpus)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .start()
+            .map_err(|error| not_started(name, error))?;
+        Ok(Self {
+            name: name.to_owned(),
+            output: Tail::of(running.stdout()),
+            errors: Tail::of(running.stderr()),
+            running,
+        })
+    }
+
+    /// The exit status once the command has ended.
+    fn ended(&mut self) -> Option<String> {
+        let status = self.running.try_wait().ok().flatten()?;
+        // Until all has come that it printed.
+        self.output.at_the_end();
+        self.errors.at_the_end();
+        Some(match status.code() {
+            Some(code) if code > 128 => format!("signal {}", code - 128),
+            Some(code) => format!("exit code {code}"),
+            None => status.to_string(),
+        })
+    }
+
+    fn fault(&self, when: &'static str, status: String) -> CommandError {
+        CommandError::Ended {
+            name: self.name.clone(),
+            when,
+            status,
+            said: self.said(),
+        }
+    }
+
+    /// The last lines that it printed, those on standard error if there are any, on one line.
+    fn said(&self) -> String {
+        let errors = self.errors.text();
+        if let Some(panic) = panics_in(&errors).pop() {
+            return format!("panicked at {panic}");
+        }
+        let said = last_lines(&errors).or_else(|| last_lines(&self.output.text()));
+        said.unwrap_or_default()
+    }
+}
+
+/// `command` by a shell.
+#[cfg(unix)]
+pub(crate) fn shell(command: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command);
+    shell
+}
+
+/// `command` by a shell.
+#[cfg(not(unix))]
+pub(crate) fn shell(command: &str) -> Command {
+    let mut shell = Command::new("cmd");
+    shell.arg("/C").arg(command);
+    shell
+}
+
+/// Runs `command` in `folder` to its end, such as a build.
+///
+/// # Errors
+///
+/// When it cannot be run, ends with another code than 0, or `interrupt` is set.
+pub fn run_to_end(
+    name: &str,
+    command: &str,
+    folder: &Path,
+    interrupt: &Interrupt,
+) -> Result<(), CommandError> {
+    let mut running = Process::start(name, command, folder, &[], &[])?;
+    loop {
+        if interrupt.is_set() {
+            return Err(CommandError::Interrupted);
+        }
+        match running.ended() {
+            Some(status) if status == DONE => return Ok(()),
+            Some(status) => return Err(running.fault("with an error", status)),
+            None => std::thread::sleep(LOOK),
+        }
+    }
+}
+
+/// A service that is ready. Dropping it ends all of its processes.
+#[derive(Debug)]
+pub struct CommandServer {
+    process: Process,
+    address: SocketAddr,
+    admin_port: u16,
+}
+
+/// What a service has used since its start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Used {
+    /// CPU seconds.
+    pub(crate) cpu_s: f64,
+    /// The most memory at once, in bytes.
+    pub(crate) peak_bytes: Option<f64>,
+}
+
+impl CommandServer {
+    /// Starts a service on a free port and waits until it is ready.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started, ends or stays silent, or `interrupt` is set.
+    pub fn start(launch: &Launch<'_>, interrupt: &Interrupt) -> Result<Self, CommandError> {
+        let [port, admin_port] = free_ports()
+            .map_err(|error| not_started(launch.name, format!("no port is free: {error}")))?;
+        let command = launch
+            .command
+            .replace("{port}", &port.to_string())
+            .replace("{admin_port}", &admin_port.to_string());
+        let variables = [("PORT", port.to_string())];
+        let process = Process::start(
+            launch.name,
+            &command,
+            launch.folder,
+            &variables,
+            launch.cpus,
+        )?;
+        let mut server = Self {
+            process,
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            admin_port,
+        };
+        server.await_ready(launch, interrupt)?;
+        Ok(server)
+    }
+
+    fn await_ready(
+        &mut self,
+        launch: &Launch<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<(), CommandError> {
+        let started = Instant::now();
+        loop {
+            if interrupt.is_set() {
+                return Err(CommandError::Interrupted);
+            }
+            self.is_alive("before it was ready")?;
+            if self.is_ready(launch) {
+                // A server that could not have the port may end only now, and another answer; a daemon's
+                // first process ends once it listens.
+                return self.is_alive_after(2 * LOOK, "before it was ready");
+            }
+            if started.elapsed() > launch.ready_within {
+                return Err(CommandError::Failed(format!(
+                    "the {} did not answer at 127.0.0.1:{port}{} within {} s: it must listen on the port \
+                     that `{{port}}` in its command or the variable PORT gives, here {port}{}",
+                    launch.name,
+                    launch.ready.unwrap_or_default(),
+                    launch.ready_within.as_secs(),
+                    it_said(&self.process.said()),
+                    port = self.address.port()
+                )));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Also finds out which of the two loopback addresses it listens on.
+    fn is_ready(&mut self, launch: &Launch<'_>) -> bool {
+        let port = self.address.port();
+        let loopback = [
+            SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            SocketAddr::from((Ipv6Addr::LOCALHOST, port)),
+        ];
+        let time_out = Duration::from_secs(1);
+        let listens = |address: &SocketAddr| TcpStream::connect_timeout(address, time_out).is_ok();
+        let Some(address) = loopback.into_iter().find(listens) else {
+            return false;
+        };
+        self.address = address;
+        launch.ready.is_none_or(|path| {
+            let target = Target {
+                address,
+                protocol: launch.protocol.clone(),
+                headers: Arc::default(),
+            };
+            let request = Request::get(path);
+            crate::load::ask(target, [&request], time_out)
+                .is_ok_and(|answers| (200..300).contains(&answers[0].status))
+        })
+    }
+
+    /// An error once the service has ended; `when` says what it was doing.
+    ///
+    /// # Errors
+    ///
+    /// When it has.
+    pub fn is_alive(&mut self, when: &'static str) -> Result<(), CommandError> {
+        match self.process.ended() {
+            None => Ok(()),
+            Some(status) => Err(self.process.fault(when, status)),
+        }
+    }
+
+    /// As [`Self::is_alive`], and an error too if the service ends within `time`.
+    ///
+    /// # Errors
+    ///
+    /// When it has ended by then.
+    pub fn is_alive_after(
+        &mut self,
+        time: Duration,
+        when: &'static str,
+    ) -> Result<(), CommandError> {
+        // How it ended is what `is_alive` looks up.
+        self.process.running.exit_within(time);
+        self.is_alive(when)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where it listens for administrators, if its command has such a port.
+    pub fn admin_address(&self) -> SocketAddr {
+        SocketAddr::new(self.address.ip(), self.admin_port)
+    }
+
+    /// The number of the process that its command began as.
+    pub(super) fn id(&self) -> u32 {
+        self.process.running.id()
+    }
+
+    /// CPU time and memory of all of its processes; `None` where the system does not tell.
+    pub(crate) fn used(&self) -> Option<Used> {
+        let processes = processes::from(self.id())?;
+        Some(Used {
+            cpu_s: processes::cpu_seconds(&processes),
+            peak_bytes: processes::peak_memory(&processes),
+        })
+    }
+}
+
+/// Two different ports that nobody listens on at this moment.
+///
+/// # Errors
+///
+/// When the system gives no port of the loopback.
+pub fn free_ports() -> std::io::Result<[u16; 2]> {
+    let open = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let listeners = [open()?, open()?];
+    Ok([
+        listeners[0].local_addr()?.port(),
+        listeners[1].local_addr()?.port(),
+    ])
+}

@@ -1,0 +1,100 @@
+//! The URL of a service, with the address at which it listens.
+
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use http::Uri;
+
+/// Longest time that a service on this machine takes to accept a connection.
+const TO_CONNECT: Duration = Duration::from_secs(1);
+
+/// A URL such as `https://localhost:8443/health`, looked up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    /// Where the service listens; the first of its addresses that accepts a connection, IPv4 before IPv6.
+    pub address: SocketAddr,
+    /// Host and port as they were written, for the `host` header.
+    pub authority: String,
+    /// Whether it begins with `https`.
+    pub is_encrypted: bool,
+    /// Path and query; `None` where there is none, or `/`.
+    pub path: Option<String>,
+}
+
+/// A text that is no URL of a service, or names a host that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("that is no address; write it as http://127.0.0.1:8080/path")]
+pub struct NoUrl;
+
+impl Url {
+    /// Reads `HOST:PORT`, `http://…` or `https://…`, and looks the host up.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no such URL, or its host has no address.
+    pub fn find(text: &str) -> Result<Self, NoUrl> {
+        let with_scheme = if text.contains("://") {
+            text.to_owned()
+        } else {
+            format!("http://{text}")
+        };
+        let uri: Uri = with_scheme.parse().map_err(|_| NoUrl)?;
+        let (Some(authority), Some(scheme)) = (uri.authority(), uri.scheme_str()) else {
+            return Err(NoUrl);
+        };
+        let (is_encrypted, usual_port) = match scheme {
+            "http" => (false, 80),
+            "https" => (true, 443),
+            _ => return Err(NoUrl),
+        };
+        let name = authority.host().trim_matches(['[', ']']);
+        let port = authority.port_u16().unwrap_or(usual_port);
+        let found = (name, port).to_socket_addrs().map_err(|_| NoUrl)?;
+        let address = first_that_listens(found.collect()).ok_or(NoUrl)?;
+        let path = uri.path_and_query().map(|path| path.as_str().to_owned());
+        Ok(Self {
+            address,
+            authority: authority.to_string(),
+            is_encrypted,
+            path: path.filter(|path| path != "/"),
+        })
+    }
+
+    /// `https://HOST[:PORT]`.
+    pub fn origin(&self) -> String {
+        let scheme = if self.is_encrypted { "https" } else { "http" };
+        format!("{scheme}://{}", self.authority)
+    }
+}
+
+/// The first address that accepts a connection, or else the first one. A service on this machine listens on the IPv4
+/// loopback more often than not, so those come first.
+fn first_that_listens(mut addresses: Vec<SocketAddr>) -> Option<SocketAddr> {
+    addresses.sort_by_key(SocketAddr::is_ipv6);
+    if addresses.len() > 1 {
+        for address in &addresses {
+            if TcpStream::connect_timeout(address, TO_CONNECT).is_ok() {
+                return Some(*address);
+            }
+        }
+    }
+    addresses.first().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_yields_address_authority_and_path() {
+        let url = Url::find("http://127.0.0.1:8080/health?full").unwrap();
+        assert_eq!(url.address, SocketAddr::from(([127, 0, 0, 1], 8080)));
+        assert_eq!(url.path.as_deref(), Some("/health?full"));
+        assert_eq!(url.origin(), "http://127.0.0.1:8080");
+        assert!(Url::find("127.0.0.1:80/").unwrap().path.is_none());
+        assert_eq!(Url::find("https://127.0.0.1").unwrap().address.port(), 443);
+        for wrong in ["ftp://127.0.0.1", "", "http://"] {
+            assert_eq!(Url::find(wrong), Err(NoUrl), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Servers that answer wrongly, late, in pieces, or not at all.
+
+use std::time::Duration;
+
+use engine::outcome::Outcome;
+
+use engine::traffic::Route;
+
+use crate::server::{Reaction, Server, answer, late, ok};
+use crate::{load, once_in_three, seen_of, send, thinking};
+
+/// Checks that requests failed for these causes and no other.
+#[track_caller]
+fn failed(outcome: &Outcome, causes: &[&str]) {
+    let seen: Vec<&String> = outcome.errors.keys().collect();
+    assert_eq!(seen, causes, "{:?}", outcome.errors);
+}
+
+#[test]
+fn wrong_bodies_are_found_and_not_counted_as_right() {
+    let server = Server::start(|index, _| ok(if index % 10 == 9 { "7" } else { "6" }));
+    let outcome = send(server.address, &load(4));
+    assert!(outcome.wrong_answers > 0);
+    assert_eq!(outcome.first_wrong_answer.as_deref(), Some("7"));
+    assert!(outcome.completed > 0);
+    assert!(outcome.completed + outcome.wrong_answers <= server.requests() as u64);
+    assert_eq!(outcome.error_count(), 0);
+    // Those of the warm-up count, too.
+    let first = |index, _: &str| ok(if index == 0 { "no" } else { "6" });
+    let outcome = seen_of(first, &load(2));
+    assert_eq!(outcome.wrong_answers, 1);
+    assert_eq!(outcome.first_wrong_answer.as_deref(), Some("no"));
+    // A long one is shortened.
+    let outcome = seen_of(|_, _| ok(&"x".repeat(5000)), &load(1));
+    let shown = outcome.first_wrong_answer.unwrap();
+    assert!(
+        shown.len() < 250 && shown.ends_with("(5000 bytes)"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn another_status_is_an_error_under_its_number() {
+    let statuses = ["503 Service Unavailable", "200 OK"];
+    let react = move |index, _: &str| Reaction::Answer(answer(statuses[index % 2], "6"));
+    once_in_three(|| {
+        let server = Server::start(react);
+        let outcome = send(server.address, &load(4));
+        failed(&outcome, &["status 503"]);
+        assert!(outcome.completed > 0);
+        // The connection is fine: a status is no reason to open another.
+        let connections = server.connections();
+        assert!(connections <= 5, "{connections}");
+        (connections == 5, connections)
+    });
+}
+
+/// As Node's servers do after five seconds, and others after one.
+#[test]
+fn a_close_that_crosses_a_request_after_a_pause_is_nobodys_fault() {
+    let closes = |index, _: &str| match index % 2 {
+        0 => ok("6"),
+        _ => Reaction::Last(Vec::new()),
+    };
+    let mut load = thinking(1, Duration::from_millis(1100));
+    load.warm_up = Duration::ZERO;
+    load.duration = Duration::from_millis(2500);
+    let outcome = seen_of(closes, &load);
+    failed(&outcome, &[]);
+    assert!(outcome.completed >= 2);
+    // Without a pause, or if it would do something twice, it is a failure.
+    failed(
+        &seen_of(closes, &crate::load(1)),
+        &["closed before an answer"],
+    );
+    let mut post = crate::get("/read", "6");
+    post.method = "POST".to_owned();
+    load.routes = [Route::of(post, 1.0)].into();
+    failed(&seen_of(closes, &load), &["closed before an answer"]);
+}
+
+#[test]
+fn silence_is_a_time_out() {
+    let mut load = load(3);
+    load.time_out = Duration::from_millis(150);
+    once_in_three(|| {
+        let outcome = seen_of(|_, _| Reaction::Silence, &load);
+        assert_eq!(outcome.completed, 0);
+        assert!(outcome.requests_per_second == 0.0);
+        failed(&outcome, &["time_out"]);
+        (outcome.errors["time_out"] >= 3, outcome.errors)
+    });
+}
+
+#[test]
+fn an_answer_after_the_time_out_is_not_taken_for_the_next_ones() {
+    // Each answer names its request's turn; a late one would be one turn behind.
+    let react = |index, _: &str| match index % 4 {
+        0 => late(250, "late"),
+        _ => ok("6"),
+    };
+    let mut load = load(2);
+    load.time_out = Duration::from_millis(100);
+    let outcome = seen_of(react, &load);
+    assert!(outcome.errors["time_out"] > 0);
+    assert_eq!(outcome.wrong_answers, 0, "{:?}", outcome.first_wrong_answer);
+}
+
+#[test]
+fn what_is_under_way_at_the_end_is_unfinished_and_no_error() {
+    once_in_three(|| {
+        let outcome = seen_of(|_, _| Reaction::Silence, &load(20));
+        assert_eq!(outcome.error_count(), 0);
+        assert!(outcome.unfinished <= 20, "{}", outcome.unfinished);
+        (outcome.unfinished == 20, outcome.unfinished)
+    });
+}
+
+#[test]
+fn a_server_may_close_after_an_answer() {
+    // With a word of warning, and without: the next request takes a new connection.
+    // The server may be held up between its answer and the close: the next request leaves it time.
+    let mut load = thinking(2, Duration::from_millis(300));
+    load.duration = Duration::from_secs(1);
+    for head in ["connection: close\r\n", ""] {
+        let text = format!("HTTP/1.1 200 OK\r\n{head}content-length: 1\r\n\r\n6");
+        let react = move |_, _: &str| Reaction::Last(text.clone().into_bytes());
+        let outcome = seen_of(react, &load);
+        assert!(outcome.completed > 0);
+        assert_eq!(outcome.error_count(), 0, "{:?}", outcome.errors);
+    }
+}
+
+#[test]
+fn what_is_not_http_is_said_so() {
+    let react = |_, _: &str| Reaction::Answer(b"+OK hello\r\n\r\n".to_vec());
+    let outcome = seen_of(react, &load(2));
+    assert!(outcome.errors["invalid: answer is not HTTP/1.1"] > 0);
+    // A broken server is not asked as fast as the CPU allows.
+    assert!(outcome.error_count() < 50, "{:?}", outcome.errors);
+}

@@ -1,0 +1,304 @@
+//! Verdicts on two builds, and how often they are wrong: simulated, with a fixed seed.
+
+use engine::metric::{Figures, Metric, P50, REQUESTS_PER_SECOND, Round};
+use engine::outcome::Quantile;
+use engine::statistics::Looks;
+use engine::verdict::{Estimate, Goal, Verdict, Word, drawbacks, judge};
+use rand::Rng as _;
+use rand_pcg::Pcg64;
+
+fn metric(key: &str) -> Metric {
+    let all = Metric::all(&["GET /"], false, &[]);
+    all.into_iter().find(|metric| metric.key == key).unwrap()
+}
+
+fn round(key: &str, base: f64, change: f64, again: f64) -> Round {
+    let figures = |value| {
+        let mut figures = Figures::default();
+        figures.insert(key.to_owned(), value);
+        figures
+    };
+    Round {
+        base: figures(base),
+        change: figures(change),
+        again: figures(again),
+    }
+}
+
+/// Seven rounds whose change is `ratio` times the base, with a noise of about a hundredth.
+fn rounds(key: &str, ratio: f64) -> Vec<Round> {
+    [0.99, 1.01, 1.0, 1.005, 0.995, 1.002, 0.998]
+        .iter()
+        .map(|noise| round(key, 100.0, 100.0 * ratio * noise, 100.0 / noise))
+        .collect()
+}
+
+const MARGIN: Goal = Goal::Difference { margin: 0.05 };
+
+#[test]
+fn a_difference_has_a_direction_and_a_margin_and_a_goal_is_more() {
+    let narrow = Goal::Difference { margin: 0.001 };
+    let (twice, no_worse) = (Goal::AtLeast(2.0), Goal::AtMostSlower(0.03));
+    for (goal, ratio, word, is_good) in [
+        (MARGIN, 1.3, Word::Faster, true),
+        (MARGIN, 0.8, Word::Slower, false),
+        (MARGIN, 1.0, Word::NoDifference, true),
+        (MARGIN, 0.98, Word::NoDifference, true),
+        (narrow, 1.0, Word::Inconclusive, false),
+        (twice, 2.5, Word::Faster, true),
+        (twice, 1.5, Word::Faster, false),
+        (twice, 2.0, Word::Inconclusive, false),
+        (no_worse, 1.0, Word::NoDifference, true),
+        (no_worse, 1.2, Word::Faster, true),
+        (no_worse, 0.9, Word::Slower, false),
+        (no_worse, 0.97, Word::Inconclusive, false),
+    ] {
+        let rounds = rounds(REQUESTS_PER_SECOND, ratio);
+        let verdict = judge(&metric(REQUESTS_PER_SECOND), goal, &rounds);
+        let told = (verdict.word, verdict.is_good);
+        assert_eq!(told, (word, is_good), "{goal:?} {ratio}");
+    }
+}
+
+#[test]
+fn lower_latency_is_better() {
+    let verdict = judge(&metric(P50), MARGIN, &rounds(P50, 0.5));
+    assert_eq!(verdict.word, Word::Faster);
+    let estimate = Estimate::of(&metric(P50), &rounds(P50, 0.5)).unwrap();
+    assert!((estimate.ratio - 2.0).abs() < 0.02, "{estimate:?}");
+    assert!(estimate.base > estimate.change);
+}
+
+#[test]
+fn what_was_not_measured_or_is_all_noise_is_invalid() {
+    let nothing = vec![Round::default(); 5];
+    let verdict = judge(&metric(P50), MARGIN, &nothing);
+    assert_eq!(verdict.word, Word::Invalid);
+    assert!(verdict.reason.contains("latency, median"), "{verdict:?}");
+    // The base is twice as fast as itself.
+    let strange: Vec<_> = (0..6)
+        .map(|i| round(P50, 100.0 + f64::from(i), 100.0, 200.0))
+        .collect();
+    let verdict = judge(&metric(P50), MARGIN, &strange);
+    assert_eq!(verdict.word, Word::Invalid);
+    assert!(verdict.reason.contains("as good as itself"), "{verdict:?}");
+}
+
+/// Rounds whose latencies are `base` and `change` ms, a side only at least that if it is so marked.
+fn latencies(base: (f64, bool), change: (f64, bool)) -> Vec<Round> {
+    let figures = |(ms, is_lower_bound), noise: f64| {
+        let mut figures = Figures::default();
+        let quantile = Quantile {
+            ms: ms * noise,
+            is_lower_bound,
+        };
+        figures.insert_quantile(P50.to_owned(), quantile);
+        figures
+    };
+    let round = |noise: &f64| Round {
+        base: figures(base, 1.0),
+        change: figures(change, *noise),
+        again: figures(base, noise.recip()),
+    };
+    [0.99, 1.0, 1.01].iter().map(round).collect()
+}
+
+#[test]
+fn a_lower_bound_decides_only_in_its_direction() {
+    let seen = |base, change| {
+        let rounds = latencies(base, change);
+        let verdict = judge(&metric(P50), MARGIN, &rounds);
+        (
+            verdict.word,
+            verdict.reason,
+            Estimate::of(&metric(P50), &rounds).unwrap(),
+        )
+    };
+    let (word, reason, estimate) = seen((4.0, false), (1000.0, true));
+    assert_eq!(word, Word::Slower, "{reason}");
+    assert!(reason.contains("of the change at most 0.00"), "{reason}");
+    assert!(estimate.interval.unwrap().0 <= 0.0);
+    let (word, reason, estimate) = seen((1000.0, true), (4.0, false));
+    assert_eq!(word, Word::Faster, "{reason}");
+    assert!(reason.contains("of the change at least 2"), "{reason}");
+    assert!(estimate.interval.unwrap().1.is_infinite());
+    // It may be as slow as the base, or slower; it may be faster than the base, or not.
+    assert_eq!(seen((4.0, false), (3.0, true)).0, Word::Inconclusive);
+    assert_eq!(seen((4.0, true), (5.0, false)).0, Word::Inconclusive);
+    assert_eq!(seen((4.0, false), (4.0, true)).0, Word::Inconclusive);
+    let (word, reason, _) = seen((1000.0, true), (1000.0, true));
+    assert_eq!(word, Word::Invalid);
+    assert!(reason.contains("longer than a slice"), "{reason}");
+}
+
+#[test]
+fn an_interval_that_says_nothing_is_none() {
+    let wild = [1.0, 0.001, 500.0].map(|noise| round(P50, 100.0, 100.0 * noise, 100.0));
+    for rounds in [&wild[..], &rounds(P50, 1.3)[..2]] {
+        let estimate = Estimate::of(&metric(P50), rounds).unwrap();
+        assert_eq!(estimate.interval, None);
+        assert_eq!(judge(&metric(P50), MARGIN, rounds).word, Word::Inconclusive);
+    }
+}
+
+#[test]
+fn what_became_worse_meanwhile_is_said() {
+    let all = Metric::all(&["GET /"], false, &[]);
+    let both = |p99: f64| -> Vec<Round> {
+        let join = |mut one: Figures, other: &Figures| {
+            one.insert("p99_ms".to_owned(), other.get("p99_ms").unwrap());
+            one
+        };
+        let faster = rounds(REQUESTS_PER_SECOND, 1.17).into_iter();
+        let with_p99 = faster.zip(rounds("p99_ms", p99)).map(|(one, other)| Round {
+            base: join(one.base, &other.base),
+            change: join(one.change, &other.change),
+            again: join(one.again, &other.again),
+        });
+        with_p99.collect()
+    };
+    let deciding = metric(REQUESTS_PER_SECOND);
+    let said = drawbacks(&deciding, &all, &both(2.0));
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].starts_with("latency, 99 % of the change 0.50 times as good (0.4"),
+        "{said:?}"
+    );
+    assert!(drawbacks(&deciding, &all, &both(1.02)).is_empty());
+    assert!(drawbacks(&deciding, &all, &both(0.5)).is_empty());
+}
+
+#[test]
+fn a_difference_no_larger_than_that_of_equal_servers_is_none() {
+    // Equal servers came out 10 % apart, by chance; the change, too.
+    let rounds: Vec<_> = [0.9, 1.3, 1.0, 1.2, 1.1]
+        .iter()
+        .map(|noise| round(P50, 100.0 * noise, 94.0 * noise, 112.0))
+        .collect();
+    let verdict = judge(&metric(P50), MARGIN, &rounds);
+    assert_eq!(verdict.word, Word::Inconclusive, "{verdict:?}");
+}
+
+/// Rounds as a machine gives them: noise of `spread` for each server, one in ten of them four times
+/// as strong, which is what a neighbour does.
+struct Machine {
+    random: Pcg64,
+    spread: f64,
+    /// Whether a neighbour only ever slows a server down.
+    is_lopsided: bool,
+}
+
+impl Machine {
+    fn uniform(&mut self) -> f64 {
+        (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn noise(&mut self) -> f64 {
+        // Twelve uniform numbers make a normal one, near enough.
+        let normal: f64 = (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0;
+        let is_disturbed = self.uniform() < 0.1;
+        let scale = if is_disturbed { 4.0 } else { 1.0 };
+        let noise = normal * scale * self.spread;
+        let noise = if is_disturbed && self.is_lopsided {
+            -noise.abs()
+        } else {
+            noise
+        };
+        noise.exp()
+    }
+
+    /// A whole comparison, looked at as the command does.
+    fn compare(&mut self, ratio: f64, goal: Goal) -> (Verdict, usize) {
+        let metric = metric(REQUESTS_PER_SECOND);
+        let mut rounds = Vec::new();
+        loop {
+            rounds.push(round(
+                REQUESTS_PER_SECOND,
+                self.noise(),
+                ratio * self.noise(),
+                self.noise(),
+            ));
+            let (looks, number) = (Looks::COMPARISON, u32::try_from(rounds.len()).unwrap());
+            if looks.is_one(number) {
+                let verdict = judge(&metric, goal, &rounds);
+                if verdict.word != Word::Inconclusive || looks.is_last(number) {
+                    return (verdict, rounds.len());
+                }
+            }
+        }
+    }
+}
+
+/// How many of a thousand comparisons end with each word, and after how many rounds on average.
+fn thousand(
+    is_lopsided: bool,
+    ratio: f64,
+    spread: f64,
+    goal: Goal,
+) -> (impl Fn(Word) -> usize, f64) {
+    let mut machine = Machine {
+        random: Pcg64::new(7, 11),
+        spread,
+        is_lopsided,
+    };
+    let ended: Vec<_> = (0..1000).map(|_| machine.compare(ratio, goal)).collect();
+    let rounds = ended.iter().map(|(_, rounds)| *rounds as f64).sum::<f64>() / 1000.0;
+    let count = move |word| {
+        ended
+            .iter()
+            .filter(|(verdict, _)| verdict.word == word)
+            .count()
+    };
+    (count, rounds)
+}
+
+#[test]
+fn equal_builds_are_told_apart_at_most_twice_in_a_hundred() {
+    for spread in [0.005, 0.01, 0.02, 0.04, 0.1] {
+        // Without a margin everything that is not 1 counts: the worst case.
+        for (margin, is_lopsided) in [(0.0, false), (0.05, false), (0.0, true), (0.05, true)] {
+            let goal = Goal::Difference { margin };
+            let (count, rounds) = thousand(is_lopsided, 1.0, spread, goal);
+            let wrong = count(Word::Faster) + count(Word::Slower);
+            println!(
+                "spread {spread}, margin {margin}: {wrong} wrong of 1000, {} invalid, {} no \
+                 difference, {} inconclusive, {rounds} rounds",
+                count(Word::Invalid),
+                count(Word::NoDifference),
+                count(Word::Inconclusive)
+            );
+            assert!(wrong <= 20, "{wrong} of 1000 at {spread}, {margin}");
+            assert!(count(Word::Invalid) <= 20);
+        }
+    }
+}
+
+#[test]
+fn a_build_at_the_margin_passes_for_equal_at_most_twice_in_a_hundred() {
+    for spread in [0.005, 0.01, 0.02, 0.04] {
+        let (count, _) = thousand(false, 1.0 / 1.0501, spread, MARGIN);
+        assert!(count(Word::NoDifference) <= 20);
+        assert!(count(Word::Faster) <= 20);
+    }
+}
+
+/// What the book's page says of how small a difference is found.
+#[test]
+fn differences_are_found_as_often_as_the_page_says() {
+    for slower in [0.02, 0.05, 0.1, 0.3] {
+        for spread in [0.01, 0.02, 0.04] {
+            let (count, rounds) = thousand(false, 1.0 - slower, spread, MARGIN);
+            println!(
+                "{slower} slower, spread {spread}: {} slower, {} no difference, {} inconclusive, {rounds} rounds",
+                count(Word::Slower),
+                count(Word::NoDifference),
+                count(Word::Inconclusive)
+            );
+        }
+    }
+    let found = |slower: f64, spread| thousand(false, 1.0 - slower, spread, MARGIN).0(Word::Slower);
+    assert!(found(0.3, 0.04) >= 990);
+    assert!(found(0.1, 0.04) >= 990);
+    assert!(found(0.05, 0.02) >= 990);
+    assert!(found(0.05, 0.04) >= 800);
+}

@@ -1,0 +1,133 @@
+//! The client of `/debug/look`: what the instruments of a running service say together.
+
+#[macro_use]
+extern crate terminal;
+
+use std::time::Duration;
+
+use engine::traffic::{Expected, Request};
+use engine::url::Url;
+
+use clap::Args;
+use terminal::arguments::number;
+use terminal::exit::{CliError, Exit};
+use terminal::output::{Format, Output};
+
+/// Where to look, and for how long.
+#[derive(Debug, Args)]
+pub struct Look {
+    /// Where its debug endpoints are: `http://127.0.0.1:6060`. If they ask for a token, put it into `DEBUG_TOKEN`
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// Seconds to look
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    #[arg(value_parser = number(1.0..=600.0, "10"))]
+    pub seconds: f64,
+    /// For whom the result is written
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Longest time that the endpoints take to look up names, on a slow machine.
+const TO_WRITE: Duration = Duration::from_secs(60);
+
+/// Asks, and prints the answer.
+///
+/// # Errors
+///
+/// When nobody answers there, or something else than debug endpoints.
+pub fn run(options: &Look) -> Result<Exit, CliError> {
+    let is_json = options.output.format == Format::Json;
+    let said = ask(&options.url, options.seconds, is_json)?;
+    println!("{}", said.trim_end());
+    Ok(Exit::Good)
+}
+
+/// Returns what the debug endpoints at `url` say after `seconds`, as text or as JSON.
+///
+/// # Errors
+///
+/// When nobody answers there, or something else than debug endpoints.
+pub fn ask(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
+    let url = Url::find(url).map_err(|error| CliError::usage(format!("look {url}: {error}")))?;
+    if url.is_encrypted {
+        return Err(CliError::usage(format!(
+            "look {}: debug endpoints speak plain HTTP; write http://",
+            url.origin()
+        )));
+    }
+    let format = if is_json { "&format=json" } else { "" };
+    // Not an option, which others on this machine could read.
+    let token = std::env::var("DEBUG_TOKEN").ok();
+    let bearer = |token: String| {
+        let value = format!("Bearer {}", token.trim());
+        ("authorization".to_owned(), value)
+    };
+    let request = Request {
+        method: "GET".to_owned(),
+        path: format!("/debug/look?seconds={seconds}{format}"),
+        headers: token.map(bearer).into_iter().collect(),
+        body: None,
+        expected: Expected::of(200, None),
+    };
+    let time_out = Duration::from_secs_f64(seconds) + TO_WRITE;
+    let origin = url.origin();
+    let answers = engine::load::ask(url.address, [&request], time_out).map_err(|why| {
+        CliError::invalid(format!(
+            "{origin} does not answer ({why}): name the address of the service's debug endpoints, and if they are part \
+             of its router, give them a listener of their own (DebugEndpoints::listen)"
+        ))
+    })?;
+    let answer = answers.into_iter().next();
+    let answer = answer.map(|answer| (answer.status, answer.body.unwrap_or_default()));
+    let (status, body) = answer.unwrap_or_default();
+    let text = String::from_utf8_lossy(&body);
+    match status {
+        200 => Ok(text.into_owned()),
+        404 => Err(CliError::invalid(format!(
+            "{origin} has no /debug/look: it is not the address of debug endpoints, or of those of an earlier version"
+        ))),
+        _ => Err(CliError::invalid(format!(
+            "{origin} answered {status}: {}",
+            text.trim()
+        ))),
+    }
+}
+
+/// Says which part of the `client_ms` that an answer takes for the client is spent in the service, from the JSON that
+/// the endpoints gave; `None` where they measured no latency.
+pub fn inside(said: &str, client_ms: f64) -> Option<String> {
+    let said: serde_json::Value = serde_json::from_str(said).ok()?;
+    let text = said["text"].as_str()?.trim_end();
+    let inside = said["latency_ms"].as_f64()?;
+    let outside = 1.0 - inside / client_ms;
+    let shares = if outside > 0.2 && client_ms - inside > 0.5 {
+        format!(
+            "{:.0} % of the time lies outside of its handlers, in sockets, the kernel, a proxy, or here",
+            outside * 100.0
+        )
+    } else {
+        "it is spent in there".to_owned()
+    };
+    Some(format!(
+        "{inside:.3} ms in the service, {client_ms:.3} ms for the client: {shares}.\n{text}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_outside_of_the_service_is_named() {
+        let said = r#"{ "latency_ms": 0.5, "text": "Nothing." }"#;
+        let outside = inside(said, 42.0).unwrap();
+        assert!(
+            outside.contains("99 % of the time lies outside of its handlers"),
+            "{outside}"
+        );
+        assert!(outside.ends_with("Nothing."));
+        assert!(inside(said, 0.6).unwrap().contains("is spent in there"));
+        assert_eq!(inside(r#"{ "latency_ms": null }"#, 1.0), None);
+    }
+}

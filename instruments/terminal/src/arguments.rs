@@ -1,0 +1,69 @@
+//! What the command line takes as a number; what it does not take is refused with what it would.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use engine::traffic::Spacing;
+
+/// A share such as `5%`, or `0.05`; below the whole.
+pub fn share(text: &str) -> Result<f64, String> {
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse().map(|percent: f64| percent / 100.0),
+        None => text.parse(),
+    };
+    let number = number.ok().filter(|share| (0.0..1.0).contains(share));
+    number.ok_or_else(|| "not a share from 0 to below 1, such as 5% or 0.05".to_owned())
+}
+
+/// How many times, such as `2x` or `2`; more than 1.
+pub fn times(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.trim_end_matches('x').parse().ok();
+    let number = number.filter(|times| *times > 1.0 && times.is_finite());
+    number.ok_or_else(|| "not a number above 1, such as 2x".to_owned())
+}
+
+/// A pointer into JSON, such as `/items/0/id`.
+pub fn pointer(text: &str) -> Result<String, String> {
+    let is_one = text.len() > 1 && text.starts_with('/');
+    let pointer = is_one.then(|| text.to_owned());
+    pointer
+        .ok_or_else(|| "not a pointer into JSON, such as /generated_at or /items/0/id".to_owned())
+}
+
+/// A number within bounds; `such_as` is one that makes sense.
+pub fn number<T: FromStr + PartialOrd + Display + Clone>(
+    range: RangeInclusive<T>,
+    such_as: &'static str,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| {
+            let (low, high) = (range.start(), range.end());
+            format!("not a number from {low} to {high}, such as {such_as}")
+        })
+    }
+}
+
+/// How the requests of a schedule are spaced: `poisson` or `even`.
+pub fn spacing() -> impl TypedValueParser<Value = Spacing> {
+    let poisson = PossibleValue::new("poisson")
+        .help("At random, as users come who know nothing of each other; drawn by the load's seed");
+    let even = PossibleValue::new("even")
+        .help("At even steps: the kindest form, in which no two requests come at once");
+    PossibleValuesParser::new([poisson, even]).map(|word| match word.as_str() {
+        "even" => Spacing::Even,
+        _ => Spacing::Poisson,
+    })
+}
+
+/// `-1` is a wrong number and no option, wherever it stands.
+pub fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    command.mut_subcommands(|command| {
+        command.mut_args(|argument| {
+            let takes_value = argument.get_action().takes_values();
+            argument.allow_negative_numbers(takes_value)
+        })
+    })
+}

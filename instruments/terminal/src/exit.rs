@@ -1,0 +1,121 @@
+//! Exit codes, and the one sentence that goes with a bad one.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use engine::tool::DriverError;
+
+/// The meaning of an exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// Proved, passed, done.
+    Good,
+    /// Not proved, not passed, could not be done.
+    Bad,
+    /// The command line or a file that it names makes no sense.
+    Usage,
+    /// The run says nothing about the code: generator-bound, too noisy, unoptimised, ….
+    Invalid,
+    /// Too noisy, or too short, to say, where `--inconclusive fail` asks for a code of its own.
+    Inconclusive,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number that the process ends with.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Good => 0,
+            Self::Bad => 1,
+            Self::Usage => 2,
+            Self::Invalid => 3,
+            Self::Inconclusive => 4,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// The reason why a command stopped: one sentence with what, where and what to do.
+#[derive(Debug)]
+pub struct CliError {
+    /// The exit code that goes with it.
+    pub exit: Exit,
+    sentence: String,
+}
+
+impl CliError {
+    /// Something could not be done.
+    pub fn bad(sentence: impl fmt::Display) -> Self {
+        Self::new(Exit::Bad, sentence)
+    }
+
+    /// The command line, or a file that it names, makes no sense.
+    pub fn usage(sentence: impl fmt::Display) -> Self {
+        Self::new(Exit::Usage, sentence)
+    }
+
+    /// A run says nothing about the code.
+    pub fn invalid(sentence: impl fmt::Display) -> Self {
+        Self::new(Exit::Invalid, sentence)
+    }
+
+    /// For `map_err`: what could not be done, and why.
+    pub fn because<E: fmt::Display>(what: impl fmt::Display) -> impl FnOnce(E) -> Self {
+        move |why| Self::bad(format!("{what}: {why}"))
+    }
+
+    /// As [`CliError::because`], of a child that was waited for: Ctrl-C is no fault of its.
+    pub fn of_child(what: impl fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
+        move |why| match why.kind() {
+            std::io::ErrorKind::Interrupted => Self::interrupted(),
+            _ => Self::because(what)(why),
+        }
+    }
+
+    /// Ctrl-C.
+    pub fn interrupted() -> Self {
+        Self::new(Exit::Interrupted, "interrupted; nothing was kept")
+    }
+
+    /// Any exit code with a sentence.
+    pub fn new(exit: Exit, sentence: impl fmt::Display) -> Self {
+        Self {
+            exit,
+            sentence: sentence.to_string(),
+        }
+    }
+}
+
+impl From<DriverError> for CliError {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::Interrupted => Self::interrupted(),
+            other => Self::bad(other),
+        }
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+impl std::error::Error for CliError {}
+
+/// Says what went wrong, if something did, and with what the process is to end.
+pub fn end(result: Result<Exit, CliError>) -> ExitCode {
+    let mut exit = result.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        error.exit
+    });
+    if let Some(error) = crate::lost() {
+        eprintln!(
+            "error: standard output cannot be written to ({error}), and some of it is lost: free some \
+             space, or send it elsewhere"
+        );
+        exit = exit.max(Exit::Usage);
+    }
+    exit.code().into()
+}

@@ -1,0 +1,224 @@
+//! Files written whole or not at all.
+
+use std::fs::{DirBuilder, File, TryLockError};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::{Duration, Instant};
+
+use tempfile::NamedTempFile;
+
+use crate::exit::CliError;
+
+/// Makes sure that files can be written into `folder`, before anything is measured for it: a full disk takes
+/// an empty one.
+pub fn writable(folder: &Path) -> Result<(), CliError> {
+    /// Bytes of a report, and more than most of them have.
+    const REPORT: usize = 4 << 20;
+
+    let refused = |error: std::io::Error| {
+        CliError::usage(format!(
+            "{} cannot be written to ({error}); mend its permissions or free some space, or name \
+             another folder",
+            folder.display()
+        ))
+    };
+    std::fs::create_dir_all(folder).map_err(refused)?;
+    tempfile::tempfile_in(folder)
+        .and_then(|mut file| file.write_all(&vec![0; REPORT]))
+        .map_err(refused)
+}
+
+/// How the name of a folder begins that holds all temporary files of a process.
+const TEMPORARY: &str = "workshop-";
+
+/// Whether a path is called as such a folder is, of this process or another.
+pub fn is_temporary(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().starts_with(TEMPORARY)
+}
+
+/// Makes a folder that git leaves alone, whatever the project's own `.gitignore` says.
+pub fn ignored(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let list = folder.join(".gitignore");
+    if list.exists() {
+        return Ok(());
+    }
+    std::fs::write(list, "*\n")
+}
+
+/// Puts all temporary files of this process, and of servers that it starts, into one folder, which
+/// goes when the process ends, however it ends.
+pub fn tidied_up_after_a_kill() {
+    static ONCE: Once = Once::new();
+
+    ONCE.call_once(|| {
+        let name = format!(
+            "{TEMPORARY}{:016x}",
+            RandomState::new().build_hasher().finish()
+        );
+        let folder = tempfile::env::temp_dir().join(name);
+        // Before there is anything to remove. Without a shell all is removed as well, but for a kill.
+        let Ok(remover) = engine::child::remove_at_the_end(&folder) else {
+            return;
+        };
+        // It waits for the end of this process.
+        std::mem::forget(remover);
+        #[cfg_attr(not(unix), allow(unused_mut))] // Its mode is set on Unix alone.
+        let mut builder = DirBuilder::new();
+        // What is in it is its owner's alone; another account, which a database server runs as,
+        // has to pass through to a folder that it is given.
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o711);
+        if builder.create(&folder).is_ok() {
+            let _ = tempfile::env::override_temp_dir(&folder);
+        }
+    });
+}
+
+/// A folder that goes with the value.
+pub fn temporary() -> Result<tempfile::TempDir, CliError> {
+    tidied_up_after_a_kill();
+    tempfile::tempdir().map_err(CliError::because("a temporary folder cannot be made"))
+}
+
+/// A path in `folder` that nothing has: `STEM.EXTENSION`, or `STEM-2.EXTENSION`, and so on.
+pub fn free(folder: &Path, stem: &str, extension: &str) -> PathBuf {
+    let mut number = 1_u32;
+    let mut path = folder.join(format!("{stem}.{extension}"));
+    while path.symlink_metadata().is_ok() {
+        number += 1;
+        path = folder.join(format!("{stem}-{number}.{extension}"));
+    }
+    path
+}
+
+/// How the name of a file begins that is being written; also of one whose writer was killed. Its writer
+/// holds a lock on it, which ends with the writer.
+pub const PARTIAL: &str = ".workshop-partial-";
+
+/// Puts `bytes` in place of what `file` held; a failure leaves that as it was.
+pub fn replace(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
+    let refused = |error: std::io::Error| {
+        CliError::bad(format!(
+            "{} cannot be written ({error}); what was there is unchanged: free some space or mend \
+             the folder's permissions",
+            file.display()
+        ))
+    };
+    let written = beside(file, bytes.as_ref()).map_err(refused)?;
+    written.persist(file).map_err(|e| refused(e.error))?;
+    Ok(())
+}
+
+/// A file with these bytes, on the disk, that is ready to be put in the place of `file`.
+pub fn beside(file: &Path, bytes: &[u8]) -> std::io::Result<NamedTempFile> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    remove_stale(folder);
+    let mut beside = partial(folder)?;
+    beside.write_all(bytes)?;
+    // Temporary files are private; these are for everybody who may read the folder.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let readable = std::fs::Permissions::from_mode(0o644);
+        beside.as_file().set_permissions(readable)?;
+    }
+    beside.as_file().sync_all()?;
+    Ok(beside)
+}
+
+/// A new file with this process's lock on it. Where the file system knows no locks it has none, and what a
+/// killed writer leaves there stays.
+fn partial(folder: &Path) -> std::io::Result<NamedTempFile> {
+    loop {
+        let new = tempfile::Builder::new()
+            .prefix(PARTIAL)
+            .tempfile_in(folder)?;
+        let _ = new.as_file().lock();
+        // Another process may have found it before it was locked.
+        if new.path().exists() {
+            return Ok(new);
+        }
+    }
+}
+
+/// Removes what a killed writer left; what cannot be removed is in nobody's way.
+fn remove_stale(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL);
+        if !is_partial {
+            continue;
+        }
+        let file = File::options().read(true).write(true).open(entry.path());
+        if let Ok(file) = file
+            && file.try_lock().is_ok()
+        {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Waits for its turn to change what is kept in `folder`, for as long as the value lives.
+///
+/// # Errors
+///
+/// When the folder cannot be written to, or another command takes too long.
+pub fn lock(folder: &Path) -> std::io::Result<File> {
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    std::fs::create_dir_all(folder)?;
+    let file = File::create(folder.join("lock"))?;
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(std::io::Error::other(
+                    "another `cargo workshop` is at work with it",
+                ));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn another_writers_file_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("progress.json");
+        let slow = beside(&file, b"slow").unwrap();
+        replace(&file, "quick").unwrap();
+        assert_eq!(names(folder.path()).len(), 2);
+        slow.persist(&file).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"slow");
+        assert_eq!(names(folder.path()), ["progress.json"]);
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_goes_with_the_next_write() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(format!("{PARTIAL}1")), "half").unwrap();
+        replace(&folder.path().join("a"), "whole").unwrap();
+        assert_eq!(names(folder.path()), ["a"]);
+    }
+}

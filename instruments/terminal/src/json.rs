@@ -1,0 +1,17 @@
+//! One JSON value on standard output.
+
+use serde::Serialize;
+
+use crate::exit::CliError;
+
+/// Prints `value` as indented JSON.
+///
+/// # Errors
+///
+/// When it cannot be written as JSON.
+pub fn print(value: &impl Serialize) -> Result<(), CliError> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(CliError::because("the result cannot be written as JSON"))?;
+    println!("{text}");
+    Ok(())
+}

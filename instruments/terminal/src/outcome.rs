@@ -1,0 +1,97 @@
+//! What came of one load, for people, and as an exit code.
+
+use std::time::Duration;
+
+use engine::figures;
+use engine::outcome::{Latency, MISSED, Outcome};
+use engine::traffic::Spacing;
+
+use crate::exit::Exit;
+
+/// What the command ends with: good only if everybody was answered rightly, and nobody left waiting.
+pub fn exit_of(outcome: &Outcome) -> Exit {
+    let faults = outcome.error_count() + outcome.wrong_answers;
+    if outcome.generator.is_bound() {
+        Exit::Invalid
+    } else if faults == 0 && outcome.completed > 0 && outcome.unanswered.is_none() {
+        Exit::Good
+    } else {
+        Exit::Bad
+    }
+}
+
+/// The figures for people.
+pub fn figures_of(outcome: &Outcome) -> String {
+    let at = |latency: &Latency, quantile| {
+        let found = latency.point(quantile);
+        found.map_or("-".to_owned(), |found| {
+            let over = figures::over(found.is_lower_bound);
+            format!("{over}{:.1} ms", found.ms)
+        })
+    };
+    let latency = |quantile| at(&outcome.latency, quantile);
+    let time = Duration::from_secs_f64(outcome.seconds);
+    let mut lines = vec![
+        format!(
+            "{} requests/s over {:.1} s: {} right answers, {} wrong, {} failed, {} unfinished",
+            figures::count(outcome.requests_per_second),
+            time.as_secs_f64(),
+            outcome.completed,
+            outcome.wrong_answers,
+            outcome.error_count(),
+            outcome.unfinished,
+        ),
+        format!(
+            "latency: median {}, 90 % {}, 99 % {}, mean {}{:.1} ms ({} loop)",
+            latency(0.5),
+            latency(0.9),
+            latency(0.99),
+            figures::over(outcome.latency.lower_bound_from.is_some()),
+            outcome.latency.mean_ms,
+            match (outcome.generator.open_loop, outcome.generator.arrivals) {
+                (false, _) => "closed",
+                (true, Some(Spacing::Poisson)) => "random arrivals, open",
+                (true, _) => "open",
+            },
+        ),
+    ];
+    if let Some(bystander) = &outcome.bystander {
+        lines.push(format!(
+            "bystanders: {} right answers, {} wrong, {} failed, {} unfinished; median {}, 99 % {} (open loop)",
+            bystander.completed,
+            bystander.wrong_answers,
+            bystander.errors.values().sum::<u64>(),
+            bystander.unfinished,
+            at(&bystander.latency, 0.5),
+            at(&bystander.latency, 0.99),
+        ));
+    }
+    for (cause, count) in &outcome.errors {
+        lines.push(format!("failed: {count} x {cause}"));
+    }
+    if let Some(unanswered) = &outcome.unanswered {
+        lines.push(unanswered.to_string());
+    }
+    if let Some(wrong) = &outcome.first_wrong_answer {
+        lines.push(format!("first wrong answer: {wrong}"));
+    }
+    if let Some(code) = outcome.exit_code {
+        lines.push(match code {
+            0 => "the script's thresholds: kept, exit code 0".to_owned(),
+            MISSED => format!("the script's thresholds: missed, exit code {MISSED}"),
+            other => format!("the script ended with exit code {other}"),
+        });
+    }
+    if let Some(share) = outcome.generator.cpu_share {
+        let bound = if outcome.generator.is_bound() {
+            ": GENERATOR-BOUND, these figures describe it and not the server"
+        } else {
+            ""
+        };
+        lines.push(format!(
+            "generator used {:.0} % of its CPUs{bound}",
+            share * 100.0
+        ));
+    }
+    lines.join("\n") + "\n"
+}
