@@ -42,6 +42,8 @@ mod request;
 mod schedule;
 mod shared;
 mod target;
+#[cfg_attr(not(feature = "tls"), path = "load/no_tls.rs")]
+mod tls;
 mod user;
 mod worker;
 
@@ -63,7 +65,10 @@ use record::Record;
 pub use record::RouteLatencies;
 pub use shared::Progress;
 use shared::{Shared, Timeline};
-pub use target::{Protocol, Target, Tls, TlsError};
+pub use target::{Protocol, Target};
+pub use tls::Tls;
+#[cfg(feature = "tls")]
+pub use tls::TlsError;
 use worker::Report;
 
 /// How a run is carried out, apart from the load itself.

@@ -1,7 +1,8 @@
 //! A user's connection: opened when needed, kept if the load keeps it, one request at a time.
 
 mod http1;
-mod http2;
+#[cfg_attr(not(feature = "http2"), path = "connection/no_http2.rs")]
+pub(super) mod http2;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -12,7 +13,6 @@ use hyper::Request;
 use hyper::body::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 use self::http1::Http1;
 use self::http2::Http2;
@@ -143,7 +143,7 @@ impl Connection {
 }
 
 /// The bytes of a connection, encrypted or not.
-trait Stream: AsyncRead + AsyncWrite + Unpin {}
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
 
@@ -176,6 +176,7 @@ impl Received<'_> {
 enum Status {
     Http(u16),
     /// Not 0: the call failed, whatever HTTP says.
+    #[cfg_attr(not(feature = "http2"), expect(dead_code))]
     Grpc(u16),
 }
 
@@ -200,18 +201,7 @@ impl Http {
         }
         let stream: Box<dyn Stream> = match tls {
             None => Box::new(stream),
-            Some(tls) => {
-                let offered: &[u8] = if *http2 { b"h2" } else { b"http/1.1" };
-                let connected = TlsConnector::from(tls.config.clone())
-                    .with_alpn(vec![offered.to_vec()])
-                    .connect(tls.name.clone(), stream)
-                    .await
-                    .map_err(|error| Failure::of_handshake(&error))?;
-                if *http2 && connected.get_ref().1.alpn_protocol() != Some(offered) {
-                    return Err(Failure::NotHttp2("TLS: the server does not choose HTTP/2"));
-                }
-                Box::new(connected)
-            }
+            Some(tls) => tls.over(*http2, stream).await?,
         };
         Ok(if *http2 {
             Self::Two(Box::new(Http2::over(stream).await?))

@@ -4,8 +4,7 @@ use std::error::Error as _;
 use std::fmt;
 use std::io;
 
-use h2::Reason;
-use tokio_rustls::rustls::{AlertDescription, CertificateError, Error};
+use super::connection::http2::{is_refused, reason};
 
 /// The cause of one failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -13,6 +12,7 @@ pub(super) enum Failure {
     /// No connection came about.
     Connect(io::ErrorKind),
     /// The two ends did not agree on how to encrypt.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code))]
     Tls(&'static str),
     /// No whole answer in time.
     TimeOut,
@@ -31,8 +31,10 @@ pub(super) enum Failure {
     /// HTTP/2 was to be spoken, and is not.
     NotHttp2(&'static str),
     /// The server ended the connection in HTTP/2's way, for this reason.
+    #[cfg_attr(not(feature = "http2"), expect(dead_code))]
     GoAway(u32),
     /// The server ended the request alone.
+    #[cfg_attr(not(feature = "http2"), expect(dead_code))]
     Reset(u32),
     /// A whole answer whose gRPC status is another than 0.
     Grpc(u16),
@@ -80,39 +82,6 @@ impl Failure {
     pub(super) fn io_error(error: &hyper::Error) -> Option<&io::Error> {
         error.source()?.downcast_ref()
     }
-
-    /// Of an error while shaking hands.
-    pub(super) fn of_handshake(error: &io::Error) -> Self {
-        let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
-        Self::Tls(match cause {
-            Some(Error::InvalidCertificate(wrong)) => certificate(wrong),
-            Some(Error::InvalidMessage(_)) => "the server does not speak it",
-            Some(Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
-                "the server speaks another version of HTTP (2 is asked for by --http2, 1.1 without it)"
-            }
-            Some(_) => "client and server do not agree",
-            None => return Self::from(io::Error::from(error.kind())),
-        })
-    }
-}
-
-fn certificate(wrong: &CertificateError) -> &'static str {
-    match wrong {
-        // Two authorities may have the same name.
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "the server's certificate is of another authority than the one to trust"
-        }
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "the server's certificate is for another name"
-        }
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "the server's certificate has expired"
-        }
-        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "the server shows an authority's own certificate, and not one that the authority signed"
-        }
-        _ => "the server's certificate is not valid",
-    }
 }
 
 impl fmt::Display for Failure {
@@ -130,19 +99,15 @@ impl fmt::Display for Failure {
             Self::NotHttp2(what) => {
                 write!(f, "{what}; if HTTP/1.1 is spoken there, leave out --http2")
             }
-            Self::GoAway(reason) => write!(
+            Self::GoAway(code) => write!(
                 f,
-                "connection ended by the server (GOAWAY, {:?})",
-                Reason::from(*reason)
+                "connection ended by the server (GOAWAY, {})",
+                reason(*code)
             ),
-            Self::Reset(reason) if Reason::from(*reason) == Reason::REFUSED_STREAM => {
+            Self::Reset(code) if is_refused(*code) => {
                 f.write_str("refused by the server (REFUSED_STREAM)")
             }
-            Self::Reset(reason) => write!(
-                f,
-                "reset by the server (RST_STREAM, {:?})",
-                Reason::from(*reason)
-            ),
+            Self::Reset(code) => write!(f, "reset by the server (RST_STREAM, {})", reason(*code)),
             Self::Grpc(status) => write!(f, "grpc-status {status}"),
         }
     }

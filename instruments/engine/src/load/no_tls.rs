@@ -1,0 +1,21 @@
+//! In place of `tls.rs` in a program that is built without it.
+
+use tokio::net::TcpStream;
+
+use super::connection::Stream;
+use super::failure::Failure;
+
+/// Knows whom to trust, if the feature `tls` is there; without it there is no value of it.
+#[derive(Debug, Clone)]
+pub enum Tls {}
+
+impl Tls {
+    pub(super) fn host(&self) -> String {
+        match *self {}
+    }
+
+    #[expect(clippy::unused_async, reason = "its counterpart awaits a handshake")]
+    pub(super) async fn over(&self, _: bool, _: TcpStream) -> Result<Box<dyn Stream>, Failure> {
+        match *self {}
+    }
+}

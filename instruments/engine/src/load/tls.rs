@@ -1,0 +1,244 @@
+//! How a connection is encrypted, and whom a client trusts.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::client::{Resumption, WantsClientCert};
+use tokio_rustls::rustls::crypto::{
+    CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature,
+};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{
+    AlertDescription, CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error,
+    RootCertStore, SignatureScheme, WantsVerifier,
+};
+
+use super::connection::Stream;
+use super::failure::Failure;
+
+/// What a TLS client has to know: the authorities that it trusts, if it asks for any, and the name that a server's certificate
+/// must be for. Every connection shakes hands in full, as that of a new user does.
+#[derive(Clone)]
+pub struct Tls {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Certificates or a name that TLS has no use for.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// No certificate in PEM is there, or one that cannot be read.
+    #[error("it has no certificates in PEM (`-----BEGIN CERTIFICATE-----`) that can be read: {0}")]
+    Certificates(String),
+    /// The name is neither a host's nor an address.
+    #[error("no certificate can be for `{0}`")]
+    Name(String),
+    /// The TLS library has no protocol in common with itself.
+    #[error("TLS cannot be used: {0}")]
+    Library(String),
+}
+
+impl Tls {
+    /// Trusts the authorities whose certificates are in `pem`, and nobody else. `host` is a name or an
+    /// address, and may have a port.
+    ///
+    /// # Errors
+    ///
+    /// When `pem` has no certificate, or `host` is no name.
+    pub fn trusting(pem: &[u8], host: &str) -> Result<Self, TlsError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let certificate = certificate.map_err(|e| TlsError::Certificates(e.to_string()))?;
+            roots
+                .add(certificate)
+                .map_err(|e| TlsError::Certificates(e.to_string()))?;
+        }
+        if roots.is_empty() {
+            return Err(TlsError::Certificates("there is none".to_owned()));
+        }
+        Self::of(builder()?.with_root_certificates(roots), host)
+    }
+
+    /// Trusts whoever answers: the certificate is not checked, and so may be of anybody on the way.
+    ///
+    /// # Errors
+    ///
+    /// When `host` is no name.
+    pub fn unchecked(host: &str) -> Result<Self, TlsError> {
+        let verifier = Arc::new(Unchecked(ring::default_provider()));
+        let builder = builder()?.dangerous();
+        Self::of(builder.with_custom_certificate_verifier(verifier), host)
+    }
+
+    /// The server's name as it stands in a URL.
+    pub(super) fn host(&self) -> String {
+        let name = self.name.to_str();
+        if name.contains(':') {
+            format!("[{name}]")
+        } else {
+            name.into_owned()
+        }
+    }
+
+    /// Shakes hands over `stream`, and offers the one version of HTTP that is to be spoken.
+    pub(super) async fn over(
+        &self,
+        http2: bool,
+        stream: TcpStream,
+    ) -> Result<Box<dyn Stream>, Failure> {
+        let offered: &[u8] = if http2 { b"h2" } else { b"http/1.1" };
+        let connected = TlsConnector::from(self.config.clone())
+            .with_alpn(vec![offered.to_vec()])
+            .connect(self.name.clone(), stream)
+            .await
+            .map_err(|error| of_handshake(&error))?;
+        if http2 && connected.get_ref().1.alpn_protocol() != Some(offered) {
+            return Err(Failure::NotHttp2("TLS: the server does not choose HTTP/2"));
+        }
+        Ok(Box::new(connected))
+    }
+
+    fn of(
+        builder: ConfigBuilder<ClientConfig, WantsClientCert>,
+        host: &str,
+    ) -> Result<Self, TlsError> {
+        let mut config = builder.with_no_client_auth();
+        config.resumption = Resumption::disabled();
+        let bare = bare(host);
+        let name = ServerName::try_from(bare.to_owned());
+        Ok(Self {
+            config: Arc::new(config),
+            name: name.map_err(|_| TlsError::Name(bare.to_owned()))?,
+        })
+    }
+}
+
+fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, TlsError> {
+    ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|e| TlsError::Library(e.to_string()))
+}
+
+/// Takes any certificate, from whoever has its key.
+#[derive(Debug)]
+struct Unchecked(CryptoProvider);
+
+impl ServerCertVerifier for Unchecked {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Without the port, and an IPv6 address without its brackets.
+fn bare(host: &str) -> &str {
+    if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return address;
+    }
+    match host.rsplit_once(':') {
+        Some((name, _)) if !name.contains(':') => name,
+        _ => host,
+    }
+}
+
+/// Of an error while shaking hands.
+fn of_handshake(error: &io::Error) -> Failure {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+    Failure::Tls(match cause {
+        Some(Error::InvalidCertificate(wrong)) => certificate(wrong),
+        Some(Error::InvalidMessage(_)) => "the server does not speak it",
+        Some(Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
+            "the server speaks another version of HTTP (2 is asked for by --http2, 1.1 without it)"
+        }
+        Some(_) => "client and server do not agree",
+        None => return Failure::from(io::Error::from(error.kind())),
+    })
+}
+
+fn certificate(wrong: &CertificateError) -> &'static str {
+    match wrong {
+        // Two authorities may have the same name.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "the server's certificate is of another authority than the one to trust"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "the server's certificate is for another name"
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "the server's certificate has expired"
+        }
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "the server shows an authority's own certificate, and not one that the authority signed"
+        }
+        _ => "the server's certificate is not valid",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_known_without_its_port() {
+        for (host, expected) in [
+            ("localhost:8443", "localhost"),
+            ("shop.test", "shop.test"),
+            ("127.0.0.1:1", "127.0.0.1"),
+            ("[::1]:8443", "::1"),
+            ("::1", "::1"),
+        ] {
+            assert_eq!(bare(host), expected);
+        }
+    }
+
+    #[test]
+    fn a_file_without_certificates_is_told() {
+        let said = Tls::trusting(b"no PEM", "localhost").unwrap_err();
+        assert!(said.to_string().contains("there is none"), "{said}");
+    }
+}
