@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use engine::traffic::Spacing;
@@ -42,7 +43,17 @@ impl Cli {
                 command: Some(Command::LoadOwn { arguments }),
             };
         }
-        let read = with_negative_numbers(Self::command()).get_matches_from(words);
+        let is_load = words.get(1).is_some_and(|word| word == "load");
+        let read = with_negative_numbers(Self::command())
+            .try_get_matches_from(words)
+            .unwrap_or_else(|mut error| {
+                if is_load && error.kind() == ErrorKind::UnknownArgument {
+                    let tip = "a chapter has requests of its own; for your own service give its address with --url";
+                    let tip = ContextValue::StyledStrs(vec![tip.into()]);
+                    error.insert(ContextKind::Suggested, tip);
+                }
+                error.exit()
+            });
         Self::from_arg_matches(&read).unwrap_or_else(|error| error.exit())
     }
 }
