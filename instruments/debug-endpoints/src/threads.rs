@@ -9,3 +9,4 @@ mod unwinder;
 
 pub(crate) use profile::ThreadProfile;
 pub(crate) use profiler::ThreadProfiler;
+pub(crate) use unwinder::Unwinder;

@@ -7,6 +7,7 @@ use super::profile::ThreadProfile;
 use super::sampler;
 use crate::error::EndpointError;
 use crate::last::Last;
+use crate::memory_left;
 use crate::own_thread::OwnThread;
 use crate::permit;
 
@@ -25,6 +26,7 @@ impl ThreadProfiler {
         duration: Duration,
     ) -> Result<Arc<ThreadProfile>, EndpointError> {
         let permit = permit::threads()?;
+        memory_left::is_enough()?;
         let profile = THREAD.run(move |is_awaited| {
             let samples = sampler::sample(duration, is_awaited);
             let profile = is_awaited().then(|| ThreadProfile::new(samples, duration));

@@ -11,7 +11,6 @@ use framehop::{
 };
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 
-use super::stops::Stop;
 use crate::maps::{self, Part};
 
 /// The program itself.
@@ -71,13 +70,19 @@ impl Unwinder {
     }
 
     /// Addresses from the innermost outwards; those of callers are of the byte before the one to return to.
-    pub(crate) fn callers(&mut self, stop: &Stop) -> Vec<usize> {
-        let [instruction, stack, frame, _link] = stop.registers();
+    ///
+    /// `registers` are instruction, stack pointer, frame pointer, and on aarch64 the link register; `word` reads the stack.
+    pub(crate) fn callers(
+        &mut self,
+        registers: [u64; 4],
+        word: impl Fn(u64) -> Option<u64>,
+    ) -> Vec<usize> {
+        let [instruction, stack, frame, _link] = registers;
         #[cfg(target_arch = "x86_64")]
         let registers = UnwindRegsNative::new(instruction, stack, frame);
         #[cfg(target_arch = "aarch64")]
         let registers = UnwindRegsNative::new(_link, stack, frame);
-        let mut read = |address| stop.word(address).ok_or(());
+        let mut read = |address| word(address).ok_or(());
         let mut frames =
             self.native
                 .iter_frames(instruction, registers, &mut self.cache, &mut read);
