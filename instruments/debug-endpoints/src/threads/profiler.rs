@@ -25,8 +25,8 @@ impl ThreadProfiler {
         &self,
         duration: Duration,
     ) -> Result<Arc<ThreadProfile>, EndpointError> {
-        let permit = permit::threads()?;
         memory_left::is_enough()?;
+        let permit = permit::threads()?;
         let profile = THREAD.run(move |is_awaited| {
             let samples = sampler::sample(duration, is_awaited);
             let profile = is_awaited().then(|| ThreadProfile::new(samples, duration));
