@@ -5,7 +5,7 @@ mod contract;
 use crate::measurement::{
     attempt::{Attempt, Observed, Trial},
     chapter_file::ChapterFile,
-    claim::{Bound, Claim, Of, Role},
+    claim::{Bound, Claim, Direction, Of, Role},
     law::Law,
     record::Compared,
 };
@@ -182,6 +182,24 @@ impl Grade {
         self.kind == GradeKind::Passed
     }
 
+    /// The root causes in a line each: the reading, the problem's, and the limit. None of an exercise that did not run.
+    pub fn root_causes(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for finding in &self.findings {
+            if finding.claim.role == Role::RootCause && !finding.is_unmeasured() {
+                lines.push(standing(finding));
+            }
+        }
+        lines
+    }
+
+    /// The effect in a line; `None` of an exercise that did not run.
+    pub fn effect(&self) -> Option<String> {
+        let mut findings = self.findings.iter();
+        let effect = findings.find(|finding| finding.claim.role == Role::Effect)?;
+        effect.ratio.map(|_| gain(effect))
+    }
+
     /// Root causes, guardrails, effect: the first that does not hold is the reason.
     fn judge(&mut self, chapter: &ChapterFile, trial: &Trial) {
         let of = |role| {
@@ -323,17 +341,33 @@ fn reading(finding: &Finding) -> String {
     format!("{}: {reading}", finding.claim.label())
 }
 
-/// What the fix's reading has to keep to.
-fn needed(finding: &Finding) -> String {
-    let bound = finding.claim.solution;
-    bound.map_or_else(String::new, |bound| claim_bound(finding, bound))
+/// The limit of the fix's reading: `at most 50 are allowed`; `note` stands behind the number.
+fn limit(finding: &Finding, note: &str) -> String {
+    let Some(bound) = finding.claim.solution else {
+        return String::new();
+    };
+    let text = claim_bound(finding, bound);
+    let is_one = figures::count(bound.limit(finding.users)) == "1";
+    let verb = if is_one || !finding.claim.unit.is_count() {
+        "is"
+    } else {
+        "are"
+    };
+    match bound.direction {
+        Direction::AtMost => format!("{text}{note} {verb} allowed"),
+        Direction::AtLeast => format!("{text}{note} {verb} needed"),
+    }
 }
 
-/// A reading that is not the solution's, what that means, and whether the edit is slower besides.
-fn missed_bound(chapter: &ChapterFile, finding: &Finding, effect: Option<&Finding>) -> String {
-    let as_before = match (finding.fix, finding.problem) {
-        (Some(fix), Some(problem)) if fix.total_cmp(&problem).is_eq() => ", as in the problem",
-        _ => "",
+/// The fix's reading, the problem's, and the limit.
+fn standing(finding: &Finding) -> String {
+    let unit = finding.claim.unit;
+    let from = match (finding.fix, finding.problem) {
+        (Some(fix), Some(problem)) if unit.text(fix) == unit.text(problem) => {
+            ", as in the problem,".to_owned()
+        }
+        (Some(_), Some(problem)) => format!("; the problem has {},", unit.text(problem)),
+        _ => ",".to_owned(),
     };
     let share = match finding.claim.solution {
         Some(bound) if bound.of == Of::Users => {
@@ -342,16 +376,17 @@ fn missed_bound(chapter: &ChapterFile, finding: &Finding, effect: Option<&Findin
         }
         _ => String::new(),
     };
+    format!("{}{from} and {}", reading(finding), limit(finding, &share))
+}
+
+/// A reading that misses its bound, what it means, and whether the edit is slower besides.
+fn missed_bound(chapter: &ChapterFile, finding: &Finding, effect: Option<&Finding>) -> String {
     let is_root_cause = finding.claim.role == Role::RootCause;
     let missed = chapter.check.missed.as_ref().filter(|_| is_root_cause);
     let meaning = missed.map_or_else(String::new, |meaning| format!(": {meaning}"));
     let slower = effect.filter(|effect| effect.ratio.is_some_and(|ratio| ratio < NO_WORSE));
     let slower = slower.map_or_else(String::new, |effect| format!("; and {}", worse(effect)));
-    format!(
-        "{}{as_before}, but {}{share} is needed{meaning}{slower}.",
-        reading(finding),
-        needed(finding),
-    )
+    format!("{}{meaning}{slower}.", standing(finding))
 }
 
 /// That an edit is worse than the problem, by both figures.
@@ -393,7 +428,7 @@ fn short(finding: &Finding, root_cause: Option<&Finding>) -> String {
 
 fn passed(chapter: &ChapterFile, root_cause: Option<&Finding>, effect: Option<&Finding>) -> String {
     let root_cause = root_cause.map_or_else(String::new, |finding| {
-        format!("{} ({} is needed)", reading(finding), needed(finding))
+        format!("{} ({})", reading(finding), limit(finding, ""))
     });
     let loses = effect.is_some_and(|effect| effect.ratio.is_some_and(|ratio| ratio < 1.0));
     let effect = effect.map_or_else(String::new, gain);

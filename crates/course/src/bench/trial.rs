@@ -100,7 +100,8 @@ pub fn run(
     Ok(graded(&trial))
 }
 
-/// The exercise's rounds for root causes that are counted in rounds of their own.
+/// Rounds for root causes that are counted in rounds of their own: the exercise's, and the problem's where the
+/// exercise misses a bound, so that the grade can say how far it came.
 fn counted(
     bench: &Bench<'_>,
     variant: &str,
@@ -123,11 +124,33 @@ fn counted(
         }
         let scenario = bench.scenario(name)?;
         let own = chapter.check_load_of(scenario);
-        let server = bench.counting().start(variant, scenario, data_seed)?;
-        let names = (variant, name);
-        rounds.push(watched(bench, &server, &own, Purpose::RootCause, names)?);
+        let count = |variant| {
+            let server = bench.counting().start(variant, scenario, data_seed)?;
+            watched(bench, &server, &own, Purpose::RootCause, (variant, name))
+        };
+        let round = count(variant)?;
+        let misses = misses_a_bound(chapter, &round, scenario.users);
+        rounds.push(round);
+        if misses && variant != PROBLEM {
+            rounds.push(count(PROBLEM)?);
+        }
     }
     Ok(rounds)
+}
+
+/// Returns whether a root cause of the round's scenario was counted outside of the solution's bound.
+fn misses_a_bound(chapter: &ChapterFile, round: &Round, users: u32) -> bool {
+    for claim in chapter.claims.of(Role::RootCause) {
+        if claim.scenario() != round.scenario || !claim.is_checked() {
+            continue;
+        }
+        if let (Some(bound), Some(reading)) = (claim.solution, round.value(&claim.quantity))
+            && !bound.holds(reading, users)
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// What the problem, which is correct if slow, answers.

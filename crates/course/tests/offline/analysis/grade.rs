@@ -238,12 +238,12 @@ fn a_count_that_is_raised_without_a_gain_is_no_fix() {
 #[test]
 fn a_missed_count_says_what_it_means_and_what_else_was_seen() {
     let missed = "requests still wait for each other's calls";
-    let needed = "at least 180 (90 % of the 200 users) is needed";
+    let needed = "and at least 180 (90 % of the 200 users) are needed";
     let same = |trial: &mut Trial| {
         answers(trial, 40, 2_000.0);
         counts(trial, IN_FLIGHT, Some(1.0));
     };
-    let as_before = "peak calls in flight inside the database: 1, as in the problem, but";
+    let as_before = "peak calls in flight inside the database: 1, as in the problem, and";
     let untouched = fails(same, &[as_before, needed, missed]);
     assert!(!untouched.reason.contains("worse"), "{}", untouched.reason);
     let slower = |trial: &mut Trial| {
@@ -252,7 +252,7 @@ fn a_missed_count_says_what_it_means_and_what_else_was_seen() {
     };
     fails(slower, &[missed, "2.00, where the problem has 20.0"]);
     let half = |trial: &mut Trial| counts(trial, IN_FLIGHT, Some(64.0));
-    let half = fails(half, &["64, but", missed]);
+    let half = fails(half, &["64; the problem has 1, and", missed]);
     assert!(!half.reason.contains("as in"), "{}", half.reason);
 }
 
@@ -285,7 +285,7 @@ fn runs_that_say_nothing_are_invalid() {
 fn another_count_may_have_a_limit_that_may_be_left_out_where_nobody_reports_it() {
     let unreported = "did not report `at_once`";
     for (where_reported, reading, expected, words) in [
-        (false, Some(64.0), Failed, "64, but at most 1 is needed"),
+        (false, Some(64.0), Failed, "at most 1 is allowed"),
         (false, Some(1.0), Passed, "times better"),
         (false, None, Invalid, unreported),
         (true, Some(64.0), Failed, ""),
@@ -425,8 +425,8 @@ fn a_root_cause_counted_apart_is_read_off_its_own_round() {
     });
     // A thousand users there, whatever the round beside the problem counts.
     for (in_flight, expected, words) in [
-        (Some(900.0), Passed, "900 (at least 900 is needed)"),
-        (Some(899.0), Failed, "899, but at least 900"),
+        (Some(900.0), Passed, "900 (at least 900 are needed)"),
+        (Some(899.0), Failed, "899, and at least 900"),
         (None, Invalid, "did not report"),
     ] {
         let edit = |trial: &mut Trial| {
