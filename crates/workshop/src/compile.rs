@@ -1,8 +1,9 @@
 //! Compiles a chapter with cargo: its progress on the terminal, the compiler's errors kept.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufReader, IsTerminal, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -68,6 +69,13 @@ struct Target {
     name: String,
 }
 
+/// A server and the contract tests that start it.
+#[derive(Debug)]
+pub(crate) struct Graded {
+    pub(crate) server: PathBuf,
+    pub(crate) contract: PathBuf,
+}
+
 /// The chapter's server as readers run it, and its build that counts the root cause where that
 /// takes features of its own.
 #[derive(Debug)]
@@ -76,6 +84,8 @@ pub(crate) struct Programs {
     pub(crate) counted: Option<PathBuf>,
 }
 
+/// The test target with a chapter's contract.
+const CONTRACT: &str = "contract";
 /// What the small machine's programs are built for. With the target named, its flags do not reach
 /// build scripts and procedural macros, which run here.
 const MACHINE: &str = "x86_64-unknown-linux-gnu";
@@ -95,17 +105,7 @@ impl Build<'_> {
             None
         } else {
             let built = self.server(&features.join(","))?;
-            // The next build puts another program in this one's place.
-            let suffix = std::env::consts::EXE_SUFFIX;
-            let kept = format!("{package}-{}{suffix}", features.join("-"));
-            let kept = built.with_file_name(kept);
-            std::fs::copy(&built, &kept).map_err(|e| {
-                CompileError::Cargo(CliError::bad(format!(
-                    "{} cannot be written ({e}); free some space",
-                    kept.display()
-                )))
-            })?;
-            Some(kept)
+            Some(kept(&built, &package, features)?)
         };
         Ok(Programs {
             served: self.server("")?,
@@ -115,16 +115,38 @@ impl Build<'_> {
 
     /// The server; `features` as on cargo's command line.
     pub(crate) fn server(&self, features: &str) -> Result<PathBuf, CompileError> {
-        self.built(&["--features", features], &self.chapter.package())
+        let package = self.chapter.package();
+        let mut cargo = self.cargo(&package);
+        cargo.args(["--bin", &package, "--features", features]);
+        built(cargo, &package, &package, self.interrupt)
     }
 
-    /// The contract tests, and the server that they start.
-    pub(crate) fn contract(&self) -> Result<PathBuf, CompileError> {
-        self.built(&["--test", "contract"], "contract")
+    /// The server and the contract tests that a check needs, by one call of cargo. Two calls would compile the
+    /// chapter twice wherever the tests ask a dependency for more features than the server does.
+    ///
+    /// With `features` the one server counts the root cause, too. Counting slows problem and exercise alike, and the
+    /// check only asks that the exercise is no worse.
+    pub(crate) fn graded(&self, features: &[String]) -> Result<Graded, CompileError> {
+        let package = self.chapter.package();
+        let features_of_cargo = features.join(",");
+        let mut cargo = self.cargo(&package);
+        cargo.args(["--bin", &package, "--test", CONTRACT]);
+        cargo.args(["--features", &features_of_cargo]);
+        let mut made = executables(cargo, &package, self.interrupt)?;
+        let mut take = |target: &str| made.remove(target).ok_or_else(|| not_built(&package));
+        let (server, contract) = (take(&package)?, take(CONTRACT)?);
+        if features.is_empty() {
+            return Ok(Graded { server, contract });
+        }
+        let server = kept(&server, &package, features)?;
+        Ok(Graded { server, contract })
     }
 
     pub(crate) fn example(&self, name: &str) -> Result<PathBuf, CompileError> {
-        self.built(&["--example", name], name)
+        let package = self.chapter.package();
+        let mut cargo = self.cargo(&package);
+        cargo.args(["--example", name]);
+        built(cargo, &package, name, self.interrupt)
     }
 
     /// The server and the machine's first program, with everything linked in, to addresses that are
@@ -153,13 +175,28 @@ impl Build<'_> {
         cargo.args(["build", "--message-format=json", "--package", package]);
         cargo
     }
+}
 
-    /// The executable that `cargo build` with these arguments makes of the target of this name.
-    fn built(&self, arguments: &[&str], target: &str) -> Result<PathBuf, CompileError> {
-        let package = self.chapter.package();
-        let mut cargo = self.cargo(&package);
-        cargo.args(arguments);
-        built(cargo, &package, target, self.interrupt)
+/// Copies a build with features to a name of its own: the next build puts another program in its place.
+fn kept(built: &Path, package: &str, features: &[String]) -> Result<PathBuf, CompileError> {
+    let suffix = std::env::consts::EXE_SUFFIX;
+    let kept = built.with_file_name(format!("{package}-{}{suffix}", features.join("-")));
+    // A server that still runs keeps its file: the copy is a new one.
+    let copied = std::fs::copy(built, kept.with_extension("new"))
+        .and_then(|_| std::fs::rename(kept.with_extension("new"), &kept));
+    match copied {
+        Ok(()) => Ok(kept),
+        Err(error) => Err(CompileError::Cargo(CliError::bad(format!(
+            "{} cannot be written ({error}); free some space",
+            kept.display()
+        )))),
+    }
+}
+
+/// Tells a reader at a terminal, before cargo begins, what comes after it.
+pub(crate) fn announce(next: &str) {
+    if std::io::stderr().is_terminal() {
+        eprintln!("Compiling: minutes the first time, then seconds. After that {next}.");
     }
 }
 
@@ -170,11 +207,21 @@ pub(crate) fn program() -> OsString {
 
 /// Runs `cargo build --message-format=json` with what `cargo` has, and finds the executable of the target.
 pub(crate) fn built(
-    mut cargo: Command,
+    cargo: Command,
     package: &str,
     target: &str,
     interrupt: &Interrupt,
 ) -> Result<PathBuf, CompileError> {
+    let mut made = executables(cargo, package, interrupt)?;
+    made.remove(target).ok_or_else(|| not_built(package))
+}
+
+/// Runs `cargo build --message-format=json` with what `cargo` has, and lists the executables by their targets.
+fn executables(
+    mut cargo: Command,
+    package: &str,
+    interrupt: &Interrupt,
+) -> Result<BTreeMap<String, PathBuf>, CompileError> {
     let failed = |what: String| CompileError::Cargo(CliError::bad(what));
     if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         // Cargo sees a pipe, where it would leave out colours and the bar.
@@ -199,7 +246,7 @@ pub(crate) fn built(
         .map(|stderr| std::thread::spawn(move || pass_on(stderr, &mut std::io::stderr())));
     let lines = child::lines_of(child.stdout(), LONGEST_MESSAGE);
     let mut errors = String::new();
-    let mut binary = None;
+    let mut made = BTreeMap::new();
     loop {
         if interrupt.is_set() {
             return Err(CompileError::Cargo(CliError::interrupted()));
@@ -214,9 +261,11 @@ pub(crate) fn built(
                 errors.push_str(&message.rendered.unwrap_or_default());
             }
             Ok(Message::Made {
-                target: made,
+                target,
                 executable: Some(file),
-            }) if made.name == target => binary = Some(file),
+            }) => {
+                made.insert(target.name, file);
+            }
             _ => {}
         }
     }
@@ -224,13 +273,18 @@ pub(crate) fn built(
     let status = child
         .wait(interrupt, TIME_TO_END)
         .map_err(|e| CompileError::Cargo(CliError::of_child("cargo was lost")(e)))?;
-    let _ = progress.map(std::thread::JoinHandle::join);
-    match binary {
-        Some(binary) if status.is_some_and(|status| status.success()) => Ok(binary),
-        _ if !errors.is_empty() => Err(CompileError::Refused(errors)),
-        _ => Err(failed(format!(
-            "cargo could not build {package}; what it printed is above"
-        ))),
+    let said = match progress.map(std::thread::JoinHandle::join) {
+        Some(Ok(said)) => said,
+        _ => String::new(),
+    };
+    if status.is_some_and(|status| status.success()) {
+        Ok(made)
+    } else if let Some(cause) = outside_cause(&said, &errors) {
+        Err(failed(format!("{package} cannot be compiled: {cause}")))
+    } else if errors.is_empty() {
+        Err(not_built(package))
+    } else {
+        Err(CompileError::Refused(errors))
     }
 }
 
@@ -282,13 +336,51 @@ pub(crate) fn hand_over(mut command: Command) -> CliError {
     };
     CliError::bad(format!("{name} cannot be run: {error}"))
 }
+fn not_built(package: &str) -> CompileError {
+    CompileError::Cargo(CliError::bad(format!(
+        "cargo could not build {package}; what it printed is above"
+    )))
+}
+
+/// What a full disk is called by the system, in the words of cargo, the compiler and the linker.
+const DISK_IS_FULL: &str = "No space left on device";
+
+/// Words of cargo's, and what they come to for a reader.
+const CAUSES: [(&str, &str); 8] = [
+    (DISK_IS_FULL, FREE_SOME_SPACE),
+    ("Read-only file system", WRITE_ELSEWHERE),
+    ("Permission denied", WRITE_ELSEWHERE),
+    ("Could not resolve host", GO_ONLINE),
+    ("Couldn't connect to server", GO_ONLINE),
+    ("failed to download", GO_ONLINE),
+    ("spurious network error", GO_ONLINE),
+    ("without --offline", GO_ONLINE),
+];
+const FREE_SOME_SPACE: &str = "the disk is full; free some space and run this again";
+const WRITE_ELSEWHERE: &str = "cargo cannot write to its folder; mend the folder's permissions, or name another in \
+                               CARGO_TARGET_DIR";
+const GO_ONLINE: &str = "a crate has to be downloaded and the network does not answer; go online once and run this \
+                         again";
+
+/// The cause outside of the code, if there is one: a full disk fails within the compiler, too.
+fn outside_cause(said: &str, errors: &str) -> Option<&'static str> {
+    if errors.contains(DISK_IS_FULL) {
+        return Some(FREE_SOME_SPACE);
+    }
+    let known = CAUSES.iter().find(|(words, _)| said.contains(words));
+    known.map(|(_, cause)| *cause)
+}
 
 /// Erases the rest of a terminal's line.
 const ERASE: &[u8] = b"\x1b[K";
 
-/// Passes cargo's progress on, but for the line that says what failed: it would stand before the
-/// compiler's errors, which say why.
-fn pass_on(progress: impl Read, to: &mut impl Write) {
+/// Bytes that cargo said last and that are kept.
+const KEPT: usize = 1 << 16;
+
+/// Passes cargo's progress on, and returns the last of it. The line that says what failed is left out: it would stand
+/// before the compiler's errors, which say why.
+fn pass_on(progress: impl Read, to: &mut impl Write) -> String {
+    let mut said = Vec::new();
     let mut line = Vec::new();
     // The bar is drawn anew after a carriage return.
     for byte in BufReader::new(progress).bytes().map_while(Result::ok) {
@@ -305,10 +397,15 @@ fn pass_on(progress: impl Read, to: &mut impl Write) {
             }
             // A terminal that is gone is no reason to stop.
             let _ = to.write_all(&line);
-            line.clear();
+            if said.len() > KEPT {
+                said.clear();
+            }
+            said.append(&mut line);
         }
     }
     let _ = to.write_all(&line);
+    said.append(&mut line);
+    String::from_utf8_lossy(&said).into_owned()
 }
 
 #[cfg(test)]

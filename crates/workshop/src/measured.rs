@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 
 use course::bench::profiling::ProfileData;
+use course::bench::proof::planned_s;
 use course::bench::provenance;
 use course::bench::recording::{self, Counting};
 use course::bench::rounds::Bench;
+use engine::load::interrupt::Interrupt;
 use course::measurement::chapter_file::ChapterFile;
 use course::measurement::reference;
 use course::report::capture::Capture;
-use engine::load::interrupt::Interrupt;
 
 use crate::chapters::{CAPTURES, Chapter, Workshop};
 use crate::cli::UpstreamOf;
-use crate::compile::Build;
+use crate::compile::{self, Build};
 use crate::exercise;
 use crate::exit;
 use terminal::exit::CliError;
@@ -80,6 +81,10 @@ pub(crate) fn measure(
         chapter,
         interrupt,
     };
+    let (least, most) = planned_s(&file);
+    compile::announce(&format!(
+        "{least:.0} to {most:.0} s of load, and the verdict"
+    ));
     let (mut heap, mut example) = (None, None);
     if order.counts && file.rounds.heap_profile_s.is_some() {
         heap = build.programs(&["heap".to_owned()])?.counted;

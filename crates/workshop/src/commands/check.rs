@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::Format;
-use crate::compile::{Build, CompileError};
+use crate::compile::{self, Build, CompileError};
 use crate::exercise::Exercise;
 use crate::exit;
 use crate::progress_file;
@@ -20,6 +20,7 @@ use crate::progress_file::Check;
 use terminal::exit::{CliError, Exit};
 use terminal::git::Git;
 use terminal::progress::Terminal;
+use engine::load::interrupt::Interrupt;
 use terminal::{ctrl_c, json};
 
 /// What `--format json` prints.
@@ -43,70 +44,25 @@ struct Report<'a> {
     seconds: f64,
 }
 
+/// A graded variant.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub(super) grade: Grade,
+    /// SHA-256 of the exercise that was compiled.
+    exercise: String,
+    /// As in [`Report`].
+    also_changed: Vec<String>,
+    seconds: f64,
+}
+
 /// Compiles, runs and grades a variant: the exercise, unless another is named.
 pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let chapter = workshop.chapter(number)?;
-    let file = chapter.file()?;
     let interrupt = ctrl_c::watch();
-    let began;
-    let exercise = progress_file::exercise_now(&chapter);
-    let also_changed = also_changed(&workshop, &chapter);
-    let features = &file.claims.root_cause().features;
-    let build = Build {
-        workshop: &workshop,
-        chapter: &chapter,
-        interrupt: &interrupt,
-    };
-    let ready = build
-        .programs(features)
-        .and_then(|programs| Ok((programs, build.contract()?)));
-    let mut grade = match ready {
-        Ok((programs, contract)) => {
-            began = Instant::now();
-            let terminal = Terminal::new();
-            let bench = Bench {
-                program: &programs.served,
-                counted: programs.counted.as_deref(),
-                arguments: &[],
-                chapter: &file,
-                placement: &course::bench::rounds::placement_of(&file),
-                interrupt: &interrupt,
-                observer: &|event| terminal.show(event),
-            };
-            trial::run(&bench, &contract, variant, unforeseen())
-                .map_err(|error| exit::of_run(&error, &interrupt))?
-        }
-        Err(CompileError::Refused(compiler)) => {
-            began = Instant::now();
-            grade(&file, &Attempt::DoesNotCompile { compiler })
-        }
-        Err(CompileError::Cargo(error)) => return Err(error),
-    };
-    if variant == EXERCISE {
-        if grade.kind == GradeKind::Failed && !Exercise::read(&chapter)?.is_edited() {
-            grade.reason = format!("exercise.rs is as it was shipped: {}", grade.reason);
-        }
-        if progress_file::exercise_now(&chapter) == exercise {
-            let check = Check {
-                kind: grade.kind,
-                exercise: exercise.clone(),
-            };
-            progress_file::remember(&workshop, number, |progress| progress.check = Some(check));
-        } else {
-            // It may have changed before it was compiled or after.
-            eprintln!(
-                "note: exercise.rs was changed during the check, so nobody knows which version this \
-                 grade is of, and it is not remembered: check again"
-            );
-        }
-    }
-    if !also_changed.is_empty() {
-        eprintln!(
-            "note: you also changed {}; only exercise.rs is meant to change",
-            also_changed.join(", ")
-        );
-    }
+    let checked = check(&workshop, &chapter, variant, &interrupt)?;
+    note_others(&checked);
+    let grade = &checked.grade;
     match format {
         Format::Json => json::print(&Report {
             chapter: number,
@@ -116,17 +72,93 @@ pub(crate) fn run(number: u32, variant: &str, format: Format) -> Result<Exit, Cl
             detail: grade.detail.as_deref(),
             contract: &grade.contract,
             claims: grade.findings.iter().map(ClaimSummary::from).collect(),
-            exercise: &exercise,
-            also_changed: &also_changed,
-            seconds: began.elapsed().as_secs_f64(),
+            exercise: &checked.exercise,
+            also_changed: &checked.also_changed,
+            seconds: checked.seconds,
         })?,
-        Format::Human => print(number, variant, &grade),
+        Format::Human => print(number, variant, grade),
     }
     Ok(match grade.kind {
         GradeKind::Passed => Exit::Good,
         GradeKind::Failed => Exit::Bad,
         GradeKind::Invalid => Exit::Invalid,
     })
+}
+
+/// Grades a variant, and remembers the grade of the exercise.
+pub(super) fn check(
+    workshop: &Workshop,
+    chapter: &Chapter,
+    variant: &str,
+    interrupt: &Interrupt,
+) -> Result<Checked, CliError> {
+    let file = chapter.file()?;
+    let exercise = progress_file::exercise_now(chapter);
+    let also_changed = also_changed(workshop, chapter);
+    let build = Build {
+        workshop,
+        chapter,
+        interrupt,
+    };
+    compile::announce("the contract tests and some rounds of load, about ten seconds");
+    let built = build.graded(&file.claims.root_cause().features);
+    let began = Instant::now();
+    let mut grade = match built {
+        Ok(built) => {
+            let terminal = Terminal::new();
+            let bench = Bench {
+                program: &built.server,
+                counted: None,
+                arguments: &[],
+                chapter: &file,
+                placement: &course::bench::rounds::placement_of(&file),
+                interrupt,
+                observer: &|event| terminal.show(event),
+            };
+            trial::run(&bench, &built.contract, variant, unforeseen())
+                .map_err(|error| exit::of_run(&error, interrupt))?
+        }
+        Err(CompileError::Refused(compiler)) => grade(&file, &Attempt::DoesNotCompile { compiler }),
+        Err(CompileError::Cargo(error)) => return Err(error),
+    };
+    if variant == EXERCISE {
+        if grade.kind == GradeKind::Failed && !Exercise::read(chapter)?.is_edited() {
+            grade.reason = format!("exercise.rs is as it was shipped: {}", grade.reason);
+        }
+        remember(workshop, chapter, &grade, &exercise);
+    }
+    Ok(Checked {
+        grade,
+        exercise,
+        also_changed,
+        seconds: began.elapsed().as_secs_f64(),
+    })
+}
+
+/// Notes which other files the reader has changed.
+pub(super) fn note_others(checked: &Checked) {
+    if !checked.also_changed.is_empty() {
+        eprintln!(
+            "note: you also changed {}; only exercise.rs is meant to change",
+            checked.also_changed.join(", ")
+        );
+    }
+}
+
+/// Remembers the grade, if the exercise is still the one that was graded.
+fn remember(workshop: &Workshop, chapter: &Chapter, grade: &Grade, exercise: &str) {
+    if progress_file::exercise_now(chapter) != exercise {
+        eprintln!(
+            "note: exercise.rs was saved during the check, which may have compiled either version, so the grade is \
+             not remembered: check again"
+        );
+        return;
+    }
+    let check = Check {
+        kind: grade.kind,
+        exercise: exercise.to_owned(),
+    };
+    progress_file::remember(workshop, chapter.number, |done| done.check = Some(check));
 }
 
 /// What git says was changed beside the exercise; nothing where there is no git.
@@ -150,7 +182,7 @@ pub(super) fn also_changed(workshop: &Workshop, chapter: &Chapter) -> Vec<String
     others.map(str::to_owned).collect()
 }
 
-fn print(number: u32, variant: &str, grade: &Grade) {
+pub(super) fn print(number: u32, variant: &str, grade: &Grade) {
     let what = match variant {
         EXERCISE => format!("chapter {number}"),
         other => format!("chapter {number}, {other}"),
