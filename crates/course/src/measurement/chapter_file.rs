@@ -40,9 +40,12 @@ pub struct ChapterFile {
     /// Its title, as the book prints it.
     #[serde(deserialize_with = "checked::words")]
     pub title: String,
-    /// How long a reader needs, in minutes.
+    /// Minutes that a reader needs for all pages of the chapter.
     #[serde(deserialize_with = "checked::some")]
     pub minutes: u32,
+    /// Answers to the chapter's predictions, which no earlier page of the book may give away. A record leaves them out.
+    #[serde(default, skip_serializing)]
+    pub answers: Vec<String>,
     /// Whether its services take `--database`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes_database: bool,
@@ -99,6 +102,9 @@ pub struct ChapterFile {
     /// The profile whose picture shows the fault, and that it is gone.
     #[serde(default = "usually_await", skip_serializing_if = "is_await")]
     pub shown_by: ProfileKind,
+    /// Profiles that the book's pages show as pictures without zoom. A record leaves them out.
+    #[serde(default, skip_serializing)]
+    pub stills: Vec<Still>,
     /// The commits of the step-by-step branch, in order.
     #[serde(default)]
     pub steps: Vec<Step>,
@@ -253,6 +259,20 @@ fn usually_await() -> ProfileKind {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_await(value: &ProfileKind) -> bool {
     *value == ProfileKind::Await
+}
+
+/// A profile that the book's pages show.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Still {
+    /// The variant that it was taken of.
+    #[serde(deserialize_with = "checked::words")]
+    pub variant: String,
+    /// The instrument.
+    pub kind: ProfileKind,
+    /// Beginnings of the names of boxes that a line leads to.
+    #[serde(default)]
+    pub pointed: Vec<String>,
 }
 
 /// One commit of the step-by-step branch.

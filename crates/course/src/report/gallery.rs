@@ -21,7 +21,8 @@ const KNOWN: [(&str, &str); 5] = [
 ];
 
 /// A profile of a capture as a picture, and its boxes as a Markdown list; `None` where it was not taken.
-/// A line leads to the boxes whose names begin with those of `pointed`.
+/// A line leads to the boxes whose names begin with those of `pointed`. Names that begin with the first of a pair of
+/// `renamed` begin with the second instead; neighbours that are called the same then are one box.
 ///
 /// # Errors
 ///
@@ -31,23 +32,30 @@ pub fn draw(
     variant: &str,
     kind: ProfileKind,
     pointed: &[&str],
+    renamed: &[(&str, &str)],
 ) -> Result<Option<(String, String)>, CaptureError> {
     let Some(profile) = capture.profile(variant, kind) else {
         return Ok(None);
     };
-    let (title, boxes) = boxes(capture.stacks(profile), profile)
+    let (title, boxes) = boxes(capture.stacks(profile), profile, renamed)
         .map_err(|error| stacks_error(profile, error.into()))?;
     let svg = boxes.svg(&title, |frame| colour(frame, kind), pointed);
     Ok(Some((svg, boxes.list())))
 }
 
-fn boxes(stacks: &str, profile: &Profile) -> Result<(String, Boxes), folded::NoCount> {
+fn boxes(
+    stacks: &str,
+    profile: &Profile,
+    renamed: &[(&str, &str)],
+) -> Result<(String, Boxes), folded::NoCount> {
     let is_cpu = profile.kind == ProfileKind::Cpu;
     let shown = if is_cpu { running } else { waiting };
     let mut boxes = Boxes::default();
     for stack in folded::stacks(stacks) {
         let (frames, count) = stack?;
-        boxes.add(&shown(&frames.split(';').collect::<Vec<_>>()), count);
+        let mut shown = shown(&frames.split(';').collect::<Vec<_>>());
+        rename(&mut shown, renamed);
+        boxes.add(&shown, count);
     }
     let title = if is_cpu {
         boxes.add(&["idle".to_owned()], profile.idle());
@@ -62,6 +70,25 @@ fn boxes(stacks: &str, profile: &Profile) -> Result<(String, Boxes), folded::NoC
         format!("Await profile: {requests} in flight")
     };
     Ok((title, boxes))
+}
+
+fn rename(frames: &mut Vec<String>, renamed: &[(&str, &str)]) {
+    if renamed.is_empty() {
+        return;
+    }
+    for frame in frames.iter_mut() {
+        let new = renamed.iter().find_map(|(before, after)| {
+            let rest = frame.strip_prefix(before)?;
+            // `app::read`, line 31, but not `app::reader`.
+            let is_whole =
+                !rest.starts_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+            is_whole.then(|| format!("{after}{rest}"))
+        });
+        if let Some(new) = new {
+            *frame = new;
+        }
+    }
+    frames.dedup();
 }
 
 /// The frames of a CPU's stack that are about the service.

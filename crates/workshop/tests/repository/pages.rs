@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::root;
+use course::measurement::chapter_file::ChapterFile;
+
+use crate::{chapters, root};
 
 /// What a measured figure is followed by.
 const UNITS: [&str; 8] = [
@@ -86,38 +88,120 @@ fn sums_of_minutes_are_those_of_the_pages() {
 /// A reader who has seen the answer predicts nothing.
 #[test]
 fn no_page_gives_away_what_a_later_chapter_asks() {
-    let answers: [(&str, &[&str]); 7] = [
-        ("chapter1", &["600 users", "33.3", "18 s"]),
-        ("chapter2", &["N · w", "fiftieth"]),
-        ("chapter3", &["a million times"]),
-        ("chapter5", &["256 ms", "64 times", "1,300"]),
-        ("chapter8", &["128 bodies", "three times as long"]),
-        ("chapter9", &["857", "400 orders"]),
-        ("chapter6", &["uses one CPU", "one of two CPUs"]),
-    ];
     let book = root().join("src");
     let summary = fs::read_to_string(book.join("SUMMARY.md")).unwrap();
     let pages = summary.split("](").skip(1);
     let order: Vec<&str> = pages
         .filter_map(|rest| Some(rest.split_once(')')?.0))
         .collect();
-    for (chapter, answers) in answers {
-        let first = format!("{chapter}/predict.md");
-        let earlier = order.iter().take_while(|page| **page != first);
-        assert!(
-            earlier.clone().count() < order.len(),
-            "{first} is not listed"
-        );
-        for page in earlier {
+    for (number, folder) in chapters() {
+        let file = fs::read_to_string(folder.join("chapter.toml")).unwrap();
+        let file = ChapterFile::parse(&file, "chapter.toml", 2).unwrap();
+        let first = format!("chapter{number}/predict.md");
+        let before = order.iter().position(|page| *page == first);
+        let before = before.unwrap_or_else(|| panic!("{first} is not listed"));
+        for page in &order[..before] {
             let text = fs::read_to_string(book.join(page)).unwrap();
-            for answer in answers {
+            for answer in &file.answers {
                 assert!(
                     !text.contains(answer),
-                    "{page} says `{answer}`, which {chapter} asks"
+                    "{page} says `{answer}`, which chapter {number} asks"
                 );
             }
         }
     }
+}
+
+/// Letters by which the options of one capture may differ.
+const OF_EQUAL_LENGTH: usize = 10;
+
+/// Somebody who has not looked at the pictures finds no answer by the options' length.
+#[test]
+fn the_gallerys_options_are_of_equal_length() {
+    let gallery = fs::read_to_string(root().join("src/gallery.md")).unwrap();
+    let captures = gallery.split("## Capture ").skip(1);
+    for (number, capture) in (1..).zip(captures) {
+        let mut lengths = Vec::new();
+        for letter in ["A", "B", "C"] {
+            let start = format!("<summary>{letter}. ");
+            let (_, rest) = capture.split_once(&start).unwrap();
+            let (option, _) = rest.split_once("</summary>").unwrap();
+            let option = option.replace("<code>", "").replace("</code>", "");
+            lengths.push(option.chars().count());
+        }
+        let (least, most) = (lengths.iter().min(), lengths.iter().max());
+        assert!(
+            most.unwrap() - least.unwrap() <= OF_EQUAL_LENGTH,
+            "capture {number}: {lengths:?}"
+        );
+    }
+}
+
+/// Nobody who has read the chapters knows a capture by its names.
+#[test]
+fn the_gallerys_names_appear_in_no_chapter() {
+    let folder = root().join("flamegraphs/gallery");
+    let pages = all();
+    for number in 1..=12 {
+        let list = fs::read_to_string(folder.join(format!("{number:02}.md"))).unwrap();
+        for frame in list.split('`').skip(1).step_by(2) {
+            let name = frame.split(", line ").next().unwrap_or(frame);
+            let is_route = name.starts_with("GET /")
+                || name.starts_with("POST /")
+                || name.starts_with("PUT /");
+            if !is_route && !name.starts_with("app::") {
+                continue;
+            }
+            for (page, text) in &pages {
+                let is_chapters = page.parent().is_some_and(|folder| {
+                    folder
+                        .file_name()
+                        .is_some_and(|name| name.to_string_lossy().starts_with("chapter"))
+                });
+                let is_there = text.contains(&format!("`{name}`"));
+                assert!(
+                    !(is_chapters && is_there),
+                    "capture {number}: `{name}` is in {}",
+                    page.display()
+                );
+            }
+        }
+    }
+}
+
+/// `cargo workshop` and the book say the same. `UPDATE_EXPECT=1 cargo test -p workshop --test repository minutes` writes
+/// it.
+#[test]
+fn a_chapters_minutes_are_those_of_its_pages() {
+    let pages = all();
+    let mut wrong = Vec::new();
+    for (number, folder) in chapters() {
+        let within = root().join(format!("src/chapter{number}"));
+        let mut minutes = 0;
+        for (page, text) in &pages {
+            if page.starts_with(&within) {
+                minutes += minutes_of(page, text).unwrap_or(0);
+            }
+        }
+        let file = folder.join("chapter.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        let right = text
+            .lines()
+            .map(|line| match line.starts_with("minutes = ") {
+                true => format!("minutes = {minutes}\n"),
+                false => format!("{line}\n"),
+            })
+            .collect::<String>();
+        if text.replace('\r', "") == right {
+            continue;
+        }
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            fs::write(file, right).unwrap();
+        } else {
+            wrong.push(format!("{}: minutes = {minutes}", file.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join(", "));
 }
 
 /// The minutes at a page's top, or at the top of the file that is all of the page.
