@@ -2,6 +2,7 @@
 //! what it would.
 
 use crate::chapters::Workshop;
+use crate::steps::Of;
 
 /// The number of a chapter that there is.
 pub(crate) fn chapter(text: &str) -> Result<u32, String> {
@@ -20,6 +21,15 @@ pub(crate) fn chapter(text: &str) -> Result<u32, String> {
         (Err(_), []) => Err("not a chapter's number, such as 1".to_owned()),
         (Err(_), known) => Err(format!("not a chapter's number; {}", there_are(known))),
     }
+}
+
+/// What `steps` writes a branch of: a chapter, or the capstone.
+pub(crate) fn of_steps(text: &str) -> Result<Of, String> {
+    if text == "capstone" {
+        return Ok(Of::Capstone);
+    }
+    let number = chapter(text).map_err(|why| format!("{why}; or capstone"))?;
+    Ok(Of::Chapter(number))
 }
 
 /// Chapters are numbered without a gap.

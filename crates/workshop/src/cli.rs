@@ -12,7 +12,9 @@ pub(crate) use terminal::output::{Format, Output};
 
 use terminal::arguments::{number, spacing, with_negative_numbers};
 
-use crate::arguments::{chapter, team_name};
+use crate::arguments::{chapter, of_steps, team_name};
+use crate::prediction::Range;
+use crate::steps::Of;
 
 /// A profiling workshop for Rust web services.
 ///
@@ -97,6 +99,14 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// Grade your exercise.rs at every save, with keys for hints
+    Watch {
+        /// The chapter's number [default: the first that is not passed]
+        #[arg(value_parser = chapter)]
+        chapter: Option<u32>,
+    },
+    /// Write down what you expect of a fix; `prove` sets it beside the measurement
+    Predict(Predict),
     /// The next hint of a chapter
     Hint {
         /// The chapter's number
@@ -149,8 +159,11 @@ pub(crate) enum Command {
     },
     /// Record a chapter's evidence for the book, under flamegraphs/
     Capture(Capture),
-    /// Write a branch a chapter, a commit a step, for reading with git
+    /// Write a branch with a commit a step, for reading with git
     Steps {
+        /// A chapter's number, or capstone, whose branch has all of its fixes [default: all chapters]
+        #[arg(value_parser = of_steps)]
+        of: Option<Of>,
         #[command(flatten)]
         output: Output,
     },
@@ -207,6 +220,24 @@ pub(crate) struct Prove {
     /// CPUs of that machine [default: two for each node]
     #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]
     pub(crate) cpus: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Predict {
+    /// The chapter's number
+    #[arg(value_parser = chapter)]
+    pub(crate) chapter: u32,
+    /// How many times better a fix is: a number, or a range such as 10-100
+    #[arg(long, value_name = "TIMES")]
+    pub(crate) gain: Option<Range>,
+    /// The root cause's count in the problem
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) problem: Option<Range>,
+    /// The same in a fixed service
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) fix: Option<Range>,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]
@@ -283,6 +314,9 @@ pub(crate) struct Capture {
     /// Instead: prove each chapter once more, and keep what came out beside earlier proofs
     #[arg(long, conflicts_with_all = ["derive", "verify"])]
     pub(crate) series: bool,
+    /// Instead: what `look` says of each chapter's problem under its load, in ten seconds
+    #[arg(long, conflicts_with_all = ["derive", "verify", "series"])]
+    pub(crate) look: bool,
     /// Instead: chapter 7 in a small emulated machine with so many NUMA nodes
     #[arg(long = "numa-nodes", alias = "regions", value_name = "NODES", value_parser = number(2_u32..=8, "4"))]
     #[arg(conflicts_with_all = ["derive", "verify", "series"])]

@@ -9,6 +9,7 @@ mod duel;
 mod hint;
 mod load;
 mod numa;
+mod predict;
 mod profile;
 mod prove;
 mod reset;
@@ -16,6 +17,7 @@ mod setup;
 mod solution;
 mod status;
 mod steps;
+mod watch;
 
 use crate::cli::{Cli, Command};
 use terminal::exit::{CliError, Exit};
@@ -35,6 +37,8 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
             Some(nodes) => numa::check(chapter, nodes, output.format),
             None => check::run(chapter, &variant, output.format),
         },
+        Command::Watch { chapter } => watch::run(chapter),
+        Command::Predict(options) => predict::run(&options),
         Command::Hint {
             chapter,
             upto,
@@ -49,7 +53,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Profile(options) => profile::run(&options),
         Command::Capstone { command, output } => capstone::run(command, output.format),
         Command::Capture(options) => capture::run(&options),
-        Command::Steps { output } => steps::run(output.format),
+        Command::Steps { of, output } => steps::run(of, output.format),
         Command::Doctor { output } => doctor::run(output.format),
         Command::Setup { tools } => setup::run(&tools),
     }

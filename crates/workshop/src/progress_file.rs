@@ -1,7 +1,7 @@
-//! What the learner has done so far: `.workshop/progress.json`.
+//! What the learner has done and predicted so far: `.workshop/progress.json`.
 //!
-//! Losing it costs nothing but convenience, so nothing fails for its sake: a
-//! damaged file is set aside, and one that cannot be written is said once.
+//! A damaged file is set aside. A result that cannot be written there is told in a note, because the result itself is
+//! on the screen; a prediction that cannot be written is an error.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chapters::{Chapter, Workshop};
 use crate::exercise::Exercise;
+use crate::prediction::Prediction;
 use terminal::exit::CliError;
 use terminal::files;
 
@@ -29,6 +30,25 @@ pub(crate) struct ChapterProgress {
     pub(crate) check: Option<Check>,
     pub(crate) proof: Option<Proof>,
     pub(crate) own_proof: Option<OwnProof>,
+    /// The reader's predictions in the order in which they were made, at most [`MOST_PREDICTIONS`].
+    pub(crate) predictions: Vec<Prediction>,
+}
+
+/// Predictions of a chapter that are kept. One more takes the place of the last.
+const MOST_PREDICTIONS: usize = 20;
+
+impl ChapterProgress {
+    /// Returns whether the last check of the exercise was passed.
+    pub(crate) fn is_passed(&self) -> bool {
+        let check = self.check.as_ref();
+        check.is_some_and(|check| check.kind == GradeKind::Passed)
+    }
+
+    /// Adds a prediction; those made before stay.
+    pub(crate) fn predict(&mut self, prediction: Prediction) {
+        self.predictions.truncate(MOST_PREDICTIONS - 1);
+        self.predictions.push(prediction);
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -59,24 +79,33 @@ pub(crate) fn exercise_now(chapter: &Chapter) -> String {
     engine::service::program::digest(text.unwrap_or_default())
 }
 
-/// Changes what is remembered of a chapter, or says why it cannot: a result that cannot be remembered is a
-/// result all the same.
+/// Changes what is remembered of a chapter, or notes on standard error why it cannot.
 pub(crate) fn remember(
     workshop: &Workshop,
     number: u32,
     change: impl FnOnce(&mut ChapterProgress),
 ) {
-    let saved = files::lock(&workshop.state())
-        .map_err(CliError::because(workshop.state().display()))
-        .and_then(|_turn| {
-            let mut progress = Progress::read(workshop)?;
-            change(progress.chapters.entry(number).or_default());
-            let text = serde_json::to_string_pretty(&progress).map_err(CliError::bad)?;
-            files::replace(&progress.file, text + "\n")
-        });
-    if let Err(error) = saved {
+    if let Err(error) = save(workshop, number, change) {
         eprintln!("note: progress is not remembered: {error}");
     }
+}
+
+/// Changes what is remembered of a chapter.
+///
+/// # Errors
+///
+/// When the file cannot be read or written, or another command holds it for too long.
+pub(crate) fn save(
+    workshop: &Workshop,
+    number: u32,
+    change: impl FnOnce(&mut ChapterProgress),
+) -> Result<(), CliError> {
+    let state = workshop.state();
+    let _turn = files::lock(&state).map_err(CliError::because(state.display()))?;
+    let mut progress = Progress::read(workshop)?;
+    change(progress.chapters.entry(number).or_default());
+    let text = serde_json::to_string_pretty(&progress).map_err(CliError::bad)?;
+    files::replace(&progress.file, text + "\n")
 }
 
 impl Progress {

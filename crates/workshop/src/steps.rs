@@ -24,9 +24,18 @@ use terminal::exit::CliError;
 use terminal::files;
 use terminal::git::Git;
 
-/// Writes the branches of all chapters at HEAD. The reader's files, index and other branches are
-/// not touched.
-pub(crate) fn write(git: &Git) -> Result<Vec<Branch>, CliError> {
+/// What a branch is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// The chapter of this number.
+    Chapter(u32),
+    /// The reference way through the ticket shop, which holds all of its fixes.
+    Capstone,
+}
+
+/// Writes the branch of `of` at HEAD, or those of all chapters. The reader's files, index and other branches are not
+/// touched.
+pub(crate) fn write(git: &Git, of: Option<Of>) -> Result<Vec<Branch>, CliError> {
     let head = git
         .ask(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
         .ok_or_else(|| {
@@ -36,16 +45,21 @@ pub(crate) fn write(git: &Git) -> Result<Vec<Branch>, CliError> {
     let index = files::temporary()?;
     let git = git.with(&[("GIT_INDEX_FILE", index.path().join("index"))]);
     let mut branches = Vec::new();
-    for folder in chapter_folders(&git, &base)? {
-        let shown_as = format!("{folder}/chapter.toml");
-        let Some(text) = git.ask(["cat-file", "blob", &format!("{base}:{shown_as}")]) else {
-            continue;
-        };
-        let chapter = ChapterFile::parse(&text, &shown_as, engine::load::cpus::count())
-            .map_err(CliError::usage)?;
-        branches.extend(branch(&git, &base, &folder, &chapter)?);
+    if of == Some(Of::Capstone) {
+        branches.extend(way::branch(&git, &base)?);
+    } else {
+        for folder in chapter_folders(&git, &base)? {
+            let shown_as = format!("{folder}/chapter.toml");
+            let Some(text) = git.ask(["cat-file", "blob", &format!("{base}:{shown_as}")]) else {
+                continue;
+            };
+            let chapter = ChapterFile::parse(&text, &shown_as, engine::load::cpus::count())
+                .map_err(CliError::usage)?;
+            if of.is_none_or(|of| of == Of::Chapter(chapter.chapter)) {
+                branches.extend(branch(&git, &base, &folder, &chapter)?);
+            }
+        }
     }
-    branches.extend(way::branch(&git, &base)?);
     branches::update(&git, &mut branches)?;
     Ok(branches)
 }

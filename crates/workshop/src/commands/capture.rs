@@ -2,6 +2,7 @@
 
 mod difference;
 mod gallery;
+mod look;
 mod measuring;
 mod series;
 
@@ -22,6 +23,9 @@ pub(crate) fn run(options: &Capture) -> Result<Exit, CliError> {
     let chapters = workshop.chosen(&options.chapters)?;
     if options.series {
         return series::record(&workshop, &chapters);
+    }
+    if options.look {
+        return look::record(&workshop, &chapters);
     }
     for chapter in &chapters {
         let folder = workshop.captures(chapter.number);

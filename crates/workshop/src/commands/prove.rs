@@ -18,8 +18,8 @@ use super::numa;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::{Format, Prove, UpstreamOf};
 use crate::measured::{Measured, Order, measure};
-use crate::progress_file;
-use crate::progress_file::{OwnProof, Proof};
+use crate::prediction::Prediction;
+use crate::progress_file::{self, OwnProof, Progress, Proof};
 use terminal::exit::{CliError, Exit};
 use terminal::{ctrl_c, files, json};
 
@@ -30,6 +30,9 @@ struct Proved {
     summary: Summary,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     baselines: Vec<Baseline>,
+    /// What the reader expected, where that is written down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    your_prediction: Option<Prediction>,
 }
 
 impl Proved {
@@ -110,9 +113,13 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
                 Some(workshop.shown(&report)),
             ),
             baselines: baselines(record),
+            your_prediction: predicted(&workshop, chapter.number),
         };
-        let table =
-            proved.summary.table() + &baseline_lines(&proved.baselines) + &elsewhere(record);
+        let mut table = proved.summary.table() + &baseline_lines(&proved.baselines);
+        if let Some(yours) = &proved.your_prediction {
+            table += &yours.beside(&analysis);
+        }
+        table += &elsewhere(record);
         match options.output.format {
             Format::Human => println!("{}", table.trim_end()),
             Format::Json => eprintln!("{}", table.trim_end()),
@@ -148,6 +155,12 @@ fn how_long(chapters: &[Chapter]) -> Result<String, CliError> {
         in_all.1 / 60.0,
         list.trim_end()
     ))
+}
+
+/// The reader's last prediction. A progress file that cannot be read is no reason to lose a proof.
+fn predicted(workshop: &Workshop, number: u32) -> Option<Prediction> {
+    let progress = Progress::read(workshop).ok()?;
+    progress.chapter(number).predictions.pop()
 }
 
 fn command(options: &Prove, number: u32) -> String {

@@ -9,6 +9,7 @@ use crate::chapters::{Chapter, Workshop};
 use crate::cli::Format;
 use crate::exercise::Exercise;
 use crate::hints;
+use crate::prediction::Prediction;
 use crate::progress_file::{ChapterProgress, OwnProof, Progress};
 use crate::tools::Tools;
 use terminal::exit::{CliError, Exit};
@@ -32,6 +33,8 @@ struct Status {
     edited: bool,
     hints_seen: usize,
     hints: usize,
+    /// The reader's last prediction.
+    prediction: Option<Prediction>,
     /// The last check; `None` before the first.
     check: Option<GradeKind>,
     /// Whether the exercise was edited after that.
@@ -56,7 +59,10 @@ pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
         Format::Human => {
             println!("A profiling workshop for Rust web services\n");
             for status in &chapters {
-                println!("  {:>2}  {:<40} {}", status.chapter, status.title, status);
+                println!(
+                    "  {:>2}  {:<40} {:>3} min  {}",
+                    status.chapter, status.title, status.minutes, status
+                );
             }
             println!("\n{next}");
         }
@@ -81,6 +87,7 @@ fn status(
         edited: exercise.is_edited(),
         hints_seen: done.hints.min(hints),
         hints,
+        prediction: done.predictions.last().cloned(),
         check: done.check.as_ref().map(|check| check.kind),
         edited_since_check: done
             .check
@@ -97,16 +104,23 @@ impl Status {
     }
 
     fn is_untouched(&self) -> bool {
-        !self.edited && self.hints_seen == 0 && self.check.is_none() && self.proof.is_none()
+        !self.edited
+            && self.hints_seen == 0
+            && self.prediction.is_none()
+            && self.check.is_none()
+            && self.proof.is_none()
     }
 }
 
 impl std::fmt::Display for Status {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.is_untouched() {
-            return write!(f, "not begun ({} minutes)", self.minutes);
+            return f.write_str("not begun");
         }
         let mut parts = Vec::new();
+        if self.prediction.is_some() {
+            parts.push("predicted".to_owned());
+        }
         match (self.check, self.edited) {
             (None, true) => parts.push("edited, not checked yet".to_owned()),
             (None, false) => parts.push("exercise as shipped".to_owned()),
@@ -126,7 +140,10 @@ impl std::fmt::Display for Status {
             parts.push(format!("hints {} of {}", self.hints_seen, self.hints));
         }
         if let Some(proof) = self.proof {
-            parts.push(format!("claim {proof} here"));
+            parts.push(match proof {
+                VerdictKind::Invalid => "last proof was an invalid run".to_owned(),
+                decided => format!("claim {decided} here"),
+            });
         }
         if let Some(OwnProof { kind, gain, .. }) = &self.own_proof {
             let gain = gain.map_or_else(String::new, |gain| {
@@ -162,7 +179,7 @@ fn next(chapters: &[Status], book: &str) -> String {
                 chapter.chapter
             ),
             None => "Every exercise is passed and every claim proved on this machine. To read \
-                     the steps with git: cargo workshop steps"
+                     a chapter's steps with git: cargo workshop steps 1"
                 .to_owned(),
         };
     };
@@ -170,7 +187,7 @@ fn next(chapters: &[Status], book: &str) -> String {
     if open.is_untouched() {
         return format!(
             "Next: read chapter {number} in the book ({book}), change {}, then\n  cargo workshop check \
-             {number}",
+             {number}, or at each save: cargo workshop watch {number}",
             open.exercise
         );
     }

@@ -1,16 +1,16 @@
-//! `cargo workshop steps`: a branch a chapter, a commit a step.
+//! `cargo workshop steps [N|capstone]`: a branch, with a commit a step.
 
 use crate::chapters::Workshop;
 use crate::cli::Format;
-use crate::steps::{self, Branch, Change};
+use crate::steps::{self, Branch, Change, Of};
 use terminal::exit::{CliError, Exit};
 use terminal::git::Git;
 use terminal::json;
 
-pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
+pub(crate) fn run(of: Option<Of>, format: Format) -> Result<Exit, CliError> {
     let workshop = Workshop::find()?;
     let git = Git::at(workshop.root())?;
-    let branches = steps::write(&git)?;
+    let branches = steps::write(&git, of)?;
     match format {
         Format::Json => json::print(&branches)?,
         Format::Human => print(&branches),
@@ -20,7 +20,7 @@ pub(crate) fn run(format: Format) -> Result<Exit, CliError> {
 
 fn print(branches: &[Branch]) {
     if branches.is_empty() {
-        println!("no chapter has steps at HEAD: they are `[[steps]]` in its chapter.toml");
+        println!("nothing has steps at HEAD: a chapter's are `[[steps]]` in its chapter.toml");
     }
     for branch in branches {
         let change = match branch.change {

@@ -84,7 +84,7 @@ fn a_state_folder_that_cannot_be_written_costs_the_memory_and_no_more() {
 fn the_overview_tells_the_smallest_next_step() {
     let workshop = Workshop::new();
     let said = workshop.run("").good();
-    assert!(said.contains("not begun"), "{said}");
+    assert!(said.contains("33 min  not begun"), "{said}");
     assert!(said.contains("chapters/1-small/src/exercise.rs"), "{said}");
 
     workshop.run("hint 1").good();
@@ -115,6 +115,44 @@ fn verdicts_show_in_the_overview_and_go_stale_with_an_edit() {
     let said = workshop.run("").good();
     assert!(said.contains("last check failed, edited since"), "{said}");
     assert!(said.contains("claim proved here"), "{said}");
+}
+
+#[test]
+fn predictions_are_kept_and_shown() {
+    let workshop = Workshop::new();
+    let none = workshop.run("predict 1").good();
+    assert!(none.contains("cargo workshop predict 1 --gain"), "{none}");
+    let said = workshop
+        .run("predict 1 --gain 100-5,000 --problem 1 --fix 600")
+        .good();
+    assert!(said.contains("by a factor of: 100 to 5,000"), "{said}");
+    assert!(said.contains("problem: 1\n"), "{said}");
+    // What else is remembered does not touch them.
+    workshop.run("hint 1").good();
+    workshop.run("predict 1 --gain 20").good();
+    let said = workshop.run("predict 1 --format json").json();
+    let gains: Vec<_> = said["predictions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["gain"]["low"].as_f64())
+        .collect();
+    assert_eq!(gains, [Some(100.0), Some(20.0)]);
+    assert!(workshop.run("").good().contains("predicted"));
+    for _ in 0..25 {
+        workshop.run("predict 1 --fix 3").good();
+    }
+    let said = workshop.run("predict 1 --format json").json();
+    let kept = said["predictions"].as_array().unwrap();
+    assert_eq!(kept.len(), 20);
+    assert_eq!(kept[0]["gain"]["low"], 100.0);
+}
+
+#[test]
+fn a_prediction_that_cannot_be_kept_is_an_error() {
+    let workshop = Workshop::new();
+    workshop.write(".workshop", "a file where the folder should be");
+    workshop.run("predict 1 --gain 20").refused(1);
 }
 
 #[test]

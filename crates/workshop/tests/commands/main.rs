@@ -8,5 +8,7 @@ mod own_service;
 mod reset_and_solution;
 mod setup_and_doctor;
 mod step_branches;
+#[cfg(unix)]
+mod watch;
 mod workshop;
 mod wrong_usage;

@@ -119,8 +119,13 @@ fn the_capstones_way_is_a_commit_for_each_of_its_changes() {
     git(&root, "add .");
     git(&root, "commit --quiet --message Begin");
 
+    // Its branch holds the answers, so nobody gets it unasked.
     let said = workshop.run("steps").good();
+    assert!(!said.contains("capstone"), "{said}");
+    assert_eq!(git(&root, "branch --list steps/capstone"), "");
+    let said = workshop.run("steps capstone").good();
     assert!(said.contains("steps/capstone (created)"), "{said}");
+    assert!(!said.contains("chapter"), "{said}");
     for (step, code) in [("~2", "slow"), ("~1", "faster"), ("", "fast")] {
         let shown = git(
             &root,
@@ -137,18 +142,44 @@ fn the_capstones_way_is_a_commit_for_each_of_its_changes() {
     assert!(words.contains("after, 2.00 times"), "{message}");
     assert!(
         workshop
-            .run("steps")
+            .run("steps capstone")
             .good()
             .contains("steps/capstone (as it was)")
     );
 
     workshop.write(&format!("{way}/01-faster.patch"), &second);
     git(&root, "commit --quiet --all --message More");
-    let said = workshop.run("steps").refused(2);
+    let said = workshop.run("steps capstone").refused(2);
     assert!(
         said.contains("01-faster.patch does not apply any more"),
         "{said}"
     );
+}
+
+#[test]
+fn a_chapter_that_is_named_gets_its_branch_alone() {
+    let workshop = Workshop::new();
+    let root = workshop.path("");
+    for file in [
+        "chapter.toml",
+        "src/problem.rs",
+        "src/exercise.rs",
+        "src/solution.rs",
+    ] {
+        let text = workshop.read(&format!("chapters/1-small/{file}"));
+        let text = text.replace("chapter = 1", "chapter = 2");
+        let text = text.replace("\"chapter1\"", "\"chapter2\"");
+        workshop.write(&format!("chapters/2-small/{file}"), &text);
+    }
+    git(&root, "init --quiet");
+    git(&root, "add .");
+    git(&root, "commit --quiet --message Begin");
+    let said = workshop.run("steps 2").good();
+    assert!(said.contains("steps/chapter2 (created)"), "{said}");
+    assert!(!said.contains("steps/chapter1"), "{said}");
+    assert_eq!(git(&root, "branch --list steps/chapter1"), "");
+    let said = workshop.run("steps 1").good();
+    assert!(said.contains("steps/chapter1 (created)"), "{said}");
 }
 
 #[test]

@@ -41,6 +41,11 @@ fn a_chapter_that_is_none_is_answered_with_those_there_are() {
         prove 1 1 | chapter 1 is named twice
         prove | or --all, which takes | cargo workshop prove 1
         prove 1 --all | cannot be used with
+        watch 99 | no such chapter; the only chapter is 1
+        predict | <CHAPTER>
+        predict 1 --gain many | not a number of 0 or more | such as 10-100
+        predict 1 --gain 9-3 | smaller number first
+        steps 99 | no such chapter; the only chapter is 1; or capstone
         ",
     );
 }

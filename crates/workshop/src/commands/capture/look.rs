@@ -1,0 +1,74 @@
+//! What `cargo workshop look` says of a chapter's problem: `flamegraphs/chapterN/look.txt`, which the book shows.
+
+use course::bench::rounds::Bench;
+use course::measurement::claim::PROBLEM;
+
+use crate::chapters::{Chapter, Workshop};
+use crate::compile::Build;
+use crate::exit;
+use terminal::exit::{CliError, Exit};
+use terminal::progress::Terminal;
+use terminal::{ctrl_c, files};
+
+/// As long as the command itself looks unless it is told otherwise.
+const SECONDS: f64 = 10.0;
+/// Letters of a line, as the book and the README print it.
+const WIDTH: usize = 100;
+
+/// Looks at each chapter's problem under its load, and keeps what was said.
+pub(super) fn record(workshop: &Workshop, chapters: &[Chapter]) -> Result<Exit, CliError> {
+    let interrupt = ctrl_c::watch();
+    for chapter in chapters {
+        let file = chapter.file()?;
+        let build = Build {
+            workshop,
+            chapter,
+            interrupt: &interrupt,
+        };
+        let program = build.server("")?;
+        let terminal = Terminal::new();
+        terminal.say(&format!(
+            "chapter {}: {SECONDS} s under load",
+            chapter.number
+        ));
+        let bench = Bench {
+            program: &program,
+            counted: None,
+            arguments: &[],
+            chapter: &file,
+            placement: &course::bench::rounds::placement_of(&file),
+            interrupt: &interrupt,
+            observer: &|event| terminal.show(event),
+        };
+        let said = bench
+            .look(PROBLEM, SECONDS)
+            .map_err(|error| exit::of_run(&error, &interrupt))?;
+        drop(terminal);
+        let folder = workshop.captures(chapter.number);
+        files::replace(&folder.join("look.txt"), wrapped(&said))?;
+        print!("{said}");
+    }
+    Ok(Exit::Good)
+}
+
+/// Breaks long lines between words, and indents what follows.
+fn wrapped(text: &str) -> String {
+    let mut wrapped = String::new();
+    for line in text.lines() {
+        let mut column = 0;
+        for word in line.split(' ') {
+            let width = word.chars().count();
+            if column > 0 && column + 1 + width > WIDTH {
+                wrapped += "\n   ";
+                column = 3;
+            } else if column > 0 {
+                wrapped.push(' ');
+                column += 1;
+            }
+            wrapped += word;
+            column += width;
+        }
+        wrapped.push('\n');
+    }
+    wrapped
+}
