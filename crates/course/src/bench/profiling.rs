@@ -95,9 +95,46 @@ impl Bench<'_> {
         seconds: f64,
     ) -> Result<Taken, RunError> {
         let scenario = self.chapter.profile_scenario(kind);
+        self.under_load(variant, scenario, seconds, |server| {
+            let before = cpu_time(server);
+            let data = self.take(server, variant, scenario, kind, seconds)?;
+            let used = cpu_time(server) - before;
+            Ok(Taken {
+                hid: kind == ProfileKind::Cpu && self.is_hidden(&data, used),
+                data,
+            })
+        })
+    }
+
+    /// Asks a server's `/debug/look` what holds its requests up, for so many `seconds` under the load of the await
+    /// profiles.
+    ///
+    /// # Errors
+    ///
+    /// When server or generator cannot be run, or on Ctrl-C.
+    pub fn look(&self, variant: &str, seconds: f64) -> Result<String, RunError> {
+        let scenario = self.chapter.profile_scenario(ProfileKind::Await);
+        self.under_load(variant, scenario, seconds, |server| {
+            if self.interrupt.is_set() {
+                return Err(ServerError::Interrupted.into());
+            }
+            let path = format!("/debug/look?seconds={seconds}");
+            let said = server.ask(&path, deadline(seconds))?;
+            Ok(String::from_utf8_lossy(&said).into_owned())
+        })
+    }
+
+    /// Does something for `seconds` with a fresh server that is under the load of this scenario.
+    fn under_load<T>(
+        &self,
+        variant: &str,
+        scenario: &str,
+        seconds: f64,
+        work: impl FnOnce(&Server) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
         let asked = self.scenario(scenario)?;
         let mut load = self.chapter.load_of(asked);
-        // The load stops when the profile is there, and must not before.
+        // The load stops when the work is done, and must not before.
         load.duration = deadline(seconds);
         let enough = Interrupt::new();
         let server = self.start(variant, asked, 0)?;
@@ -111,16 +148,10 @@ impl Bench<'_> {
                 engine::load::run(server.service(), &load, &settings)
             });
             self.sleep(engine::load::ramp(&load) + load.warm_up);
-            let before = cpu_time(&server);
-            let profile = self.take(&server, variant, scenario, kind, seconds);
-            let used = cpu_time(&server) - before;
-            let profile = profile.map(|data| Taken {
-                hid: kind == ProfileKind::Cpu && self.is_hidden(&data, used),
-                data,
-            });
+            let done = work(&server);
             enough.set();
             match driver.join() {
-                Ok(Err(GeneratorError::Interrupted) | Ok(_)) | Err(_) => profile,
+                Ok(Err(GeneratorError::Interrupted) | Ok(_)) | Err(_) => done,
                 Ok(Err(error)) => Err(error.into()),
             }
         })
