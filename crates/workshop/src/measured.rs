@@ -7,10 +7,10 @@ use course::bench::proof::planned_s;
 use course::bench::provenance;
 use course::bench::recording::{self, Counting};
 use course::bench::rounds::Bench;
-use engine::load::interrupt::Interrupt;
 use course::measurement::chapter_file::ChapterFile;
 use course::measurement::reference;
 use course::report::capture::Capture;
+use engine::load::interrupt::Interrupt;
 
 use crate::chapters::{CAPTURES, Chapter, Workshop};
 use crate::cli::UpstreamOf;

@@ -17,10 +17,10 @@ use crate::exercise::Exercise;
 use crate::exit;
 use crate::progress_file;
 use crate::progress_file::Check;
+use engine::load::interrupt::Interrupt;
 use terminal::exit::{CliError, Exit};
 use terminal::git::Git;
 use terminal::progress::Terminal;
-use engine::load::interrupt::Interrupt;
 use terminal::{ctrl_c, json};
 
 /// What `--format json` prints.

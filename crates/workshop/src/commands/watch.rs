@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use course::analysis::grade::{Grade, GradeKind};
 use anstyle::{AnsiColor, Style};
+use course::analysis::grade::{Grade, GradeKind};
+use course::measurement::claim::EXERCISE;
+use engine::load::interrupt::Interrupt;
 use terminal::ctrl_c;
 use terminal::exit::{CliError, Exit};
-use engine::load::interrupt::Interrupt;
-use course::measurement::claim::EXERCISE;
 
 use super::check::{self, Checked};
 use super::{hint, predict, solution};
