@@ -12,6 +12,7 @@ mod edits;
 #[cfg(target_os = "linux")]
 mod field;
 mod figures;
+mod house;
 mod instruments;
 mod lints;
 #[cfg(unix)]
