@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use await_profile::profile_proto::{self as proto, Builder};
 use await_profile::{is_foreign, portable};
+use diagnosis::Process;
+use diagnosis::maps::{self, Part};
+use diagnosis::threads::roles::{label, role_of};
 use pprof::UnresolvedReport;
 
 use crate::cpu_profile::CpuProfile;
-use crate::maps::{self, Part};
-use crate::thread_roles::Role;
 
 /// One function at an address.
 pub(crate) struct Function {
@@ -45,7 +46,7 @@ pub(crate) struct Mapping {
 impl Mapping {
     /// The program's own first, as readers expect it; elsewhere than on Linux none is known.
     pub(crate) fn all() -> Vec<Self> {
-        let maps = maps::read();
+        let maps = maps::read(Process::this());
         let mut all: Vec<Self> = maps.lines().filter_map(Self::parse).collect();
         let own = std::env::current_exe().unwrap_or_default();
         all.sort_by_key(|mapping| Path::new(&mapping.name) != own);
@@ -115,7 +116,7 @@ pub(crate) fn profile(
         let names: Vec<&str> = functions
             .map(|(function, _)| function.name.as_str())
             .collect();
-        stack.thread = Role::label(Role::of(&names), &stack.thread);
+        stack.thread = label(role_of(&names), &stack.thread);
     }
     // What was read for it is as large as the program's debug information.
     backtrace::clear_symbol_cache();
@@ -161,7 +162,7 @@ pub(crate) fn functions(address: usize) -> Functions {
 }
 
 /// Whether the program's own names are missing, and what to do about it.
-pub(crate) fn note(known: &HashMap<usize, Functions>, mappings: &[Mapping]) -> Option<String> {
+pub(crate) fn note<T>(known: &HashMap<usize, Vec<T>>, mappings: &[Mapping]) -> Option<String> {
     let own = &mappings.first()?.name;
     let is_own = |address: usize| {
         mappings

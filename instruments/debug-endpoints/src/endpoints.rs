@@ -26,6 +26,7 @@ use crate::memory;
 use crate::metrics;
 use crate::shared::Shared;
 use crate::sockets;
+use crate::thread_flamegraph;
 use crate::threads::ThreadProfile;
 
 /// One address a line, with what it answers.
@@ -408,7 +409,7 @@ fn threads_response(
     }
     let (idle, all) = (request.idle, request.all);
     Ok(match format {
-        Format::Svg => (headers, svg(profile.flamegraph(idle, all)?)).into_response(),
+        Format::Svg => (headers, svg(thread_flamegraph::draw(profile, idle, all)?)).into_response(),
         Format::Json => (headers, Json(profile)).into_response(),
         Format::Folded | Format::Pprof => (headers, profile.folded(idle, all)).into_response(),
     })

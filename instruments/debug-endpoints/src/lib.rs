@@ -135,7 +135,6 @@ mod cpu_sampler;
 mod debug_endpoints;
 mod endpoints;
 mod error;
-mod finding;
 mod guard;
 mod heap_profile;
 mod heartbeat;
@@ -144,8 +143,6 @@ mod last;
 mod limits;
 mod listener;
 mod look;
-#[cfg(all(unix, feature = "cpu"))]
-mod maps;
 mod memory;
 mod metrics;
 mod own_thread;
@@ -161,8 +158,7 @@ mod sockets;
 mod sockets;
 #[cfg(target_os = "linux")]
 mod tcp_socket;
-#[cfg(all(unix, feature = "cpu"))]
-mod thread_roles;
+mod thread_flamegraph;
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
