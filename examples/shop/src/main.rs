@@ -1,12 +1,12 @@
 //! A shop: orders in a database with five connections, a payment service to call, a search.
 //!
 //! It has two faults that are common and hard to see. With `--fixed` it runs without them, so that
-//! both builds can be compared; in your own service the two would be commits.
+//! both builds can be compared; in your own service the two would be commits. Its debug endpoints are on port 6060,
+//! or on the one that `--admin-port` names.
 //!
 //!     cargo run --release -- --port 8080
 //!     cargo run --release -- --port 8080 --fixed
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,26 +89,52 @@ async fn metrics(State(shop): State<Arc<Shop>>) -> String {
     )
 }
 
-/// The port to listen on, and whether the faults are fixed.
-fn arguments() -> Result<(u16, bool), String> {
-    let mut port = std::env::var("PORT").ok();
-    let mut is_fixed = false;
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--port" => port = arguments.next(),
-            "--fixed" => is_fixed = true,
-            other => return Err(format!("there is no {other}; take --port 8080 and --fixed")),
+/// The command line.
+struct Arguments {
+    port: u16,
+    /// Of the debug endpoints.
+    admin_port: u16,
+    is_fixed: bool,
+}
+
+impl Arguments {
+    fn of_process() -> Result<Self, String> {
+        let mut read = Self {
+            port: 8080,
+            admin_port: 6060,
+            is_fixed: false,
+        };
+        if let Ok(port) = std::env::var("PORT") {
+            read.port = parsed(&port)?;
         }
+        let mut arguments = std::env::args().skip(1);
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--port" => read.port = parsed(&arguments.next().unwrap_or_default())?,
+                "--admin-port" => read.admin_port = parsed(&arguments.next().unwrap_or_default())?,
+                "--fixed" => read.is_fixed = true,
+                other => {
+                    return Err(format!(
+                        "there is no {other}; take --port 8080, --admin-port 6060 and --fixed"
+                    ));
+                }
+            }
+        }
+        Ok(read)
     }
-    let port = port.as_deref().unwrap_or("8080");
-    let port = port.parse().map_err(|_| format!("{port} is no port"))?;
-    Ok((port, is_fixed))
+}
+
+fn parsed(port: &str) -> Result<u16, String> {
+    port.parse().map_err(|_| format!("`{port}` is no port"))
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let (port, is_fixed) = match arguments() {
+    let Arguments {
+        port,
+        admin_port,
+        is_fixed,
+    } = match Arguments::of_process() {
         Ok(arguments) => arguments,
         Err(sentence) => {
             eprintln!("error: {sentence}");
@@ -122,15 +148,18 @@ async fn main() -> ExitCode {
     });
     // ANCHOR: endpoints
     let debug = debug_endpoints::DebugEndpoints::new();
+    match debug.listen(("127.0.0.1", admin_port)) {
+        Ok(address) => println!("profiles are at http://{address}/debug"),
+        // Another shop has the port, perhaps. Orders go on without profiles.
+        Err(error) => eprintln!("warning: {error}"),
+    }
     let router = Router::new()
         .route("/health", get(health))
         .route("/checkout/{order}", get(checkout))
         .route("/search", get(search))
         .route("/metrics", get(metrics))
         .layer(debug.layer())
-        .with_state(shop)
-        .merge(debug.router())
-        .into_make_service_with_connect_info::<SocketAddr>();
+        .with_state(shop);
     // ANCHOR_END: endpoints
     let listener = match tokio::net::TcpListener::bind(("127.0.0.1", port)).await {
         Ok(listener) => listener,

@@ -60,7 +60,7 @@
 //! go of what others waited for.
 //!
 //! Names and lines come from debug information. Release builds have none by
-//! default; `debug = "limited"` in their profile has all that is needed, while
+//! default; `debug = "limited"` and `strip = "none"` in their profile keep all that is needed, while
 //! `"line-tables-only"` loses the names of inlined functions.
 //!
 //! # What it cannot see

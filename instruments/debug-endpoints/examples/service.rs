@@ -2,8 +2,8 @@
 //!
 //! ```sh
 //! cargo run --release -p debug-endpoints --example service
-//! curl -o cpu.svg 'http://127.0.0.1:8080/debug/pprof/flamegraph?seconds=5'
-//! curl -o waits.svg 'http://127.0.0.1:8080/debug/await?seconds=5&format=svg'
+//! curl -o cpu.svg 'http://127.0.0.1:6060/debug/pprof/flamegraph?seconds=5'
+//! curl -o waits.svg 'http://127.0.0.1:6060/debug/await?seconds=5&format=svg'
 //! ```
 
 use std::net::SocketAddr;
@@ -45,11 +45,13 @@ async fn user(service: SocketAddr, path: &str) -> std::io::Result<()> {
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     let debug = DebugEndpoints::new();
+    let admin = debug
+        .listen("127.0.0.1:6060")
+        .map_err(std::io::Error::other)?;
     let app = Router::new()
         .route("/checkout", get(checkout))
         .route("/search", get(search))
-        .layer(debug.layer())
-        .merge(debug.router());
+        .layer(debug.layer());
     let listener = TcpListener::bind("127.0.0.1:8080").await?;
     let service = listener.local_addr()?;
     for number in 0..20 {
@@ -58,7 +60,6 @@ async fn main() -> std::io::Result<()> {
             if number < 15 { "/checkout" } else { "/search" },
         ));
     }
-    println!("profiles are at http://{service}/debug");
-    let app = app.into_make_service_with_connect_info::<SocketAddr>();
+    println!("profiles are at http://{admin}/debug");
     axum::serve(listener, app).await
 }

@@ -31,13 +31,14 @@ pub struct DebugEndpoints {
     waits: Waits,
     runtimes: Runtimes,
     token: Option<Token>,
+    trusts_loopback: bool,
     metrics: Option<OwnMetrics>,
     further: Router,
     index: String,
 }
 
 impl DebugEndpoints {
-    /// Endpoints for this machine alone.
+    /// Endpoints without a token: a [listener](Self::listen) of theirs answers to this machine alone.
     pub fn new() -> Self {
         let runtimes = Runtimes::default();
         runtimes.add_current();
@@ -45,6 +46,7 @@ impl DebugEndpoints {
             waits: Waits::default(),
             runtimes,
             token: None,
+            trusts_loopback: false,
             metrics: None,
             further: Router::new(),
             index: String::new(),
@@ -63,6 +65,21 @@ impl DebugEndpoints {
     pub fn token(mut self, token: impl AsRef<str>) -> Result<Self, TokenError> {
         self.token = Some(Token::new(token.as_ref())?);
         Ok(self)
+    }
+
+    /// Opens [`router`](Self::router) without a [token](Self::token) to **everything that connects from this machine**.
+    ///
+    /// By that you vouch that no proxy, load balancer or sidecar passes requests to the service's port: it would
+    /// connect from this machine, too, and whoever asked it would get profiles, names of functions and addresses of
+    /// upstreams, and could stop threads. The endpoints cannot see that for themselves: nginx since 1.29.7, HAProxy and
+    /// every TCP proxy pass a request on without a trace in their default configuration. A deployment that puts one in
+    /// front later opens the endpoints without a change of this program.
+    ///
+    /// It is for services that listen on loopback alone, on the machine of whoever develops them. Everywhere else, use
+    /// [`listen`](Self::listen), which needs neither this nor a token.
+    pub fn trust_loopback(mut self) -> Self {
+        self.trusts_loopback = true;
+        self
     }
 
     /// Watches this runtime, too: heartbeat and metrics tell of each by its name.
@@ -110,15 +127,19 @@ impl DebugEndpoints {
         self.profiler().layer_named(MatchedRoute)
     }
 
-    /// Everything under `/debug`, to be merged into an axum service. Without a
-    /// [token](Self::token) it answers to this machine alone, and serving the app with
-    /// `into_make_service_with_connect_info::<SocketAddr>()` tells it who asks.
+    /// Everything under `/debug`, to be merged into an axum service, for whoever has the [token](Self::token).
     ///
-    /// Behind a proxy on this machine everybody seems to ask from here. What such a proxy gives away about
-    /// itself is refused, but it need not give away anything: **behind a proxy, set a token**.
+    /// Without a token it refuses everybody (403), since the port is the service's own: a proxy on this machine would
+    /// ask for the whole internet. [`listen`](Self::listen) needs no token, and answers while the service cannot;
+    /// [`trust_loopback`](Self::trust_loopback) is for a port that no proxy passes requests to. With that, serve the app
+    /// with `into_make_service_with_connect_info::<SocketAddr>()`, which tells the endpoints who asks.
     pub fn router(&self) -> Router {
         let routes = under_debug(self.shared()).merge(self.further.clone());
-        let guard = self.guard(Guard::Peer);
+        let guard = self.guard(if self.trusts_loopback {
+            Guard::TrustedLoopback
+        } else {
+            Guard::Closed
+        });
         // Not the fallback: what there is no route for is the service's to answer.
         routes.route_layer(from_fn(move |request, next| {
             guard.clone().check(request, next)
@@ -170,9 +191,11 @@ impl DebugEndpoints {
         })
     }
 
-    fn guard(&self, without_a_token: Guard) -> Guard {
-        let token = self.token.clone();
-        token.map_or(without_a_token, Guard::Token)
+    fn guard(&self, without_token: Guard) -> Guard {
+        match &self.token {
+            Some(token) => Guard::Token(token.clone()),
+            None => without_token,
+        }
     }
 }
 

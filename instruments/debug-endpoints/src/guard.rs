@@ -1,4 +1,5 @@
-//! Who may ask: whoever has the token or, where there is none, programs and pages of this machine.
+//! Who may ask: whoever has the token. Without a token, the listener answers programs and pages of this machine, and the
+//! router answers nobody unless its author trusts everything that connects from here.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -19,9 +20,12 @@ pub(crate) enum Guard {
     Token(Token),
     /// The listener is on loopback already: only a page of another site could make a browser ask.
     OwnListener,
-    /// As that, and the address of the peer must be known and be of this machine, with no proxy in between:
-    /// the port is the service's own, which others are meant to reach.
-    Peer,
+    /// The port is the service's own, which others are meant to reach. A proxy on this machine asks from here for
+    /// everybody, and need not show itself, so nothing that a request shows is enough.
+    Closed,
+    /// As `Closed`, but the author vouches for whatever connects from this machine. What shows itself as a proxy is
+    /// refused all the same.
+    TrustedLoopback,
 }
 
 /// What a header can say: visible ASCII, with spaces inside at most.
@@ -63,7 +67,15 @@ impl Guard {
         match self {
             Self::Token(token) => return check_token(request.headers(), &token.0),
             Self::OwnListener => {}
-            Self::Peer => check_peer(request)?,
+            Self::Closed => {
+                return Err(EndpointError::Forbidden(
+                    "these endpoints are on the service's own port and have no token, so they answer nobody: a proxy \
+                     on this machine would ask for everybody. Serve them with DebugEndpoints::listen(\"127.0.0.1:6060\") \
+                     in place of router(), or set DebugEndpoints::token; trust_loopback() is for a port that no proxy \
+                     passes requests to",
+                ));
+            }
+            Self::TrustedLoopback => check_peer(request)?,
         }
         refuse_foreign_pages(request)
     }
@@ -99,38 +111,81 @@ fn check_peer(request: &Request) -> Result<(), EndpointError> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let peer = peer.ok_or(EndpointError::Forbidden(
         "it is not known who asks: serve the app with \
-         into_make_service_with_connect_info::<SocketAddr>(), or set a token",
+         into_make_service_with_connect_info::<SocketAddr>(); on a Unix socket, where nobody has an address, set a \
+         token with DebugEndpoints::token",
     ))?;
     if !peer.0.ip().to_canonical().is_loopback() {
         return Err(EndpointError::Forbidden(
             "these endpoints answer to this machine alone: ask from there, or set a token",
         ));
     }
-    // A proxy on this machine asks from here, for whoever asks it. nginx says so by its version alone, unless
-    // it is told to say more.
+    // nginx before 1.29.7 shows itself by HTTP/1.0. Later ones speak HTTP/1.1 and add no header, as HAProxy and every
+    // TCP proxy do: this finds some mistakes, and the author has vouched that there are none.
     let headers = request.headers();
     if request.version() < Version::HTTP_11
         || headers.keys().any(|name| is_of_proxies(name.as_str()))
     {
         return Err(EndpointError::Forbidden(
             "this request came through a proxy (its headers or HTTP/1.0 say so), so anybody may have sent it: \
-             set a token with DebugEndpoints::token, or ask the service itself",
+             set a token with DebugEndpoints::token, and do not call trust_loopback()",
         ));
     }
     Ok(())
 }
 
-/// Headers that proxies and load balancers add, and the beginnings of others.
-const OF_PROXIES: &str = "cdn-loop cf-connecting-ip cf-ray client-ip fastly-client-ip forwarded \
-    forwarded-for proxy-connection true-client-ip via x-amzn-trace-id x-client-ip x-cluster-client-ip \
-    x-forwarded x-proxyuser-ip x-real-ip x-scheme";
-const FAMILIES_OF_PROXIES: &str = "x-forwarded- x-original- x-envoy- x-appengine- x-azure-";
+/// Headers that proxies and load balancers add, in lower case; those that end with a hyphen are beginnings of several.
+const OF_PROXIES: &[&str] = &[
+    "akamai-",
+    "cdn-loop",
+    "cf-",
+    "client-ip",
+    "eagleeye-",
+    "fastly-",
+    "fly-",
+    "forwarded",
+    "forwarded-for",
+    "incap-",
+    "proxy-connection",
+    "true-client-ip",
+    "uber-trace-id",
+    "via",
+    "wl-proxy-client-ip",
+    "x-akamai-",
+    "x-amz-cf-",
+    "x-amzn-",
+    "x-appengine-",
+    "x-arr-",
+    "x-azure-",
+    "x-b3-",
+    "x-client-ip",
+    "x-cloud-trace-context",
+    "x-cluster-client-ip",
+    "x-correlation-id",
+    "x-edge-",
+    "x-envoy-",
+    "x-forwarded",
+    "x-forwarded-",
+    "x-host",
+    "x-iinfo",
+    "x-nf-",
+    "x-original-",
+    "x-originating-ip",
+    "x-proxyuser-ip",
+    "x-real-ip",
+    "x-remote-",
+    "x-request-id",
+    "x-request-start",
+    "x-scheme",
+    "x-sucuri-",
+    "x-varnish",
+    "x-vercel-",
+];
 
-/// Whether proxies and load balancers add a header of this name, which is in lower case.
+/// Returns whether proxies and load balancers add a header of this name, which is in lower case.
 fn is_of_proxies(name: &str) -> bool {
-    let mut families = FAMILIES_OF_PROXIES.split(' ');
-    OF_PROXIES.split(' ').any(|known| known == name)
-        || families.any(|family| name.starts_with(family))
+    OF_PROXIES
+        .iter()
+        .any(|known| name == *known || known.ends_with('-') && name.starts_with(known))
 }
 
 /// A page of another site can make a browser of this machine ask. If the site's own name resolves to this

@@ -54,6 +54,11 @@ fn begun(admin: SocketAddr, kind: &'static str, seconds: u32) -> JoinHandle<Answ
     first
 }
 
+/// Endpoints whose router answers whatever connects from this machine.
+fn trusting() -> DebugEndpoints {
+    DebugEndpoints::new().trust_loopback()
+}
+
 /// As [`common::service`], of one in which nobody gets an order.
 fn service(debug: impl FnOnce() -> DebugEndpoints) -> (Runtime, SocketAddr, SocketAddr) {
     common::service(debug, |debug| {
@@ -68,8 +73,7 @@ fn service(debug: impl FnOnce() -> DebugEndpoints) -> (Runtime, SocketAddr, Sock
 #[test]
 fn each_endpoint_answers_on_the_service_and_on_a_listener() {
     let _alone = ALONE.lock();
-    let (_runtime, own, admin) =
-        service(|| DebugEndpoints::new().metrics(|| Ok("orders_total 3\n".into())));
+    let (_runtime, own, admin) = service(|| trusting().metrics(|| Ok("orders_total 3\n".into())));
     let held = LOCK.blocking_lock();
     let stuck: Vec<_> = (1..=3)
         .map(|order| {
@@ -135,9 +139,9 @@ fn each_endpoint_answers_on_the_service_and_on_a_listener() {
             assert_eq!(Ok(refusal.status), status, "{path}");
             assert!(refusal.text().contains(why), "{path}: {}", refusal.text());
         }
-        #[cfg(all(unix, feature = "cpu"))]
+        #[cfg(all(target_os = "linux", feature = "cpu"))]
         cpu_profiles(address);
-        #[cfg(not(all(unix, feature = "cpu")))]
+        #[cfg(not(all(target_os = "linux", feature = "cpu")))]
         assert_eq!(ask(address, "/debug/pprof/profile?seconds=1").status, 501);
 
         let heap = ask(address, "/debug/heap?seconds=0.1");
@@ -168,7 +172,7 @@ fn unzipped(bytes: &[u8]) -> Vec<u8> {
     protobuf
 }
 
-#[cfg(all(unix, feature = "cpu"))]
+#[cfg(all(target_os = "linux", feature = "cpu"))]
 fn cpu_profiles(address: SocketAddr) {
     let profile = ask(address, "/debug/pprof/profile?seconds=0.2");
     assert_eq!(profile.status, 200, "{}", profile.text());
@@ -236,7 +240,7 @@ fn a_listener_that_others_can_reach_takes_a_token() {
 
 #[test]
 fn a_name_that_leads_here_and_is_not_ours_is_refused() {
-    let (_runtime, own, admin) = service(DebugEndpoints::new);
+    let (_runtime, own, admin) = service(trusting);
     for address in [own, admin] {
         let ours = "localhost 127.0.0.1:8080 [::1]:8080 LocalHost:8080 localhost. 127.0.0.2:6060 [0:0::1] \
             [::ffff:127.0.0.1]:80";
@@ -263,7 +267,33 @@ fn a_name_that_leads_here_and_is_not_ours_is_refused() {
 }
 
 #[test]
-fn what_a_proxy_passes_on_to_the_service_needs_a_token() {
+fn a_router_without_a_token_answers_nobody_until_the_author_trusts_this_machine() {
+    let (_runtime, own, admin) = service(DebugEndpoints::new);
+    for path in [
+        "/debug",
+        "/debug/metrics",
+        "/debug/look",
+        "/debug/threads/last",
+    ] {
+        let refused = ask(own, path);
+        assert_eq!(refused.status, 403, "{path}: {}", refused.text());
+        for way_out in ["listen(\"127.0.0.1:6060\")", "token", "trust_loopback()"] {
+            assert!(refused.text().contains(way_out), "{}", refused.text());
+        }
+    }
+    // What the router does not have is still the service's to answer.
+    assert_eq!(ask(own, "/at-once").text(), "done");
+    assert_eq!(ask(own, "/debug/nothing").status, 404);
+    assert_eq!(ask(admin, "/debug").status, 200);
+    let (_runtime, own, _) = service(trusting);
+    assert_eq!(ask(own, "/debug").status, 200);
+    // A token is asked for also where this machine is trusted.
+    let (_runtime, own, _) = service(|| trusting().token("t").expect("one"));
+    assert_eq!(ask(own, "/debug").status, 401);
+}
+
+#[test]
+fn what_a_proxy_passes_on_is_refused_also_where_this_machine_is_trusted() {
     let headers = [
         ("X-Forwarded-For", "10.0.0.7"),
         ("x-forwarded-proto", "https"),
@@ -272,8 +302,13 @@ fn what_a_proxy_passes_on_to_the_service_needs_a_token() {
         ("X-Real-IP", "10.0.0.7"),
         ("True-Client-IP", "10.0.0.7"),
         ("CF-Connecting-IP", ""),
+        ("X-Request-Id", "7"),
+        ("x-varnish", "32770"),
+        ("x-amz-cf-id", "a"),
+        ("fly-client-ip", "10.0.0.7"),
+        ("x-b3-traceid", "a"),
     ];
-    let (_runtime, own, admin) = service(DebugEndpoints::new);
+    let (_runtime, own, admin) = service(trusting);
     for header in headers {
         let answer = ask_as(own, "/debug", &[("Host", "localhost"), header]);
         assert_eq!(answer.status, 403, "{header:?}: {}", answer.text());
@@ -288,7 +323,7 @@ fn what_a_proxy_passes_on_to_the_service_needs_a_token() {
             200
         );
     }
-    // All that nginx says of itself unless it is told to say more.
+    // All that nginx before 1.29.7 says of itself by default.
     let nginx = raw(own, "GET /debug HTTP/1.0\r\nHost: localhost\r\n\r\n");
     assert!(nginx.starts_with("HTTP/1.0 403"), "{nginx}");
     let (_runtime, own, _) = service(|| DebugEndpoints::new().token("t").expect("one"));
@@ -301,20 +336,21 @@ fn what_a_proxy_passes_on_to_the_service_needs_a_token() {
 }
 
 #[test]
-fn a_router_that_cannot_know_who_asks_says_what_to_do() {
+fn a_router_that_trusts_this_machine_and_cannot_know_who_asks_says_what_to_do() {
     let runtime = Runtime::new().expect("a runtime");
     let address = runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.expect("a free port");
         let address = listener.local_addr().expect("bound");
-        let app = DebugEndpoints::new().router();
+        let app = trusting().router();
         tokio::spawn(async move { axum::serve(listener, app).await });
         address
     });
     let answer = ask(address, "/debug");
     assert_eq!(answer.status, 403);
-    let way_out = "into_make_service_with_connect_info";
-    assert!(answer.text().contains(way_out), "{}", answer.text());
+    for way_out in ["into_make_service_with_connect_info", "Unix socket"] {
+        assert!(answer.text().contains(way_out), "{}", answer.text());
+    }
 }
 
 #[test]
@@ -347,11 +383,8 @@ fn one_profile_of_a_kind_at_a_time_and_none_once_nobody_waits() {
         ("/debug/pprof/profile", "another CPU profile"),
         ("/debug/threads", "another profile of threads"),
     ];
-    let of_this_build = match (cfg!(feature = "cpu"), cfg!(target_os = "linux"), cfg!(unix)) {
-        (true, true, _) => 4,
-        (true, _, true) => 3,
-        _ => 2,
-    };
+    let is_on_linux = cfg!(all(target_os = "linux", feature = "cpu"));
+    let of_this_build = if is_on_linux { 4 } else { 2 };
     let kinds = &kinds[..of_this_build];
     // All at the same time, as a collector asks.
     let first = kinds.iter().map(|(path, why)| {

@@ -10,8 +10,9 @@ use crate::{cargo, pages, root, run, succeed, turn, workshop};
 
 /// What starts the service on a page, before its options.
 const STARTS: &str = "./target/release/shop";
-/// Where it listens on the pages. Here it is any free port.
+/// Where it and its debug endpoints listen on the pages. Here they are any free ports.
 const PORT: &str = "8080";
+const ADMIN_PORT: &str = "6060";
 /// Before a block whose commands are not run here, with the reason.
 const NOT_RUN: &str = "<!-- not run by the tests: ";
 
@@ -95,16 +96,20 @@ pub(crate) fn commands_of(page: &str) -> Vec<String> {
     commands
 }
 
-/// The shop, on a port of its own.
+/// The shop, on ports of its own.
 struct Server {
     port: String,
+    admin_port: String,
     _process: Running,
 }
 
 impl Server {
     fn start(command: &str) -> Self {
-        let port = free_port();
-        let command = here(command).replace(PORT, &port);
+        let [port, admin_port] = [(); 2].map(|()| free_port());
+        let command = format!(
+            "{} --admin-port {admin_port}",
+            here(command).replace(PORT, &port)
+        );
         let mut words = command.split_whitespace();
         let program = shop().join(words.next().unwrap());
         let process = Command::new(program)
@@ -114,6 +119,7 @@ impl Server {
         let server = Self {
             _process: Running(process.unwrap()),
             port,
+            admin_port,
         };
         wait_for(&server.port);
         server
@@ -129,7 +135,7 @@ impl Server {
         let load = Running(load.unwrap());
         let waits = format!(
             "curl -s 'http://127.0.0.1:{}/debug/await?seconds=0.2'",
-            self.port
+            self.admin_port
         );
         let began = Instant::now();
         while !run(&mut shell(&waits)).1.contains(WAITS) {
@@ -155,7 +161,9 @@ fn try_out(command: &str, server: Option<&Server>, page: &Path) {
     let mut script = short(command);
     let mut load = None;
     if let Some(server) = server {
-        script = script.replace(PORT, &server.port);
+        script = script
+            .replace(PORT, &server.port)
+            .replace(ADMIN_PORT, &server.admin_port);
         load = command.contains("/debug/").then(|| server.under_load());
     }
     let (output, printed) = run(&mut shell(&script));

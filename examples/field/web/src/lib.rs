@@ -17,7 +17,7 @@ pub struct Arguments {
     /// Where the service listens.
     #[arg(long, env, default_value_t = 8080)]
     pub port: u16,
-    /// Where the debug endpoints listen, beside those of the service itself.
+    /// Where the debug endpoints listen; without it there are none.
     #[arg(long)]
     pub admin: Option<u16>,
     /// Runs without the fault.
@@ -60,9 +60,7 @@ pub async fn serve_with(
     }
     let app = routes
         .route("/health", get(async || "ok"))
-        .layer(debug.layer())
-        .merge(debug.router())
-        .into_make_service_with_connect_info::<SocketAddr>();
+        .layer(debug.layer());
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port)).await?;
     println!("the service is at http://{}", listener.local_addr()?);
     let listener = listener.tap_io(move |stream| {

@@ -48,6 +48,7 @@ fn main() {
             "--shedding" => service.is_shedding = true,
             "--changing" => service.is_changing = true,
             "--fixed" => {}
+            "--admin-port" => drop(value()),
             "--dies-after" => service.dies_after = value().parse().expect("a number"),
             // Who ran, so that a test can see whether anybody still does.
             "--pids" => {
