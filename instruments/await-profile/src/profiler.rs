@@ -136,7 +136,10 @@ impl AwaitProfiler {
 /// Takes a profile, from switching on to resolving names.
 fn take(permit: &Permit, options: &ProfileOptions, cancelled: &dyn Fn() -> bool) -> Profile {
     let collected = collect(permit, options, cancelled);
-    Profile::new(collected, options, &mut lock(&permit.shared.symbols))
+    let profile = Profile::new(collected, options, &mut lock(&permit.shared.symbols));
+    // What was read for the names takes tens of megabytes.
+    backtrace::clear_symbol_cache();
+    profile
 }
 
 impl Default for AwaitProfiler {

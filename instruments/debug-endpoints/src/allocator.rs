@@ -35,6 +35,13 @@ impl Allocator {
         after > before + SIZE as u64 / 2
     }
 
+    /// Gives unused pages back to the system. Glibc holds the lock of each arena meanwhile.
+    pub(crate) fn give_back(self) {
+        if self == Self::Glibc {
+            trim();
+        }
+    }
+
     /// Bytes that are live. Glibc holds the lock of each arena while it walks through what is free there: some tenths
     /// of a second where that is a million pieces.
     pub(crate) fn live(self) -> Option<u64> {
@@ -72,6 +79,24 @@ fn glibc() -> Option<u64> {
 fn glibc() -> Option<u64> {
     None
 }
+
+/// Jemalloc gives back by itself, after ten seconds.
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    not(target_feature = "crt-static")
+))]
+fn trim() {
+    // SAFETY: it has no conditions.
+    unsafe { libc::malloc_trim(0) };
+}
+
+#[cfg(not(all(
+    target_os = "linux",
+    target_env = "gnu",
+    not(target_feature = "crt-static")
+)))]
+fn trim() {}
 
 #[cfg(all(target_os = "linux", feature = "jemalloc"))]
 fn jemalloc() -> Option<u64> {

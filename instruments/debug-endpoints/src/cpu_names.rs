@@ -10,9 +10,9 @@ use await_profile::{is_foreign, portable};
 use diagnosis::Process;
 use diagnosis::maps::{self, Part};
 use diagnosis::threads::roles::{label, role_of};
-use pprof::UnresolvedReport;
 
 use crate::cpu_profile::CpuProfile;
+use crate::cpu_sampler::{Sampled, Stack};
 
 /// One function at an address.
 pub(crate) struct Function {
@@ -27,13 +27,6 @@ pub(crate) struct Function {
 
 /// The functions at an address with their lines, innermost first: several where one is inlined into another.
 pub(crate) type Functions = Vec<(Function, u32)>;
-
-/// One stack: its thread, its addresses from the innermost outwards, how often it was seen.
-struct Stack {
-    thread: String,
-    addresses: Vec<usize>,
-    samples: u64,
-}
 
 /// A part of a file that is in memory and may be executed.
 pub(crate) struct Mapping {
@@ -75,72 +68,65 @@ impl Mapping {
     }
 }
 
-/// The profile of what was sampled in `duration`, in which the process used `cpu_time`.
-pub(crate) fn profile(
-    report: UnresolvedReport,
-    duration: Duration,
-    frequency: u32,
-    cpu_time: Duration,
-) -> CpuProfile {
-    let timing = report.timing;
-    let stacks = report.data.into_iter().map(|(sampled, samples)| {
-        let name = sampled.thread_name.get(..sampled.thread_name_length);
-        let name = String::from_utf8_lossy(name.unwrap_or_default());
-        let thread = if name.is_empty() {
-            sampled.thread_id.to_string()
-        } else {
-            name.into_owned()
-        };
-        // A caller's is where it is to return to; the byte before is of its call. The innermost is of the
-        // instruction itself.
-        let addresses = sampled.frames.iter().enumerate();
-        let addresses =
-            addresses.map(|(depth, frame)| frame.ip.saturating_sub(usize::from(depth > 0)));
-        Stack {
-            thread,
-            addresses: addresses.collect(),
-            samples: u64::try_from(samples).unwrap_or_default(),
-        }
-    });
-    let mut stacks: Vec<Stack> = stacks.collect();
+/// The profile of what was sampled, with names.
+pub(crate) fn profile(sampled: Sampled) -> CpuProfile {
+    let mut stacks = sampled.stacks;
     let mappings = Mapping::all();
     let mut known: HashMap<usize, Functions> = HashMap::new();
     for &address in stacks.iter().flat_map(|stack| &stack.addresses) {
         known.entry(address).or_insert_with(|| functions(address));
     }
     for stack in &mut stacks {
-        let addresses = stack.addresses.iter().rev();
-        let functions = addresses
-            .filter_map(|at| known.get(at))
-            .flat_map(|all| all.iter().rev());
-        let names: Vec<&str> = functions
-            .map(|(function, _)| function.name.as_str())
-            .collect();
+        let mut names: Vec<&str> = Vec::new();
+        for address in stack.addresses.iter().rev() {
+            let functions = known.get(address).map(Vec::as_slice).unwrap_or_default();
+            names.extend(
+                functions
+                    .iter()
+                    .rev()
+                    .map(|(function, _)| function.name.as_str()),
+            );
+        }
         stack.thread = label(role_of(&names), &stack.thread);
     }
     // What was read for it is as large as the program's debug information.
     backtrace::clear_symbol_cache();
+    let mut notes = sampled.notes;
+    notes.extend(note(&known, &mappings));
+    let note = (!notes.is_empty()).then(|| notes.join(" "));
+    let written = written(
+        &stacks,
+        &known,
+        &mappings,
+        note.as_deref(),
+        sampled.frequency,
+    );
     let busy: u64 = stacks.iter().map(|stack| stack.samples).sum();
+    CpuProfile {
+        pprof: written.finish(sampled.began, sampled.duration),
+        idle: idle(busy, sampled.duration, sampled.cpu_time, sampled.frequency),
+        stacks: folded(&stacks, &known, &mappings),
+        note,
+    }
+}
+
+/// Samples that idle CPUs would have given, beside `busy` ones.
+///
+/// By the clock of the process and not by counting: samples fall on the kernel's ticks, and work that a timer started
+/// on a tick is often done before the next.
+fn idle(busy: u64, duration: Duration, cpu_time: Duration, frequency: u32) -> u64 {
     let cpus = std::thread::available_parallelism().map_or(1.0, |n| n.get() as f64);
     let possible = duration.as_secs_f64() * cpus;
-    // By the clock of the process, not by counting: samples fall on the kernel's ticks, and work
-    // that a timer started on a tick is often done before the next.
     let used = cpu_time.as_secs_f64().min(possible);
     let idle = if busy == 0 {
         possible * f64::from(frequency)
     } else {
         busy as f64 * (possible / used.max(1e-6) - 1.0)
     };
-    let note = note(&known, &mappings);
-    let written = written(&stacks, &known, &mappings, note.as_deref(), frequency);
-    CpuProfile {
-        pprof: written.finish(timing.start_time, timing.duration),
-        // Never negative; less than a whole sample is none.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        idle: idle as u64,
-        stacks: folded(&stacks, &known, &mappings),
-        note,
-    }
+    // Never negative; less than a whole sample is none.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let idle = idle as u64;
+    idle
 }
 
 /// The functions at an address. Whoever has asked for all of them clears `backtrace`'s cache.

@@ -4,13 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cpu_profile::CpuProfile;
-#[cfg(all(unix, feature = "cpu"))]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+))]
 use crate::cpu_sampler;
 use crate::error::EndpointError;
 use crate::last::Last;
 use crate::limits::within;
+use crate::memory_left;
 use crate::permit;
-#[cfg(not(all(unix, feature = "cpu")))]
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+)))]
 use crate::permit::Permit;
 
 /// Takes profiles and remembers the last.
@@ -31,12 +40,18 @@ impl CpuProfiler {
     ) -> Result<Arc<CpuProfile>, EndpointError> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         within(1..=1000, frequency, "frequency", duration, cpus)?;
-        let profile = cpu_sampler::record(duration, frequency, permit::cpu()?).await?;
+        let permit = permit::cpu()?;
+        memory_left::is_enough()?;
+        let profile = cpu_sampler::record(duration, frequency, permit).await?;
         Ok(self.last.keep(profile))
     }
 }
 
-#[cfg(not(all(unix, feature = "cpu")))]
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+)))]
 mod cpu_sampler {
     use super::{CpuProfile, Duration, EndpointError, Permit};
 
@@ -46,12 +61,11 @@ mod cpu_sampler {
         _: u32,
         _: Permit,
     ) -> Result<CpuProfile, EndpointError> {
-        Err(EndpointError::Unsupported(if cfg!(unix) {
-            "CPU profiles in process need the feature `cpu` of debug-endpoints; without it use perf \
-             or samply"
+        Err(EndpointError::Unsupported(if cfg!(target_os = "linux") {
+            "CPU profiles in process need x86-64 or aarch64, and the feature `cpu` of debug-endpoints; without them use \
+             perf or samply"
         } else {
-            "CPU profiles in process need a Unix system; on Windows use samply or the Windows \
-             Performance Recorder"
+            "CPU profiles in process need Linux; elsewhere use samply, or on Windows the Windows Performance Recorder"
         }))
     }
 }

@@ -1,191 +1,290 @@
-//! Samples of the whole process, with pprof. Unix only.
+//! Samples of the CPU time of all threads, by a [timer](crate::cpu_timer) for each.
 //!
-//! Chosen knowingly, because each choice hides something else:
-//!
-//! - **Unwinder**: framehop. Frame pointers lose the leaf frame, and the default unwinder may
-//!   deadlock in a signal handler.
-//! - **Frequency**: 99 samples a second of CPU time. The timer is the kernel's, so 250 is the
-//!   most that a usual kernel gives; a prime-like number does not beat in step with timers.
-//! - **Blocklist**: only the unwinding library, whose lock a handler must not take. Many examples
-//!   also block `libc`, which would drop every sample inside a system call: in a web service, most.
-//!
-//! Nothing of it is touched before somebody asks: pprof's tables and its unwinder's take tens of megabytes.
+//! The default is 99 samples a second of CPU time: a number that does not beat in step with other timers, and less than
+//! the kernel's ticks.
 
-use std::collections::HashSet;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, PoisonError};
-use std::time::Duration;
+use std::collections::HashMap;
+use std::fs;
+use std::time::{Duration, Instant, SystemTime};
 
 use cpu_time::ProcessTime;
-use pprof::{ProfilerGuard, ProfilerGuardBuilder};
-use tempfile::NamedTempFile;
+use diagnosis::Process;
+use diagnosis::threads::Unwinder;
 
 use crate::cpu_names;
 use crate::cpu_profile::CpuProfile;
+use crate::cpu_signal::{Handler, NoHandler, Sample};
+use crate::cpu_timer::{Timer, own_tid, ticks_per_second};
 use crate::error::EndpointError;
 use crate::own_thread::OwnThread;
 use crate::permit::Permit;
-use crate::sigprof::{self, Disposition};
 
-/// No timer is started by it, since the system refuses negative times.
-const NO_TIMER: i32 = -1;
+/// Between two times that samples are read.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Between two times that it is looked for new threads and files.
+const PAUSE_OF_LOOKS: Duration = Duration::from_millis(50);
+
+/// Looking for threads takes at most one part of so many of a CPU.
+const PART_OF_LOOKS: u32 = 50;
+
+/// Different stacks that one profile keeps, of about half a kilobyte each.
+const MOST_STACKS: usize = 50_000;
 
 static THREAD: OwnThread = OwnThread::new("cpu-profiles");
 
-/// Samples for `duration`; `permit` is kept until the last symbol is looked up, also where nobody
-/// waits for it any more.
+/// What was sampled.
+pub(crate) struct Sampled {
+    pub(crate) stacks: Vec<Stack>,
+    pub(crate) began: SystemTime,
+    pub(crate) duration: Duration,
+    /// CPU time of the process meanwhile.
+    pub(crate) cpu_time: Duration,
+    /// Samples a second of CPU time.
+    pub(crate) frequency: u32,
+    /// What a reader has to know, if anything.
+    pub(crate) notes: Vec<String>,
+}
+
+/// One stack: its thread, its addresses from the innermost outwards, how often it was seen.
+pub(crate) struct Stack {
+    pub(crate) thread: String,
+    pub(crate) addresses: Vec<usize>,
+    pub(crate) samples: u64,
+}
+
+/// Samples for `duration`. The permit is kept until the last symbol is looked up, also where nobody waits for it any
+/// more.
 pub(crate) async fn record(
     duration: Duration,
     frequency: u32,
     permit: Permit,
 ) -> Result<CpuProfile, EndpointError> {
-    let sampling = THREAD
-        .run(move |_| Sampling::begin(frequency, permit))
-        .await??;
-    let before = ProcessTime::now();
-    tokio::time::sleep(duration).await;
-    let cpu_time = before.elapsed();
-    let finished = THREAD.run(move |_| {
-        let (addresses, _permit) = sampling.end()?;
-        Ok(cpu_names::profile(addresses, duration, frequency, cpu_time))
-    });
-    finished.await?
-}
-
-/// A running profiler; it stops when this is dropped.
-struct Sampling {
-    running: Option<Running>,
-    permit: Option<Permit>,
-}
-
-/// A profiler, and what is to be done on its signal once it has stopped.
-type Running = (ProfilerGuard<'static>, Option<Disposition>);
-
-/// A profiler that could not be stopped, because the folder that it needs for it was gone.
-static STUCK: Mutex<Option<Running>> = Mutex::new(None);
-
-impl Sampling {
-    fn begin(frequency: u32, permit: Permit) -> Result<Self, EndpointError> {
-        // pprof keeps what overflows its tables in a file. Where it cannot make one it fails for good.
-        can_make_files()?;
-        let stuck = STUCK.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let before = match stuck {
-            Some((guard, before)) => {
-                drop(guard);
-                before
-            }
-            None => Disposition::now(),
-        };
-        // The file of the last time was removed. Starting and stopping makes a new one.
-        let fresh = profiler(NO_TIMER)?;
-        prime();
-        let before = stop((fresh, before))?;
-        let guard = profiler(i32::try_from(frequency).unwrap_or(i32::MAX))?;
-        Ok(Self {
-            running: Some((guard, before)),
-            permit: Some(permit),
-        })
-    }
-
-    /// What was sampled, and the permit.
-    fn end(mut self) -> Result<(pprof::UnresolvedReport, Option<Permit>), EndpointError> {
-        let running = self.running.as_ref();
-        let report = running.map(|(guard, _)| guard.report().build_unresolved());
-        let permit = self.permit.take();
-        drop(self);
-        let report = report.ok_or_else(|| EndpointError::failed("it was stopped"))?;
-        Ok((report.map_err(EndpointError::failed)?, permit))
-    }
-}
-
-impl Drop for Sampling {
-    fn drop(&mut self) {
-        let Some(mut running) = self.running.take() else {
-            return;
-        };
-        // Stopping makes another file, which would outlive the process: nobody closes what is static. pprof tells
-        // its name to nobody, but it is surely among those that appear meanwhile.
-        for _ in 0..5 {
-            let folder = tempfile::env::temp_dir();
-            let earlier = empty_files(&folder).unwrap_or_default();
-            let Ok(before) = stop(running) else { return };
-            let later = empty_files(&folder).unwrap_or_default();
-            let mut new = later.difference(&earlier);
-            match (new.next(), new.next()) {
-                // No matter if it is gone already.
-                (Some(ours), None) => drop(std::fs::remove_file(ours)),
-                // Others make such files, too, just now: which one is ours cannot be told. Again.
-                (Some(_), Some(_)) => {
-                    let Ok(guard) = profiler(NO_TIMER) else {
-                        return;
-                    };
-                    running = (guard, before);
-                    continue;
-                }
-                (None, _) => {}
-            }
-            return;
+    let profile = THREAD.run(move |is_awaited| {
+        let _permit = permit;
+        let sampled = sample(duration, frequency, is_awaited)?;
+        if is_awaited() {
+            Ok(cpu_names::profile(sampled))
+        } else {
+            Err(EndpointError::failed("nobody waits for it"))
         }
-        drop(stop(running));
-    }
+    });
+    profile.await?
 }
 
-/// Stops a profiler, for which it needs another file.
-fn stop((guard, before): Running) -> Result<Option<Disposition>, EndpointError> {
-    let possible = can_make_files();
-    if possible.is_ok() {
-        drop(guard);
-        return Ok(before);
+fn sample(
+    duration: Duration,
+    frequency: u32,
+    is_awaited: &dyn Fn() -> bool,
+) -> Result<Sampled, EndpointError> {
+    let mut sampler = Sampler::begin(frequency)?;
+    let (began, before) = (SystemTime::now(), ProcessTime::now());
+    let begun = Instant::now();
+    let mut looks_due = begun;
+    while begun.elapsed() < duration && is_awaited() {
+        let now = Instant::now();
+        if looks_due <= now {
+            sampler.look();
+            looks_due = now + PAUSE_OF_LOOKS.max(now.elapsed() * PART_OF_LOOKS);
+        }
+        std::thread::sleep(PAUSE.min(duration.saturating_sub(begun.elapsed())));
+        sampler.read();
     }
-    *STUCK.lock().unwrap_or_else(PoisonError::into_inner) = Some((guard, before));
-    possible.map(|()| None)
-}
-
-fn can_make_files() -> Result<(), EndpointError> {
-    let made = NamedTempFile::new().map(drop);
-    made.map_err(|error| {
-        EndpointError::Unavailable(format!(
-            "a CPU profile needs a file in the folder for temporary files, and none can be made in {} ({error}): \
-             make it writable, or start the service with TMPDIR set to a folder that is, and ask again",
-            tempfile::env::temp_dir().display()
-        ))
+    let (duration, cpu_time) = (begun.elapsed(), before.elapsed());
+    sampler.timers.clear();
+    sampler.read();
+    Ok(Sampled {
+        began,
+        duration,
+        cpu_time,
+        frequency: sampler.frequency,
+        notes: sampler.notes(frequency),
+        stacks: sampler.stacks(),
     })
 }
 
-fn profiler(frequency: i32) -> Result<ProfilerGuard<'static>, EndpointError> {
-    let builder = ProfilerGuardBuilder::default().frequency(frequency);
-    let built = builder.blocklist(&["libgcc"]).build();
-    built.map_err(|error| match error {
-        pprof::Error::Running => EndpointError::Unavailable(
-            "the CPU profiler is in use or could not be stopped: if nothing else in this process takes profiles with \
-             pprof, start the service anew"
-                .to_owned(),
-        ),
-        other => EndpointError::failed(other),
-    })
+/// A profile while it is taken.
+struct Sampler {
+    /// Dropped before the handler.
+    timers: HashMap<i32, Timer>,
+    handler: Handler,
+    unwinder: Unwinder,
+    frequency: u32,
+    own: i32,
+    started: u64,
+    /// Why some thread has no timer.
+    without_timer: Option<String>,
+    without_stack: u64,
+    names: HashMap<i32, String>,
+    seen: HashMap<(i32, Vec<usize>), u64>,
 }
 
-/// Has the very first sample taken of this thread, which holds no lock, while a profiler without a timer runs.
-///
-/// pprof builds its unwinder inside the signal handler of that sample, and allocates. If the handler interrupted an
-/// allocation, as sooner or later it would under load, it would wait for ever for the lock of that.
-fn prime() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(sigprof::raise);
+impl Sampler {
+    fn begin(frequency: u32) -> Result<Self, EndpointError> {
+        let handler = Handler::install().map_err(|error| {
+            EndpointError::Unavailable(match error {
+                NoHandler::InUse => "another profiler in this process handles SIGPROF: stop that one, or take the CPU \
+                                     profile with it"
+                    .to_owned(),
+                NoHandler::Io(error) => {
+                    format!("the system does not let this process take a CPU profile ({error})")
+                }
+            })
+        })?;
+        let mut sampler = Self {
+            timers: HashMap::new(),
+            handler,
+            unwinder: Unwinder::new(Process::this()),
+            frequency: frequency.min(ticks_per_second()),
+            own: own_tid(),
+            started: 0,
+            without_timer: None,
+            without_stack: 0,
+            names: HashMap::new(),
+            seen: HashMap::new(),
+        };
+        // Tables are read before the time begins, which takes longer than looking again.
+        sampler.look();
+        if let Some(why) = &sampler.without_timer
+            && sampler.timers.is_empty()
+        {
+            return Err(EndpointError::Unavailable(format!(
+                "no thread can be sampled: {why}"
+            )));
+        }
+        Ok(sampler)
+    }
+
+    /// Gives new threads a timer, and reads the tables of new files.
+    fn look(&mut self) {
+        self.unwinder.look();
+        let threads = threads();
+        self.timers.retain(|tid, _| threads.contains(tid));
+        let period = Duration::from_secs(1) / self.frequency;
+        for tid in threads {
+            if tid == self.own || self.timers.contains_key(&tid) {
+                continue;
+            }
+            // Threads that begin together are not to be sampled together, and one that uses less than a period of CPU
+            // time is to have its share of samples: the first comes at a moment that differs by the golden ratio.
+            self.started += 1;
+            let part = (self.started as f64 * 0.618_033_988_749).fract();
+            let first = period.mul_f64(part).max(Duration::from_nanos(1));
+            match Timer::start(tid, first, period) {
+                Ok(timer) => {
+                    self.timers.insert(tid, timer);
+                    self.names.insert(tid, name_of(tid).unwrap_or_default());
+                }
+                // It has ended meanwhile.
+                Err(error)
+                    if [libc::EINVAL, libc::ESRCH]
+                        .map(Some)
+                        .contains(&error.raw_os_error()) => {}
+                Err(error) => self.without_timer = Some(why_no_timer(&error)),
+            }
+        }
+    }
+
+    /// Counts what was sampled since.
+    fn read(&mut self) {
+        let Self {
+            handler,
+            unwinder,
+            names,
+            seen,
+            without_stack,
+            ..
+        } = self;
+        handler.read(|sample| {
+            if !sample.has_stack() {
+                *without_stack += sample.periods;
+            }
+            let mut key = (sample.tid, callers(unwinder, sample));
+            if seen.len() >= MOST_STACKS && !seen.contains_key(&key) {
+                // Only where it was.
+                key.1.truncate(1);
+            }
+            let times = seen.entry(key).or_insert_with(|| {
+                // A thread may have named itself since it began.
+                if let Some(name) = name_of(sample.tid) {
+                    names.insert(sample.tid, name);
+                }
+                0
+            });
+            *times += sample.periods;
+        });
+    }
+
+    fn stacks(self) -> Vec<Stack> {
+        let names = self.names;
+        let stacks = self.seen.into_iter().map(|((tid, addresses), samples)| {
+            let name = names.get(&tid).filter(|name| !name.is_empty());
+            Stack {
+                thread: name.map_or_else(|| tid.to_string(), Clone::clone),
+                addresses,
+                samples,
+            }
+        });
+        stacks.collect()
+    }
+
+    fn notes(&self, asked: u32) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.frequency < asked {
+            notes.push(format!(
+                "This kernel allows {} samples a second of CPU time, not {asked}.",
+                self.frequency
+            ));
+        }
+        if self.handler.lost() > 0 {
+            notes.push(format!(
+                "{} samples were lost: ask for a lower frequency.",
+                self.handler.lost()
+            ));
+        }
+        if self.without_stack > 0 {
+            notes.push(format!(
+                "{} samples have no callers: the system does not allow process_vm_readv, as some seccomp profiles do.",
+                self.without_stack
+            ));
+        }
+        if let Some(why) = &self.without_timer {
+            notes.push(format!("Some threads are missing: {why}."));
+        }
+        notes
+    }
 }
 
-/// Files in `folder` that look like one of pprof's with nothing in it.
-fn empty_files(folder: &Path) -> io::Result<HashSet<PathBuf>> {
-    let is_one = |file: &std::fs::DirEntry| {
-        let name = file.file_name();
-        let name = name.to_str().and_then(|name| name.strip_prefix(".tmp"));
-        let is_name = name.is_some_and(|rest| rest.len() == 6);
-        is_name
-            && file
-                .metadata()
-                .is_ok_and(|file| file.is_file() && file.len() == 0)
-    };
-    let files = std::fs::read_dir(folder)?.flatten().filter(is_one);
-    Ok(files.map(|file| file.path()).collect())
+fn callers(unwinder: &mut Unwinder, sample: Sample<'_>) -> Vec<usize> {
+    unwinder.callers(sample.registers, |address| sample.word(address))
+}
+
+fn threads() -> Vec<i32> {
+    let mut threads = Vec::new();
+    for thread in fs::read_dir("/proc/self/task")
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let name = thread.file_name();
+        if let Some(Ok(tid)) = name.to_str().map(str::parse) {
+            threads.push(tid);
+        }
+    }
+    threads
+}
+
+fn name_of(tid: i32) -> Option<String> {
+    let name = fs::read(format!("/proc/self/task/{tid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+}
+
+fn why_no_timer(error: &std::io::Error) -> String {
+    if error.raw_os_error() == Some(libc::EAGAIN) {
+        format!(
+            "the system gives this user no more timers ({error}); `ulimit -i` says how many there are"
+        )
+    } else {
+        format!("the system does not allow timers ({error}), as some seccomp profiles do")
+    }
 }

@@ -1,7 +1,6 @@
 //! What each address answers.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 #[cfg(feature = "flamegraph")]
 use await_profile::{FlamegraphError, FlamegraphOptions};
@@ -12,7 +11,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
-use tokio::sync::Semaphore;
 
 use crate::cpu_profile::CpuProfile;
 use crate::cpu_profiler::CpuProfiler;
@@ -24,6 +22,7 @@ use crate::limits::checked_duration;
 use crate::look::Evidence;
 use crate::memory;
 use crate::metrics;
+use crate::own_thread::OwnThread;
 use crate::shared::Shared;
 use crate::sockets;
 use crate::thread_flamegraph;
@@ -174,24 +173,13 @@ fn default_frequency() -> u32 {
     CpuProfiler::DEFAULT_FREQUENCY
 }
 
-/// Writes a profile where it keeps no request waiting: a picture of many stacks takes a second. Two at a time, as
+/// Writes a profile where it keeps no request waiting: a picture of many stacks takes a second. One at a time, as
 /// each takes memory, too.
 async fn written(
     write: impl FnOnce() -> Result<Response, EndpointError> + Send + 'static,
 ) -> Result<Response, EndpointError> {
-    static DESKS: Semaphore = Semaphore::const_new(2);
-    // Without a queue: in one, a request on a runtime that is stalled would keep the place that became free.
-    let desk = loop {
-        match DESKS.try_acquire() {
-            Ok(desk) => break desk,
-            Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
-        }
-    };
-    let written = tokio::task::spawn_blocking(move || {
-        let _desk = desk;
-        write()
-    });
-    written.await.map_err(EndpointError::failed)?
+    static DESK: OwnThread = OwnThread::new("debug-answers");
+    DESK.run(|_| write()).await?
 }
 
 async fn metrics_text(

@@ -130,15 +130,14 @@ impl Beat {
         }
     }
 
-    /// Whether it is to be asked for now; then it counts as asked.
-    fn is_due(&mut self) -> bool {
-        let now = Instant::now();
-        let is_due = self.asked.is_none() && self.due <= now;
-        if is_due {
-            // From now: that this thread woke late is not the runtime's doing.
-            self.asked = Some(now);
-        }
-        is_due
+    /// Returns whether it is to be asked for.
+    fn is_due(&self, now: Instant) -> bool {
+        self.asked.is_none() && self.due <= now
+    }
+
+    /// Counts as asked for from now on: that this thread woke late is not the runtime's doing.
+    fn ask(&mut self) {
+        self.asked = Some(Instant::now());
     }
 
     fn answered(&mut self, at: Instant) {
@@ -266,11 +265,14 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Heartbeat> {
                 is_job,
                 ran: None,
             };
-            if !one.has_ended && one.ticks.is_due() {
+            if !one.has_ended && one.ticks.is_due(Instant::now()) {
+                one.ticks.ask();
                 let asked = asked(false);
                 one.watched.handle.spawn(async { asked.run() });
             }
-            if !one.has_ended && one.jobs.is_due() {
+            // A pool that can start no thread at all panics, which may end the service.
+            if !one.has_ended && one.jobs.is_due(Instant::now()) && own_thread::can_start() {
+                one.jobs.ask();
                 let asked = asked(true);
                 one.watched.handle.spawn_blocking(|| asked.run());
             }

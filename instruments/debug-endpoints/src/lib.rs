@@ -3,55 +3,43 @@
 //!
 //! # An axum service
 //!
-//! Four lines, marked here, and `debug = "limited"` in the Cargo profile, so that frames have names:
+//! Three lines, marked here, and in the Cargo profile `debug = "limited"` and `strip = "none"`, so that frames have names:
 //!
 //! ```no_run
-//! use std::net::SocketAddr;
 //! # use axum::{Router, routing::get};
 //! # #[tokio::main]
-//! # async fn main() -> std::io::Result<()> {
-//!
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let debug = debug_endpoints::DebugEndpoints::new(); // 1
+//! debug.listen("127.0.0.1:6060")?; // 2: http://127.0.0.1:6060/debug
 //! let app = Router::new()
 //!     .route("/", get(async || "hello"))
-//!     .layer(debug.layer()) // 2: these requests are in the await profile
-//!     .merge(debug.router()); // 3: /debug/…
+//!     .layer(debug.layer()); // 3: these requests are in the await profile
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
-//! // 4: who asks has to be known, because only this machine may.
-//! let app = app.into_make_service_with_connect_info::<SocketAddr>();
-//! axum::serve(listener, app).await
-//! # }
-//! ```
-//!
-//! # Any other service
-//!
-//! A listener of its own, on a thread of its own: it answers also while the service's runtime is
-//! stalled, which is when one wants to ask. The layer fits every tower service of HTTP requests.
-//!
-//! ```
-//! # #[tokio::main]
-//! # async fn main() -> Result<(), debug_endpoints::ListenError> {
-//! let debug = debug_endpoints::DebugEndpoints::new();
-//! let address = debug.listen("127.0.0.1:0")?; // 6060 is what people try first.
-//! println!("profiles are at http://{address}/debug");
+//! axum::serve(listener, app).await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Three lines for warp, whose filters become a tower service that `hyper_util`'s `TowerToHyperService` serves. Its
-//! requests are named by method and path; tonic's by service and method, with
-//! `Server::builder().layer(debug.profiler().layer_named(GrpcMethod).with_bodies())`. Without `with_bodies` what streams of
-//! either wait for is not seen:
+//! The listener has a thread of its own, so it answers also while the service's runtime is stalled, which is when one
+//! wants to ask. It answers to this machine alone. [`DebugEndpoints::router`] puts the same endpoints on the service's own
+//! port, for whoever has a token.
+//!
+//! # Any other service
+//!
+//! The layer fits every tower service of HTTP requests. Warp's filters become one, which `hyper_util`'s
+//! `TowerToHyperService` serves. Its requests are named by method and path; tonic's by service and method, with
+//! `Server::builder().layer(debug.profiler().layer_named(GrpcMethod).with_bodies())`. Without `with_bodies` the
+//! streams of either are not seen:
 //!
 //! ```
 //! use warp::Filter;
 //!
 //! # fn example() -> Result<(), debug_endpoints::ListenError> {
-//! let debug = debug_endpoints::DebugEndpoints::new(); // 1
-//! debug.listen("127.0.0.1:6060")?; // 2
+//! let debug = debug_endpoints::DebugEndpoints::new();
+//! debug.listen("127.0.0.1:6060")?;
 //! let routes = warp::path!("hello").map(|| "hello");
 //! let service = tower::ServiceBuilder::new()
-//!     .layer(debug.profiler().layer().with_bodies()) // 3
+//!     .layer(debug.profiler().layer().with_bodies())
 //!     .service(warp::service(routes));
 //! # let _ = service;
 //! # Ok(())
@@ -91,13 +79,13 @@
 //!
 //! # Who may ask
 //!
-//! This machine, by the name `localhost` or an address of loopback: a name that leads here by accident or
-//! by DNS rebinding is refused, and so is what a page of another site embeds. Others need a
+//! A listener answers this machine, by the name `localhost` or an address of loopback: it refuses a name that leads here
+//! by accident or by DNS rebinding, and what a page of another site embeds. Others need a
 //! [token](DebugEndpoints::token).
 //!
-//! Behind a proxy on the same machine every request comes from this machine. Without a token, the router refuses
-//! what has a header of proxies (`X-Forwarded-…`, `Forwarded`, `Via`, `X-Real-IP`, …) or is HTTP/1.0, but a proxy
-//! need not show itself: **set a token**, and let the proxy keep `/debug` to itself.
+//! The router is on the service's own port. Behind a proxy on the same machine every request comes from this machine,
+//! so without a token it refuses everybody, unless the author
+//! [vouches](DebugEndpoints::trust_loopback) that there is no proxy.
 //!
 //! # What it costs
 //!
@@ -111,8 +99,7 @@
 //! the service's fails for it on x86-64. The crate's README says more.
 //!
 //! The first CPU profile allocates that profiler's tables, **about 100 MB of resident memory** that stay. Where that is
-//! too much, leave out the default feature `cpu`, and take CPU profiles with perf. A CPU profile also needs a
-//! folder for temporary files that can be written to; none is left there.
+//! too much, leave out the default feature `cpu`, and take CPU profiles with perf.
 //!
 //! # Heap profiles in production
 //!
@@ -121,17 +108,37 @@
 //!
 //! # Elsewhere than on Linux
 //!
-//! CPU profiles need a Unix system, and those of threads need Linux. Elsewhere their endpoints answer 501 with a
+//! CPU profiles and those of threads need Linux, on x86-64 or aarch64. Elsewhere their endpoints answer 501 with a
 //! sentence, and all others work. Memory, sockets, the number of threads and runtimes that nobody watches are told on
 //! Linux only.
 
 mod allocator;
-#[cfg(all(unix, feature = "cpu"))]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+))]
 mod cpu_names;
 mod cpu_profile;
 mod cpu_profiler;
-#[cfg(all(unix, feature = "cpu"))]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+))]
 mod cpu_sampler;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+))]
+mod cpu_signal;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+))]
+mod cpu_timer;
 mod debug_endpoints;
 mod endpoints;
 mod error;
@@ -144,13 +151,12 @@ mod limits;
 mod listener;
 mod look;
 mod memory;
+mod memory_left;
 mod metrics;
 mod own_thread;
 mod permit;
 mod runtimes;
 mod shared;
-#[cfg(all(unix, feature = "cpu"))]
-mod sigprof;
 #[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(not(target_os = "linux"))]

@@ -1,14 +1,18 @@
 //! What looks at the process does so from a thread of its own: it goes on while the service's runtime stands still,
 //! and holds up nobody.
 
-#[cfg(all(unix, feature = "cpu"))]
+use std::io;
 use std::sync::{Mutex as Lock, PoisonError, mpsc};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, oneshot};
 
 use crate::error::EndpointError;
+use crate::memory_left;
+use crate::metrics::{own_status, status_field};
 use crate::permit;
+use crate::runtimes;
 
 /// How long something is to be looked at, or less where nobody waits for it any more.
 pub(crate) struct Until<'a> {
@@ -45,60 +49,115 @@ pub(crate) async fn look<T: Send + 'static>(
 ) -> Result<T, EndpointError> {
     let permit = permit::take(one_at_a_time, kind)?;
     let (sender, receiver) = oneshot::channel();
-    std::thread::Builder::new()
-        .name(kind.to_owned())
-        .spawn(move || {
-            let seen = look(&Until::new(duration, &|| sender.is_closed()));
-            drop(permit);
-            let _ = sender.send(seen);
-        })
-        .map_err(EndpointError::failed)?;
+    let thread = Builder::new().name(kind.to_owned());
+    let looking = thread.spawn(move || {
+        let seen = look(&Until::new(duration, &|| sender.is_closed()));
+        drop(permit);
+        let _ = sender.send(seen);
+    });
+    looking.map_err(|error| no_thread(&error))?;
     receiver.await.map_err(EndpointError::failed)
 }
 
+/// Why the system starts no thread, and what has all those that there may be.
+pub(crate) fn no_thread(error: &io::Error) -> EndpointError {
+    let most = match runtimes::threads_by_name() {
+        Some((all, name, times)) => {
+            format!(" This process has {all} threads, {times} of which are called `{name}`.")
+        }
+        None => String::new(),
+    };
+    EndpointError::Unavailable(format!(
+        "this takes a thread, and the system starts none ({error}).{most} Look for what starts threads and does not end \
+         them, or raise the limit: `ulimit -u`, or pids.max of the container. /debug/metrics needs no thread."
+    ))
+}
+
+/// Returns whether the system would start another thread now.
+///
+/// Whoever cannot bear a failure asks before. Two are tried at the same time, so that one is left if somebody else takes
+/// one meanwhile, and awaited until the system counts them no more.
+pub(crate) fn can_start() -> bool {
+    let before = own_threads();
+    let start = |wait: mpsc::Receiver<()>| {
+        let thread = Builder::new().name("probe".to_owned());
+        thread.spawn(move || {
+            let _ = wait.recv();
+        })
+    };
+    let (release, wait) = mpsc::channel();
+    let Ok(first) = start(wait) else {
+        return false;
+    };
+    let (release_second, wait) = mpsc::channel();
+    let second = start(wait);
+    drop((release, release_second));
+    let _ = first.join();
+    let Ok(second) = second else {
+        return false;
+    };
+    let _ = second.join();
+    // A thread that has been joined may still be counted for a moment.
+    let patience = Instant::now() + Duration::from_millis(20);
+    while own_threads() > before && Instant::now() < patience {
+        std::thread::yield_now();
+    }
+    true
+}
+
+/// Threads of the process as the system counts them, if it tells.
+fn own_threads() -> Option<f64> {
+    status_field(&own_status()?, "Threads:")
+}
+
 /// What takes long, and megabytes.
-#[cfg(all(unix, feature = "cpu"))]
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Does it for all profiles of a kind, once there is any: many allocators keep for a thread what it has freed.
-#[cfg(all(unix, feature = "cpu"))]
+/// A thread for all work of a kind, once there is any: many allocators keep for a thread what it has freed.
 pub(crate) struct OwnThread {
     name: &'static str,
     queue: Lock<Option<mpsc::Sender<Work>>>,
 }
 
-#[cfg(all(unix, feature = "cpu"))]
 impl OwnThread {
     pub(crate) const fn new(name: &'static str) -> Self {
         let queue = Lock::new(None);
         Self { name, queue }
     }
 
-    /// What `work` yields, which is told whether anybody still waits for that.
+    /// Runs `work`, which is told whether anybody still waits for what it yields, and gives unused memory back.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
     ) -> Result<T, EndpointError> {
         let (sender, receiver) = oneshot::channel();
-        let work: Work = Box::new(move || {
+        self.send(Box::new(move || {
             let done = work(&|| !sender.is_closed());
+            memory_left::give_back();
             let _ = sender.send(done);
-        });
-        {
-            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-            let unsent = match &*queue {
-                Some(queue) => queue.send(work).err().map(|unsent| unsent.0),
-                None => Some(work),
-            };
-            if let Some(work) = unsent {
-                let (new, works) = mpsc::channel::<Work>();
-                let thread = std::thread::Builder::new().name(self.name.to_owned());
-                let thread = thread.spawn(move || works.into_iter().for_each(|work| work()));
-                thread.map_err(EndpointError::failed)?;
-                let _ = new.send(work);
-                *queue = Some(new);
+        }))?;
+        receiver.await.map_err(EndpointError::failed)
+    }
+
+    fn send(&self, mut work: Work) -> Result<(), EndpointError> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(queue) = &*queue {
+            match queue.send(work) {
+                Ok(()) => return Ok(()),
+                // What it did before has panicked.
+                Err(unsent) => work = unsent.0,
             }
         }
-        receiver.await.map_err(EndpointError::failed)
+        let (new, works) = mpsc::channel::<Work>();
+        let thread = Builder::new().name(self.name.to_owned());
+        let working = thread.spawn(move || {
+            for work in works {
+                work();
+            }
+        });
+        working.map_err(|error| no_thread(&error))?;
+        let _ = new.send(work);
+        *queue = Some(new);
+        Ok(())
     }
 }

@@ -12,6 +12,7 @@ pub(crate) use diagnosis::threads::ThreadProfile;
 use crate::cpu_names::{self, Mapping};
 use crate::error::EndpointError;
 use crate::last::Last;
+use crate::memory_left;
 use crate::own_thread::OwnThread;
 use crate::permit;
 
@@ -29,6 +30,7 @@ impl ThreadProfiler {
         &self,
         duration: Duration,
     ) -> Result<Arc<ThreadProfile>, EndpointError> {
+        memory_left::is_enough()?;
         let permit = permit::threads()?;
         let profile = THREAD.run(move |is_awaited| {
             let samples = sample(Process::this(), duration, is_awaited);

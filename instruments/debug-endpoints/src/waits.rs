@@ -8,6 +8,8 @@ use await_profile::{AwaitProfiler, Profile, ProfileError, ProfileOptions};
 use crate::error::EndpointError;
 use crate::last::Last;
 use crate::limits::within;
+use crate::memory_left;
+use crate::own_thread::no_thread;
 use crate::permit;
 
 /// The service's profiler and the last profile that it took.
@@ -44,9 +46,11 @@ impl Waits {
         let options = ProfileOptions::lasting(duration).captures_per_second(captures);
         // Held until the names are looked up, also for a client that hangs up before.
         let permit = permit::waits()?;
+        memory_left::is_enough()?;
         let profile = self.profiler.profile_holding(options, permit).await;
-        let profile = profile.map_err(|e| match e {
+        let profile = profile.map_err(|error| match error {
             ProfileError::Busy => EndpointError::Busy("await profile"),
+            ProfileError::Thread(error) => no_thread(&error),
             other => EndpointError::failed(other),
         })?;
         Ok(self.last.keep(profile))

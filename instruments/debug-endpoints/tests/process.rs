@@ -1,45 +1,77 @@
-//! What the endpoints do to their process: its memory, its signals, its temporary folder.
+//! What CPU profiles do to their process: its memory, its signals, its threads.
 #![cfg(all(target_os = "linux", feature = "cpu"))]
+#![allow(unsafe_code)] // A handler of the test's own.
 
 mod common;
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::ask;
+use common::{Answer, ask};
 use debug_endpoints::DebugEndpoints;
 
-const PROFILE: &str = "/debug/pprof/profile?seconds=0.1&format=folded";
+/// Both tests look at the whole process.
+static ALONE: Mutex<()> = Mutex::new(());
 
-#[test]
-fn little_memory_no_file_and_no_ignored_signal_are_left() {
-    // The folder is the process's from its beginning, so it takes another process.
-    let folder = std::env::temp_dir();
-    if folder.ends_with("of-debug-endpoints") {
-        return in_folder(&folder);
+const PROFILE: &str = "/debug/pprof/profile?seconds=0.5&format=folded";
+
+/// Computes for so long of its own CPU time, in a function that a profile names.
+#[inline(never)]
+fn computes_here(cpu_time: Duration) {
+    let began = cpu_time::ThreadTime::now();
+    while began.elapsed() < cpu_time {
+        black_box((0..20_000).map(black_box).sum::<u64>());
     }
-    let parent = tempfile::tempdir().expect("a folder");
-    let folder = parent.path().join("of-debug-endpoints");
-    let mut tests = Command::new(std::env::current_exe().expect("this program"));
-    let output = tests
-        .env("TMPDIR", &folder)
-        .arg("--nocapture")
-        .output()
-        .expect("started");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
 }
 
-fn in_folder(folder: &Path) {
+/// A thread that computes until this is dropped.
+struct Busy(Arc<AtomicBool>);
+
+impl Busy {
+    fn begin(name: &str) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        let computes = move || {
+            while !over.load(Ordering::Relaxed) {
+                computes_here(Duration::from_millis(1));
+            }
+        };
+        thread.spawn(computes).expect("started");
+        Self(is_over)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn samples_of(profile: &Answer, part: &str) -> u64 {
+    let mut samples = 0;
+    for line in profile.text().lines() {
+        let (stack, count) = line.rsplit_once(' ').expect("a line");
+        if stack.contains(part) {
+            samples += count.parse::<u64>().expect("a number");
+        }
+    }
+    samples
+}
+
+fn is_handled(signal: libc::c_int) -> bool {
+    status("SigCgt:", 16) >> (signal - 1) & 1 == 1
+}
+
+#[test]
+fn a_profile_has_the_threads_that_compute_and_leaves_memory_signals_and_threads_as_they_were() {
+    let _alone = ALONE.lock();
     let before = status("VmRSS:", 10);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let debug = runtime.block_on(async { DebugEndpoints::new() });
-    let _router = debug.router();
     let admin = debug.listen("127.0.0.1:0").expect("a free port");
     assert_eq!(ask(admin, "/debug/metrics").status, 200);
     let kib = status("VmRSS:", 10) - before;
@@ -47,73 +79,89 @@ fn in_folder(folder: &Path) {
         kib < 20 * 1024,
         "{kib} KiB more, before anybody asked for a profile"
     );
-
-    let refused = || {
-        let answer = ask(admin, PROFILE);
-        let sentence = answer.text();
-        assert_eq!(answer.status, 503, "{sentence}");
-        let told = folder
-            .to_str()
-            .is_some_and(|folder| sentence.contains(folder));
-        assert!(told && sentence.contains("make it writable"), "{sentence}");
-    };
-    let taken = |which: &str| {
-        let answer = ask(admin, PROFILE);
-        assert_eq!(answer.status, 200, "{which}: {}", answer.text());
-        let left: Vec<_> = fs::read_dir(folder)
-            .expect("it is there")
-            .flatten()
-            .collect();
-        assert!(left.is_empty(), "{left:?}");
-        let is_ignored = status("SigIgn:", 16) >> 26 & 1 == 1;
-        assert!(
-            !is_ignored,
-            "programs that the service starts would inherit that"
-        );
-    };
-    refused();
-    fs::create_dir(folder).expect("made");
-    taken("first");
-    taken("second");
-    // It goes in the middle of a profile, then while one begins.
-    for (pause, seconds) in [(700, 3), (0, 2)] {
-        let asked = std::thread::spawn(move || {
-            loop {
-                let path = format!("/debug/pprof/profile?seconds={seconds}");
-                let status = ask(admin, &path).status;
-                if status != 409 {
-                    return status;
-                }
-            }
-        });
-        let patience = Instant::now() + Duration::from_secs(30);
-        while ask(admin, PROFILE).status != 409 {
-            assert!(Instant::now() < patience);
-        }
-        std::thread::sleep(Duration::from_millis(pause));
-        // At once: what is removed file by file may get another one meanwhile.
-        let gone = folder.with_file_name(format!("gone-{pause}"));
-        fs::rename(folder, gone).expect("moved");
-        let status = asked.join().expect("answered");
-        assert!([500, 503].contains(&status), "{status}");
-        refused();
-        fs::create_dir(folder).expect("made");
-        if pause == 0 && ask(admin, PROFILE).status == 503 {
-            // pprof looked for the folder in the very moment that it went, and stays stuck: no guard can be had again.
-            let sentence = ask(admin, PROFILE).text();
-            assert!(sentence.contains("start the service anew"), "{sentence}");
-            return;
-        }
-        taken("after the folder was gone");
+    let busy = [Busy::begin("first"), Busy::begin("second")];
+    let first = ask(admin, PROFILE);
+    assert_eq!(first.status, 200, "{}", first.text());
+    for thread in ["first;", "second;"] {
+        let samples = samples_of(&first, thread);
+        assert!(samples > 0, "no sample of {thread} in {}", first.text());
     }
+    let named = samples_of(&first, "process::computes_here");
+    let all = samples_of(&first, "");
+    assert!(
+        named * 2 > all,
+        "{named} of {all}: {}{}",
+        first.head,
+        first.text()
+    );
+    assert!(
+        first.text().contains("std::thread"),
+        "callers are missing: {}",
+        first.text()
+    );
+    let threads = status("Threads:", 10);
+    let resident = status("VmRSS:", 10);
+    for _ in 0..5 {
+        assert_eq!(ask(admin, PROFILE).status, 200);
+    }
+    assert_eq!(status("Threads:", 10), threads);
+    let more = status("VmRSS:", 10).saturating_sub(resident);
+    assert!(more < 20 * 1024, "{more} KiB more after five profiles");
+    // A signal that is handled or ignored would be inherited by programs that the service starts.
+    assert!(!is_handled(libc::SIGPROF));
+    assert_eq!(status("SigIgn:", 16) >> (libc::SIGPROF - 1) & 1, 0);
+    drop(busy);
+}
+
+#[test]
+fn a_profile_keeps_off_the_handler_of_another_profiler() {
+    extern "C" fn of_another(_: libc::c_int) {}
+
+    let _alone = ALONE.lock();
+    let admin = DebugEndpoints::new()
+        .listen("127.0.0.1:0")
+        .expect("a free port");
+    let handler = of_another as extern "C" fn(libc::c_int);
+    // SAFETY: the handler does nothing.
+    unsafe { libc::signal(libc::SIGPROF, handler as libc::sighandler_t) };
+    let refused = ask(admin, PROFILE);
+    assert_eq!(refused.status, 503);
+    assert!(
+        refused.text().contains("another profiler"),
+        "{}",
+        refused.text()
+    );
+    assert!(is_handled(libc::SIGPROF), "the handler is in force again");
+    // SAFETY: it has no conditions.
+    unsafe { libc::signal(libc::SIGPROF, libc::SIG_DFL) };
+    assert_eq!(ask(admin, PROFILE).status, 200);
+}
+
+/// A thread that begins during a profile is in it.
+#[test]
+fn threads_that_begin_during_a_profile_are_in_it() {
+    let _alone = ALONE.lock();
+    let admin = DebugEndpoints::new()
+        .listen("127.0.0.1:0")
+        .expect("a free port");
+    let profile =
+        std::thread::spawn(move || ask(admin, "/debug/pprof/profile?seconds=3&format=folded"));
+    let patience = Instant::now() + Duration::from_secs(30);
+    while !is_handled(libc::SIGPROF) {
+        assert!(Instant::now() < patience, "no profile begins");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let late = Busy::begin("late");
+    let profile = profile.join().expect("answered");
+    drop(late);
+    assert!(samples_of(&profile, "late;") > 0, "{}", profile.text());
 }
 
 /// A number of this process, in KiB or as bits.
 fn status(name: &str, radix: u32) -> u64 {
     let text = fs::read_to_string("/proc/self/status").expect("this is Linux");
     let line = text.lines().find_map(|line| line.strip_prefix(name));
-    let word = line
-        .and_then(|rest| rest.split_whitespace().next())
-        .expect(name);
+    let line = line.expect(name);
+    let word = line.split_whitespace().next().expect("a value");
     u64::from_str_radix(word, radix).expect("a number")
 }

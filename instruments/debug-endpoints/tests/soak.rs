@@ -4,7 +4,7 @@
 //! A sampler that takes a lock in a signal handler deadlocks sooner or later, and so does whoever looks
 //! names up while the allocator records its callers. Whoever stops threads for their stacks must not end the calls
 //! that these are in. `PROFILES` says how many rounds there are.
-#![cfg(all(unix, feature = "cpu"))]
+#![cfg(all(target_os = "linux", feature = "cpu"))]
 #![allow(unsafe_code)] // Calls whose errors the standard library hides.
 
 mod common;
@@ -132,7 +132,6 @@ fn profiles_of_all_kinds_under_load_leave_the_service_standing() {
 }
 
 /// Whether there is an answer, another profile's error for one, within a tenth of a second.
-#[cfg(target_os = "linux")]
 fn has_answer_soon(address: SocketAddr, path: &str) -> bool {
     let mut stream = TcpStream::connect(address).expect("it listens");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
@@ -142,7 +141,6 @@ fn has_answer_soon(address: SocketAddr, path: &str) -> bool {
 }
 
 /// Waits in one way, again and again, until `stop`; yields how often it did, and what was not as it is to be.
-#[cfg(target_os = "linux")]
 fn waiter(
     stop: &Arc<AtomicBool>,
     mut wait: impl FnMut() -> bool + Send + 'static,
@@ -159,7 +157,6 @@ fn waiter(
 }
 
 /// One of each kind of call that a stop might end.
-#[cfg(target_os = "linux")]
 fn waiters(stop: &Arc<AtomicBool>) -> [(&'static str, JoinHandle<(u32, u32)>); 5] {
     let (silent, open) = UnixStream::pair().expect("a pair");
     let time_out = Duration::from_millis(30);
@@ -208,10 +205,6 @@ fn waiters(stop: &Arc<AtomicBool>) -> [(&'static str, JoinHandle<(u32, u32)>); 5
 }
 
 #[test]
-#[cfg(all(
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
 fn stacks_of_threads_end_no_call_and_lose_no_request() {
     static HANDLED: AtomicU32 = AtomicU32::new(0);
     extern "C" fn handle(_: libc::c_int) {

@@ -16,5 +16,5 @@ mod linux;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-pub use linux::{NamedFrame, Names, Samples, sample};
+pub use linux::{NamedFrame, Names, Samples, Unwinder, sample};
 pub use profile::{Frame, Stack, State, Thread, ThreadProfile};

@@ -8,3 +8,4 @@ mod unwinder;
 
 pub use resolve::{NamedFrame, Names};
 pub use sampler::{Samples, sample};
+pub use unwinder::Unwinder;

@@ -207,7 +207,9 @@ impl Sampler {
                 self.samples.stopped += stop.took;
                 // It has run to stop, and again to go on.
                 caused = 2;
-                let callers = self.unwinder.callers(stop);
+                let callers = self
+                    .unwinder
+                    .callers(stop.registers(), |address| stop.word(address));
                 let next = self.stacks.len();
                 stack = match self.stacks.get(&callers) {
                     Some(known) => Some(*known),

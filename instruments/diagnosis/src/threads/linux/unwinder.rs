@@ -11,7 +11,6 @@ use framehop::{
 };
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 
-use super::stops::Stop;
 use crate::Process;
 use crate::maps::{self, Part};
 
@@ -19,7 +18,7 @@ use crate::maps::{self, Part};
 const DEEPEST: usize = 512;
 
 /// Finds callers in the files that it has read.
-pub(crate) struct Unwinder {
+pub struct Unwinder {
     process: Process,
     native: UnwinderNative<Vec<u8>, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
@@ -30,7 +29,8 @@ pub(crate) struct Unwinder {
 }
 
 impl Unwinder {
-    pub(crate) fn new(process: Process) -> Self {
+    /// Knows no file of `process` yet.
+    pub fn new(process: Process) -> Self {
         Self {
             process,
             native: UnwinderNative::new(),
@@ -41,7 +41,7 @@ impl Unwinder {
     }
 
     /// Looks again what is in memory: threads and libraries come.
-    pub(crate) fn look(&mut self) {
+    pub fn look(&mut self) {
         let maps = maps::read(self.process);
         self.stacks.clear();
         let mut base = (0, "");
@@ -91,13 +91,19 @@ impl Unwinder {
     }
 
     /// Addresses from the innermost outwards; those of callers are of the byte before the one to return to.
-    pub(crate) fn callers(&mut self, stop: &Stop) -> Vec<usize> {
-        let [instruction, stack, frame, _link] = stop.registers();
+    ///
+    /// `registers` are instruction, stack pointer, frame pointer, and on aarch64 the link register; `word` reads the stack.
+    pub fn callers(
+        &mut self,
+        registers: [u64; 4],
+        word: impl Fn(u64) -> Option<u64>,
+    ) -> Vec<usize> {
+        let [instruction, stack, frame, _link] = registers;
         #[cfg(target_arch = "x86_64")]
         let registers = UnwindRegsNative::new(instruction, stack, frame);
         #[cfg(target_arch = "aarch64")]
         let registers = UnwindRegsNative::new(_link, stack, frame);
-        let mut read = |address| stop.word(address).ok_or(());
+        let mut read = |address| word(address).ok_or(());
         let mut frames =
             self.native
                 .iter_frames(instruction, registers, &mut self.cache, &mut read);

@@ -1,0 +1,341 @@
+//! The signal of CPU profiles: what a thread does when its timer fires.
+//!
+//! The handler copies registers and the upper part of the stack into memory that was set aside, and nothing else. Another
+//! thread finds the callers later. So the handler takes no lock and allocates nothing, whatever it interrupts, and it
+//! reads the stack by a call that fails where memory is missing. Its memory is never given back, because a thread may
+//! still be in the handler after the last timer is gone; only its pages are.
+//!
+//! Unwinding in the handler was weighed, as pprof-rs does it: it allocates at the first sample, and looks up each frame
+//! through libgcc, which took a lock before glibc 2.35.
+#![allow(unsafe_code)]
+
+use std::cell::UnsafeCell;
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::mem::{MaybeUninit, size_of, zeroed};
+use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+/// Bytes of a stack that are copied; callers beyond are not seen.
+const STACK_BYTES: usize = 64 << 10;
+
+/// Samples for which there is room until they are read: those of 64 CPUs in 20 ms, at 99 a second.
+const SLOTS: usize = 128;
+
+/// Nobody has it.
+const FREE: u8 = 0;
+/// A handler fills it.
+const TAKEN: u8 = 1;
+/// It waits to be read.
+const FULL: u8 = 2;
+
+/// A moment at which a thread used the CPU.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample<'a> {
+    /// The thread's number.
+    pub(crate) tid: i32,
+    /// Periods of its timer that this stands for: more than one where the kernel was late.
+    pub(crate) periods: u64,
+    /// Instruction, stack pointer, frame pointer, and on aarch64 the link register.
+    pub(crate) registers: [u64; 4],
+    stack: &'a [u8],
+}
+
+impl Sample<'_> {
+    /// Eight bytes of the stack, if they were copied.
+    pub(crate) fn word(&self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(self.registers[1])?).ok()?;
+        let bytes = self.stack.get(at..at.checked_add(8)?)?;
+        Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+    }
+
+    /// Returns whether the stack could be read.
+    pub(crate) fn has_stack(&self) -> bool {
+        !self.stack.is_empty()
+    }
+}
+
+/// What a handler writes beside the stack.
+#[derive(Clone, Copy)]
+struct Written {
+    tid: i32,
+    periods: u64,
+    registers: [u64; 4],
+    copied: usize,
+}
+
+struct Slot {
+    state: AtomicU8,
+    written: UnsafeCell<Written>,
+}
+
+/// The memory that handlers write to.
+struct Room {
+    slots: Vec<Slot>,
+    /// Where the copied stacks begin, one of `STACK_BYTES` for each slot.
+    stacks: *mut u8,
+    /// Periods for which no slot was free.
+    lost: AtomicU64,
+}
+
+// SAFETY: `stacks` is never unmapped. A slot and its stack are written by the thread that has changed its state from FREE
+// to TAKEN, and read by the one that finds it FULL; both changes are ordered by the state.
+unsafe impl Send for Room {}
+// SAFETY: as above.
+unsafe impl Sync for Room {}
+
+static ROOM: OnceLock<Room> = OnceLock::new();
+
+impl Room {
+    fn get() -> io::Result<&'static Self> {
+        if let Some(room) = ROOM.get() {
+            return Ok(room);
+        }
+        // SAFETY: it maps new memory, at a place of the system's choice.
+        let stacks = unsafe {
+            libc::mmap(
+                null_mut(),
+                SLOTS * STACK_BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if stacks == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let slot = || Slot {
+            state: AtomicU8::new(FREE),
+            written: UnsafeCell::new(Written {
+                tid: 0,
+                periods: 0,
+                registers: [0; 4],
+                copied: 0,
+            }),
+        };
+        let room = Self {
+            slots: (0..SLOTS).map(|_| slot()).collect(),
+            stacks: stacks.cast(),
+            lost: AtomicU64::new(0),
+        };
+        Ok(ROOM.get_or_init(|| room))
+    }
+
+    fn stack(&self, index: usize) -> *mut u8 {
+        // SAFETY: `index` is of one of the slots, for each of which there is room.
+        unsafe { self.stacks.add(index * STACK_BYTES) }
+    }
+
+    /// Writes a sample of the calling thread. Runs in the handler.
+    fn write(&self, tid: i32, periods: u64, registers: [u64; 4]) {
+        // The lowest first, so that few pages are ever touched.
+        for (index, slot) in self.slots.iter().enumerate() {
+            let taken =
+                slot.state
+                    .compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
+            if taken.is_err() {
+                continue;
+            }
+            let written = Written {
+                tid,
+                periods,
+                registers,
+                copied: copy(registers[1], self.stack(index), STACK_BYTES),
+            };
+            // SAFETY: the slot is this thread's until its state says otherwise.
+            unsafe { *slot.written.get() = written };
+            slot.state.store(FULL, Ordering::Release);
+            return;
+        }
+        self.lost.fetch_add(periods, Ordering::Relaxed);
+    }
+
+    /// Hands each sample that is there to `each`, and frees its place.
+    fn read(&self, mut each: impl FnMut(Sample<'_>)) {
+        for (index, slot) in self.slots.iter().enumerate() {
+            if slot.state.load(Ordering::Acquire) != FULL {
+                continue;
+            }
+            // SAFETY: nobody writes a slot that is full, and this is the only reader: it has the one permit.
+            let written = unsafe { *slot.written.get() };
+            // SAFETY: as above; so many bytes were written.
+            let stack = unsafe { std::slice::from_raw_parts(self.stack(index), written.copied) };
+            each(Sample {
+                tid: written.tid,
+                periods: written.periods,
+                registers: written.registers,
+                stack,
+            });
+            slot.state.store(FREE, Ordering::Release);
+        }
+    }
+}
+
+/// Copies what lies at `address` of this process's memory, or as much of it as there is; yields how many bytes. Sets
+/// `errno`.
+fn copy(address: u64, to: *mut u8, length: usize) -> usize {
+    let local = libc::iovec {
+        iov_base: to.cast(),
+        iov_len: length,
+    };
+    let remote = libc::iovec {
+        iov_base: address as *mut c_void,
+        iov_len: length,
+    };
+    // SAFETY: there is room for `length` bytes at `to`. What cannot be read at `address` is an error and no fault.
+    let copied = unsafe {
+        libc::syscall(
+            libc::SYS_process_vm_readv,
+            libc::getpid(),
+            &raw const local,
+            1_usize,
+            &raw const remote,
+            1_usize,
+            0_usize,
+        )
+    };
+    usize::try_from(copied).unwrap_or(0)
+}
+
+/// What the kernel tells of a timer that has fired, as it lies in memory: `siginfo_t` on 64 bits.
+#[repr(C)]
+struct OfTimer {
+    signal: c_int,
+    error: c_int,
+    code: c_int,
+    _padding: c_int,
+    _timer: c_int,
+    overrun: c_int,
+    /// What the timer was given: the thread's number.
+    value: usize,
+}
+
+const _: () = assert!(size_of::<OfTimer>() <= size_of::<libc::siginfo_t>());
+
+extern "C" fn handle(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: it is the calling thread's; the code that was interrupted may be about to read it.
+    let errno = unsafe { &mut *libc::__errno_location() };
+    let before = *errno;
+    // SAFETY: the kernel passes what it says of the signal, of which this is the beginning.
+    let of_timer = unsafe { &*info.cast::<OfTimer>() };
+    if let Some(room) = ROOM.get()
+        && of_timer.code == libc::SI_TIMER
+        && let Ok(tid) = i32::try_from(of_timer.value)
+    {
+        let more = u64::try_from(of_timer.overrun).unwrap_or(0);
+        // SAFETY: the handler was installed with SA_SIGINFO, so this is what the kernel saved.
+        let registers = registers(unsafe { &*context.cast::<libc::ucontext_t>() });
+        room.write(tid, 1 + more, registers);
+    }
+    *errno = before;
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(clippy::cast_sign_loss)] // as registers are
+fn registers(context: &libc::ucontext_t) -> [u64; 4] {
+    let all = &context.uc_mcontext.gregs;
+    let one = |index: c_int| all[index as usize] as u64;
+    [
+        one(libc::REG_RIP),
+        one(libc::REG_RSP),
+        one(libc::REG_RBP),
+        0,
+    ]
+}
+
+#[cfg(target_arch = "aarch64")]
+fn registers(context: &libc::ucontext_t) -> [u64; 4] {
+    let all = &context.uc_mcontext;
+    [all.pc, all.sp, all.regs[29], all.regs[30]]
+}
+
+/// The handler, in force until this is dropped. Drop all timers before.
+pub(crate) struct Handler {
+    room: &'static Room,
+    before: libc::sigaction,
+}
+
+/// Why there is no handler.
+#[derive(Debug)]
+pub(crate) enum NoHandler {
+    /// The process has one of its own for this signal, most likely another profiler.
+    InUse,
+    /// The system's error.
+    Io(io::Error),
+}
+
+impl Handler {
+    pub(crate) fn install() -> Result<Self, NoHandler> {
+        let room = Room::get().map_err(NoHandler::Io)?;
+        // What came after the last profile had ended.
+        room.read(|_| ());
+        room.lost.store(0, Ordering::Relaxed);
+        let before = disposition().map_err(NoHandler::Io)?;
+        if ![libc::SIG_DFL, libc::SIG_IGN].contains(&before.sa_sigaction) {
+            return Err(NoHandler::InUse);
+        }
+        // SAFETY: it is integers and a set of signals, which zero is a value of.
+        let mut action: libc::sigaction = unsafe { zeroed() };
+        let handler = handle as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+        action.sa_sigaction = handler as libc::sighandler_t;
+        // On the stack for signals where a thread has one, as Rust's have: their own may be small.
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+        // SAFETY: the set is this function's. No handler of the service's interrupts this one.
+        unsafe { libc::sigfillset(&raw mut action.sa_mask) };
+        set(&action).map_err(NoHandler::Io)?;
+        Ok(Self { room, before })
+    }
+
+    /// Hands each sample that was taken since to `each`.
+    pub(crate) fn read(&self, each: impl FnMut(Sample<'_>)) {
+        self.room.read(each);
+    }
+
+    /// Periods for which there was no room.
+    pub(crate) fn lost(&self) -> u64 {
+        self.room.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Handler {
+    fn drop(&mut self) {
+        let mut ignore = self.before;
+        ignore.sa_sigaction = libc::SIG_IGN;
+        // A signal that is still pending would end the process once nobody handles it: ignoring it discards it.
+        let _ = set(&ignore);
+        let _ = set(&self.before);
+        // SAFETY: it is the memory that was mapped. A handler that is still at work finds zeros there, or loses them.
+        unsafe {
+            libc::madvise(
+                self.room.stacks.cast(),
+                SLOTS * STACK_BYTES,
+                libc::MADV_DONTNEED,
+            )
+        };
+    }
+}
+
+/// What the process does on the signal.
+fn disposition() -> io::Result<libc::sigaction> {
+    let mut now = MaybeUninit::uninit();
+    // SAFETY: without a new action it writes the present one to `now`, which has room for it.
+    let failed = unsafe { libc::sigaction(libc::SIGPROF, null(), now.as_mut_ptr()) };
+    if failed == 0 {
+        // SAFETY: it was written.
+        Ok(unsafe { now.assume_init() })
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+fn set(action: &libc::sigaction) -> io::Result<()> {
+    // SAFETY: it is this module's handler or what was in force before, so it may be called.
+    let failed = unsafe { libc::sigaction(libc::SIGPROF, action, null_mut()) };
+    if failed == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
