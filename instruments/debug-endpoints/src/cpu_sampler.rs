@@ -79,18 +79,18 @@ fn sample(
 ) -> Result<Sampled, EndpointError> {
     let mut sampler = Sampler::begin(frequency)?;
     let (began, before) = (SystemTime::now(), ProcessTime::now());
-    let begun = Instant::now();
-    let mut looks_due = begun;
-    while begun.elapsed() < duration && is_awaited() {
+    let start = Instant::now();
+    let mut looks_due = start;
+    while start.elapsed() < duration && is_awaited() {
         let now = Instant::now();
         if looks_due <= now {
             sampler.look();
             looks_due = now + PAUSE_OF_LOOKS.max(now.elapsed() * PART_OF_LOOKS);
         }
-        std::thread::sleep(PAUSE.min(duration.saturating_sub(begun.elapsed())));
+        std::thread::sleep(PAUSE.min(duration.saturating_sub(start.elapsed())));
         sampler.read();
     }
-    let (duration, cpu_time) = (begun.elapsed(), before.elapsed());
+    let (duration, cpu_time) = (start.elapsed(), before.elapsed());
     sampler.timers.clear();
     sampler.read();
     Ok(Sampled {

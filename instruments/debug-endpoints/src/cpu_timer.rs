@@ -39,17 +39,17 @@ impl Timer {
             libc::syscall(libc::SYS_timer_create, clock, &raw const event, &raw mut id)
         })?;
         let timer = Self(id);
-        let times = libc::itimerspec {
+        let schedule = libc::itimerspec {
             it_interval: time(period),
             it_value: time(first),
         };
-        // SAFETY: it reads the times, and is told to write nothing.
+        // SAFETY: it reads the schedule, and is told to write nothing.
         checked(unsafe {
             libc::syscall(
                 libc::SYS_timer_settime,
                 timer.0,
                 0,
-                &raw const times,
+                &raw const schedule,
                 null_mut::<c_void>(),
             )
         })?;

@@ -71,7 +71,7 @@ impl DebugEndpoints {
     ///
     /// By that you vouch that no proxy, load balancer or sidecar passes requests to the service's port: it would
     /// connect from this machine, too, and whoever asked it would get profiles, names of functions and addresses of
-    /// upstreams, and could stop threads. The endpoints cannot see that for themselves: nginx since 1.29.7, HAProxy and
+    /// upstreams, and could stop threads. The endpoints cannot see that for themselves: nginx since 1.29.7, `HAProxy` and
     /// every TCP proxy pass a request on without a trace in their default configuration. A deployment that puts one in
     /// front later opens the endpoints without a change of this program.
     ///

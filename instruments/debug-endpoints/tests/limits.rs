@@ -1,0 +1,182 @@
+//! Services that the system gives no more threads or memory, each in a process of its own, in which a panic ends it.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::fs::{self, Permissions};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use axum::Router;
+use axum::routing::get;
+use common::ask;
+use debug_endpoints::DebugEndpoints;
+use rlimit::Resource;
+
+/// Says to a test which service it is to be.
+const SERVICE: &str = "LIMITED_SERVICE";
+
+const ENDPOINTS: [&str; 9] = [
+    "/debug/metrics",
+    "/debug/heartbeat",
+    "/debug/memory",
+    "/debug/sockets",
+    "/debug/await",
+    "/debug/threads",
+    "/debug/pprof/profile",
+    "/debug/pprof/heap",
+    "/debug/look",
+];
+
+/// A user with no process but that of the test: `RLIMIT_NPROC` is of all that a user has, and root has no limit.
+const NOBODY_ELSE: u32 = 54_321;
+
+fn is_root() -> bool {
+    let status = fs::read_to_string("/proc/self/status").expect("this is Linux");
+    status.contains("\nUid:\t0\t")
+}
+
+/// Runs a test of this file again as the service that `what` says; yields what it printed, if it did not end by itself.
+fn service_process(test: &str, what: &str) -> String {
+    // Another user has to be able to run it.
+    let readable = Permissions::from_mode(0o755);
+    let mut folder = tempfile::Builder::new();
+    let folder = folder.permissions(readable).tempdir().expect("a folder");
+    let program = folder.path().join("service");
+    fs::copy(std::env::current_exe().expect("this program"), &program).expect("copied");
+    let mut service = Command::new(program);
+    service
+        .args(["--exact", test, "--nocapture"])
+        .env(SERVICE, what)
+        .current_dir("/");
+    if is_root() {
+        service.uid(NOBODY_ELSE);
+    }
+    let output = service.output().expect("started");
+    let printed = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(
+        output.status.success(),
+        "{what}: {}: {printed}",
+        output.status
+    );
+    printed
+}
+
+/// The service's runtime on a thread of its own, and the address of its endpoints.
+fn begin(mut runtime: tokio::runtime::Builder) -> SocketAddr {
+    std::panic::set_hook(Box::new(|panic| {
+        eprintln!("{panic}");
+        std::process::abort();
+    }));
+    let runtime = runtime.enable_all().build().expect("a runtime");
+    let (address, addresses) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            let debug = DebugEndpoints::new();
+            let app = Router::new()
+                .route("/", get(async || "ok"))
+                .layer(debug.layer());
+            address
+                .send(debug.listen("127.0.0.1:0").expect("a free port"))
+                .expect("awaited");
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+            axum::serve(listener.expect("a free port"), app).await
+        })
+    });
+    addresses.recv().expect("it listens")
+}
+
+/// Asks all endpoints; each has to answer, and where it cannot, to say so with a word of `why`.
+fn ask_all(admin: SocketAddr, why: &[&str]) {
+    for path in ENDPOINTS {
+        let answer = ask(admin, &format!("{path}?seconds=0.1"));
+        let text = answer.text();
+        // Without requests there is no await profile; without its feature, no heap profile.
+        assert!(
+            [200, 404, 501, 503].contains(&answer.status),
+            "{path}: {}: {text}",
+            answer.status
+        );
+        if answer.status == 503 {
+            println!("{path}: {text}");
+            assert!(why.iter().any(|word| text.contains(word)), "{path}: {text}");
+        }
+    }
+    assert_eq!(ask(admin, "/debug/metrics").status, 200);
+}
+
+#[test]
+fn a_service_that_can_start_no_more_threads_answers_and_lives() {
+    let Ok(service) = std::env::var(SERVICE) else {
+        let mut refused = String::new();
+        for flavour in ["current_thread", "multi_thread"] {
+            refused += &service_process(
+                "a_service_that_can_start_no_more_threads_answers_and_lives",
+                &format!("{flavour} 0"),
+            );
+            // Only a user without other processes is left so few.
+            for more in if is_root() { &[1, 2, 3, 5][..] } else { &[] } {
+                service_process(
+                    "a_service_that_can_start_no_more_threads_answers_and_lives",
+                    &format!("{flavour} {more}"),
+                );
+            }
+        }
+        for word in [
+            "/debug/heartbeat: this takes a thread",
+            "/debug/look: this takes a thread",
+        ] {
+            assert!(refused.contains(word), "no `{word}` in {refused}");
+        }
+        return;
+    };
+    let (flavour, more) = service.split_once(' ').expect("two words");
+    let more: u64 = more.parse().expect("a number");
+    let runtime = if flavour == "current_thread" {
+        tokio::runtime::Builder::new_current_thread()
+    } else {
+        tokio::runtime::Builder::new_multi_thread()
+    };
+    let admin = begin(runtime);
+    let threads = fs::read_dir("/proc/self/task").expect("this is Linux");
+    let threads = u64::try_from(threads.count()).expect("few");
+    let most = if more == 0 { 1 } else { threads + more };
+    Resource::NPROC.set(most, most).expect("lowered");
+    ask_all(admin, &["takes a thread"]);
+}
+
+#[test]
+fn a_service_that_is_left_little_memory_answers_and_lives() {
+    let Ok(service) = std::env::var(SERVICE) else {
+        let mut refused = String::new();
+        for limit in ["data 64", "data 128", "data 192", "data 320", "as 400"] {
+            refused += &service_process(
+                "a_service_that_is_left_little_memory_answers_and_lives",
+                limit,
+            );
+        }
+        if cfg!(feature = "cpu") {
+            let word = "/debug/threads: a profile may take";
+            assert!(refused.contains(word), "no `{word}` in {refused}");
+        }
+        return;
+    };
+    let (kind, mib) = service.split_once(' ').expect("two words");
+    let bytes = mib.parse::<u64>().expect("a number") << 20;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2);
+    let admin = begin(runtime);
+    let resource = if kind == "data" {
+        Resource::DATA
+    } else {
+        Resource::AS
+    };
+    resource.set(bytes, bytes).expect("lowered");
+    ask_all(admin, &["memory", "takes a thread"]);
+}
