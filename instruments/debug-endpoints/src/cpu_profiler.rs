@@ -40,9 +40,8 @@ impl CpuProfiler {
     ) -> Result<Arc<CpuProfile>, EndpointError> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         within(1..=1000, frequency, "frequency", duration, cpus)?;
-        let permit = permit::cpu()?;
         memory_left::is_enough()?;
-        let profile = cpu_sampler::record(duration, frequency, permit).await?;
+        let profile = cpu_sampler::record(duration, frequency, permit::cpu()?).await?;
         Ok(self.last.keep(profile))
     }
 }

@@ -44,9 +44,9 @@ impl Waits {
         let captures = captures.unwrap_or(ProfileOptions::DEFAULT_RATE);
         within(1..=100_000, captures, "captures", duration, 1)?;
         let options = ProfileOptions::lasting(duration).captures_per_second(captures);
+        memory_left::is_enough()?;
         // Held until the names are looked up, also for a client that hangs up before.
         let permit = permit::waits()?;
-        memory_left::is_enough()?;
         let profile = self.profiler.profile_holding(options, permit).await;
         let profile = profile.map_err(|error| match error {
             ProfileError::Busy => EndpointError::Busy("await profile"),
