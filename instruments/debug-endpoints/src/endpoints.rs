@@ -229,7 +229,7 @@ async fn look(
     written(move || {
         let look = evidence.judge();
         Ok(match format {
-            Text::Plain => look.to_string().into_response(),
+            Text::Plain => plain(look.to_string()).into_response(),
             Text::Json => Json(look.with_text()).into_response(),
         })
     })
@@ -279,7 +279,7 @@ fn cpu_response(
             (samples, attachment("profile.pb.gz"), profile.pprof.clone()).into_response()
         }
         Format::Svg => (samples, svg(profile.flamegraph(idle)?)).into_response(),
-        Format::Folded | Format::Json => (samples, profile.folded(idle)).into_response(),
+        Format::Folded | Format::Json => (samples, plain(profile.folded(idle))).into_response(),
     })
 }
 
@@ -318,7 +318,7 @@ fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Respon
             if folded.is_empty() {
                 return Err(EndpointError::NoRequests(why_empty(profile)));
             }
-            folded.into_response()
+            plain(folded).into_response()
         }
         Format::Json => Json(profile.summary()).into_response(),
         Format::Pprof => (attachment("await.pb.gz"), profile.pprof(frames)).into_response(),
@@ -363,6 +363,15 @@ fn drawn_waits(_: &Profile, _: Frames) -> Result<String, EndpointError> {
     drawable(Format::Svg).map(|_| String::new())
 }
 
+/// Replaces what a terminal would obey: names of threads and of routes may have it, and this is read in one.
+fn plain(mut text: String) -> String {
+    let is_obeyed = |character: char| character.is_control() && character != '\n';
+    if text.contains(is_obeyed) {
+        text = text.replace(is_obeyed, "\u{fffd}");
+    }
+    text
+}
+
 fn svg(drawn: String) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "image/svg+xml")], drawn)
 }
@@ -399,7 +408,9 @@ fn threads_response(
     Ok(match format {
         Format::Svg => (headers, svg(thread_flamegraph::draw(profile, idle, all)?)).into_response(),
         Format::Json => (headers, Json(profile)).into_response(),
-        Format::Folded | Format::Pprof => (headers, profile.folded(idle, all)).into_response(),
+        Format::Folded | Format::Pprof => {
+            (headers, plain(profile.folded(idle, all))).into_response()
+        }
     })
 }
 
