@@ -9,7 +9,7 @@ use diagnosis::threads::{NamedFrame, Names, sample};
 
 pub(crate) use diagnosis::threads::ThreadProfile;
 
-use crate::cpu_names::{self, Mapping};
+use crate::cpu_names::{self, Mapping, Named};
 use crate::error::EndpointError;
 use crate::last::Last;
 use crate::memory_left;
@@ -45,6 +45,12 @@ impl ThreadProfiler {
         let profile = profile.await?;
         let profile = profile.ok_or_else(|| EndpointError::failed("nobody waits for it"))?;
         Ok(self.last.keep(profile))
+    }
+}
+
+impl Named for NamedFrame {
+    fn line(&self) -> u32 {
+        self.line
     }
 }
 
