@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use ecosystem::{PathMeaning, Wait};
+
 use crate::collected::{Outcome, Sample, Waits};
-use crate::frame::Frame;
+use crate::frame::{Frame, labels};
 use crate::frame_kind::FrameKind;
 use crate::in_a_row::InARow;
 use crate::interval::{Interval, share_interval};
 use crate::profile::{Profile, millis};
 use crate::stack::{Frames, Stack};
-use crate::waits_table::{Wait, wait_of};
+use crate::waits_table::wait_of;
 
 /// How the frame begins below which the things part that a request waits for at once.
 pub(crate) const ONE_OF_SEVERAL: &str = "(one of ";
@@ -190,10 +192,6 @@ impl Weights {
     }
 }
 
-pub(crate) fn labels(stack: &[Frame]) -> Vec<String> {
-    stack.iter().map(Frame::label).collect()
-}
-
 fn remark(text: &str) -> Frame {
     Frame::text(text, FrameKind::Remark)
 }
@@ -245,15 +243,19 @@ fn without_timeouts(waits: &Waits, stacks: &[Stack], frames: Frames) -> Vec<Vec<
 /// The stack in which a request waits for something that it has made: perhaps the child. A member
 /// is polled by the set that it is in; what is spawned may also be in one, by its handle.
 fn join(stacks: &[Vec<Frame>], of_member: bool) -> Option<&[Frame]> {
-    const HANDLES: [&str; 2] = ["tokio::task::JoinHandle", "tokio::task::JoinSet"];
-    const SETS: [&str; 1] = ["futures_util::stream::FuturesUnordered"];
-    let find = |joins: &[&str]| {
-        let is_join = |leaf: &Frame| joins.iter().any(|join| leaf.path.starts_with(join));
+    let find = |joins: PathMeaning| {
+        let is_join = |leaf: &Frame| joins.fits(&leaf.path);
         let mut stacks = stacks.iter();
         stacks.find(|stack| stack.last().is_some_and(is_join))
     };
-    let of_handle = if of_member { None } else { find(&HANDLES) };
-    of_handle.or_else(|| find(&SETS)).map(Vec::as_slice)
+    let of_handle = if of_member {
+        None
+    } else {
+        find(PathMeaning::Handle)
+    };
+    of_handle
+        .or_else(|| find(PathMeaning::Set))
+        .map(Vec::as_slice)
 }
 
 /// Where the stacks of one sample part, a frame that says so, and equal parts for each.

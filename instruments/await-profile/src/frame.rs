@@ -34,6 +34,11 @@ impl Frame {
     }
 }
 
+/// The texts of a stack.
+pub(crate) fn labels(stack: &[Frame]) -> Vec<String> {
+    stack.iter().map(Frame::label).collect()
+}
+
 /// The part of a path that says which file it is to someone who knows the project.
 pub(crate) fn short(file: &str) -> String {
     let file = file.replace('\\', "/");

@@ -1,7 +1,8 @@
 //! What a frame is: whose code, or no code at all.
 
+use ecosystem::{PathMeaning, place_of};
+
 use crate::names::{crate_of, is_rust, package_of};
-use crate::plumbing::place_of;
 
 /// What a frame of a stack is, and so its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,50 +21,6 @@ pub(crate) enum FrameKind {
     Remark,
 }
 
-/// Modules of framework crates whose functions and types are what is waited for.
-const PRIMITIVE: &[&str] = &[
-    "async_channel",
-    "async_lock",
-    "event_listener",
-    "flume",
-    "futures_channel",
-    "futures_timer",
-    "futures_util::lock",
-    "futures_util::stream::futures_unordered",
-    "hyper::body",
-    "hyper::upgrade",
-    "tokio::fs",
-    "tokio::net",
-    "tokio::process",
-    "tokio::runtime::task::join",
-    "tokio::signal",
-    "tokio::sync",
-    "tokio::task::join_set",
-    "tokio::task::yield_now",
-    "tokio::time::interval",
-    "tokio::time::sleep",
-    "tokio_util::sync",
-];
-
-/// Modules by which primitives are implemented, and that no reader calls.
-const INTERNAL: &[&str] = &[
-    "tokio::sync::batch_semaphore",
-    "tokio::sync::mpsc::chan",
-    "tokio::sync::mpsc::list",
-    "tokio::sync::task",
-    "tokio::sync::watch::big_notify",
-    "event_listener::sys",
-];
-
-/// Libraries inside framework crates: clients that the reader's code calls.
-const LIBRARY: &[&str] = &[
-    "hyper_rustls",
-    "hyper_util::client",
-    "hyper::client",
-    "tonic::client",
-    "tonic::transport",
-];
-
 impl FrameKind {
     /// Of a function, by its path and the file it was compiled from.
     pub(crate) fn of_path(path: &str, file: Option<&str>, own_crates: Option<&[String]>) -> Self {
@@ -77,9 +34,9 @@ impl FrameKind {
         let own = own_crates.is_some_and(|own| own.iter().any(|own| own == krate));
         if own {
             FrameKind::Own
-        } else if within(path, PRIMITIVE) {
+        } else if PathMeaning::Primitive.fits(path) {
             FrameKind::Primitive
-        } else if within(path, LIBRARY) {
+        } else if PathMeaning::Client.fits(path) {
             FrameKind::Library
         } else if place_of(krate).is_some() {
             FrameKind::Framework
@@ -95,23 +52,6 @@ impl FrameKind {
             FrameKind::Library
         }
     }
-}
-
-/// Whether the path is of a primitive's implementation: a name that no reader knows.
-pub(crate) fn is_internal(path: &str) -> bool {
-    within(path, INTERNAL)
-}
-
-fn within(path: &str, modules: &[&str]) -> bool {
-    is_within(path, modules.iter().copied())
-}
-
-/// Whether the path is one of these, or in one of them.
-pub(crate) fn is_within<'a>(path: &str, mut modules: impl Iterator<Item = &'a str>) -> bool {
-    modules.any(|module| {
-        path.strip_prefix(module)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
-    })
 }
 
 /// Compiled from cargo's registry, a git dependency, the toolchain, or another language.

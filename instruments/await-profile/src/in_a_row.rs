@@ -7,8 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::collected::{Outcome, StackId};
-use crate::fold::labels;
-use crate::frame::Frame;
+use crate::frame::{Frame, labels};
 use crate::frame_kind::FrameKind;
 use crate::profile::Profile;
 use crate::session::LOOKED_AHEAD;

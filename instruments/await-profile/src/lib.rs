@@ -92,7 +92,6 @@ mod label;
 mod lock;
 mod names;
 mod options;
-pub mod plumbing;
 mod poll_guard;
 mod probe;
 mod profile;
@@ -136,6 +135,7 @@ mod tests;
 pub use body::{AllBodies, AxumStreams, Bodies, NoBodies, ResponseFuture, TrackedBody};
 #[cfg(feature = "flamegraph")]
 pub use differential::differential;
+pub use ecosystem::{Wait, WaitKind};
 #[cfg(feature = "flamegraph")]
 pub use error::FlamegraphError;
 pub use error::ProfileError;
@@ -162,4 +162,3 @@ pub use stack::Frames;
 pub use summary::{Quantiles, Remark, RouteSummary, Samples, Summary};
 pub use tracked::{Tracked, inherit};
 pub use unpolled::Unpolled;
-pub use waits_table::{Wait, WaitKind};

@@ -194,36 +194,6 @@ fn matching(text: &str) -> Option<usize> {
     None
 }
 
-/// Modules as they are nested in a crate, and the paths under which users import them.
-const PUBLIC_PATHS: &[(&str, &str)] = &[
-    ("tokio::sync::mutex::", "tokio::sync::"),
-    ("tokio::sync::rwlock::", "tokio::sync::"),
-    ("tokio::sync::semaphore::", "tokio::sync::"),
-    ("tokio::sync::notify::", "tokio::sync::"),
-    ("tokio::sync::barrier::", "tokio::sync::"),
-    ("tokio::sync::once_cell::", "tokio::sync::"),
-    ("tokio::sync::mpsc::bounded::", "tokio::sync::mpsc::"),
-    (
-        "tokio::sync::mpsc::unbounded::",
-        "tokio::sync::mpsc::Unbounded",
-    ),
-    ("tokio::time::sleep::", "tokio::time::"),
-    ("tokio::time::interval::", "tokio::time::"),
-    ("tokio::time::timeout::", "tokio::time::"),
-    ("tokio::net::tcp::stream::", "tokio::net::"),
-    ("tokio::net::tcp::listener::", "tokio::net::"),
-    ("tokio::net::udp::", "tokio::net::"),
-    ("tokio::net::unix::stream::", "tokio::net::"),
-    ("tokio::runtime::task::join::", "tokio::task::"),
-    ("tokio::task::join_set::", "tokio::task::"),
-    ("tokio::task::yield_now::", "tokio::task::"),
-    ("hyper::body::incoming::", "hyper::body::"),
-    (
-        "futures_util::stream::futures_unordered::",
-        "futures_util::stream::",
-    ),
-];
-
 /// A primitive's own name: `Sleep`, not the `poll` that implements it.
 pub(crate) fn primitive_name(path: &str) -> &str {
     let path = path.strip_suffix("_priv").unwrap_or(path);
@@ -233,23 +203,10 @@ pub(crate) fn primitive_name(path: &str) -> &str {
     }
 }
 
-/// The path by which users import what is at `path`.
-pub(crate) fn public_path(path: String) -> String {
-    for (inner, outer) in PUBLIC_PATHS {
-        if let Some(rest) = path.strip_prefix(inner) {
-            let rest = rest
-                .strip_prefix("Unbounded")
-                .filter(|_| outer.ends_with("Unbounded"))
-                .unwrap_or(rest);
-            return format!("{outer}{rest}");
-        }
-    }
-    path
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ecosystem::public_path;
 
     #[test]
     fn names_read_as_the_source_does() {

@@ -1,10 +1,11 @@
 //! What a profile says in sentences.
 
+use ecosystem::{PathMeaning, WaitKind};
+
 use crate::fold::{ONE_OF_SEVERAL, Release, Share};
 use crate::profile::Profile;
 use crate::summary::{Remark, RouteSummary, Summary};
 use crate::unpolled::Unpolled;
-use crate::waits_table::WaitKind;
 
 /// Places with a smaller share of the requests in flight are passed over.
 const LEAST_SHARE: f64 = 0.1;
@@ -50,7 +51,8 @@ fn together(places: &[Share]) -> Vec<Share> {
         let mut frames = place.frames.iter();
         frames.position(|frame| frame.starts_with(ONE_OF_SEVERAL))
     };
-    let kind = |place: &Share| place.wait.map_or(u8::MAX, |wait| wait.kind as u8);
+    // What is not known comes last.
+    let kind = |place: &Share| (place.wait.is_none(), place.wait.map(|wait| wait.kind));
     let mut all: Vec<Share> = Vec::new();
     for place in places {
         let same = parting(place).and_then(|end| {
@@ -97,12 +99,8 @@ fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Opt
         .find(|release| release.frames == place.frames);
     let release = release.filter(|release| !release.by.iter().any(|by| by.starts_with('(')));
     // That a runtime's task has ended is no news.
-    let release = release.filter(|release| {
-        release
-            .by
-            .iter()
-            .any(|by| !by.starts_with("tokio::runtime::"))
-    });
+    let release =
+        release.filter(|release| release.by.iter().any(|by| !PathMeaning::Runtime.fits(by)));
     let release = release.map_or_else(String::new, |release| {
         format!(
             " {:.0} % were let go by {}.",

@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
+use ecosystem::{PathMeaning, is_within, public_path};
+
 use crate::frame::Frame;
-use crate::frame_kind::{FrameKind, is_internal, is_within};
-use crate::names::{crate_of, path_of, primitive_name, public_path};
+use crate::frame_kind::FrameKind;
+use crate::names::{crate_of, path_of, primitive_name};
 use crate::options::ProfileOptions;
 use crate::symbols::{Symbol, Symbols};
 use crate::waits_table::row_of;
@@ -55,12 +57,12 @@ impl Stack {
         let shown = shown_frames(&all);
         let says_who = shown.iter().any(|frame| frame.kind == FrameKind::Own);
         let remark = |text| vec![Frame::text(text, FrameKind::Remark)];
-        let own = if is_in(&DRIVERS) {
+        let own = if is_in(PathMeaning::Driver.names()) {
             remark("(the runtime: a timer or the network)")
         // Workers of the runtime are threads of that pool, too.
         } else if !says_who
-            && is_in(&["tokio::runtime::blocking"])
-            && !is_in(&["tokio::runtime::scheduler"])
+            && is_in(PathMeaning::BlockingPool.names())
+            && !is_in(PathMeaning::Scheduler.names())
         {
             remark(POOL_THREAD)
         } else {
@@ -120,13 +122,6 @@ const WAKES: [&str; 8] = [
 
 /// What let go of who waits for a closure of `spawn_blocking`.
 const POOL_THREAD: &str = "(a thread of the blocking pool)";
-
-/// What wakes requests on behalf of the system.
-const DRIVERS: [&str; 3] = [
-    "tokio::runtime::driver",
-    "tokio::runtime::io",
-    "tokio::runtime::time",
-];
 
 /// All frames of a wait, outermost first, without those of the profiler at either end.
 fn resolve(innermost_first: &[Symbols], own_crates: Option<&[String]>) -> Vec<Frame> {
@@ -253,8 +248,9 @@ fn shown_frames(stack: &[Frame]) -> Vec<Frame> {
 
 /// What is waited for, among the frames inside the reader's last one.
 fn primitive(tail: &[Frame]) -> Option<&Frame> {
-    let is_public =
-        |frame: &&Frame| frame.kind == FrameKind::Primitive && !is_internal(&frame.path);
+    let is_public = |frame: &&Frame| {
+        frame.kind == FrameKind::Primitive && !PathMeaning::Internal.fits(&frame.path)
+    };
     let not_std = |frame: &&Frame| {
         !matches!(
             crate_of(&frame.path),
@@ -268,28 +264,15 @@ fn primitive(tail: &[Frame]) -> Option<&Frame> {
         .or_else(|| tail.last())
 }
 
-/// Types and modules that hold a timer only to give up what they wait for.
-const DEADLINES: &[&str] = &[
-    "reqwest::async_impl::body",
-    "reqwest::async_impl::client::PendingRequest",
-    "tokio::time::Timeout",
-    // What it calls in unoptimised builds.
-    "tokio::time::poll_delay",
-    "tokio::time::timeout",
-    "tonic::transport::service::grpc_timeout",
-    "tower::timeout",
-    "tower_http::timeout",
-];
-
 fn is_timeout(stack: &[Frame], further: &[String]) -> bool {
     let is_deadline = |frame: &Frame| {
-        let known = DEADLINES.iter().copied();
+        let known = PathMeaning::Deadline.names().iter().copied();
         let paths = known.chain(further.iter().map(String::as_str));
         is_within(&frame.path, paths)
     };
     let sleeps = stack
         .iter()
-        .rposition(|frame| frame.path == "tokio::time::Sleep");
+        .rposition(|frame| PathMeaning::Sleep.names().contains(&frame.path.as_str()));
     sleeps.is_some_and(|at| {
         stack[..at]
             .iter()

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use ecosystem::Wait;
+
 use crate::collected::Outcome;
 use crate::fold::{Release, Share};
 use crate::interval::{Interval, share_interval};
 use crate::profile::{Profile, millis};
 use crate::stack::Frames;
 use crate::unpolled::Unpolled;
-use crate::waits_table::Wait;
 
 /// The figures of a profile. Times are in the unit that their name ends in.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,14 +10,15 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
+use ecosystem::{PathMeaning, WaitKind};
+
 use crate::collected::StackId;
-use crate::fold::labels;
-use crate::frame::Frame;
-use crate::frame_kind::{FrameKind, is_within};
+use crate::frame::{Frame, labels};
+use crate::frame_kind::FrameKind;
 use crate::in_a_row::own_line;
 use crate::profile::{Profile, millis};
 use crate::stack::Frames;
-use crate::waits_table::{WaitKind, wait_of};
+use crate::waits_table::wait_of;
 
 /// Futures that requests have and did not poll, while they awaited something else.
 #[derive(Clone, Debug, PartialEq)]
@@ -165,7 +166,6 @@ impl Profile {
 
 /// Whether the waker of a member of a set was called: it wakes whoever polled the set last.
 fn is_of_member(woken_from: &[Frame]) -> bool {
-    let is_of_set =
-        |frame: &Frame| is_within(&frame.path, ["futures_util::stream::task"].into_iter());
+    let is_of_set = |frame: &Frame| PathMeaning::SetWaker.fits(&frame.path);
     woken_from.iter().any(is_of_set)
 }

@@ -1,177 +1,51 @@
-//! What is known of common waits: `waits.md`, which the documentation shows as it is.
+//! Well-known waits in stacks.
 
-use std::sync::LazyLock;
+use ecosystem::{Wait, WaitRow, is_within, waits};
 
 use crate::frame::Frame;
-use crate::frame_kind::{FrameKind, is_within};
+use crate::frame_kind::FrameKind;
 
-/// What kind of thing a request waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum WaitKind {
-    /// A lock, or what another request makes for all.
-    Lock,
-    /// A limit on how many may be at work at once.
-    Limit,
-    /// Room in a queue.
-    Queue,
-    /// Something that a pool lends.
-    Pool,
-    /// A connection, or another thing, that is being made.
-    NewConnection,
-    /// Another service, which has the request.
-    Answer,
-    /// Another service, or a queue in the client: they cannot be told apart.
-    AnswerOrStream,
-    /// The rest of a request or of an answer.
-    Body,
-    /// A database, which has the statement.
-    Database,
-    /// A thread for blocking work, or that work: they cannot be told apart.
-    BlockingPool,
-    /// A task that was spawned.
-    Task,
-    /// Futures that are polled together.
-    Set,
-    /// A message.
-    Channel,
-    /// A notification.
-    Notification,
-    /// A time.
-    Timer,
-    /// The other end of a socket.
-    Network,
-    /// Another program.
-    Process,
-    /// Nothing: the request is being polled.
-    Running,
-    /// Nothing: the request is to be polled.
-    Ready,
-    /// The client of this service.
-    Client,
-}
-
-const KINDS: [(&str, WaitKind); 20] = [
-    ("lock", WaitKind::Lock),
-    ("limit", WaitKind::Limit),
-    ("queue", WaitKind::Queue),
-    ("pool", WaitKind::Pool),
-    ("new_connection", WaitKind::NewConnection),
-    ("answer", WaitKind::Answer),
-    ("answer_or_stream", WaitKind::AnswerOrStream),
-    ("body", WaitKind::Body),
-    ("database", WaitKind::Database),
-    ("blocking_pool", WaitKind::BlockingPool),
-    ("task", WaitKind::Task),
-    ("set", WaitKind::Set),
-    ("channel", WaitKind::Channel),
-    ("notification", WaitKind::Notification),
-    ("timer", WaitKind::Timer),
-    ("network", WaitKind::Network),
-    ("process", WaitKind::Process),
-    ("running", WaitKind::Running),
-    ("ready", WaitKind::Ready),
-    ("client", WaitKind::Client),
-];
-
-impl WaitKind {
-    /// Its name in data, such as `new_connection`.
-    pub fn name(self) -> &'static str {
-        let mut kinds = KINDS.iter();
-        kinds
-            .find(|(_, kind)| *kind == self)
-            .map_or("", |(name, _)| name)
+/// Position of the outermost of the frames that belongs to such a wait.
+fn find(row: &WaitRow, frames: &[Frame]) -> Option<usize> {
+    for place in &row.places {
+        if let Some(at) = outermost(place, frames) {
+            return Some(at);
+        }
     }
+    None
 }
 
-#[cfg(feature = "serde")]
-impl serde::Serialize for WaitKind {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
+/// Position of the first frame of `place`, if the others lie further inwards.
+fn outermost(place: &[&str], frames: &[Frame]) -> Option<usize> {
+    let mut first = None;
+    let mut from = 0;
+    for path in place {
+        let is_there = |frame: &Frame| is_within(&frame.path, std::iter::once(*path));
+        let at = from + frames[from..].iter().position(is_there)?;
+        first = first.or(Some(at));
+        from = at + 1;
     }
+    first
 }
 
-/// What is known of a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Wait {
-    /// What kind of thing is waited for.
-    pub kind: WaitKind,
-    /// What is waited for, in words. In brackets if it is a frame of the stack.
-    pub what: &'static str,
-    /// What that means, and what to do.
-    pub advice: &'static str,
-}
-
-/// A line of the table.
-pub(crate) struct Row {
-    /// Each of these is a wait: frames in these modules, types or functions, from the outer one inwards.
-    places: Vec<Vec<&'static str>>,
-    pub(crate) wait: Wait,
-}
-
-static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
-    let lines = include_str!("waits.md").lines().skip(2);
-    lines.filter_map(row).collect()
-});
-
-fn row(line: &'static str) -> Option<Row> {
-    let mut cells = line.trim_matches('|').split('|').map(str::trim);
-    let (places, kind) = (cells.next()?, cells.next()?);
-    let place = |path: &'static str| path.split(" > ").collect();
-    Some(Row {
-        // What stands between backticks.
-        places: places.split('`').skip(1).step_by(2).map(place).collect(),
-        wait: Wait {
-            kind: KINDS.iter().find(|&&(name, _)| name == kind)?.1,
-            what: cells.next()?,
-            advice: cells.next()?,
-        },
-    })
-}
-
-impl Row {
-    /// Whether the wait is shown as a frame of its own.
-    pub(crate) fn is_frame(&self) -> bool {
-        self.wait.what.starts_with('(')
-    }
-
-    /// Which of the frames is the outermost that belongs to such a wait.
-    fn find(&self, frames: &[Frame]) -> Option<usize> {
-        let first = |frames: &[Frame], path: &str| {
-            let is_there = |frame: &Frame| is_within(&frame.path, std::iter::once(path));
-            frames.iter().position(is_there)
-        };
-        self.places.iter().find_map(|place| {
-            let (outermost, inner) = place.split_first()?;
-            let at = first(frames, outermost)?;
-            let mut rest = &frames[at + 1..];
-            for path in inner {
-                rest = &rest[first(rest, path)? + 1..];
-            }
-            Some(at)
-        })
-    }
-}
-
-/// The first line of the table that frames inside the reader's last one fit, and the outermost of
-/// them that does.
-pub(crate) fn row_of(stack: &[Frame]) -> Option<(&'static Row, usize)> {
+/// The first row of the table that frames inside the reader's last one fit, and the outermost of them that does.
+pub(crate) fn row_of(stack: &[Frame]) -> Option<(&'static WaitRow, usize)> {
     let own = stack.iter().rposition(|frame| frame.kind == FrameKind::Own);
     let inside = own.map_or(0, |own| own + 1);
-    let mut rows = ROWS.iter();
-    rows.find_map(|row| Some((row, inside + row.find(&stack[inside..])?)))
+    for row in waits() {
+        if let Some(at) = find(row, &stack[inside..]) {
+            return Some((row, inside + at));
+        }
+    }
+    None
 }
 
-/// What is known of the wait at the end of this stack.
+/// The well-known wait at the end of this stack.
 pub(crate) fn wait_of(stack: &[Frame]) -> Option<Wait> {
     let leaf = stack.last()?;
     if leaf.kind == FrameKind::Remark {
-        let mut rows = ROWS.iter();
-        return rows
-            .find(|row| row.wait.what == leaf.path)
-            .map(|row| row.wait);
+        let is_it = |row: &&WaitRow| row.wait.what == leaf.path;
+        return waits().iter().find(is_it).map(|row| row.wait);
     }
     row_of(stack).map(|(row, _)| row.wait)
 }
@@ -181,9 +55,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_of_the_table_is_read_and_no_other_hides_it() {
-        assert_eq!(ROWS.len(), include_str!("waits.md").lines().count() - 2);
-        for row in ROWS.iter() {
+    fn no_row_of_the_table_hides_another() {
+        for row in waits() {
             for place in &row.places {
                 let frame = |path: &&str| Frame::text(path, FrameKind::Library);
                 let stack: Vec<_> = place.iter().map(frame).collect();

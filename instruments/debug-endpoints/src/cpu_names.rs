@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use await_profile::profile_proto::{self as proto, Builder};
 use await_profile::{is_foreign, portable};
+use diagnosis::Process;
+use diagnosis::maps::{self, Part};
+use diagnosis::threads::roles::{label, role_of};
 
 use crate::cpu_profile::CpuProfile;
 use crate::cpu_sampler::{Sampled, Stack};
-use crate::maps::{self, Part};
-use crate::thread_roles::Role;
 
 /// One function at an address.
 pub(crate) struct Function {
@@ -38,7 +39,7 @@ pub(crate) struct Mapping {
 impl Mapping {
     /// The program's own first, as readers expect it; elsewhere than on Linux none is known.
     pub(crate) fn all() -> Vec<Self> {
-        let maps = maps::read();
+        let maps = maps::read(Process::this());
         let mut all: Vec<Self> = maps.lines().filter_map(Self::parse).collect();
         let own = std::env::current_exe().unwrap_or_default();
         all.sort_by_key(|mapping| Path::new(&mapping.name) != own);
@@ -86,7 +87,7 @@ pub(crate) fn profile(sampled: Sampled) -> CpuProfile {
                     .map(|(function, _)| function.name.as_str()),
             );
         }
-        stack.thread = Role::label(Role::of(&names), &stack.thread);
+        stack.thread = label(role_of(&names), &stack.thread);
     }
     // What was read for it is as large as the program's debug information.
     backtrace::clear_symbol_cache();
@@ -146,25 +147,48 @@ pub(crate) fn functions(address: usize) -> Functions {
     functions
 }
 
-/// Whether the program's own names are missing, and what to do about it.
-pub(crate) fn note(known: &HashMap<usize, Functions>, mappings: &[Mapping]) -> Option<String> {
+/// A function at an address, as [`note`] looks at it.
+pub(crate) trait Named {
+    /// Its line, or 0 if that is not known.
+    fn line(&self) -> u32;
+}
+
+impl Named for (Function, u32) {
+    fn line(&self) -> u32 {
+        self.1
+    }
+}
+
+/// Returns what is missing of the program's own names, and what to do about it.
+pub(crate) fn note<T: Named>(
+    known: &HashMap<usize, Vec<T>>,
+    mappings: &[Mapping],
+) -> Option<String> {
     let own = &mappings.first()?.name;
-    let is_own = |address: usize| {
-        mappings
-            .iter()
-            .any(|part| &part.name == own && part.holds(address))
-    };
-    let of_own: Vec<bool> = known
-        .iter()
-        .filter(|(address, _)| is_own(**address))
-        .map(|(_, names)| names.is_empty())
-        .collect();
-    let nameless = of_own.iter().filter(|nameless| **nameless).count();
-    (nameless * 2 > of_own.len()).then(|| {
+    let (mut all, mut nameless, mut functions, mut without_line) = (0, 0, 0, 0);
+    for (address, names) in known {
+        let part = mappings.iter().find(|part| part.holds(*address));
+        if part.is_none_or(|part| part.name != *own) {
+            continue;
+        }
+        all += 1;
+        nameless += usize::from(names.is_empty());
+        for name in names {
+            functions += 1;
+            without_line += usize::from(name.line() == 0);
+        }
+    }
+    if nameless * 2 > all {
+        return Some(format!(
+            "{own} is stripped: {nameless} of its {all} addresses have no names. Set debug = \"limited\" and strip = \
+             \"none\" in its Cargo profile."
+        ));
+    }
+    // The standard library has lines of its own in some builds that have none otherwise.
+    (without_line * 2 > functions).then(|| {
         format!(
-            "{own} is stripped: {nameless} of its {} addresses have no names. Build it with debug = \"limited\" and \
-             without strip.",
-            of_own.len()
+            "{own} has no debug information: line numbers and inlined functions are missing. Set debug = \"limited\" \
+             and strip = \"none\" in its Cargo profile."
         )
     })
 }
@@ -322,5 +346,13 @@ mod tests {
         assert_eq!(written.sample[0].value, [3, 30_000_000]);
         known.insert(0x1010, names("shop::search"));
         assert_eq!(super::note(&known, &mappings), None);
+        // As with strip = "debuginfo".
+        known.insert(0x1020, names("shop::main"));
+        for functions in known.values_mut() {
+            functions[0].1 = 0;
+        }
+        let note = super::note(&known, &mappings).expect("there are no lines");
+        assert!(note.starts_with("shop has no debug information"), "{note}");
+        assert!(note.contains("strip = \"none\""), "{note}");
     }
 }

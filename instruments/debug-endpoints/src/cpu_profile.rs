@@ -2,24 +2,24 @@
 
 use crate::error::EndpointError;
 
-/// Time that CPUs had nothing to do, as a frame; the drawer makes it grey.
+/// Frame for the time in which CPUs had nothing to do; the drawing makes it grey.
 const IDLE: &str = "[idle]";
 
-/// One finished CPU profile, symbols resolved.
+/// A finished CPU profile, with names.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CpuProfile {
     /// `(stack, samples)`: frames from the outermost inwards, joined by `;`.
     pub(crate) stacks: Vec<(String, u64)>,
     /// Gzipped pprof protobuf.
     pub(crate) pprof: Vec<u8>,
-    /// What a reader has to know of it, if anything.
+    /// Sentences that a reader has to know, if any.
     pub(crate) note: Option<String>,
     /// Samples that idle CPUs would have given in the same time.
     pub(crate) idle: u64,
 }
 
 impl CpuProfile {
-    /// Samples taken while a CPU ran this process.
+    /// Number of samples.
     pub(crate) fn samples(&self) -> u64 {
         self.stacks.iter().map(|(_, samples)| samples).sum()
     }

@@ -3,11 +3,14 @@
 //! The default is 99 samples a second of CPU time: a number that does not beat in step with other timers, and less than
 //! the kernel's ticks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io;
 use std::time::{Duration, Instant, SystemTime};
 
 use cpu_time::ProcessTime;
+use diagnosis::Process;
+use diagnosis::threads::Unwinder;
 
 use crate::cpu_names;
 use crate::cpu_profile::CpuProfile;
@@ -16,7 +19,6 @@ use crate::cpu_timer::{Timer, own_tid, ticks_per_second};
 use crate::error::EndpointError;
 use crate::own_thread::OwnThread;
 use crate::permit::Permit;
-use crate::threads::Unwinder;
 
 /// Between two times that samples are read.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -83,7 +85,8 @@ fn sample(
     while start.elapsed() < duration && is_awaited() {
         let now = Instant::now();
         if looks_due <= now {
-            sampler.look();
+            // Without a file descriptor, threads that began since are not seen for now.
+            let _ = sampler.look();
             looks_due = now + PAUSE_OF_LOOKS.max(now.elapsed() * PART_OF_LOOKS);
         }
         std::thread::sleep(PAUSE.min(duration.saturating_sub(start.elapsed())));
@@ -133,7 +136,7 @@ impl Sampler {
         let mut sampler = Self {
             timers: HashMap::new(),
             handler,
-            unwinder: Unwinder::new(),
+            unwinder: Unwinder::new(Process::this()),
             frequency: frequency.min(ticks_per_second()),
             own: own_tid(),
             started: 0,
@@ -143,7 +146,11 @@ impl Sampler {
             seen: HashMap::new(),
         };
         // Tables are read before the time begins, which takes longer than looking again.
-        sampler.look();
+        sampler.look().map_err(|error| {
+            EndpointError::Unavailable(format!(
+                "the threads of this process cannot be listed ({error}): a CPU profile needs /proc and some file descriptors"
+            ))
+        })?;
         if let Some(why) = &sampler.without_timer
             && sampler.timers.is_empty()
         {
@@ -155,9 +162,9 @@ impl Sampler {
     }
 
     /// Gives new threads a timer, and reads the tables of new files.
-    fn look(&mut self) {
+    fn look(&mut self) -> io::Result<()> {
+        let threads = threads()?;
         self.unwinder.look();
-        let threads = threads();
         self.timers.retain(|tid, _| threads.contains(tid));
         let period = Duration::from_secs(1) / self.frequency;
         for tid in threads {
@@ -182,6 +189,7 @@ impl Sampler {
                 Err(error) => self.without_timer = Some(why_no_timer(&error)),
             }
         }
+        Ok(())
     }
 
     /// Counts what was sampled since.
@@ -258,19 +266,15 @@ fn callers(unwinder: &mut Unwinder, sample: Sample<'_>) -> Vec<usize> {
     unwinder.callers(sample.registers, |address| sample.word(address))
 }
 
-fn threads() -> Vec<i32> {
-    let mut threads = Vec::new();
-    for thread in fs::read_dir("/proc/self/task")
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
-        let name = thread.file_name();
+fn threads() -> io::Result<HashSet<i32>> {
+    let mut threads = HashSet::new();
+    for thread in fs::read_dir("/proc/self/task")? {
+        let name = thread?.file_name();
         if let Some(Ok(tid)) = name.to_str().map(str::parse) {
-            threads.push(tid);
+            threads.insert(tid);
         }
     }
-    threads
+    Ok(threads)
 }
 
 fn name_of(tid: i32) -> Option<String> {
@@ -278,7 +282,7 @@ fn name_of(tid: i32) -> Option<String> {
     Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
 }
 
-fn why_no_timer(error: &std::io::Error) -> String {
+fn why_no_timer(error: &io::Error) -> String {
     if error.raw_os_error() == Some(libc::EAGAIN) {
         format!(
             "the system gives this user no more timers ({error}); `ulimit -i` says how many there are"

@@ -1,4 +1,4 @@
-//! What each address answers.
+//! Endpoints: the answer of each address.
 
 use std::sync::Arc;
 
@@ -25,9 +25,10 @@ use crate::metrics;
 use crate::own_thread::OwnThread;
 use crate::shared::Shared;
 use crate::sockets;
+use crate::thread_flamegraph;
 use crate::threads::ThreadProfile;
 
-/// One address a line, with what it answers.
+/// List of all addresses, with the answer of each.
 const INDEX: &str = "\
 /debug/pprof/profile?seconds=N          CPU profile for go tool pprof (&format=folded|svg)
 /debug/pprof/flamegraph?seconds=N       CPU flamegraph (&idle=true draws idle time too)
@@ -46,7 +47,7 @@ const INDEX: &str = "\
 /debug/metrics                          counters, Prometheus text
 ";
 
-/// All that is under `/debug`.
+/// Routes under `/debug`.
 pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/debug", get(index))
@@ -68,7 +69,7 @@ pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// What a listener that serves nothing else has beside that.
+/// Routes that a listener has besides.
 pub(crate) fn at_the_top(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/", get(index))
@@ -80,7 +81,7 @@ async fn index(State(shared): State<Arc<Shared>>) -> String {
     format!("{INDEX}{}", shared.index)
 }
 
-/// How a profile is to be taken and written.
+/// Parameters of a request.
 #[derive(Debug, Clone, Deserialize)]
 struct Request {
     #[serde(default = "ten")]
@@ -93,7 +94,7 @@ struct Request {
     format: Option<Format>,
     #[serde(default)]
     idle: bool,
-    /// Frames of frameworks too.
+    /// Shows frames of frameworks, too.
     #[serde(default)]
     all: bool,
 }
@@ -108,7 +109,7 @@ enum Format {
 }
 
 impl Request {
-    /// How a CPU profile is to be written. Ask before it is taken, which may be ten minutes.
+    /// Returns the format of a CPU profile. Called before the profile is taken, which may take ten minutes.
     fn of_cpu(&self) -> Result<Format, EndpointError> {
         match self.format.unwrap_or(Format::Pprof) {
             Format::Json => {
@@ -119,12 +120,12 @@ impl Request {
         }
     }
 
-    /// The same of an await profile.
+    /// Returns the format of an await profile.
     fn of_waits(&self) -> Result<Format, EndpointError> {
         drawable(self.format.unwrap_or(Format::Folded))
     }
 
-    /// The same of a profile of threads.
+    /// Returns the format of a profile of threads.
     fn of_threads(&self) -> Result<Format, EndpointError> {
         match self.format.unwrap_or(Format::Folded) {
             Format::Pprof => {
@@ -135,7 +136,7 @@ impl Request {
         }
     }
 
-    /// The same of what is told in words; `what` begins the sentence that refuses another.
+    /// Returns the format of an answer in words; `what` begins the sentence that refuses another.
     fn of_text(&self, what: &str) -> Result<Text, EndpointError> {
         match self.format {
             None => Ok(Text::Plain),
@@ -147,7 +148,7 @@ impl Request {
     }
 }
 
-/// How what has words is written.
+/// Format of an answer in words.
 #[derive(Clone, Copy)]
 enum Text {
     Plain,
@@ -172,8 +173,8 @@ fn default_frequency() -> u32 {
     CpuProfiler::DEFAULT_FREQUENCY
 }
 
-/// Writes a profile where it keeps no request waiting: a picture of many stacks takes a second. One at a time, as
-/// each takes memory, too.
+/// Runs `write` on a thread of its own: a picture of many stacks takes a second, in which no request may wait. One at a
+/// time, since each takes memory.
 async fn written(
     write: impl FnOnce() -> Result<Response, EndpointError> + Send + 'static,
 ) -> Result<Response, EndpointError> {
@@ -228,7 +229,7 @@ async fn look(
     written(move || {
         let look = evidence.judge();
         Ok(match format {
-            Text::Plain => look.to_string().into_response(),
+            Text::Plain => plain(look.to_string()).into_response(),
             Text::Json => Json(look.with_text()).into_response(),
         })
     })
@@ -278,7 +279,7 @@ fn cpu_response(
             (samples, attachment("profile.pb.gz"), profile.pprof.clone()).into_response()
         }
         Format::Svg => (samples, svg(profile.flamegraph(idle)?)).into_response(),
-        Format::Folded | Format::Json => (samples, profile.folded(idle)).into_response(),
+        Format::Folded | Format::Json => (samples, plain(profile.folded(idle))).into_response(),
     })
 }
 
@@ -311,34 +312,63 @@ async fn last_await_profile(
 
 fn waits_response(profile: &Profile, format: Format, all: bool) -> Result<Response, EndpointError> {
     let frames = if all { Frames::All } else { Frames::Own };
+    let folded = profile.folded(frames);
+    let mut headers = HeaderMap::new();
+    if !folded.is_empty() && !has_lines(&folded) {
+        headers.insert("x-note", HeaderValue::from_static(WITHOUT_LINES));
+    }
     Ok(match format {
         Format::Folded => {
-            let folded = profile.folded(frames);
             if folded.is_empty() {
                 return Err(EndpointError::NoRequests(why_empty(profile)));
             }
-            folded.into_response()
+            (headers, plain(folded)).into_response()
         }
-        Format::Json => Json(profile.summary()).into_response(),
-        Format::Pprof => (attachment("await.pb.gz"), profile.pprof(frames)).into_response(),
-        Format::Svg => svg(drawn_waits(profile, frames)?).into_response(),
+        Format::Json => (headers, Json(profile.summary())).into_response(),
+        Format::Pprof => {
+            (headers, attachment("await.pb.gz"), profile.pprof(frames)).into_response()
+        }
+        Format::Svg => (headers, svg(drawn_waits(profile, frames)?)).into_response(),
     })
 }
 
-/// Why a profile has no stack: nobody asked, or all were answered between the moments that were looked at.
+/// Note of an await profile in which no frame has a line, as in a build that has none.
+const WITHOUT_LINES: &str = "no line of this program's own code is in this profile: unless requests wait in libraries \
+    alone, it has no debug information. Set debug = \"limited\" and strip = \"none\" in its Cargo profile";
+
+/// Returns whether any frame of folded stacks ends with a line, such as `read (src/main.rs:14)`.
+fn has_lines(folded: &str) -> bool {
+    for line in folded.lines() {
+        let (stack, _) = line.rsplit_once(' ').unwrap_or((line, ""));
+        for frame in stack.split(';') {
+            let place = frame.strip_suffix(')').unwrap_or_default();
+            let number = place
+                .rsplit_once(':')
+                .map(|(_, number)| number.parse::<u32>());
+            if let Some(Ok(_)) = number {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// Returns why a profile has no stack: no request came, or all were answered between two samples.
 fn why_empty(profile: &Profile) -> String {
     let summary = profile.summary();
-    let routes = summary.routes.iter();
-    let timed = routes.filter_map(|route| Some((route.finished, route.measured_latency_ms?)));
-    let (count, sum) = timed.fold((0, 0.0), |(count, sum), (finished, ms)| {
-        (count + finished, sum + finished as f64 * ms)
-    });
+    let (mut timed, mut total_ms) = (0, 0.0);
+    for route in &summary.routes {
+        if let Some(ms) = route.measured_latency_ms {
+            timed += route.finished;
+            total_ms += route.finished as f64 * ms;
+        }
+    }
     match summary.finished {
         0 => "no request was in flight meanwhile; put load on the server and ask again".to_owned(),
         finished => {
-            let took = match count {
+            let took = match timed {
                 0 => String::new(),
-                count => format!(" in {:.3} ms on average", sum / count as f64),
+                timed => format!(" in {:.3} ms on average", total_ms / timed as f64),
             };
             format!(
                 "no request was in flight whenever this looked, but {finished} finished meanwhile{took}: if clients wait \
@@ -360,6 +390,15 @@ fn drawn_waits(profile: &Profile, frames: Frames) -> Result<String, EndpointErro
 #[cfg(not(feature = "flamegraph"))]
 fn drawn_waits(_: &Profile, _: Frames) -> Result<String, EndpointError> {
     drawable(Format::Svg).map(|_| String::new())
+}
+
+/// Replaces what a terminal would obey: names of threads and of routes may have it, and this is read in one.
+fn plain(mut text: String) -> String {
+    let is_obeyed = |character: char| character.is_control() && character != '\n';
+    if text.contains(is_obeyed) {
+        text = text.replace(is_obeyed, "\u{fffd}");
+    }
+    text
 }
 
 fn svg(drawn: String) -> impl IntoResponse {
@@ -396,9 +435,11 @@ fn threads_response(
     }
     let (idle, all) = (request.idle, request.all);
     Ok(match format {
-        Format::Svg => (headers, svg(profile.flamegraph(idle, all)?)).into_response(),
+        Format::Svg => (headers, svg(thread_flamegraph::draw(profile, idle, all)?)).into_response(),
         Format::Json => (headers, Json(profile)).into_response(),
-        Format::Folded | Format::Pprof => (headers, profile.folded(idle, all)).into_response(),
+        Format::Folded | Format::Pprof => {
+            (headers, plain(profile.folded(idle, all))).into_response()
+        }
     })
 }
 
@@ -419,4 +460,20 @@ fn attachment(name: &str) -> [(header::HeaderName, String); 2] {
             format!("attachment; filename=\"{name}\""),
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_with_a_line_are_told_from_those_without() {
+        assert!(has_lines(
+            "GET /;shop::read (src/main.rs:14);Mutex::lock 20\n"
+        ));
+        assert!(has_lines("GET /;shop::read (src/main.rs:14) 20\n"));
+        assert!(!has_lines(
+            "POST /;F::call;tokio::sync::oneshot::Receiver (waiting) 4\nGET /a:1;b 2\n"
+        ));
+    }
 }

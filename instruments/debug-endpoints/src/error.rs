@@ -1,11 +1,11 @@
-//! What the endpoints answer with when there is nothing to show, and why there is no listener.
+//! Errors: answers that are no profile, and why there is no listener.
 
 use std::net::SocketAddr;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
-/// An answer that is no profile, as one sentence.
+/// Answer that is no profile, as one sentence.
 #[derive(Debug, thiserror::Error)]
 #[allow(dead_code)] // Not every build has what each of them is about.
 pub(crate) enum EndpointError {
@@ -58,11 +58,11 @@ impl IntoResponse for EndpointError {
     }
 }
 
-/// Why there is no listener, as one sentence with what to do.
+/// Error of a listener, as one sentence with what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
-    /// Others than this machine's own users could ask, and need nothing for it.
+    /// Other machines could ask, and would need no token.
     #[error(
         "{0} can be reached from other machines, and there is no token: listen on 127.0.0.1, or set \
          one with DebugEndpoints::token"
@@ -73,7 +73,7 @@ pub enum ListenError {
     Io(#[from] std::io::Error),
 }
 
-/// Why a text is no token, as one sentence with what to do.
+/// Error of a text that is no token, as one sentence with what to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
@@ -88,7 +88,7 @@ pub enum TokenError {
          digits and signs, such as of `openssl rand -hex 32`"
     )]
     NotAscii {
-        /// Which character it is, from 1.
+        /// Position of the character, from 1.
         place: usize,
     },
 }

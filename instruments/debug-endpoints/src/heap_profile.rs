@@ -1,4 +1,4 @@
-//! Heap profiles, with dhat: every allocation of the whole service, by the stack that asked for it.
+//! Heap profiles by dhat: every allocation of the whole service, by the stack that asked for it.
 
 use std::time::Duration;
 
@@ -10,12 +10,17 @@ use crate::permit;
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// Records allocations for `duration`; yields the JSON that dhat's viewer opens, with totals
-/// (`Total`, at `t-gmax` and at `t-end`) in it.
+/// Records allocations for `duration`, and returns the JSON that dhat's viewer opens.
 #[cfg(feature = "heap")]
 pub(crate) async fn record(duration: Duration) -> Result<Vec<u8>, EndpointError> {
     let _one_at_a_time = permit::alone()?;
-    let folder = tempfile::tempdir().map_err(EndpointError::failed)?;
+    let folder = tempfile::tempdir().map_err(|error| {
+        EndpointError::Unavailable(format!(
+            "a heap profile needs a file in the folder for temporary files, and none can be made in {} ({error}): make \
+             it writable, or start the service with TMPDIR set to a folder that is",
+            tempfile::env::temp_dir().display()
+        ))
+    })?;
     let file = folder.path().join("dhat-heap.json");
     // Deeper than dhat's default of 10: warp's filters alone are deeper than that.
     let profiler = dhat::Profiler::builder()
@@ -24,7 +29,9 @@ pub(crate) async fn record(duration: Duration) -> Result<Vec<u8>, EndpointError>
         .build();
     tokio::time::sleep(duration).await;
     drop(profiler);
-    std::fs::read(&file).map_err(EndpointError::failed)
+    // Where it could not be written, dhat says so on standard error alone.
+    std::fs::read(&file)
+        .map_err(|error| EndpointError::Unavailable(format!("dhat's file cannot be read: {error}")))
 }
 
 /// Without the `heap` feature there is nothing to record.

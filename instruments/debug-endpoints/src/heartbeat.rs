@@ -1,4 +1,4 @@
-//! How late the service's runtime is: a thread that is no part of it asks for a tick every millisecond.
+//! Heartbeat: how late the service's runtimes are. A thread outside of them asks each for a tick every millisecond.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Sender, channel};
@@ -12,68 +12,66 @@ use crate::error::EndpointError;
 use crate::own_thread::{self, Until};
 use crate::runtimes::{Scope, Watched};
 
-/// Between two ticks of a runtime, where few are watched.
+/// Time between two ticks of a runtime, if few are watched.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// Of more than so many runtimes, each is asked less often.
+/// Most runtimes that are all asked each [`PERIOD`]; of more, each is asked less often.
 const AT_ONCE: u32 = 8;
 
-/// Between two jobs for a blocking pool. One job at a time: it never needs more than one thread.
+/// Time between two jobs for a blocking pool. One job at a time: it never needs more than one thread.
 const JOBS: Duration = Duration::from_millis(100);
 
-/// How late the ticks of some time were, and how much of the process they were of. What stands here itself is
-/// of the runtime that was the latest at the 99th percentile.
+/// Lateness of ticks over an interval, with that of the runtime with the worst 99th percentile at the top.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Heartbeat {
-    /// How long it was looked at.
+    /// Length of the interval.
     seconds: f64,
     #[serde(flatten)]
     pub(crate) latest: Pulse,
-    /// Each runtime that is watched.
+    /// Lateness of each runtime that is watched.
     pub(crate) runtimes: Vec<Pulse>,
     scope: Scope,
 }
 
 impl Heartbeat {
-    /// What of the process it does not watch, if there is such.
+    /// Returns a sentence on what it does not watch of the process, if there is anything.
     pub(crate) fn not_watched(&self) -> Option<String> {
-        let has_more = self
-            .scope
-            .event_loops_not_watched
-            .is_some_and(|more| more > 0);
-        has_more.then(|| format!("the heartbeat {}", self.scope.watches))
+        match self.scope.event_loops_not_watched {
+            Some(1..) => Some(format!("the heartbeat {}", self.scope.watches)),
+            _ => None,
+        }
     }
 }
 
-/// How late one runtime was. Of all moments, not of all ticks: one tick that is a second late stands for the
-/// thousand that were due in that second. All times in seconds.
+/// Lateness of one runtime, in seconds. It is that of all moments and not of all ticks: a tick that is a second late
+/// stands for the thousand that were due in that second.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Pulse {
     /// The runtime's name.
     pub(crate) runtime: String,
-    /// Ticks that ran; a thousand a second, if none was late and few runtimes are watched.
+    /// Number of ticks that ran: a thousand a second, if none was late and few runtimes are watched.
     ticks: usize,
     late_p50: f32,
     pub(crate) late_p99: f32,
     late_worst: f32,
-    /// How long the last tick had been waiting in vain when the time was over; 0 if it ran.
+    /// Time for which the last tick had waited in vain at the end; 0 if it ran.
     pub(crate) unanswered: f64,
-    /// The longest that each worker was held: neither parked nor, after 61 polls, looked for new work. Where
-    /// it is much longer than a poll may take, something on that worker did not yield, and whatever was in
-    /// its hands waited, even if other workers answered every tick in time.
+    /// Longest time for which each worker neither parked nor, after 61 polls, looked for new work. If it is much longer
+    /// than a poll may take, something on that worker did not yield, and all its tasks waited, even if other workers
+    /// answered every tick in time.
     pub(crate) held_worst: Vec<f64>,
-    /// Jobs that the blocking pool ran for this, ten a second if none waited, and how long they waited for a
-    /// thread of the pool to begin: what `spawn_blocking` and `tokio::fs` wait, too.
+    /// Number of jobs that the blocking pool ran for this: ten a second if none waited. The next two say how long they
+    /// waited for a thread of the pool, as `spawn_blocking` and `tokio::fs` do.
     blocking_jobs: usize,
     pub(crate) blocking_wait_p50: f32,
     pub(crate) blocking_wait_worst: f32,
-    /// As `unanswered`, of the last job.
+    /// As `unanswered`, for the last job.
     pub(crate) blocking_unanswered: f64,
 }
 
-/// What one worker of the runtime has told about itself.
+/// Figures that one worker of the runtime has published.
 struct Worker {
-    /// Parks and wakes, and the time that it worked: both are told when it parks, wakes, and after 61 polls.
+    /// Number of parks and wakes, and time that it worked. It publishes both when it parks, wakes, and after 61 polls.
     told: (u64, Duration),
     since: Instant,
     held: Duration,
@@ -110,7 +108,7 @@ impl Worker {
     }
 }
 
-/// Something that is asked for again and again: when it was asked for, and how late the answers were.
+/// Something that is asked for again and again, and how late its answers were.
 struct Beat {
     period: Duration,
     due: Instant,
@@ -146,7 +144,7 @@ impl Beat {
         self.due = (self.due + self.period).max(at);
     }
 
-    /// Counts all answers that would have been due since it was asked for, which is how long ago?
+    /// Counts all answers that were due since it was asked for, and returns how long ago that was.
     fn counted_until(&mut self, until: Instant) -> Duration {
         let Some(asked) = self.asked.take() else {
             return Duration::ZERO;
@@ -159,7 +157,7 @@ impl Beat {
         until - asked
     }
 
-    /// Of the sorted times.
+    /// Quantile of the times, which are sorted.
     fn quantile(&self, of_a_hundred: usize) -> f32 {
         let at = self.late.len() * of_a_hundred / 100;
         let at = at.min(self.late.len().saturating_sub(1));
@@ -167,10 +165,10 @@ impl Beat {
     }
 }
 
-/// When something ran, and where; nothing, if its runtime has ended.
+/// Moment at which something ran, and its thread; nothing, if its runtime has ended.
 type Ran = Option<(Instant, Thread)>;
 
-/// Tells once it is dropped whether it ran.
+/// Request for a tick or a job, which tells when it is dropped whether it ran.
 struct Asked {
     to: Sender<(usize, bool, Ran)>,
     runtime: usize,
@@ -223,7 +221,7 @@ impl Patient {
     }
 }
 
-/// Watches `runtimes` for `duration`, from a new thread. Dropping the future ends it.
+/// Watches `runtimes` for `duration`, from a new thread. It ends early if the future is dropped.
 pub(crate) async fn watch(
     runtimes: Vec<Watched>,
     duration: Duration,
@@ -239,7 +237,7 @@ pub(crate) async fn watch(
     ))
 }
 
-/// Nothing, if there is nothing to watch.
+/// Watches `runtimes`, or returns nothing if there are none.
 fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Heartbeat> {
     let began = Instant::now();
     let period = PERIOD * u32::try_from(runtimes.len()).ok()?.div_ceil(AT_ONCE);
@@ -285,7 +283,9 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Heartbeat> {
                 Some((at, _)) if is_job => one.jobs.answered(at),
                 Some((at, thread)) => {
                     one.ticks.answered(at);
-                    if let Some(name) = thread.name().filter(|name| !threads.contains(*name)) {
+                    if let Some(name) = thread.name()
+                        && !threads.contains(name)
+                    {
                         threads.insert(name.to_owned());
                     }
                 }

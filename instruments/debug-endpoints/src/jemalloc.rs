@@ -1,8 +1,8 @@
-//! Heap profiles of a running service, by jemalloc: who keeps memory, from a sample of all allocations.
+//! Heap profiles of a running service, by jemalloc: what keeps memory, from a sample of all allocations.
 
 use crate::error::EndpointError;
 
-/// Gzipped pprof protobuf of what is in use now. Names are looked up, which takes long.
+/// Returns the memory in use now, as gzipped pprof protobuf. It looks names up, which takes long.
 #[cfg(all(target_os = "linux", feature = "jemalloc"))]
 pub(crate) fn in_use() -> Result<Vec<u8>, EndpointError> {
     let unavailable = |reason: &str| Err(EndpointError::Unavailable(reason.to_owned()));
@@ -21,12 +21,16 @@ pub(crate) fn in_use() -> Result<Vec<u8>, EndpointError> {
              (MALLOC_CONF, if jemalloc was built without the prefix)",
         );
     };
-    let profile = profiler.dump_pprof().map_err(EndpointError::failed);
+    let profile = profiler.dump_pprof().map_err(|error| {
+        EndpointError::Unavailable(format!(
+            "jemalloc's profile cannot be taken: {error}. It needs a file in the folder for temporary files"
+        ))
+    });
     backtrace::clear_symbol_cache();
     profile
 }
 
-/// Whether what this thread allocates is counted by jemalloc.
+/// Returns whether jemalloc counts what this thread allocates.
 #[cfg(all(target_os = "linux", feature = "jemalloc"))]
 fn is_the_allocator() -> Result<bool, tikv_jemalloc_ctl::Error> {
     let allocated = tikv_jemalloc_ctl::thread::allocatedp::read()?;
@@ -35,7 +39,7 @@ fn is_the_allocator() -> Result<bool, tikv_jemalloc_ctl::Error> {
     Ok(allocated.get() > before)
 }
 
-/// Without the feature there is nothing to ask.
+/// Returns an error: this build has no such allocator.
 #[cfg(not(all(target_os = "linux", feature = "jemalloc")))]
 pub(crate) fn in_use() -> Result<Vec<u8>, EndpointError> {
     Err(EndpointError::Unsupported(

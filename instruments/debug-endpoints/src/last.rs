@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Kept until the next one.
+/// Slot for the last profile of a kind.
 #[derive(Debug)]
 pub(crate) struct Last<T>(Mutex<Option<Arc<T>>>);
 
@@ -13,11 +13,12 @@ impl<T> Default for Last<T> {
 }
 
 impl<T> Last<T> {
+    /// Keeps `profile` in place of the one before.
     pub(crate) fn keep(&self, profile: T) -> Arc<T> {
         Arc::clone(self.slot().insert(Arc::new(profile)))
     }
 
-    /// It, if any was taken.
+    /// Returns the last profile, if one was taken.
     pub(crate) fn get(&self) -> Option<Arc<T>> {
         self.slot().clone()
     }

@@ -1,4 +1,4 @@
-//! How much one request may ask for.
+//! Limits of what one request may ask for.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use crate::error::EndpointError;
 /// The longest profile that one request may ask for.
 pub(crate) const LONGEST_SECONDS: f64 = 600.0;
 
-/// Samples that one profile may take. One of an await profile takes up to 170 bytes, one of a CPU profile up to
-/// 1,100 on disk and in memory, where hardly any two are alike.
+/// Most samples of one profile. One of an await profile takes up to 170 bytes; of a CPU profile, only different stacks
+/// take memory.
 const MOST_SAMPLES: f64 = 1e6;
 
-/// How long a profile is to take, if that is within bounds.
+/// Returns how long a profile is to take, or an error if that is out of bounds.
 pub(crate) fn checked_duration(seconds: f64) -> Result<Duration, EndpointError> {
     if seconds > 0.0 && seconds <= LONGEST_SECONDS {
         Ok(Duration::from_secs_f64(seconds))
@@ -23,7 +23,7 @@ pub(crate) fn checked_duration(seconds: f64) -> Result<Duration, EndpointError> 
     }
 }
 
-/// Whether as many samples a second, of each of `cpus`, are within bounds, and all of them together.
+/// Checks that `rate` is within `bounds`, and that all samples of `duration` on `cpus` are not too many.
 pub(crate) fn within(
     bounds: RangeInclusive<u32>,
     rate: u32,

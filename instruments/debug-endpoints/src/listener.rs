@@ -1,7 +1,7 @@
-//! A listener of the endpoints' own, on a thread of its own, so that a stalled service still answers.
+//! The endpoints' own listener, on a thread of its own, so that a stalled service still answers.
 //!
-//! Whoever can reach the port may connect, so a connection is worth nothing by itself: each answers one request,
-//! and where there are too many, the oldest that no request is being answered on makes room for the newest.
+//! Anybody who reaches the port may connect, so connections must not lock others out: each answers one request, and if
+//! there are too many, the oldest idle one makes room for the newest.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -21,20 +21,21 @@ use tokio::task::AbortHandle;
 
 use crate::runtimes::OF_LISTENERS;
 
-/// A client that has not sent its headers by then is gone.
+/// Longest time in which a client sends its headers.
 const HEADERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// One that has not read the whole answer by then, too.
+/// Longest time in which a client reads its answer.
 pub(crate) const READ_WITHIN: Duration = Duration::from_secs(60);
 
-/// More are never open at once.
+/// Most connections that are open at once.
 const MOST_CONNECTIONS: usize = 64;
 
-/// File descriptors that are kept for when the service has used up all others.
+/// Number of file descriptors that are set aside for when the service has used up all others.
 const SPARE: usize = 8;
 
-/// Answers `listener` from a new thread until the process ends; yields its address. Clients have `read_within`, which
-/// is [`READ_WITHIN`] but in a test, to read an answer.
+/// Serves `routes` from a new thread until the process ends, and returns the listener's address.
+///
+/// `read_within` is [`READ_WITHIN`], except in tests.
 pub(crate) fn serve(
     listener: net::TcpListener,
     routes: Router,
@@ -44,8 +45,6 @@ pub(crate) fn serve(
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // Symbols are looked up and profiles drawn there.
-        .max_blocking_threads(4)
         .build()?;
     OF_LISTENERS.fetch_add(1, Relaxed);
     std::thread::Builder::new()
@@ -54,7 +53,8 @@ pub(crate) fn serve(
     Ok(address)
 }
 
-/// In HTTP/1 alone: `axum::serve` speaks HTTP/2 as well where anything else in the build asks for it.
+/// Accepts connections and answers one request on each, by HTTP/1 alone: `axum::serve` speaks HTTP/2 as well if anything
+/// else in the build enables it.
 async fn answer(
     listener: net::TcpListener,
     routes: Router,
@@ -65,7 +65,7 @@ async fn answer(
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WITHIN)
-        // A place is never held by a client that has its answer, or was refused one.
+        // A client that has its answer keeps no connection.
         .keep_alive(false);
     let mut open = Open::default();
     loop {
@@ -82,12 +82,12 @@ async fn answer(
             spare.refill();
         });
         open.0.push_back((task.abort_handle(), is_answering));
-        // It is to read what has come before others in the queue push it out.
+        // Let it read what has come, before others in the queue push it out.
         tokio::task::yield_now().await;
     }
 }
 
-/// Answers the one request of `stream`. A client that hangs up ends its connection and nothing else.
+/// Answers the one request of `stream`.
 fn connection(
     stream: TcpStream,
     http: &http1::Builder,
@@ -126,7 +126,7 @@ async fn accept(listener: &TcpListener, spare: &Spare, open: &mut Open) -> TcpSt
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
-            // The service is out of file descriptors, most likely. One that is let go is taken at once.
+            // Most likely the service is out of file descriptors. The next call takes the one that is let go.
             Err(_) if spare.let_go() => {}
             Err(_) => {
                 open.end_oldest();
@@ -137,7 +137,7 @@ async fn accept(listener: &TcpListener, spare: &Spare, open: &mut Open) -> TcpSt
     }
 }
 
-/// The connections that there are, oldest first, and whether a request is being answered on each.
+/// Open connections, oldest first, each with a flag that is set while its request is answered.
 #[derive(Default)]
 struct Open(VecDeque<(AbortHandle, Arc<AtomicBool>)>);
 
@@ -147,16 +147,19 @@ impl Open {
         self.0.len() >= MOST_CONNECTIONS
     }
 
-    /// Ends the oldest on which nothing is being answered, if there is one. A request that is refused is none:
-    /// that is decided in one go.
+    /// Ends the oldest idle connection, and returns whether there was one.
     fn end_oldest(&mut self) -> bool {
-        let oldest = self.0.iter().position(|(_, busy)| !busy.load(Relaxed));
-        let oldest = oldest.and_then(|oldest| self.0.remove(oldest));
-        oldest.inspect(|(task, _)| task.abort()).is_some()
+        let Some(oldest) = self.0.iter().position(|(_, busy)| !busy.load(Relaxed)) else {
+            return false;
+        };
+        if let Some((task, _)) = self.0.remove(oldest) {
+            task.abort();
+        }
+        true
     }
 }
 
-/// File descriptors that stand for nothing: the listener again.
+/// File descriptors that are set aside: duplicates of the listener's.
 struct Spare {
     listener: net::TcpListener,
     kept: Mutex<Vec<net::TcpListener>>,
@@ -175,13 +178,13 @@ impl Spare {
         while kept.len() < SPARE {
             match self.listener.try_clone() {
                 Ok(one) => kept.push(one),
-                // The service needs them; when there are some again, these will be, too.
+                // The service has used up all. Later.
                 Err(_) => return,
             }
         }
     }
 
-    /// Whether there was one.
+    /// Closes one, and returns whether there was one.
     fn let_go(&self) -> bool {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.pop().is_some()

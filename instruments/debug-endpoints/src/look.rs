@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use await_profile::{Profile, Remark, RouteSummary, Share, Summary, WaitKind};
 use cpu_time::ProcessTime;
+use diagnosis::Finding;
 use serde::Serialize;
 
 use crate::error::EndpointError;
-use crate::finding::Finding;
 use crate::heartbeat::{self, Heartbeat};
 use crate::memory::{self, Memory};
 use crate::shared::Shared;

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use diagnosis::Finding;
 use serde::Serialize;
 
 use crate::allocator::Allocator;
 use crate::error::EndpointError;
-use crate::finding::Finding;
 use crate::metrics::{own_status, status_field};
 use crate::own_thread::{self, Until};
 use crate::runtimes::Watched;

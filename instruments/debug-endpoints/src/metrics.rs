@@ -1,4 +1,4 @@
-//! What the runtime and the system keep, as text for Prometheus.
+//! Metrics of runtimes and process, as text for Prometheus.
 
 use std::fmt::Write;
 #[cfg(target_os = "linux")]
@@ -9,14 +9,15 @@ use tokio::runtime::RuntimeMetrics;
 use crate::allocator::Allocator;
 use crate::runtimes::{self, Watched};
 
-/// Ends a text in the format of `OpenMetrics`.
+/// Last line of a text in the format of `OpenMetrics`.
 const END: &str = "# EOF\n";
 
-/// A gauge that is read when it is asked for: its name, with its unit at the end, its help, and its values, each
-/// with the name of its runtime, if several are watched.
+/// A gauge that is read when somebody asks.
 struct Gauge {
+    /// Ends with its unit.
     name: &'static str,
     help: &'static str,
+    /// Each with the name of its runtime, if several are watched.
     values: Vec<(Option<String>, f64)>,
 }
 
@@ -27,7 +28,7 @@ impl Gauge {
     }
 }
 
-/// The service's own text, and ours after it; and the media type of both.
+/// Returns the media type, and the service's own text followed by ours.
 pub(crate) fn text(own: &str, runtimes: &[Watched]) -> (&'static str, String) {
     let (own, is_open_metrics) = match own.strip_suffix(END) {
         Some(own) => (own, true),
@@ -61,7 +62,7 @@ pub(crate) fn text(own: &str, runtimes: &[Watched]) -> (&'static str, String) {
     ("text/plain; version=0.0.4; charset=utf-8", text)
 }
 
-/// The sum over all workers of a runtime.
+/// Sum of `value` over all workers of a runtime.
 fn of_all(runtime: &RuntimeMetrics, value: impl Fn(usize) -> f64) -> f64 {
     (0..runtime.num_workers()).map(value).sum()
 }
@@ -172,8 +173,7 @@ fn of_process() -> Vec<Gauge> {
     gauges
 }
 
-/// The text of `/proc/self/status`, from a file that stays open: a service that is out of file descriptors
-/// is one to ask.
+/// Reads `/proc/self/status`, from a file that stays open: it has to work in a service that is out of file descriptors.
 #[cfg(target_os = "linux")]
 pub(crate) fn own_status() -> Option<String> {
     static FILE: OnceLock<Option<File>> = OnceLock::new();
@@ -185,19 +185,19 @@ pub(crate) fn own_status() -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// There is none.
+/// Returns nothing: only Linux has it.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn own_status() -> Option<String> {
     None
 }
 
-/// Opens now what may not be opened any more when somebody asks.
+/// Opens what may not be opened any more when somebody asks.
 pub(crate) fn prepare() {
     own_status();
     Allocator::of_this_process();
 }
 
-/// The number after `name` in the text of `/proc/self/status`.
+/// Number after `name` in the text of `/proc/self/status`.
 pub(crate) fn status_field(status: &str, name: &str) -> Option<f64> {
     let value = status.lines().find_map(|line| line.strip_prefix(name))?;
     value.split_whitespace().next()?.parse().ok()

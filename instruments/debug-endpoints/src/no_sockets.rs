@@ -3,10 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use diagnosis::Finding;
 use serde::Serialize;
 
 use crate::error::EndpointError;
-use crate::finding::Finding;
 
 /// There are none.
 #[derive(Debug, Serialize)]

@@ -1,5 +1,4 @@
-//! What looks at the process does so from a thread of its own: it goes on while the service's runtime stands still,
-//! and holds up nobody.
+//! Threads of the endpoints' own: they go on while the service's runtime is stalled, and hold up nobody.
 
 use std::io;
 use std::sync::{Mutex as Lock, PoisonError, mpsc};
@@ -14,7 +13,7 @@ use crate::metrics::{own_status, status_field};
 use crate::permit;
 use crate::runtimes;
 
-/// How long something is to be looked at, or less where nobody waits for it any more.
+/// End of an interval, which comes early if nobody waits for the result any more.
 pub(crate) struct Until<'a> {
     pub(crate) end: Instant,
     is_over: &'a dyn Fn() -> bool,
@@ -30,7 +29,7 @@ impl<'a> Until<'a> {
         Instant::now() >= self.end || (self.is_over)()
     }
 
-    /// Sleeps so long, or until the end.
+    /// Sleeps for `pause`, or until the end.
     pub(crate) fn sleep(&self, pause: Duration) {
         let until = self.end.min(Instant::now() + pause);
         while !self.is_over() && Instant::now() < until {
@@ -40,7 +39,11 @@ impl<'a> Until<'a> {
     }
 }
 
-/// Does `look` for `duration` on a new thread of this name, if none of this kind is at it. Dropping the future ends it.
+/// Runs `look` for `duration` on a new thread of this name, one at a time. It ends early if the future is dropped.
+///
+/// # Errors
+///
+/// When another is running, or when no thread can be started.
 pub(crate) async fn look<T: Send + 'static>(
     kind: &'static str,
     one_at_a_time: &'static Mutex<()>,
@@ -59,7 +62,7 @@ pub(crate) async fn look<T: Send + 'static>(
     receiver.await.map_err(EndpointError::failed)
 }
 
-/// Why the system starts no thread, and what has all those that there may be.
+/// Error that says why the system starts no thread, and what the threads are that there may be.
 pub(crate) fn no_thread(error: &io::Error) -> EndpointError {
     let most = match runtimes::threads_by_name() {
         Some((all, name, times)) => {
@@ -73,10 +76,9 @@ pub(crate) fn no_thread(error: &io::Error) -> EndpointError {
     ))
 }
 
-/// Returns whether the system would start another thread now.
+/// Returns whether the system would start another thread now, for callers whose next step panics if it does not.
 ///
-/// Whoever cannot bear a failure asks before. Two are tried at the same time, so that one is left if somebody else takes
-/// one meanwhile, and awaited until the system counts them no more.
+/// It starts two, so that one is left if somebody else takes one, and waits until the system no longer counts them.
 pub(crate) fn can_start() -> bool {
     let before = own_threads();
     let start = |wait: mpsc::Receiver<()>| {
@@ -105,15 +107,16 @@ pub(crate) fn can_start() -> bool {
     true
 }
 
-/// Threads of the process as the system counts them, if it tells.
+/// Number of threads of the process as the system counts them.
 fn own_threads() -> Option<f64> {
     status_field(&own_status()?, "Threads:")
 }
 
-/// What takes long, and megabytes.
+/// Work that takes long, and megabytes.
 type Work = Box<dyn FnOnce() + Send>;
 
-/// A thread for all work of a kind, once there is any: many allocators keep for a thread what it has freed.
+/// A thread for all work of a kind, started with the first: many allocators keep what a thread has freed for that
+/// thread.
 pub(crate) struct OwnThread {
     name: &'static str,
     queue: Lock<Option<mpsc::Sender<Work>>>,
@@ -125,7 +128,12 @@ impl OwnThread {
         Self { name, queue }
     }
 
-    /// Runs `work`, which is told whether anybody still waits for what it yields, and gives unused memory back.
+    /// Runs `work`, and has the allocator give back what it took. `work` is told whether anybody still waits for its
+    /// result.
+    ///
+    /// # Errors
+    ///
+    /// When the thread cannot be started, or `work` panics.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,

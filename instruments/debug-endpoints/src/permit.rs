@@ -1,10 +1,10 @@
-//! One profile of a kind at a time in the process, and a heap profile by dhat beside no other.
+//! Permits: one profile of a kind at a time in the process, and a heap profile by dhat beside no other.
 
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::error::EndpointError;
 
-/// Held while a profile is taken.
+/// Permit for a profile, held while it is taken.
 pub(crate) type Permit = MutexGuard<'static, ()>;
 
 static CPU: Mutex<()> = Mutex::const_new(());
@@ -12,7 +12,7 @@ static AWAIT: Mutex<()> = Mutex::const_new(());
 #[allow(dead_code)] // Not every build has it.
 static THREADS: Mutex<()> = Mutex::const_new(());
 
-/// The right to do what `one_at_a_time` is for, unless another `what` is at it.
+/// Returns the permit, or an error that names the profile that is being taken.
 pub(crate) fn take(
     one_at_a_time: &'static Mutex<()>,
     what: &'static str,
@@ -22,24 +22,24 @@ pub(crate) fn take(
         .map_err(|_| EndpointError::Busy(what))
 }
 
-/// The right to take a CPU profile, unless another one is being taken.
+/// Returns the permit for a CPU profile.
 pub(crate) fn cpu() -> Result<Permit, EndpointError> {
     take(&CPU, "CPU profile")
 }
 
-/// The right to take an await profile, unless another one is being taken.
+/// Returns the permit for an await profile.
 pub(crate) fn waits() -> Result<Permit, EndpointError> {
     take(&AWAIT, "await profile")
 }
 
-/// The right to stop threads for their stacks, unless another such profile is being taken.
+/// Returns the permit to stop threads for their stacks.
 #[allow(dead_code)]
 pub(crate) fn threads() -> Result<Permit, EndpointError> {
     take(&THREADS, "profile of threads")
 }
 
-/// The right to have the allocator record its callers, while nobody looks names up: each waits for a lock of the
-/// other's.
+/// Returns all permits, for an allocator that records its callers: it and whoever looks names up wait for each other's
+/// locks.
 #[cfg(feature = "heap")]
 pub(crate) fn alone() -> Result<[Permit; 3], EndpointError> {
     Ok([cpu()?, waits()?, threads()?])

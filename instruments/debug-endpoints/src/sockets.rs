@@ -9,10 +9,10 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use diagnosis::Finding;
 use serde::Serialize;
 
 use crate::error::EndpointError;
-use crate::finding::Finding;
 use crate::memory::Part;
 use crate::own_thread::{self, Until};
 use crate::tcp_socket::TcpSocket;

@@ -1,12 +1,85 @@
-//! What threads do and where they are blocked: their stacks, also of those that do not run. Linux only.
+//! Profiles of threads: their stacks, also of those that do not run. Linux only.
 
-mod findings;
-mod profile;
-mod profiler;
-mod sampler;
-mod stops;
-mod unwinder;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-pub(crate) use profile::ThreadProfile;
-pub(crate) use profiler::ThreadProfiler;
-pub(crate) use unwinder::Unwinder;
+use diagnosis::Process;
+use diagnosis::threads::{NamedFrame, Names, sample};
+
+pub(crate) use diagnosis::threads::ThreadProfile;
+
+use crate::cpu_names::{self, Mapping, Named};
+use crate::error::EndpointError;
+use crate::last::Last;
+use crate::memory_left;
+use crate::own_thread::OwnThread;
+use crate::permit;
+
+static THREAD: OwnThread = OwnThread::new("thread-profiles");
+
+/// Takes profiles and remembers the last.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadProfiler {
+    pub(crate) last: Last<ThreadProfile>,
+}
+
+impl ThreadProfiler {
+    /// Looks at all threads for `duration`. Dropping the future ends it.
+    pub(crate) async fn record(
+        &self,
+        duration: Duration,
+    ) -> Result<Arc<ThreadProfile>, EndpointError> {
+        memory_left::is_enough()?;
+        let permit = permit::threads()?;
+        let profile = THREAD.run(move |is_awaited| {
+            let samples = sample(Process::this(), duration, is_awaited);
+            let profile = is_awaited().then(|| {
+                let mut names = OwnNames(Mapping::all());
+                ThreadProfile::new(samples, duration, &mut names)
+            });
+            backtrace::clear_symbol_cache();
+            drop(permit);
+            profile
+        });
+        let profile = profile.await?;
+        let profile = profile.ok_or_else(|| EndpointError::failed("nobody waits for it"))?;
+        Ok(self.last.keep(profile))
+    }
+}
+
+impl Named for NamedFrame {
+    fn line(&self) -> u32 {
+        self.line
+    }
+}
+
+/// Names of this process's functions.
+struct OwnNames(Vec<Mapping>);
+
+impl Names for OwnNames {
+    fn functions(&mut self, address: usize) -> Vec<NamedFrame> {
+        let mut named = Vec::new();
+        for (function, line) in cpu_names::functions(address) {
+            named.push(NamedFrame {
+                function: function.name,
+                file: function.file,
+                line,
+                is_foreign: function.is_foreign,
+            });
+        }
+        named
+    }
+
+    fn nameless(&self, address: usize) -> String {
+        cpu_names::nameless(address, &self.0)
+    }
+
+    fn note(&self, known: &HashMap<usize, Vec<NamedFrame>>) -> Option<String> {
+        cpu_names::note(known, &self.0)
+    }
+
+    fn has_begun_requests(&self, tid: i32) -> bool {
+        await_profile::has_begun_requests(tid)
+    }
+}

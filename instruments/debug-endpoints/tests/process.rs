@@ -137,7 +137,21 @@ fn a_profile_keeps_off_the_handler_of_another_profiler() {
     assert_eq!(ask(admin, PROFILE).status, 200);
 }
 
-/// A thread that begins during a profile is in it.
+#[test]
+fn names_of_threads_move_nothing_in_a_terminal() {
+    let _alone = ALONE.lock();
+    let admin = DebugEndpoints::new()
+        .listen("127.0.0.1:0")
+        .expect("a free port");
+    let busy = Busy::begin("\u{1b}[2Jgone");
+    for path in [PROFILE, "/debug/threads?seconds=0.2&idle=true"] {
+        let text = ask(admin, path).text();
+        assert!(text.contains("\u{fffd}[2Jgone"), "{path}: {text}");
+        assert!(!text.contains('\u{1b}'), "{path}: {text:?}");
+    }
+    drop(busy);
+}
+
 #[test]
 fn threads_that_begin_during_a_profile_are_in_it() {
     let _alone = ALONE.lock();

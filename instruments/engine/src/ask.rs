@@ -1,8 +1,10 @@
 //! Single requests, for what is asked once.
 
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use crate::load::Target;
+use crate::load::interrupt::Interrupt;
 use crate::traffic::Request;
 use hyper::StatusCode;
 
@@ -13,6 +15,44 @@ use hyper::StatusCode;
 /// One phrase: what the connection or the server said.
 pub fn get(target: impl Into<Target>, path: &str, time_out: Duration) -> Result<Vec<u8>, String> {
     send(target, &Request::get(path), time_out)
+}
+
+/// Why there is no answer, if somebody may stop waiting for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unanswered {
+    /// Ctrl-C.
+    Interrupted,
+    /// One phrase: what the connection or the server said.
+    Failed(String),
+}
+
+/// As [`get`], given up as soon as `interrupt` is set. The request then goes on behind the back of the caller, who ends
+/// the server.
+///
+/// # Errors
+///
+/// When it is interrupted, and as [`get`].
+pub fn get_unless(
+    interrupt: &Interrupt,
+    target: impl Into<Target>,
+    path: &str,
+    time_out: Duration,
+) -> Result<Vec<u8>, Unanswered> {
+    let (target, path) = (target.into(), path.to_owned());
+    let (sender, answers) = channel();
+    std::thread::spawn(move || sender.send(get(target, &path, time_out)));
+    loop {
+        if interrupt.is_set() {
+            return Err(Unanswered::Interrupted);
+        }
+        match answers.recv_timeout(Duration::from_millis(50)) {
+            Ok(answer) => return answer.map_err(Unanswered::Failed),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Unanswered::Failed("the request panicked".to_owned()));
+            }
+        }
+    }
 }
 
 /// The body that `request` yields at `target`, or why there is none. What it
@@ -41,5 +81,27 @@ pub fn send(
             Err(format!("{status}: {}", said.trim()))
         }
         _ => Ok(body),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn a_server_that_never_answers_is_left_at_once_by_whoever_is_interrupted() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = silent.local_addr().unwrap();
+        let interrupt = Interrupt::new();
+        let asked = std::thread::scope(|scope| {
+            let asking = scope.spawn(|| get_unless(&interrupt, address, "/", HOUR));
+            // It is on its way.
+            let _connection = silent.accept().unwrap();
+            interrupt.set();
+            asking.join().unwrap()
+        });
+        assert_eq!(asked, Err(Unanswered::Interrupted));
     }
 }

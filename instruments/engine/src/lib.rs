@@ -19,6 +19,7 @@ pub mod login;
 pub mod metric;
 pub mod outcome;
 pub mod placement;
+mod printable;
 pub mod profile;
 pub mod prometheus;
 pub mod service;
@@ -28,3 +29,5 @@ pub mod tool;
 pub mod traffic;
 pub mod url;
 pub mod verdict;
+
+pub use self::printable::printable;

@@ -5,6 +5,7 @@ extern crate terminal;
 
 use std::time::Duration;
 
+use engine::printable;
 use engine::traffic::{Expected, Request};
 use engine::url::Url;
 
@@ -83,7 +84,8 @@ pub fn ask(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
     let (status, body) = answer.unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
     match status {
-        200 => Ok(text.into_owned()),
+        // Whoever looks at a service trusts it less than their own terminal.
+        200 => Ok(printable(&text)),
         404 => Err(CliError::invalid(format!(
             "{origin} has no /debug/look: it is not the address of debug endpoints, or of those of an earlier version"
         ))),
@@ -98,7 +100,7 @@ pub fn ask(url: &str, seconds: f64, is_json: bool) -> Result<String, CliError> {
 /// the endpoints gave; `None` where they measured no latency.
 pub fn inside(said: &str, client_ms: f64) -> Option<String> {
     let said: serde_json::Value = serde_json::from_str(said).ok()?;
-    let text = said["text"].as_str()?.trim_end();
+    let text = printable(said["text"].as_str()?.trim_end());
     let inside = said["latency_ms"].as_f64()?;
     let outside = 1.0 - inside / client_ms;
     let shares = if outside > 0.2 && client_ms - inside > 0.5 {
@@ -129,5 +131,36 @@ mod tests {
         assert!(outside.ends_with("Nothing."));
         assert!(inside(said, 0.6).unwrap().contains("is spent in there"));
         assert_eq!(inside(r#"{ "latency_ms": null }"#, 1.0), None);
+    }
+
+    /// A server that answers one request with a body of its own choice.
+    fn server(head: &'static str, body: &'static str) -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            use std::io::{Read, Write};
+            let (mut client, _) = listener.accept().unwrap();
+            let mut request = [0; 4096];
+            let _ = client.read(&mut request).unwrap();
+            let length = body.len();
+            write!(
+                client,
+                "HTTP/1.1 {head}\r\ncontent-length: {length}\r\n\r\n{body}"
+            )
+            .unwrap();
+        });
+        format!("http://{address}")
+    }
+
+    #[test]
+    fn what_a_server_sends_moves_nothing_in_the_terminal() {
+        let body = "1. \u{1b}]0;title\u{7}\u{1b}[2Jgone\n\u{1b}]52;c;bHM=\u{7}";
+        let said = ask(&server("200 OK", body), 1.0, false).unwrap();
+        assert!(said.contains("gone\n"), "{said}");
+        let error = ask(&server("500 No", body), 1.0, false).unwrap_err();
+        let encoded = r#"{ "latency_ms": 0.5, "text": "\u001b[2Jgone" }"#;
+        for text in [said, error.to_string(), inside(encoded, 0.6).unwrap()] {
+            assert!(!text.contains('\u{1b}') && text.contains("u{1b}"), "{text}");
+        }
     }
 }

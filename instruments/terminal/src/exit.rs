@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use engine::printable;
 use engine::tool::DriverError;
 
 /// The meaning of an exit code.
@@ -78,11 +79,11 @@ impl CliError {
         Self::new(Exit::Interrupted, "interrupted; nothing was kept")
     }
 
-    /// Any exit code with a sentence.
+    /// Any exit code with a sentence, which may have in it what a server sent.
     pub fn new(exit: Exit, sentence: impl fmt::Display) -> Self {
         Self {
             exit,
-            sentence: sentence.to_string(),
+            sentence: printable(&sentence.to_string()),
         }
     }
 }

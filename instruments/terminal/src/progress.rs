@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use engine::event::Event;
 use engine::figures;
 use engine::load::Progress;
+use engine::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Shows a run as it happens, on standard error.
@@ -111,6 +112,7 @@ impl Terminal {
 
     /// Prints a line above the live one.
     pub fn say(&self, text: &str) {
+        let text = printable(text);
         match &self.line {
             Some(line) => line.println(text),
             None => eprintln!("{text}"),

@@ -182,13 +182,14 @@ impl Bench<'_> {
             return Err(ServerError::Interrupted.into());
         }
         let hz = self.chapter.rounds.cpu_profile_hz;
+        let ask = |path: &str| server.ask_unless(self.interrupt, path, deadline(seconds));
         let (folded, formats) = match kind {
             ProfileKind::Cpu => {
                 let take = format!("/debug/pprof/profile?frequency={hz}&");
-                formats(server, &take, "/debug/pprof", seconds)?
+                formats(&ask, &take, "/debug/pprof", seconds)?
             }
-            ProfileKind::Await => formats(server, "/debug/await?", "/debug/await", seconds)?,
-            ProfileKind::Heap => heap_formats(server, variant, seconds)?,
+            ProfileKind::Await => formats(&ask, "/debug/await?", "/debug/await", seconds)?,
+            ProfileKind::Heap => heap_formats(&ask, variant, seconds)?,
         };
         // The lab says how much longer CPUs stood idle; pictures add that themselves.
         let (folded, idle) = folded::without_idle(&folded);
@@ -229,25 +230,23 @@ impl Bench<'_> {
 
 type Formats = (String, Vec<(&'static str, Vec<u8>)>);
 
+/// Asks the server for a path.
+type Ask<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, ServerError>;
+
 /// Takes a profile, and asks for it again in the other formats.
-fn formats(server: &Server, take: &str, again: &str, seconds: f64) -> Result<Formats, ServerError> {
-    let folded = server.ask(
-        &format!("{take}seconds={seconds}&format=folded&idle=true"),
-        deadline(seconds),
-    )?;
-    let ask = |format: &str| {
-        let path = format!("{again}/last?format={format}&idle=true");
-        server.ask(&path, deadline(seconds))
-    };
+fn formats(ask: Ask<'_>, take: &str, again: &str, seconds: f64) -> Result<Formats, ServerError> {
+    let folded = ask(&format!("{take}seconds={seconds}&format=folded&idle=true"))?;
+    let svg = ask(&format!("{again}/last?format=svg&idle=true"))?;
+    let pprof = ask(&format!("{again}/last?format=pprof&idle=true"))?;
     Ok((
         String::from_utf8_lossy(&folded).into_owned(),
-        vec![("svg", ask("svg")?), ("pb.gz", ask("pprof")?)],
+        vec![("svg", svg), ("pb.gz", pprof)],
     ))
 }
 
-fn heap_formats(server: &Server, variant: &str, seconds: f64) -> Result<Formats, ServerError> {
+fn heap_formats(ask: Ask<'_>, variant: &str, seconds: f64) -> Result<Formats, ServerError> {
     let path = format!("/debug/heap?seconds={seconds}");
-    let json = server.ask(&path, deadline(seconds))?;
+    let json = ask(&path)?;
     let strange = |error: serde_json::Error| {
         let reason = format!("what it answered is not a heap profile: {error}");
         ServerError::no(variant, &path, reason)

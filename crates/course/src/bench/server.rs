@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use sysinfo::System;
 
-use engine::ask::get;
+use engine::ask::{Unanswered, get, get_unless};
 use engine::child::{self, Running, Starting, Tail, panics_in};
 use engine::load::interrupt::Interrupt;
 use engine::prometheus::Metrics;
@@ -252,6 +252,23 @@ impl Server {
     pub fn ask(&self, path: &str, time_out: Duration) -> Result<Vec<u8>, ServerError> {
         get(self.admin, path, time_out)
             .map_err(|reason| ServerError::no(&self.variant, path, reason))
+    }
+
+    /// As [`Server::ask`], given up as soon as `interrupt` is set: a profile takes as long as it is asked to.
+    ///
+    /// # Errors
+    ///
+    /// When it is interrupted, and as [`Server::ask`].
+    pub fn ask_unless(
+        &self,
+        interrupt: &Interrupt,
+        path: &str,
+        time_out: Duration,
+    ) -> Result<Vec<u8>, ServerError> {
+        get_unless(interrupt, self.admin, path, time_out).map_err(|why| match why {
+            Unanswered::Interrupted => ServerError::Interrupted,
+            Unanswered::Failed(reason) => ServerError::no(&self.variant, path, reason),
+        })
     }
 }
 

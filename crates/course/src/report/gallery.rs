@@ -1,7 +1,7 @@
 //! The pictures that stand still, of the front page, the gallery and the chapters, drawn from recorded
 //! stacks without the names that give a chapter away.
 
-use await_profile::plumbing::{crate_of, place_of};
+use ecosystem::{crate_of, place_of};
 use engine::folded;
 use engine::{
     figures,

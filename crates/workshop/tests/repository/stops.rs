@@ -36,12 +36,13 @@ const STOPS: usize = 12;
 /// The moments are the same in every run, as far as the machine is.
 const SEED: u64 = 20;
 /// Commands, each stopped before so many milliseconds have passed.
-const COMMANDS: [(&str, u64); 7] = [
+const COMMANDS: [(&str, u64); 8] = [
     ("prove 1", 8000),
     ("check 1", 6000),
     ("load 1 --seconds 3 --users 50", 4000),
     ("load 1 --with k6 --seconds 3 --users 50", 4000),
     ("capture 1", 8000),
+    ("profile 1 --kind await --seconds 20", 12_000),
     ("reset 1", 12),
     ("compare --get /read --seconds 0.2 --users 5", 4000),
 ];

@@ -4,23 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use await_profile::plumbing::{LANGUAGE, PLUMBING, crate_of, place_of};
+use ecosystem::{LANGUAGE, carriers, crate_of, place_of, starts_thread};
 use engine::folded::{NoCount, stacks};
-
-/// What starts a thread, besides the standard library.
-const STARTS: [&str; 6] = [
-    "clone3",
-    "start_thread",
-    "_start",
-    "__libc_start_main_impl",
-    "__libc_start_call_main",
-    "main",
-];
 
 /// The listener and its connections, which carry requests as well; the rest of that crate works.
 const LISTENER: [&str; 2] = ["lab::listener::", "lab::connection::"];
 
-/// A frame as it is, or a run of frames that becomes one box: the places of their crates in [`PLUMBING`].
+/// A frame as it is, or a run of frames that becomes one box: the places of their crates among the carriers.
 enum Part<'a> {
     Frame(&'a str),
     Run(BTreeSet<usize>),
@@ -107,16 +97,16 @@ fn carrier(frame: &str) -> Option<usize> {
     } else {
         crate_of(frame)
     };
-    place_of(krate).filter(|place| ![LANGUAGE, ""].contains(&PLUMBING[*place].1))
+    place_of(krate).filter(|place| ![LANGUAGE, ""].contains(&carriers()[*place].part))
 }
 
 fn is_between(frame: &str) -> bool {
     let krate = crate_of(frame);
-    STARTS.contains(&krate) || place_of(krate).is_some_and(|place| PLUMBING[place].1 == LANGUAGE)
+    starts_thread(krate) || place_of(krate).is_some_and(|place| carriers()[place].part == LANGUAGE)
 }
 
 fn named(places: &BTreeSet<usize>) -> String {
-    let mut names: Vec<&str> = places.iter().map(|place| PLUMBING[*place].1).collect();
+    let mut names: Vec<&str> = places.iter().map(|place| carriers()[*place].part).collect();
     names.dedup();
     names.join(", ")
 }

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use await_profile::drawing::legible;
-use await_profile::plumbing::{crate_of, place_of};
-
+use ecosystem::{crate_of, place_of};
 use engine::folded::{MEANINGFUL, stacks, total, without_idle};
 use engine::metric::SeenByBoth;
 use engine::profile::ProfileKind;

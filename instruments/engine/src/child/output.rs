@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::printable;
+
 /// Lines that are kept for messages.
 const LINES_KEPT: usize = 40;
 /// Bytes of such a line that are kept.
@@ -48,11 +50,11 @@ impl Tail {
         self.text()
     }
 
-    /// The lines so far.
+    /// The lines so far, safe for a terminal.
     pub fn text(&self) -> String {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        lines.join("\n")
+        printable(&lines.join("\n"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What all threads of the process do, some moments a second.
+//! Threads of a process, looked at some moments a second.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -8,6 +8,7 @@ use cpu_time::ThreadTime;
 
 use super::stops::{self, Call, Outcome, Stop, Traceable};
 use super::unwinder::Unwinder;
+use crate::Process;
 
 /// Between two moments: 19 a second, in step with few timers.
 const PERIOD: Duration = Duration::from_millis(53);
@@ -23,37 +24,37 @@ const MOST_THREADS: usize = 10_000;
 
 /// What a thread did at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Moment {
+pub(super) struct Moment {
     /// One of the stacks, where it was looked at.
-    pub(crate) stack: Option<usize>,
+    pub(super) stack: Option<usize>,
     /// As the kernel has it: `R` runs, `S` sleeps, `D` waits for a disk, `T` and `t` are stopped.
-    pub(crate) state: char,
-    pub(crate) call: Option<i64>,
+    pub(super) state: char,
+    pub(super) call: Option<i64>,
     /// Where in the kernel it waits.
-    pub(crate) wchan: Option<String>,
+    pub(super) wchan: Option<String>,
 }
 
 /// What was seen of one thread.
 #[derive(Debug, Default)]
-pub(crate) struct Sampled {
-    pub(crate) name: String,
+pub(super) struct Sampled {
+    pub(super) name: String,
     /// How often it was stopped.
-    pub(crate) stops: u64,
-    pub(crate) moments: HashMap<Moment, u64>,
+    pub(super) stops: u64,
+    pub(super) moments: HashMap<Moment, u64>,
 }
 
-/// What was seen of all.
+/// What was seen of all threads.
 #[derive(Debug, Default)]
-pub(crate) struct Samples {
-    pub(crate) threads: BTreeMap<i32, Sampled>,
+pub struct Samples {
+    pub(super) threads: BTreeMap<i32, Sampled>,
     /// Addresses, from the innermost outwards.
-    pub(crate) stacks: Vec<Vec<usize>>,
-    pub(crate) moments: u64,
-    pub(crate) stops: u64,
+    pub(super) stacks: Vec<Vec<usize>>,
+    pub(super) moments: u64,
+    pub(super) stops: u64,
     /// How long threads were stopped, in all.
-    pub(crate) stopped: Duration,
+    pub(super) stopped: Duration,
     /// Why there are no stacks.
-    pub(crate) refused: Option<String>,
+    pub(super) refused: Option<String>,
 }
 
 /// A thread as it was last seen.
@@ -75,6 +76,8 @@ struct Moved {
 }
 
 struct Sampler {
+    process: Process,
+    /// The calling thread, which cannot stop itself.
     own: i32,
     samples: Samples,
     known: HashMap<i32, Known>,
@@ -85,17 +88,19 @@ struct Sampler {
     has_to_name: bool,
 }
 
-/// Samples until `duration` is over, or nobody waits for it any more. The calling thread is left out.
-pub(crate) fn sample(duration: Duration, is_awaited: &dyn Fn() -> bool) -> Samples {
+/// Samples the threads of `process` until `duration` is over, or nobody waits for it any more. Of the calling process the
+/// calling thread is left out.
+pub fn sample(process: Process, duration: Duration, is_awaited: &dyn Fn() -> bool) -> Samples {
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let mut sampler = Sampler {
+        process,
         own: stops::own_tid(),
         samples: Samples::default(),
         known: HashMap::new(),
-        unwinder: Unwinder::new(),
+        unwinder: Unwinder::new(process),
         stacks: HashMap::new(),
         stops: (0..AT_ONCE).map(|_| Stop::new()).collect(),
-        has_to_name: scope.trim() == "1",
+        has_to_name: process.is_this() && scope.trim() == "1",
     };
     // Tables are read before, which takes longer than looking.
     sampler.unwinder.look();
@@ -118,7 +123,9 @@ pub(crate) fn sample(duration: Duration, is_awaited: &dyn Fn() -> bool) -> Sampl
 impl Sampler {
     fn look(&mut self) {
         self.samples.moments += 1;
-        let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
+        let tasks = fs::read_dir(self.process.path("task"))
+            .into_iter()
+            .flatten();
         let tids = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
         let tids: Vec<i32> = tids.filter(|tid| *tid != self.own).collect();
         self.known.retain(|tid, _| tids.contains(tid));
@@ -131,11 +138,11 @@ impl Sampler {
         while !rest.is_empty() {
             let mut stops = std::mem::take(&mut self.stops);
             for (stop, thread) in stops.iter_mut().zip(rest) {
-                stop.aim(thread.tid);
+                stop.aim(self.process, thread.tid);
             }
             let some = &mut stops[..rest.len().min(AT_ONCE)];
             let named = self.has_to_name.then(Traceable::by_descendants);
-            if let Err(error) = stops::take(some, &self.unwinder.stacks) {
+            if let Err(error) = stops::take(self.process, some, &self.unwinder.stacks) {
                 self.refuse(format!(
                     "no process can be started that would take stacks ({error})"
                 ));
@@ -157,7 +164,7 @@ impl Sampler {
 
     /// A thread that has to be looked at closely; one that still sleeps is counted at once.
     fn moved(&mut self, tid: i32) -> Option<Moved> {
-        let file = |name| fs::read_to_string(format!("/proc/self/task/{tid}/{name}"));
+        let file = |name| fs::read_to_string(self.process.path(&format!("task/{tid}/{name}")));
         let stat = file("stat").ok()?;
         let (name, rest) = stat.split_once('(')?.1.rsplit_once(") ")?;
         let state = rest
@@ -214,12 +221,12 @@ impl Sampler {
                     }
                 };
             }
-            Outcome::Refused(error) => self.refuse(why_refused(error)),
+            Outcome::Refused(error) => self.refuse(why_refused(self.process, error)),
             Outcome::NotTried | Outcome::Spared | Outcome::Missed => {}
         }
         let call = match stop.outcome {
             Outcome::NotTried => {
-                let line = fs::read(format!("/proc/self/task/{}/syscall", thread.tid));
+                let line = fs::read(self.process.path(&format!("task/{}/syscall", thread.tid)));
                 line.ok().and_then(|line| Call::parse(&line))
             }
             _ => Some(stop.call),
@@ -286,9 +293,9 @@ fn restarted(wchan: &str) -> Option<i64> {
     found.map(|(_, call)| *call)
 }
 
-/// What keeps this process from being traced, of the reasons that there are.
-fn why_refused(error: i32) -> String {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+/// The reason why a process cannot be traced.
+fn why_refused(process: Process, error: i32) -> String {
+    let status = fs::read_to_string(process.path("status")).unwrap_or_default();
     let tracer = status
         .lines()
         .find_map(|line| line.strip_prefix("TracerPid:"));
@@ -300,7 +307,7 @@ fn why_refused(error: i32) -> String {
         (_, scope @ ("2" | "3")) => {
             format!("/proc/sys/kernel/yama/ptrace_scope is {scope}: nobody may look into processes, or root alone")
         }
-        _ if !stops::is_dumpable() => {
+        _ if process.is_this() && !stops::is_dumpable() => {
             "this process is not dumpable, as is one whose file has capabilities or another user's rights: \
              prctl(PR_SET_DUMPABLE, 1) in it lets its stacks be taken"
                 .to_owned()

@@ -11,16 +11,15 @@ use framehop::{
 };
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 
+use crate::Process;
 use crate::maps::{self, Part};
-
-/// The program itself.
-const OWN: &str = "/proc/self/exe";
 
 /// Deeper callers are left out.
 const DEEPEST: usize = 512;
 
 /// Finds callers in the files that it has read.
-pub(crate) struct Unwinder {
+pub struct Unwinder {
+    process: Process,
     native: UnwinderNative<Vec<u8>, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
     /// Where files begin that were read, or could not be.
@@ -30,8 +29,10 @@ pub(crate) struct Unwinder {
 }
 
 impl Unwinder {
-    pub(crate) fn new() -> Self {
+    /// Knows no file of `process` yet.
+    pub fn new(process: Process) -> Self {
         Self {
+            process,
             native: UnwinderNative::new(),
             cache: CacheNative::new(),
             known: HashSet::new(),
@@ -40,8 +41,8 @@ impl Unwinder {
     }
 
     /// Looks again what is in memory: threads and libraries come.
-    pub(crate) fn look(&mut self) {
-        let maps = maps::read();
+    pub fn look(&mut self) {
+        let maps = maps::read(self.process);
         self.stacks.clear();
         let mut base = (0, "");
         for part in maps.lines().filter_map(Part::parse) {
@@ -55,11 +56,10 @@ impl Unwinder {
             let is_code = part.permissions.contains('x') && !part.name.is_empty();
             if is_code && part.name == base.1 && self.known.insert(base.0) {
                 let module = if part.name == "[vdso]" {
-                    self_memory(part.start, part.end).and_then(|file| module(&*file, base.0, &part))
+                    let memory = self.memory(part.start, part.end);
+                    memory.and_then(|file| module(&*file, base.0, &part))
                 } else {
-                    // Of a program whose file was replaced meanwhile, the old one.
-                    let own = std::fs::read_link(OWN).is_ok_and(|own| own == Path::new(part.name));
-                    let file = File::open(if own { OWN } else { part.name }).ok();
+                    let file = File::open(self.file(part.name)).ok();
                     file.and_then(|file| module(&ReadCache::new(file), base.0, &part))
                 };
                 if let Some(module) = module {
@@ -69,10 +69,31 @@ impl Unwinder {
         }
     }
 
+    /// The path by which a file of the process is opened here, which may be in a container.
+    fn file(&self, name: &str) -> String {
+        // Of a program whose file was replaced meanwhile, the old one.
+        let own = self.process.path("exe");
+        if std::fs::read_link(&own).is_ok_and(|path| path == Path::new(name)) {
+            own
+        } else if self.process.is_this() {
+            name.to_owned()
+        } else {
+            self.process.path("root") + name
+        }
+    }
+
+    /// A part of the process's memory, by way of a file.
+    fn memory(&self, start: u64, end: u64) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(end - start).ok()?];
+        let memory = File::open(self.process.path("mem")).ok()?;
+        memory.read_exact_at(&mut bytes, start).ok()?;
+        Some(bytes)
+    }
+
     /// Addresses from the innermost outwards; those of callers are of the byte before the one to return to.
     ///
     /// `registers` are instruction, stack pointer, frame pointer, and on aarch64 the link register; `word` reads the stack.
-    pub(crate) fn callers(
+    pub fn callers(
         &mut self,
         registers: [u64; 4],
         word: impl Fn(u64) -> Option<u64>,
@@ -91,14 +112,6 @@ impl Unwinder {
         let addresses = frames.map(|frame| usize::try_from(frame.address_for_lookup()));
         addresses.map_while(Result::ok).take(DEEPEST).collect()
     }
-}
-
-/// A part of this process's memory, by way of a file.
-fn self_memory(start: u64, end: u64) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(end - start).ok()?];
-    let memory = File::open("/proc/self/mem").ok()?;
-    memory.read_exact_at(&mut bytes, start).ok()?;
-    Some(bytes)
 }
 
 /// The tables of a file whose head is in memory at `base`, and code in `part`.

@@ -1,24 +1,25 @@
-//! What an instrument says of a cause.
+//! A cause, as it is told.
 
 use serde::Serialize;
 
 /// Something that holds requests up, or will.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Finding {
+pub struct Finding {
     /// For programs: `blocked_worker`, `computing_worker`, `full_blocking_pool`, `unpolled`, `memory`, `tasks`,
     /// `connections`, `clients_connections`, `nagle`, `late`, `accept_queue`, `in_a_row`, `stuck`, or the kind of a wait.
-    pub(crate) kind: &'static str,
+    pub kind: &'static str,
     /// What was seen, what it means, and what to do.
-    pub(crate) says: String,
+    pub says: String,
     /// The endpoint that shows it.
-    pub(crate) see: &'static str,
+    pub see: &'static str,
     /// The larger, the more likely this is what requests wait for: above 2 nothing else can go on, above 1 all that
     /// pass there wait.
-    pub(crate) weight: f64,
+    pub weight: f64,
 }
 
 impl Finding {
-    pub(crate) fn new(kind: &'static str, weight: f64, see: &'static str, says: String) -> Self {
+    /// A finding of this kind.
+    pub fn new(kind: &'static str, weight: f64, see: &'static str, says: String) -> Self {
         Self {
             kind,
             says,

@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use ecosystem::{PartMeaning, Role};
+
 use super::profile::{Frame, Stack, State, Thread, ThreadProfile};
 use crate::finding::Finding;
-use crate::thread_roles::Role;
 
 /// A thread that runs requests and is blocked for less of the time holds up few: runtimes have locks of their own.
 const BLOCKED: f64 = 0.2;
@@ -32,31 +33,10 @@ const ALWAYS: f64 = 0.99;
 
 /// The call in which threads wait for each other.
 const FUTEX: &str = "futex";
-/// By what a lock of std, `parking_lot`, `DashMap` or C waits.
-const LOCKS: [&str; 8] = [
-    "sync::mutex",
-    "sync::rwlock",
-    "poison::mutex",
-    "poison::rwlock",
-    "parking_lot::raw_",
-    "lock_api::",
-    "dashmap::lock",
-    "pthread_mutex_lock",
-];
-/// For what threads wait that have nothing to do.
-const CHANNELS: [&str; 6] = [
-    "condvar",
-    "Condvar",
-    "mpmc",
-    "mpsc",
-    "crossbeam_channel",
-    "flume",
-];
-
 impl ThreadProfile {
     /// Who of those that run requests is blocked in a call, what they compute, and which threads queue for a lock. `held`
     /// is how long a thread that runs requests did not yield, in seconds.
-    pub(crate) fn findings(&self, held: f64) -> Vec<Finding> {
+    pub fn findings(&self, held: f64) -> Vec<Finding> {
         let of_workers = [self.blocked(), self.computing_worker(held)];
         let others = self.threads.iter().filter(|thread| !thread.is_runtime);
         let others = others.flat_map(|thread| &thread.stacks);
@@ -99,7 +79,7 @@ impl ThreadProfile {
         let past = past(stack, self.stacks(), self.moments);
         // Of a lock in use, somebody is past it now and then.
         let is_stuck = past.is_none()
-            && !inner_passes(stack, &CHANNELS)
+            && !inner_passes(stack, PartMeaning::Channel)
             && blocked.len() * 2 >= drive.len()
             && blocked.iter().all(|share| *share >= ALWAYS);
         let says = format!(
@@ -170,7 +150,7 @@ impl ThreadProfile {
     }
 
     /// Where threads compute most, and how much of all computing is there; `None` if it is nowhere in particular.
-    pub(crate) fn computing(&self) -> Option<String> {
+    pub fn computing(&self) -> Option<String> {
         let all: Vec<&Thread> = self.threads.iter().collect();
         let functions = by_function(in_state(&all, State::Running));
         let all: u64 = functions.iter().map(|function| function.samples).sum();
@@ -192,7 +172,7 @@ impl ThreadProfile {
     }
 
     /// Where most of the blocking threads are that have something to do.
-    pub(crate) fn at_work_on_blocking_threads(&self) -> Option<String> {
+    pub fn at_work_on_blocking_threads(&self) -> Option<String> {
         let threads = self.threads.iter();
         let threads = threads.filter(|thread| thread.role == Role::Blocking.name());
         let stacks = threads.flat_map(|thread| &thread.stacks);
@@ -233,7 +213,7 @@ fn of_locks<'a>(
     // Idle threads of a pool wait for each other, too: until one of them is given work.
     let is_idle = past
         .as_ref()
-        .is_some_and(|past| inner_passes(past.most, &CHANNELS));
+        .is_some_and(|past| inner_passes(past.most, PartMeaning::Channel));
     if threads < QUEUE || is_idle {
         return None;
     }
@@ -250,11 +230,11 @@ fn of_locks<'a>(
 /// Threads of the database that sleep until another connection has written. Requests only seem to wait for an answer.
 fn of_sqlite<'a>(all: impl Iterator<Item = &'a Stack>, moments: u64) -> Option<Finding> {
     let sleeps =
-        |stack: &&Stack| stack.state == State::Blocked && passes(stack, "sqlite3InvokeBusyHandler");
+        |stack: &&Stack| stack.state == State::Blocked && passes(stack, PartMeaning::SqliteBusy);
     let (mut asleep, mut of_readers) = (0, 0);
     for stack in all.filter(sleeps) {
         asleep += stack.samples;
-        if passes(stack, "sqlite3PagerSharedLock") {
+        if passes(stack, PartMeaning::SqliteRead) {
             of_readers += stack.samples;
         }
     }
@@ -348,7 +328,8 @@ fn grouped<'a, Key: Eq + Hash>(
 
 /// Where threads are most often that have passed the place at which this one waits: of a lock they hold it.
 fn past<'a>(waits: &Stack, all: impl Iterator<Item = &'a Stack>, moments: u64) -> Option<Seen<'a>> {
-    let is_futex = waits.call.as_deref() == Some(FUTEX) && !inner_passes(waits, &CHANNELS);
+    let is_futex =
+        waits.call.as_deref() == Some(FUTEX) && !inner_passes(waits, PartMeaning::Channel);
     let lock = own(waits).filter(|_| is_futex && !is_block_on(waits))?;
     let is_past = |stack: &&Stack| {
         let mut frames = stack.frames.iter().filter(|frame| frame.own);
@@ -357,8 +338,8 @@ fn past<'a>(waits: &Stack, all: impl Iterator<Item = &'a Stack>, moments: u64) -
     let waits_too = |stack: &Stack| {
         let is_there = own(stack).is_some_and(|own| own.function == lock.function);
         let is_futex = stack.state == State::Blocked && stack.call == waits.call;
-        let is_lock = is_futex || inner_passes(stack, &LOCKS);
-        is_there && is_lock && !inner_passes(stack, &CHANNELS)
+        let is_lock = is_futex || inner_passes(stack, PartMeaning::Lock);
+        is_there && is_lock && !inner_passes(stack, PartMeaning::Channel)
     };
     let past =
         all.filter(|stack| stack.state != State::Idle && is_past(stack) && !waits_too(stack));
@@ -379,29 +360,29 @@ fn inner(stack: &Stack) -> &[Frame] {
     own.map_or(&[], |own| &stack.frames[own + 1..])
 }
 
-fn inner_passes(stack: &Stack, parts: &[&str]) -> bool {
-    let has_part = |frame: &Frame| parts.iter().any(|part| frame.function.contains(part));
-    inner(stack).iter().any(has_part)
+fn inner_passes(stack: &Stack, meaning: PartMeaning) -> bool {
+    let mut frames = inner(stack).iter();
+    frames.any(|frame| meaning.fits(&frame.function))
 }
 
 /// Whether it gives work to a blocking thread, or waits for the lock of the runtime to which it gives a task.
 fn hands_over(stack: &Stack) -> bool {
-    inner_passes(stack, &["tokio::runtime::blocking", "spawn_blocking"])
-        || stack.state == State::Blocked && inner_passes(stack, &["tokio::runtime::scheduler"])
+    inner_passes(stack, PartMeaning::HandsOver)
+        || stack.state == State::Blocked && inner_passes(stack, PartMeaning::Scheduler)
 }
 
 /// Whether it waits for a lock, and not for what idle threads wait for.
 fn waits_for_lock(stack: &Stack) -> bool {
     stack.state == State::Blocked
         && stack.call.as_deref() == Some(FUTEX)
-        && inner_passes(stack, &LOCKS)
-        && !inner_passes(stack, &CHANNELS)
+        && inner_passes(stack, PartMeaning::Lock)
+        && !inner_passes(stack, PartMeaning::Channel)
         && !hands_over(stack)
 }
 
 /// Whether a function that is not async waits for a future.
 fn is_block_on(stack: &Stack) -> bool {
-    inner_passes(stack, &["::block_on"])
+    inner_passes(stack, PartMeaning::BlockOn)
 }
 
 /// Whether its place says anything: where the work is not all that the process does, or a library's.
@@ -437,19 +418,19 @@ fn is_main(function: &str) -> bool {
     function.contains("::main")
 }
 
-fn passes(stack: &Stack, part: &str) -> bool {
+fn passes(stack: &Stack, meaning: PartMeaning) -> bool {
     let mut frames = stack.frames.iter();
-    frames.any(|frame| frame.function.contains(part))
+    frames.any(|frame| meaning.fits(&frame.function))
 }
 
 /// What to do about a call that blocks.
 fn advice(stack: &Stack, is_stuck: bool, is_past_known: bool) -> &'static str {
     let is_futex = stack.call.as_deref() == Some(FUTEX);
-    if passes(stack, "rayon_core") {
+    if passes(stack, PartMeaning::WaitsForRayon) {
         "It waits for rayon's threads: hand the work over with `rayon::spawn`, and await a `oneshot` for its result."
     } else if stack.text.contains("pipe") {
         "Whoever reads what it writes is slow, or gone: write logs from a thread of their own, which may drop lines."
-    } else if passes(stack, "getaddrinfo") {
+    } else if passes(stack, PartMeaning::NameLookup) {
         "A name is looked up: `tokio::net::lookup_host` does that on a blocking thread."
     } else if is_block_on(stack) {
         "A future is awaited by `block_on`, which keeps the thread: `.await` it. Where that cannot be, do it on a blocking \

@@ -1,4 +1,4 @@
-//! Registers and stacks of this process's own threads, for which each is stopped for some microseconds.
+//! Registers and stacks of threads, for which each is stopped for some microseconds.
 //!
 //! A thread cannot be asked for its registers by another one of its process. Ways that were weighed:
 //!
@@ -31,12 +31,14 @@ use std::mem::{MaybeUninit, size_of, zeroed};
 use std::ptr::{from_mut, null, null_mut};
 use std::time::Duration;
 
+use crate::Process;
+
 /// Bytes of a stack that are copied; frames below are not seen.
 const STACK_BYTES: usize = 128 << 10;
 
 /// How long the child waits for a thread to stop, one that waits for a disk or for a CPU; nobody stands still meanwhile.
 /// Long, since a thread that was given up may see EINTR in its next call.
-const PATIENCE: libc::time_t = 1;
+const TIMEOUT: libc::time_t = 1;
 
 /// How often it looks before it sleeps.
 const LOOKS: u32 = 200;
@@ -141,11 +143,13 @@ impl Call {
         })
     }
 
-    /// Whether a stop would be seen by the program.
-    fn is_not_restarted(self) -> bool {
+    /// Returns whether a program would see that it was stopped in this call. The socket of another process cannot be
+    /// asked, and may have a time-out.
+    fn is_not_restarted(self, pid: c_int) -> bool {
         match self {
             Self::Number(number, first) => {
-                NOT_RESTARTED.contains(&number) || OF_SOCKETS.contains(&number) && times_out(first)
+                NOT_RESTARTED.contains(&number)
+                    || OF_SOCKETS.contains(&number) && (pid != 0 || times_out(first))
             }
             Self::Running | Self::None => false,
         }
@@ -183,11 +187,11 @@ impl Stop {
         }
     }
 
-    /// Makes it one of thread `tid`, which is not the calling one.
-    pub(crate) fn aim(&mut self, tid: i32) {
+    /// Aims at thread `tid` of a process, which is not the calling one.
+    pub(crate) fn aim(&mut self, process: Process, tid: i32) {
         self.tid = tid;
         // The child's own `/proc/self` is another.
-        self.path = format!("/proc/{}/task/{tid}/syscall\0", std::process::id()).into_bytes();
+        self.path = process.path(&format!("task/{tid}/syscall\0")).into_bytes();
         (self.outcome, self.copied) = (Outcome::NotTried, 0);
     }
 
@@ -216,6 +220,8 @@ impl Stop {
 
 /// What the child is given.
 struct Orders<'a> {
+    /// Number of the process whose threads they are; 0 for the own one.
+    pid: c_int,
     stops: &'a mut [Stop],
     stacks: &'a [(u64, u64)],
 }
@@ -226,9 +232,18 @@ struct Orders<'a> {
 /// # Errors
 ///
 /// When no process can be started.
-pub(crate) fn take(stops: &mut [Stop], stacks: &[(u64, u64)]) -> std::io::Result<()> {
+pub(crate) fn take(
+    process: Process,
+    stops: &mut [Stop],
+    stacks: &[(u64, u64)],
+) -> std::io::Result<()> {
     let mut own_stack = vec![MaybeUninit::<u128>::uninit(); CHILD_STACK / 16];
-    let mut orders = Orders { stops, stacks };
+    let pid = if process.is_this() {
+        0
+    } else {
+        c_int::try_from(process.pid()).unwrap_or(c_int::MAX)
+    };
+    let mut orders = Orders { pid, stops, stacks };
     // Descriptors are shared, so that none lives longer than the service wants. No signal tells that it has ended.
     let flags = libc::CLONE_VM
         | libc::CLONE_VFORK
@@ -296,7 +311,7 @@ pub(crate) fn own_tid() -> i32 {
 /// Runs in the child. Nothing here may allocate, lock or panic.
 extern "C" fn child(orders: *mut c_void) -> c_int {
     // SAFETY: `take` passes its orders, which nobody else uses while it waits for this.
-    let Orders { stops, stacks } = unsafe { &mut *orders.cast::<Orders<'_>>() };
+    let Orders { pid, stops, stacks } = unsafe { &mut *orders.cast::<Orders<'_>>() };
     let ends_with_parent = c_long::from(libc::SIGKILL);
     // As the kernel has it: a handler (none), flags, a restorer, and a mask. This process's disposition is its own.
     let default = [0_usize; 4];
@@ -324,12 +339,12 @@ extern "C" fn child(orders: *mut c_void) -> c_int {
             continue;
         };
         stop.call = call;
-        if call.is_not_restarted() {
+        if call.is_not_restarted(*pid) {
             stop.outcome = Outcome::Spared;
             continue;
         }
         let began = now();
-        let is_in_time = stop_one(stop, stacks);
+        let is_in_time = stop_one(stop, *pid, stacks);
         stop.took = now().saturating_sub(began);
         if !is_in_time {
             // The kernel takes the order back when this process ends.
@@ -340,7 +355,7 @@ extern "C" fn child(orders: *mut c_void) -> c_int {
 }
 
 /// Whether the thread stopped in time, if it could be told to.
-fn stop_one(stop: &mut Stop, stacks: &[(u64, u64)]) -> bool {
+fn stop_one(stop: &mut Stop, pid: c_int, stacks: &[(u64, u64)]) -> bool {
     if let Err(error) = ptrace(libc::PTRACE_SEIZE, stop.tid, 0, 0) {
         let is_gone = error == libc::ESRCH;
         stop.outcome = if is_gone {
@@ -367,7 +382,7 @@ fn stop_one(stop: &mut Stop, stacks: &[(u64, u64)]) -> bool {
     };
     let place = &raw mut registers as usize;
     if ptrace(libc::PTRACE_GETREGSET, stop.tid, NT_PRSTATUS, place).is_ok() {
-        stop.copied = copy_stack(stop.registers()[1], &mut stop.stack, stacks);
+        stop.copied = copy_stack(pid, stop.registers()[1], &mut stop.stack, stacks);
         stop.outcome = Outcome::Taken;
         #[cfg(target_arch = "x86_64")]
         #[allow(clippy::cast_possible_wrap, clippy::cast_sign_loss)] // as registers are
@@ -419,8 +434,8 @@ fn ptrace(
 fn wait_for(tid: c_int) -> Option<c_int> {
     let flags = libc::WNOHANG | libc::__WALL;
     let children: u64 = 1 << (libc::SIGCHLD - 1);
-    let patience = libc::timespec {
-        tv_sec: PATIENCE,
+    let timeout = libc::timespec {
+        tv_sec: TIMEOUT,
         tv_nsec: 0,
     };
     let mut looks: u32 = 0;
@@ -451,7 +466,7 @@ fn wait_for(tid: c_int) -> Option<c_int> {
                     libc::SYS_rt_sigtimedwait,
                     &raw const children,
                     null::<c_void>(),
-                    &raw const patience,
+                    &raw const timeout,
                     8,
                 )
             }
@@ -463,7 +478,7 @@ fn wait_for(tid: c_int) -> Option<c_int> {
 }
 
 /// Copies from the stack pointer upwards, at most to the end of that part of memory; yields the number of bytes.
-fn copy_stack(from: u64, to: &mut [u8], stacks: &[(u64, u64)]) -> usize {
+fn copy_stack(pid: c_int, from: u64, to: &mut [u8], stacks: &[(u64, u64)]) -> usize {
     let after = stacks.partition_point(|(start, _)| *start <= from);
     let Some((_, end)) = after.checked_sub(1).and_then(|at| stacks.get(at)) else {
         return 0;
@@ -482,10 +497,13 @@ fn copy_stack(from: u64, to: &mut [u8], stacks: &[(u64, u64)]) -> usize {
     // SAFETY: by way of the kernel, which fails where memory is gone, where reading it would end the process. It writes
     // at most the length of `to`.
     let copied = unsafe {
-        let own = libc::syscall(libc::SYS_getpid);
+        let pid = match pid {
+            0 => libc::syscall(libc::SYS_getpid),
+            other => c_long::from(other),
+        };
         libc::syscall(
             libc::SYS_process_vm_readv,
-            own,
+            pid,
             &raw const local,
             1_usize,
             &raw const remote,

@@ -1,0 +1,36 @@
+//! Pictures of profiles of threads.
+
+use crate::error::EndpointError;
+use crate::threads::ThreadProfile;
+
+/// An SVG that zooms and searches.
+#[cfg(feature = "flamegraph")]
+pub(crate) fn draw(
+    profile: &ThreadProfile,
+    idle: bool,
+    all: bool,
+) -> Result<String, EndpointError> {
+    let left_out = (!idle)
+        .then(|| "Threads that have nothing to do are left out: &idle=true draws them.".to_owned());
+    let drawing = await_profile::drawing::Drawing {
+        title: "Threads: where they are blocked, and where they run".to_owned(),
+        captions: profile
+            .note
+            .iter()
+            .cloned()
+            .chain(left_out)
+            .take(2)
+            .collect(),
+        unit: "samples".to_owned(),
+        theme: await_profile::drawing::Theme::Wait,
+        ..Default::default()
+    };
+    drawing
+        .draw(&profile.folded(idle, all))
+        .map_err(EndpointError::failed)
+}
+
+#[cfg(not(feature = "flamegraph"))]
+pub(crate) fn draw(_: &ThreadProfile, _: bool, _: bool) -> Result<String, EndpointError> {
+    Err(EndpointError::Unsupported("this build draws no pictures"))
+}

@@ -1,0 +1,50 @@
+//! The process that is looked at.
+
+/// A process, and its files in `/proc`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Nothing for the calling process, whose threads a descendant has to trace.
+    other: Option<u32>,
+}
+
+impl Process {
+    /// The calling process.
+    pub fn this() -> Self {
+        Self { other: None }
+    }
+
+    /// The process with this number.
+    pub fn of(pid: u32) -> Self {
+        Self {
+            other: (pid != std::process::id()).then_some(pid),
+        }
+    }
+
+    /// Its number.
+    pub fn pid(self) -> u32 {
+        self.other.unwrap_or_else(std::process::id)
+    }
+
+    /// Returns whether it is the calling process.
+    pub fn is_this(self) -> bool {
+        self.other.is_none()
+    }
+
+    /// The path of one of its files in `/proc`.
+    pub fn path(self, file: &str) -> String {
+        format!("/proc/{}/{file}", self.pid())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_calling_process_is_known_by_its_number() {
+        let own = Process::of(std::process::id());
+        assert_eq!(own, Process::this());
+        assert!(!Process::of(1).is_this() || std::process::id() == 1);
+        assert_eq!(Process::of(1).path("maps"), "/proc/1/maps");
+    }
+}

@@ -1,0 +1,20 @@
+//! Threads of a process: what they do and where they are blocked, by their stacks, also of those that do not run.
+
+mod findings;
+mod profile;
+pub mod roles;
+
+#[cfg(all(
+    feature = "threads",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod linux;
+
+#[cfg(all(
+    feature = "threads",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub use linux::{NamedFrame, Names, Samples, Unwinder, sample};
+pub use profile::{Frame, Stack, State, Thread, ThreadProfile};

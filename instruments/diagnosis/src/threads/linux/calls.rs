@@ -1,0 +1,84 @@
+//! Names of the system calls in which threads wait.
+
+use super::sampler::Moment;
+
+/// A thread's state at a moment, in words.
+pub(super) fn text(moment: &Moment, idle: Option<&str>) -> String {
+    let call = moment
+        .call
+        .map_or_else(|| "the kernel".to_owned(), call_name);
+    match (moment.state, idle) {
+        ('R', _) => "(running)".to_owned(),
+        ('T' | 't', _) => "(stopped)".to_owned(),
+        (_, Some("")) => format!("(idle: {call})"),
+        (_, Some(idle)) => format!("(idle: {idle})"),
+        (state, None) => {
+            // Where that says more: whether a `write` is to a pipe, a socket or a disk.
+            let says_all =
+                ["futex", "nanosleep", "clock_nanosleep", "poll", "ppoll"].contains(&&*call);
+            let wchan = moment.wchan.as_deref().filter(|_| !says_all);
+            let wchan = wchan.map(|wchan| format!(": {wchan}")).unwrap_or_default();
+            let disk = if state == 'D' {
+                ", uninterruptible"
+            } else {
+                ""
+            };
+            format!("(blocked in {call}{wchan}{disk})")
+        }
+    }
+}
+
+macro_rules! calls {
+    ($($name:ident)*) => {
+        &[$((concat!("", stringify!($name)), libc::$name)),*]
+    };
+}
+
+/// Calls in which threads wait.
+const CALLS: &[(&str, i64)] = calls! {
+    SYS_accept SYS_accept4 SYS_clock_nanosleep SYS_clone SYS_close SYS_connect SYS_copy_file_range SYS_epoll_pwait
+    SYS_epoll_pwait2 SYS_execve SYS_fallocate SYS_fcntl SYS_fdatasync SYS_flock SYS_fsync SYS_ftruncate SYS_futex
+    SYS_getdents64 SYS_getrandom SYS_io_getevents SYS_io_uring_enter SYS_ioctl SYS_linkat SYS_madvise SYS_mkdirat
+    SYS_mmap SYS_mprotect SYS_mq_timedreceive SYS_mq_timedsend SYS_msgrcv SYS_msgsnd SYS_munmap SYS_nanosleep
+    SYS_newfstatat SYS_openat SYS_ppoll SYS_pread64 SYS_preadv SYS_pselect6 SYS_pwrite64 SYS_pwritev SYS_read SYS_readv
+    SYS_recvfrom SYS_recvmmsg SYS_recvmsg SYS_renameat2 SYS_restart_syscall SYS_rt_sigsuspend SYS_rt_sigtimedwait
+    SYS_sched_yield SYS_semop SYS_semtimedop SYS_sendfile SYS_sendmmsg SYS_sendmsg SYS_sendto SYS_splice SYS_statx
+    SYS_sync SYS_syncfs SYS_unlinkat SYS_wait4 SYS_waitid SYS_write SYS_writev
+};
+
+/// Those that other processors do without.
+#[cfg(target_arch = "x86_64")]
+const OLD_CALLS: &[(&str, i64)] = calls! {
+    SYS_epoll_wait SYS_fork SYS_mkdir SYS_open SYS_pause SYS_poll SYS_rename SYS_select SYS_stat SYS_unlink SYS_vfork
+};
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_CALLS: &[(&str, i64)] = &[];
+
+/// Calls of event loops: whoever is in one waits for anything at all.
+pub(super) const EVENTS: &[i64] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_epoll_wait,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_io_uring_enter,
+];
+
+pub(super) fn call_name(call: i64) -> String {
+    let known = CALLS
+        .iter()
+        .chain(OLD_CALLS)
+        .find(|(_, number)| *number == call);
+    known.map_or_else(
+        || format!("system call {call}"),
+        |(name, _)| name.trim_start_matches("SYS_").to_owned(),
+    )
+}
+
+/// The call that a function of the C library makes, by the function's name.
+pub(super) fn call_by_name(function: &str) -> Option<String> {
+    let name = function.trim_start_matches("__GI_");
+    let name = name.trim_start_matches('_').trim_start_matches("libc_");
+    let mut calls = CALLS.iter().chain(OLD_CALLS);
+    let is_call = calls.any(|(call, _)| call.strip_prefix("SYS_") == Some(name));
+    is_call.then(|| name.to_owned())
+}

@@ -1,0 +1,177 @@
+//! Names for what was sampled.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::calls::{EVENTS, call_by_name, call_name, text};
+use super::sampler::{Moment, Sampled, Samples};
+use crate::threads::profile::{Frame, Stack, State, Thread, ThreadProfile};
+use crate::threads::roles::{Whose, idle, label, role_of};
+
+/// One function at an address.
+#[derive(Clone, Debug)]
+pub struct NamedFrame {
+    /// Its name, as the compiler writes it.
+    pub function: String,
+    /// The file it was compiled from; empty if unknown.
+    pub file: String,
+    /// 0 if unknown.
+    pub line: u32,
+    /// Compiled from a library or the toolchain.
+    pub is_foreign: bool,
+}
+
+/// Source of names for addresses of a process.
+pub trait Names {
+    /// The functions at an address, innermost first: several where one is inlined into another.
+    fn functions(&mut self, address: usize) -> Vec<NamedFrame>;
+
+    /// An address without a name, by its place in its file.
+    fn nameless(&self, address: usize) -> String;
+
+    /// What a reader has to know of the names of these addresses, such as that the program is stripped.
+    fn note(&self, known: &HashMap<usize, Vec<NamedFrame>>) -> Option<String>;
+
+    /// Returns whether a request was begun on this thread.
+    fn has_begun_requests(&self, _tid: i32) -> bool {
+        false
+    }
+}
+
+impl ThreadProfile {
+    /// Looks names up, each once.
+    pub fn new(samples: Samples, duration: Duration, names: &mut dyn Names) -> Self {
+        let mut known: HashMap<usize, Vec<NamedFrame>> = HashMap::new();
+        for &address in samples.stacks.iter().flatten() {
+            known
+                .entry(address)
+                .or_insert_with(|| names.functions(address));
+        }
+        let mut stacks: Vec<Vec<Frame>> = Vec::new();
+        for stack in &samples.stacks {
+            stacks.push(frames(stack, &known, names));
+        }
+        let mut threads = Vec::new();
+        for (tid, seen) in samples.threads {
+            let began_requests = names.has_begun_requests(tid);
+            threads.push(Thread::new(tid, seen, &stacks, began_requests));
+        }
+        let refused = samples.refused.filter(|_| samples.stops == 0);
+        let refused = refused.map(|why| format!("No stacks: {why}."));
+        Self {
+            seconds: duration.as_secs_f64(),
+            moments: samples.moments,
+            stops: samples.stops,
+            stop_us: samples.stopped.as_secs_f64() * 1e6 / samples.stops.max(1) as f64,
+            note: refused.or_else(|| names.note(&known)),
+            threads,
+        }
+    }
+}
+
+impl Thread {
+    fn new(tid: i32, seen: Sampled, stacks: &[Vec<Frame>], began_requests: bool) -> Self {
+        let frames = |moment: &Moment| moment.stack.map_or(&[][..], |at| &stacks[at]);
+        let names = |moment| -> Vec<&str> {
+            let frames = frames(moment).iter();
+            frames.map(|frame| frame.function.as_str()).collect()
+        };
+        let (name, moments) = (seen.name, seen.moments);
+        // What it is for does not change: the most frequent stack whose root was reached tells it.
+        let mut by_samples: Vec<_> = moments.iter().collect();
+        by_samples.sort_by_key(|(_, samples)| u64::MAX - **samples);
+        let mut roles = by_samples.iter();
+        let role = roles.find_map(|(moment, _)| role_of(&names(moment)));
+        let mut did: Vec<Stack> = moments
+            .iter()
+            .map(|(moment, samples)| {
+                let frames = frames(moment);
+                // A worker that has given its tasks away blocks nobody.
+                let names = names(moment);
+                let role_now = role_of(&names).or(role);
+                let is_in = |calls: &[i64]| moment.call.is_some_and(|call| calls.contains(&call));
+                let idle = match moment.state {
+                    'R' => None,
+                    _ if frames.is_empty() => is_in(EVENTS).then_some(""),
+                    _ => idle(role_now, &names).or_else(|| {
+                        let is_own = frames.iter().any(|frame| frame.own);
+                        let waits = role_now.is_none() && !is_own && is_in(&[libc::SYS_futex]);
+                        waits.then_some("thread of a library")
+                    }),
+                };
+                let state = match (moment.state, idle) {
+                    ('R', _) => State::Running,
+                    (_, Some(_)) => State::Idle,
+                    _ => State::Blocked,
+                };
+                let own = frames.iter().rev().find(|frame| frame.own);
+                Stack {
+                    samples: *samples,
+                    state,
+                    text: text(moment, idle),
+                    call: moment.call.map(call_name),
+                    works_in: frames
+                        .last()
+                        .and_then(|frame| call_by_name(&frame.function)),
+                    wchan: moment.wchan.clone(),
+                    own: own.map(Frame::label),
+                    frames: frames.to_vec(),
+                }
+            })
+            .collect();
+        did.sort_by(|a, b| {
+            (b.samples, a.state, &a.text, &a.own).cmp(&(a.samples, b.state, &b.text, &b.own))
+        });
+        let samples: u64 = did.iter().map(|stack| stack.samples).sum();
+        let share = |state| {
+            let of_state = did.iter().filter(|stack| stack.state == state);
+            of_state.map(|stack| stack.samples).sum::<u64>() as f64 / samples.max(1) as f64
+        };
+        Self {
+            tid,
+            role: role.map_or_else(|| name.clone(), |role| role.name().to_owned()),
+            label: label(role, &name),
+            is_runtime: role.is_some_and(|role| role.is_runtime()),
+            began_requests,
+            name,
+            samples,
+            stops: seen.stops,
+            blocked: share(State::Blocked),
+            running: share(State::Running),
+            idle: share(State::Idle),
+            stacks: did,
+        }
+    }
+}
+
+/// The functions at these addresses, from the outermost inwards.
+fn frames(
+    addresses: &[usize],
+    known: &HashMap<usize, Vec<NamedFrame>>,
+    names: &dyn Names,
+) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    for address in addresses.iter().rev() {
+        let functions = known.get(address).map(Vec::as_slice).unwrap_or_default();
+        if functions.is_empty() {
+            frames.push(Frame {
+                function: names.nameless(*address),
+                file: None,
+                line: None,
+                own: false,
+                whose: Whose::Plumbing,
+            });
+        }
+        for named in functions.iter().rev() {
+            let whose = Whose::of(&named.function, &named.file, named.is_foreign);
+            frames.push(Frame {
+                function: named.function.clone(),
+                file: Some(named.file.clone()).filter(|file| !file.is_empty()),
+                line: Some(named.line).filter(|line| *line > 0),
+                own: whose == Whose::Own,
+                whose,
+            });
+        }
+    }
+    frames
+}

@@ -1,0 +1,197 @@
+//! The role of a thread, and whether it has anything to do: by the functions on its stack.
+//!
+//! Not by its name. Tokio's workers and its blocking threads have the same one, and threads inherit it: a pool of rayon's
+//! is called `tokio-rt-worker`, too, if a worker was the first to use it.
+
+pub use ecosystem::Role;
+use ecosystem::{
+    LANGUAGE, PartMeaning, carriers, crate_of, is_framework_crate, place_of, waits_for_others,
+};
+
+/// The role of a thread with this stack, from the outermost function inwards: further in, whoever hands a job over is in
+/// the pool's functions, too.
+pub fn role_of(functions: &[&str]) -> Option<Role> {
+    let mut role = None;
+    for name in functions {
+        // Threads of the profilers hand tasks to runtimes, too.
+        if is_profilers(name) {
+            break;
+        }
+        match (role, Role::told_by(name)) {
+            (None, told) => role = told,
+            // Workers are threads of the blocking pool with a task that never ends.
+            (Some(Role::Blocking), Some(Role::Worker)) => role = Some(Role::Worker),
+            _ => {}
+        }
+    }
+    let gave_away = functions
+        .iter()
+        .any(|name| PartMeaning::GaveAway.fits(name));
+    if role == Some(Role::Worker) && gave_away {
+        return Some(Role::Blocking);
+    }
+    role
+}
+
+/// The first frame of a thread's stacks. Names that somebody has given stay, but for the numbers at their end.
+pub fn label(role: Option<Role>, name: &str) -> String {
+    let numbers = |c: char| c.is_ascii_digit() || matches!(c, '-' | '_' | '#' | ' ');
+    let Some(role) = role else {
+        return name.to_owned();
+    };
+    let given = match role {
+        Role::Worker | Role::Blocking | Role::CurrentThread => name.trim_end_matches(numbers),
+        Role::Actix | Role::Rayon => "",
+    };
+    match given {
+        "" | "tokio-rt-worker" => role.name().to_owned(),
+        given => format!("{} ({given})", role.name()),
+    }
+}
+
+fn is_profilers(name: &str) -> bool {
+    ["await_profile", "debug_endpoints"].contains(&crate_of(name))
+}
+
+/// Returns whether a stack is of a profiler's own work: on a thread of its own, or for an endpoint. Requests pass the await
+/// profiler, too, on threads that something else began.
+pub fn is_of_profiler<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> bool {
+    let is_language =
+        |krate: &&str| place_of(krate).is_some_and(|at| carriers()[at].part == LANGUAGE);
+    let named = functions.filter(|name| name.contains("::"));
+    let first = named
+        .clone()
+        .find(|name| is_profilers(name) || !is_language(&crate_of(name)));
+    first.is_some_and(is_profilers) || named.map(crate_of).any(|krate| krate == "debug_endpoints")
+}
+
+/// The reason why a thread that sleeps with this stack has nothing to do, if it has not.
+pub fn idle(role: Option<Role>, functions: &[&str]) -> Option<&'static str> {
+    let any = |is_so: &dyn Fn(&str) -> bool| functions.iter().any(|name| is_so(name));
+    let parks = any(&|name| {
+        let mut parts = name.rsplit("::");
+        let last = parts.find(|part| !part.contains("closure"));
+        PartMeaning::Runtime.fits(name) && last.is_some_and(|last| last.starts_with("park"))
+    });
+    match role {
+        Some(role) if role.is_runtime() => parks.then_some("parked worker"),
+        Some(Role::Blocking) => {
+            let has_work =
+                |name: &str| PartMeaning::Task.fits(name) || PartMeaning::GaveAway.fits(name);
+            (!any(&has_work)).then_some("blocking thread without work")
+        }
+        Some(_) => any(&|name| PartMeaning::RayonIdle.fits(name)).then_some("rayon without work"),
+        None if parks => Some("block_on"),
+        None => any(&is_profilers).then_some("profiler"),
+    }
+}
+
+/// Owner of a function's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The service's own.
+    Own,
+    /// That of a library, which the service calls.
+    Library,
+    /// Carries requests, or is of the language or the system: it is in every stack, and so says nothing.
+    Plumbing,
+}
+
+impl Whose {
+    /// The owner by name and file; without a file, libraries that wait on behalf of others are known by name.
+    pub fn of(function: &str, file: &str, is_foreign: bool) -> Self {
+        let krate = crate_of(function);
+        let is_known = waits_for_others(krate) || is_framework_crate(krate);
+        if place_of(krate).is_some() || is_profilers(function) || !function.contains("::") {
+            Self::Plumbing
+        } else if is_foreign || (file.is_empty() && is_known) {
+            Self::Library
+        } else {
+            Self::Own
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_what_its_stack_begins_with_whatever_it_calls() {
+        let pool = "<tokio::runtime::blocking::pool::Inner>::run";
+        let task = "tokio::runtime::task::raw::poll";
+        let worker = "tokio::runtime::scheduler::multi_thread::worker::run";
+        let park = "<tokio::runtime::scheduler::multi_thread::worker::Context>::park_internal";
+        let actix = "actix_rt::arbiter::Arbiter::with_tokio_rt::{{closure}}";
+        let in_place = "tokio::runtime::scheduler::multi_thread::worker::block_in_place";
+        let block_on = "tokio::runtime::park::CachedParkThread::block_on";
+        let parks = "tokio::runtime::park::CachedParkThread::park";
+        for (stack, role, why_idle) in [
+            (
+                &[pool, task, worker, task, "shop::visit"][..],
+                Some(Role::Worker),
+                None,
+            ),
+            (
+                &[pool, task, worker, park],
+                Some(Role::Worker),
+                Some("parked worker"),
+            ),
+            (
+                &[pool, task, worker, task, in_place, block_on, parks],
+                Some(Role::Blocking),
+                None,
+            ),
+            (&[pool, task, "shop::export"], Some(Role::Blocking), None),
+            (
+                &[pool, "parking_lot::condvar::Condvar::wait"],
+                Some(Role::Blocking),
+                Some("blocking thread without work"),
+            ),
+            // It waits for the lock of the pool to which it gives a job.
+            (
+                &[actix, "actix_web::web::block", pool],
+                Some(Role::Actix),
+                None,
+            ),
+            (
+                &[
+                    "rayon_core::registry::main_loop",
+                    "rayon_core::sleep::Sleep::sleep",
+                ],
+                Some(Role::Rayon),
+                Some("rayon without work"),
+            ),
+            (&["shop::main", block_on, "shop::serve"], None, None),
+            (&["shop::main", block_on, parks], None, Some("block_on")),
+            (&["shop::main", "std::thread::JoinHandle::join"], None, None),
+        ] {
+            assert_eq!(role_of(stack), role, "{stack:?}");
+            assert_eq!(idle(role, stack), why_idle, "{stack:?}");
+        }
+    }
+
+    #[test]
+    fn a_profiler_is_plumbing_wherever_it_was_compiled() {
+        let path = "/home/me/profilers/src/heartbeat.rs";
+        for (function, whose) in [
+            ("debug_endpoints::heartbeat::take", Whose::Plumbing),
+            ("<await_profile::probe::Probe>::poll", Whose::Plumbing),
+            ("shop::visit", Whose::Own),
+        ] {
+            assert_eq!(Whose::of(function, path, false), whose, "{function}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_somebody_gave_stays() {
+        for (role, name, label) in [
+            (Some(Role::Worker), "tokio-rt-worker", "tokio worker"),
+            (Some(Role::Worker), "shop-io-12", "tokio worker (shop-io)"),
+            (Some(Role::Rayon), "tokio-rt-worker", "rayon"),
+            (None, "upstream-1", "upstream-1"),
+        ] {
+            assert_eq!(self::label(role, name), label);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Meanings of the function names that are found in the stacks of async services.
+//!
+//! The names are data: [`ecosystem.md`](https://docs.rs/crate/ecosystem/latest/source/src/ecosystem.md) lists crates,
+//! modules and functions with what they mean. This crate reads that file once and answers questions about a name.
+//!
+//! ```
+//! use ecosystem::{PathMeaning, place_of};
+//!
+//! assert!(place_of("hyper").is_some());
+//! assert!(PathMeaning::Primitive.fits("tokio::sync::Mutex::lock"));
+//! ```
+
+mod crate_of;
+mod names;
+mod role;
+mod tables;
+mod waits;
+
+pub use crate_of::crate_of;
+pub use names::{
+    Carrier, LANGUAGE, PartMeaning, PathMeaning, carriers, carries_requests, is_framework_crate,
+    is_within, place_of, public_path, starts_thread, waits_for_others,
+};
+pub use role::Role;
+pub use waits::{Wait, WaitKind, WaitRow, waits};

@@ -1,0 +1,283 @@
+//! Crates, paths and parts of names.
+
+use std::sync::LazyLock;
+
+use crate::crate_of;
+use crate::tables::{name, rows};
+
+/// A crate whose frames are in every stack of every service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carrier {
+    /// Its name in code.
+    pub krate: &'static str,
+    /// What it is a part of: `mio` belongs to `tokio`, and `core` is [`LANGUAGE`]. Empty for crates that do small work
+    /// for the others.
+    pub part: &'static str,
+}
+
+/// The part that lies between frames of frameworks: the language, and what await profiles add.
+pub const LANGUAGE: &str = "std";
+
+static CARRIERS: LazyLock<Vec<Carrier>> = LazyLock::new(|| {
+    let mut carriers = Vec::new();
+    for row in rows("Crates that carry requests") {
+        let part = row.get(1).copied().filter(|part| *part != "–");
+        carriers.push(Carrier {
+            krate: name(row[0]),
+            part: part.unwrap_or_default(),
+        });
+    }
+    carriers
+});
+
+/// Crates that carry requests, from the executor to the handler.
+pub fn carriers() -> &'static [Carrier] {
+    &CARRIERS
+}
+
+/// Position of a crate among the [`carriers`].
+pub fn place_of(krate: &str) -> Option<usize> {
+    CARRIERS.iter().position(|carrier| carrier.krate == krate)
+}
+
+/// Names of the first column.
+fn column(heading: &str) -> Vec<&'static str> {
+    rows(heading).iter().map(|row| name(row[0])).collect()
+}
+
+/// Returns whether a function starts a thread, besides those of the standard library.
+pub fn starts_thread(function: &str) -> bool {
+    static STARTS: LazyLock<Vec<&str>> = LazyLock::new(|| column("Functions that start a thread"));
+    STARTS.contains(&function)
+}
+
+static FRAMEWORKS: LazyLock<Vec<&str>> = LazyLock::new(|| column("Frameworks"));
+
+/// Returns whether a crate is that of a framework whose crates are known by the beginning of their names.
+pub fn is_framework_crate(krate: &str) -> bool {
+    let mut beginnings = FRAMEWORKS.iter().filter_map(|name| name.strip_suffix('*'));
+    beginnings.any(|beginning| krate.starts_with(beginning))
+}
+
+/// Returns whether a function brings requests from the executor to their handlers.
+pub fn carries_requests(function: &str) -> bool {
+    let krate = crate_of(function);
+    match place_of(krate) {
+        Some(place) => FRAMEWORKS.contains(&CARRIERS[place].part),
+        None => is_framework_crate(krate),
+    }
+}
+
+/// Returns whether a crate waits on behalf of others, so that its frames do not say what for.
+pub fn waits_for_others(krate: &str) -> bool {
+    static WAITING: LazyLock<Vec<&str>> =
+        LazyLock::new(|| column("Crates that wait on behalf of others"));
+    WAITING.contains(&krate)
+}
+
+/// Returns whether a path is one of `modules`, or lies in one of them.
+pub fn is_within<'a>(path: &str, modules: impl IntoIterator<Item = &'a str>) -> bool {
+    for module in modules {
+        if let Some(rest) = path.strip_prefix(module) {
+            if rest.is_empty() || rest.starts_with("::") {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+macro_rules! meanings {
+    ($(#[$doc:meta])* $meanings:ident of $heading:literal: $($(#[$about:meta])* $meaning:ident = $name:literal,)*) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $meanings {
+            $($(#[$about])* $meaning,)*
+        }
+
+        impl $meanings {
+            const ALL: &[Self] = &[$(Self::$meaning),*];
+
+            /// Its name in the data file.
+            fn name(self) -> &'static str {
+                match self {
+                    $(Self::$meaning => $name,)*
+                }
+            }
+
+            /// Names of the data file that have this meaning.
+            pub fn names(self) -> &'static [&'static str] {
+                static NAMES: LazyLock<Vec<Vec<&str>>> = LazyLock::new(|| {
+                    let rows = rows($heading);
+                    let mut names = vec![Vec::new(); $meanings::ALL.len()];
+                    for row in rows {
+                        for meaning in $meanings::ALL {
+                            if row.get(1) == Some(&meaning.name()) {
+                                names[*meaning as usize].push(name(row[0]));
+                            }
+                        }
+                    }
+                    names
+                });
+                &NAMES[self as usize]
+            }
+        }
+    };
+}
+
+meanings! {
+    /// Meaning of a path, as readers write it.
+    PathMeaning of "Paths":
+    /// Something to wait for: a lock, a timer, a channel, a socket.
+    Primitive = "primitive",
+    /// Implementation of a primitive, which no reader calls.
+    Internal = "internal",
+    /// Library within a crate that carries requests, which the reader's code calls.
+    Client = "client",
+    /// Holder of a timer that only gives up what is waited for.
+    Deadline = "deadline",
+    /// Waker of tasks on behalf of the system.
+    Driver = "driver",
+    /// Tokio's blocking pool.
+    BlockingPool = "blocking_pool",
+    /// What runs tokio's tasks.
+    Scheduler = "scheduler",
+    /// Any part of a runtime.
+    Runtime = "runtime",
+    /// Timer.
+    Sleep = "sleep",
+    /// Waker of a set for one of its members.
+    SetWaker = "set_waker",
+    /// Handle of a spawned task.
+    Handle = "handle",
+    /// Set of futures that are polled together.
+    Set = "set",
+}
+
+impl PathMeaning {
+    /// Returns whether a path has this meaning.
+    pub fn fits(self, path: &str) -> bool {
+        is_within(path, self.names().iter().copied())
+    }
+}
+
+meanings! {
+    /// Meaning of a part of a function's name, as compilers write it.
+    PartMeaning of "Parts of names":
+    /// Thread that runs tasks of a tokio runtime with several threads.
+    Worker = "worker",
+    /// Thread of tokio's blocking pool.
+    Blocking = "blocking",
+    /// Thread of a rayon pool.
+    Rayon = "rayon",
+    /// Thread that runs requests of an actix service.
+    Actix = "actix",
+    /// Thread that runs tasks of a tokio runtime that has it alone.
+    CurrentThread = "current_thread",
+    /// Worker that gave its tasks away, and blocks nobody.
+    GaveAway = "gave_away",
+    /// Task of a runtime.
+    Task = "task",
+    /// Runtime.
+    Runtime = "runtime",
+    /// Idle thread of a rayon pool.
+    RayonIdle = "rayon_idle",
+    /// Lock of std, `parking_lot`, `DashMap` or C.
+    Lock = "lock",
+    /// Wait of a thread that has nothing to do.
+    Channel = "channel",
+    /// Call that gives work to a blocking thread.
+    HandsOver = "hands_over",
+    /// Lock of the runtime to which a task is given.
+    Scheduler = "scheduler",
+    /// Call that blocks its thread until a future ends.
+    BlockOn = "block_on",
+    /// Call that waits for rayon's threads.
+    WaitsForRayon = "waits_for_rayon",
+    /// Blocking look-up of a host's name.
+    NameLookup = "name_lookup",
+    /// SQLite, which waits until another connection has written.
+    SqliteBusy = "sqlite_busy",
+    /// SQLite, which wants to read.
+    SqliteRead = "sqlite_read",
+}
+
+impl PartMeaning {
+    /// Returns whether a function's name has this meaning.
+    pub fn fits(self, function: &str) -> bool {
+        self.names().iter().any(|part| function.contains(part))
+    }
+}
+
+static PUBLIC: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let mut names = Vec::new();
+    for row in rows("Public names") {
+        if let [inside, public] = row[..] {
+            names.push((name(inside), name(public)));
+        }
+    }
+    names
+});
+
+/// The path by which users import what is at `path`.
+pub fn public_path(path: String) -> String {
+    for (inner, outer) in PUBLIC.iter() {
+        if let Some(rest) = path.strip_prefix(inner) {
+            // `unbounded::UnboundedSender` is `UnboundedSender`.
+            let mut rest = rest;
+            if outer.ends_with("Unbounded") {
+                rest = rest.strip_prefix("Unbounded").unwrap_or(rest);
+            }
+            return format!("{outer}{rest}");
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_meaning_has_a_name_and_every_name_a_meaning() {
+        let mut names = 0;
+        for meaning in PathMeaning::ALL {
+            assert!(!meaning.names().is_empty(), "{meaning:?}");
+            names += meaning.names().len();
+        }
+        assert_eq!(names, rows("Paths").len());
+        names = 0;
+        for meaning in PartMeaning::ALL {
+            assert!(!meaning.names().is_empty(), "{meaning:?}");
+            names += meaning.names().len();
+        }
+        assert_eq!(names, rows("Parts of names").len());
+        assert!(carriers().len() > 40 && PUBLIC.len() > 15);
+    }
+
+    #[test]
+    fn a_path_lies_within_a_module_and_not_within_the_beginning_of_a_name() {
+        assert!(PathMeaning::Primitive.fits("tokio::sync"));
+        assert!(PathMeaning::Primitive.fits("tokio::sync::Mutex::lock"));
+        assert!(!PathMeaning::Primitive.fits("tokio::synchronized"));
+        assert!(PathMeaning::Internal.fits("tokio::sync::batch_semaphore::Acquire::poll"));
+    }
+
+    #[test]
+    fn frameworks_bring_requests_and_runtimes_do_not() {
+        assert!(carries_requests("axum::routing::Route::call"));
+        assert!(carries_requests("hyper_util::server::conn::auto::serve"));
+        assert!(carries_requests("actix_web::service::call"));
+        assert!(!carries_requests("tokio::runtime::task::raw::poll"));
+        assert!(!carries_requests("shop::visit"));
+    }
+
+    #[test]
+    fn users_import_by_public_names() {
+        let public = |path: &str| public_path(path.to_owned());
+        assert_eq!(public("tokio::sync::mutex::Mutex"), "tokio::sync::Mutex");
+        let sender = "tokio::sync::mpsc::unbounded::UnboundedSender::send";
+        assert_eq!(public(sender), "tokio::sync::mpsc::UnboundedSender::send");
+        assert_eq!(public("shop::sync"), "shop::sync");
+    }
+}

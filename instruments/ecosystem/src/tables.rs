@@ -1,0 +1,33 @@
+//! The rows of the data file.
+
+/// The data file.
+const TEXT: &str = include_str!("ecosystem.md");
+
+/// Cells of a row, without the backticks around names.
+pub(crate) type Row = Vec<&'static str>;
+
+/// Rows of the table under `heading` whose first cell is a name.
+///
+/// # Panics
+///
+/// If there is no such heading, which a test of this crate would find.
+pub(crate) fn rows(heading: &str) -> Vec<Row> {
+    let mut is_here = false;
+    let mut was_found = false;
+    let mut rows = Vec::new();
+    for line in TEXT.lines() {
+        if let Some(other) = line.strip_prefix("## ") {
+            is_here = other == heading;
+            was_found |= is_here;
+        } else if is_here && line.starts_with("| `") {
+            rows.push(line.trim_matches('|').split('|').map(str::trim).collect());
+        }
+    }
+    assert!(was_found, "no table {heading}");
+    rows
+}
+
+/// The name in a cell; the cell itself where it has none.
+pub(crate) fn name(cell: &'static str) -> &'static str {
+    cell.trim_matches('`')
+}

@@ -1,0 +1,168 @@
+//! Well-known waits.
+
+use std::sync::LazyLock;
+
+use crate::tables::rows;
+
+/// Kind of thing that a request waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum WaitKind {
+    /// A lock, or what another request makes for all.
+    Lock,
+    /// A limit on how many may be at work at once.
+    Limit,
+    /// Room in a queue.
+    Queue,
+    /// Something that a pool lends.
+    Pool,
+    /// A connection, or another thing, that is being made.
+    NewConnection,
+    /// Another service, which has the request.
+    Answer,
+    /// Another service, or a queue in the client: they cannot be told apart.
+    AnswerOrStream,
+    /// The rest of a request or of an answer.
+    Body,
+    /// A database, which has the statement.
+    Database,
+    /// A thread for blocking work, or that work: they cannot be told apart.
+    BlockingPool,
+    /// A task that was spawned.
+    Task,
+    /// Futures that are polled together.
+    Set,
+    /// A message.
+    Channel,
+    /// A notification.
+    Notification,
+    /// A time.
+    Timer,
+    /// The other end of a socket.
+    Network,
+    /// Another program.
+    Process,
+    /// Nothing: the request is being polled.
+    Running,
+    /// Nothing: the request is to be polled.
+    Ready,
+    /// The client of this service.
+    Client,
+}
+
+const KINDS: [(&str, WaitKind); 20] = [
+    ("lock", WaitKind::Lock),
+    ("limit", WaitKind::Limit),
+    ("queue", WaitKind::Queue),
+    ("pool", WaitKind::Pool),
+    ("new_connection", WaitKind::NewConnection),
+    ("answer", WaitKind::Answer),
+    ("answer_or_stream", WaitKind::AnswerOrStream),
+    ("body", WaitKind::Body),
+    ("database", WaitKind::Database),
+    ("blocking_pool", WaitKind::BlockingPool),
+    ("task", WaitKind::Task),
+    ("set", WaitKind::Set),
+    ("channel", WaitKind::Channel),
+    ("notification", WaitKind::Notification),
+    ("timer", WaitKind::Timer),
+    ("network", WaitKind::Network),
+    ("process", WaitKind::Process),
+    ("running", WaitKind::Running),
+    ("ready", WaitKind::Ready),
+    ("client", WaitKind::Client),
+];
+
+impl WaitKind {
+    /// Its name in data, such as `new_connection`.
+    pub fn name(self) -> &'static str {
+        let mut kinds = KINDS.iter();
+        kinds
+            .find(|(_, kind)| *kind == self)
+            .map_or("", |(name, _)| name)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for WaitKind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// A well-known wait: its kind, its name, and advice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Wait {
+    /// What kind of thing is waited for.
+    pub kind: WaitKind,
+    /// What is waited for, in words. In brackets if it is a frame of the stack.
+    pub what: &'static str,
+    /// What that means, and what to do.
+    pub advice: &'static str,
+}
+
+/// A row of the table of waits.
+#[derive(Debug)]
+pub struct WaitRow {
+    /// Each of these is a wait: frames in these modules, types or functions, from the outer one inwards.
+    pub places: Vec<Vec<&'static str>>,
+    /// What is known of it.
+    pub wait: Wait,
+}
+
+impl WaitRow {
+    /// Returns whether the wait is shown as a frame of its own.
+    pub fn is_frame(&self) -> bool {
+        self.wait.what.starts_with('(')
+    }
+}
+
+static WAITS: LazyLock<Vec<WaitRow>> = LazyLock::new(|| {
+    rows("Waits")
+        .iter()
+        .filter_map(|row| wait_row(row))
+        .collect()
+});
+
+/// Well-known waits; of several that fit, the first is meant.
+pub fn waits() -> &'static [WaitRow] {
+    &WAITS
+}
+
+fn wait_row(cells: &[&'static str]) -> Option<WaitRow> {
+    let [places, kind, what, advice] = cells else {
+        return None;
+    };
+    let (_, kind) = KINDS.iter().find(|(name, _)| name == kind)?;
+    // A state of a request has no place, but a dash.
+    let names = places.split('`').skip(1).step_by(2);
+    let mut all = Vec::new();
+    for place in names.filter(|name| *name != "–") {
+        all.push(place.split(" > ").collect());
+    }
+    Some(WaitRow {
+        places: all,
+        wait: Wait {
+            kind: *kind,
+            what,
+            advice,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_the_table_is_read() {
+        assert_eq!(waits().len(), rows("Waits").len());
+        assert!(waits().len() > 30);
+        for (name, kind) in KINDS {
+            let is_this = |row: &&WaitRow| row.wait.kind == kind;
+            assert!(waits().iter().any(|row| is_this(&row)), "{name}");
+        }
+    }
+}
