@@ -5,6 +5,7 @@ pub mod baseline;
 pub mod finding;
 pub mod grade;
 pub mod heap;
+mod machine;
 pub mod prediction;
 pub mod validity;
 pub mod verdict;

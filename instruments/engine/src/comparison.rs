@@ -56,7 +56,8 @@ impl Comparison<'_> {
         for number in 0_u32.. {
             self.begins(&format!("round {}: servers start", number + 1));
             let mut servers = self.start(number)?;
-            traffic.seed = u64::from(number);
+            // The same in all servers of a round, and another in each round.
+            traffic.seed = self.traffic.seed.wrapping_add(u64::from(number));
             let (round, fault) = self.round(number, &mut servers, &traffic, has_counters)?;
             if self.how.judge.is_some() {
                 for index in [BASE, CHANGE] {

@@ -49,7 +49,7 @@ impl Unit {
 
     // serde hands a reference.
     #[allow(clippy::trivially_copy_pass_by_ref)]
-    /// Whether it is a count.
+    /// Returns whether it is a count.
     pub fn is_count(&self) -> bool {
         *self == Self::Count
     }
@@ -70,7 +70,7 @@ impl Figures {
         self.0.keys().map(String::as_str)
     }
 
-    /// Whether of that metric only a lower bound is known.
+    /// Returns whether of that metric only a lower bound is known.
     pub fn is_lower_bound(&self, key: &str) -> bool {
         self.0.get(key).is_some_and(|(_, is_bound)| *is_bound)
     }
@@ -97,7 +97,7 @@ pub struct Round {
     pub again: Figures,
 }
 
-/// Whether only lower bounds of a metric are known of the base, and of the change, in some of `rounds`.
+/// Returns whether only lower bounds of a metric are known of the base, and of the change, in some of `rounds`.
 pub fn are_bounds(rounds: &[Round], key: &str) -> (bool, bool) {
     let mut all = rounds.iter();
     let of_base = |round: &Round| [&round.base, &round.again].map(|of| of.is_lower_bound(key));
@@ -208,7 +208,7 @@ pub fn route_key(percentile: &str, route: &str) -> String {
     format!("{percentile} {route}")
 }
 
-/// Whether a counter only ever grows, by the convention for its name. Of such a one the growth per
+/// Returns whether a counter only ever grows, by the convention for its name. Of such a one the growth per
 /// request is told, of another its value after the load.
 pub fn grows(counter: &str) -> bool {
     ["_total", "_count", "_sum"]

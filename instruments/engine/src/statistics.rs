@@ -1,26 +1,25 @@
-//! How far apart servers are, of rounds that loaded them in turn: the ratio, its interval, and when enough is
-//! known. Proofs of the chapters and comparisons of two builds are both judged by it.
+//! Statistics of servers that were loaded in turn: the ratio, its interval, and the rounds after which it is looked at.
+//! Proofs of the chapters and comparisons of two builds use the same.
 //!
 //! Ratios are compared by their logarithms, so that twice as fast and half as fast are equally far
 //! from 1. The interval is Student's (W. S. Gosset, "The probable error of a mean", Biometrika
-//! 6(1), 1908). What it misses is simulated by the tests and told in METHODOLOGY.md.
+//! 6(1), 1908). The tests simulate how often it misses the truth, and METHODOLOGY.md has the tables.
 
 use special::Beta as _;
 
 /// The servers of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// What is compared with: of a proof, the problem.
+    /// The older build; in a proof, the problem.
     Base,
-    /// What is compared: of a proof, the fix.
+    /// The newer build; in a proof, the fix.
     Change,
-    /// One of the two again, which shows what noise alone does: of a proof the fix, else the base.
+    /// One of the two again, which shows the noise: in a proof the fix, else the base.
     Again,
 }
 
-/// The order in which the round of this number loads its servers. Within six rounds each comes first, second and
-/// last equally often, and each before each other, so a machine that slowly warms up or slows down
-/// favours none.
+/// Returns the order in which a round loads its servers. Within six rounds each server comes first, second and last
+/// equally often, and each before each other. So a machine that slowly warms up or slows down favours none.
 pub fn triplet(number: u32) -> [Side; 3] {
     use Side::{Again as A, Base as B, Change as C};
     const ORDERS: [[Side; 3]; 6] = [
@@ -34,25 +33,24 @@ pub fn triplet(number: u32) -> [Side; 3] {
     ORDERS[number as usize % ORDERS.len()]
 }
 
-/// The order of so many rounds.
+/// Returns the order of each of `count` rounds.
 pub fn triplets(count: u32) -> impl Iterator<Item = [Side; 3]> {
     (0..count).map(triplet)
 }
 
-/// Each of two sides as often first as second: the first, the second, the second, the first ….
+/// Alternates two sides, each as often first as second: the first, the second, the second, the first ….
 pub fn abba<T: Copy>(a: T, b: T, pairs: u32) -> impl Iterator<Item = T> {
     (0..pairs).flat_map(move |pair| if pair % 2 == 0 { [a, b] } else { [b, a] })
 }
 
-/// The geometric mean of ratios, so that the mean of the reciprocals is the reciprocal of the mean.
+/// Returns the geometric mean of ratios: the mean of the reciprocals is the reciprocal of the mean.
 ///
 /// `None` without ratios, or with one that is not a finite number above 0.
 pub fn mean_ratio(ratios: &[f64]) -> Option<f64> {
-    let logs: Option<Vec<f64>> = ratios.iter().map(|ratio| log(*ratio)).collect();
-    Some(ratios.first()? * away(&logs?)?.exp())
+    Some(ratios.first()? * away(&logs(ratios)?)?.exp())
 }
 
-/// The median of ratios: the middle one, or the geometric mean of the middle two.
+/// Returns the median of ratios: the middle one, or the geometric mean of the middle two.
 ///
 /// `None` as [`mean_ratio`].
 pub fn median_ratio(ratios: &[f64]) -> Option<f64> {
@@ -71,15 +69,16 @@ pub fn median_ratio(ratios: &[f64]) -> Option<f64> {
         .flatten()
 }
 
-/// After how many rounds is looked whether they decide.
+/// Numbers of rounds after which a run may stop.
 const AFTER: [u32; 6] = [3, 5, 8, 12, 18, 28];
 
-/// Fewer rounds than this have no interval.
+/// Smallest number of rounds that have an interval.
 pub const FIRST_LOOK: u32 = AFTER[0];
 
-/// When it is looked, and how wide an interval is that all looks together may rest on: each look takes an
-/// equal share of what they may miss. That these add up is Bonferroni's bound, which needs no assumption
-/// on how the looks depend on each other.
+/// Looks at the rounds so far, and the width of an interval that all looks together may rest on.
+///
+/// Each look takes an equal share of the runs in which the interval may miss the truth (Bonferroni's bound, which
+/// assumes nothing about how the looks depend on each other).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Looks {
     most: u32,
@@ -96,13 +95,13 @@ impl Looks {
         tail: TAIL,
     };
 
-    /// Of a comparison of two builds: their intervals miss the truth in at most two of a hundred.
+    /// Looks of a comparison of two builds: all intervals together miss the truth in at most 2 % of comparisons.
     pub const COMPARISON: Self = Self {
         most: AFTER[AFTER.len() - 1],
         tail: 0.02 / 2.0 / AFTER.len() as f64,
     };
 
-    /// Of a proof of at most so many rounds: in at most five of a hundred.
+    /// Looks of a proof of at most so many rounds: all intervals together miss the truth in at most 5 % of proofs.
     pub fn of_proof(most: u32) -> Self {
         let before = AFTER.iter().filter(|rounds| **rounds < most).count();
         Self {
@@ -111,39 +110,128 @@ impl Looks {
         }
     }
 
-    /// Whether it is looked after so many rounds.
+    /// Returns whether a run may stop after so many rounds.
     pub fn is_one(self, rounds: u32) -> bool {
         rounds >= self.most || AFTER.contains(&rounds)
     }
 
-    /// Whether it is the last.
+    /// Returns whether a run stops after so many rounds at the latest.
     pub fn is_last(self, rounds: u32) -> bool {
         rounds >= self.most
     }
 }
 
-/// From so many rounds on, the outer fifths are trimmed: a round in which the machine did something
-/// else for a while would widen the interval for all.
+/// Smallest number of rounds whose outer fifths are trimmed: a round in which the machine did something else for a
+/// while would widen the interval for all.
 const TRIMMED_FROM: usize = 8;
 
-/// What rounds tell of one metric: of each the logarithm of how many times as good the change is, by all of
-/// its servers, and where two of them are equal that of the one to the other.
+/// The mean of the logarithms of some figures, with its standard error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mean {
+    log: f64,
+    error: f64,
+    freedom: f64,
+}
+
+impl Mean {
+    /// Averages figures; `None` with fewer than [`FIRST_LOOK`], or with one that is not a finite number above 0.
+    pub fn of(figures: &[f64]) -> Option<Self> {
+        Self::of_logs(&logs(figures)?)
+    }
+
+    /// Averages logarithms without the outer ones where there are many. The error is that of K. K. Yuen ("The Two-Sample
+    /// Trimmed t for Unequal Population Variances", Biometrika 61(1), 1974) for one sample: the outer values are drawn
+    /// in, and count in the spread.
+    fn of_logs(logs: &[f64]) -> Option<Self> {
+        if logs.len() < FIRST_LOOK as usize {
+            return None;
+        }
+        let log = centre(logs)?;
+        let Spread { squares, kept } = Spread::around(log, logs);
+        Some(Self {
+            log,
+            error: (squares / (kept * (kept - 1.0))).sqrt(),
+            freedom: kept - 1.0,
+        })
+    }
+
+    /// Makes a mean of a figure that is known exactly.
+    pub fn exactly(figure: f64) -> Option<Self> {
+        Some(Self {
+            log: log(figure)?,
+            error: 0.0,
+            freedom: f64::INFINITY,
+        })
+    }
+
+    /// Returns the geometric mean of the figures.
+    pub fn figure(self) -> f64 {
+        self.log.exp()
+    }
+
+    /// Divides by another mean, which was measured in rounds of its own (B. L. Welch, "The generalization of 'Student's'
+    /// problem when several different population variances are involved", Biometrika 34(1-2), 1947).
+    #[must_use]
+    pub fn over(self, other: Self) -> Self {
+        let (own, others) = (self.error.powi(2), other.error.powi(2));
+        let parts = own.powi(2) / self.freedom + others.powi(2) / other.freedom;
+        let freedom = if parts > 0.0 {
+            (own + others).powi(2) / parts
+        } else {
+            f64::INFINITY
+        };
+        Self {
+            log: self.log - other.log,
+            error: (own + others).sqrt(),
+            freedom,
+        }
+    }
+
+    /// Replaces the mean by what a law makes of it: `figure`, which changes by `slope` per cent if the mean changes by
+    /// one.
+    pub fn becomes(self, figure: f64, slope: f64) -> Option<Self> {
+        Some(Self {
+            log: log(figure)?,
+            error: self.error * slope.abs(),
+            ..self
+        })
+    }
+
+    /// Returns Student's interval of the figure.
+    pub fn interval(self, looks: Looks) -> Option<(f64, f64)> {
+        let half = if self.error > 0.0 {
+            student(self.freedom.min(MOST_FREEDOM), looks.tail)? * self.error
+        } else {
+            0.0
+        };
+        Some(((self.log - half).exp(), (self.log + half).exp()))
+    }
+}
+
+/// Degrees of freedom beyond which no digit changes.
+const MOST_FREEDOM: f64 = 1e4;
+
+/// Share of comparisons of equally noisy servers in which the F test keeps the spreads apart.
+const UNPOOLED: f64 = 0.35;
+
+/// Gains of rounds in one metric: for each round the logarithm of how many times as good the change is, by all of its
+/// servers, and where two of them are equal the logarithm of their ratio.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Gains {
     gains: Vec<f64>,
     equals: Vec<f64>,
+    /// How many times the variance of one server's logarithm that of a gain is.
+    variances: f64,
 }
 
 impl Gains {
     /// Adds a round: the figures of one or two servers of each side. `None`, and nothing is added, if one is
     /// not a finite number above 0.
     pub fn add(&mut self, base: &[f64], change: &[f64], larger_is_better: bool) -> Option<()> {
-        let logs = |figures: &[f64]| -> Option<Vec<f64>> {
-            figures.iter().map(|figure| log(*figure)).collect()
-        };
         let (base, change) = (logs(base)?, logs(change)?);
         let gain = mean(&change)? - mean(&base)?;
         self.gains.push(if larger_is_better { gain } else { -gain });
+        self.variances = 1.0 / base.len() as f64 + 1.0 / change.len() as f64;
         for side in [base, change] {
             self.equals
                 .extend(side.windows(2).map(|two| two[1] - two[0]));
@@ -151,31 +239,63 @@ impl Gains {
         Some(())
     }
 
-    /// How many rounds there are.
+    /// Number of rounds.
     pub fn rounds(&self) -> usize {
         self.gains.len()
     }
 
-    /// How many times as good the change is, in the geometric mean: the mean of the reciprocals is the
-    /// reciprocal of the mean. The outer rounds are left out where there are many. `None` without a round.
+    /// Returns how many times as good the change is: the geometric mean, without the outer rounds where there are many.
+    /// `None` without a round.
     pub fn ratio(&self) -> Option<f64> {
         Some(centre(&self.gains)?.exp())
     }
 
-    /// Where the true ratio lies: Student's interval, by the spread of the rounds with the outer ones drawn
-    /// in (K. K. Yuen, "The Two-Sample Trimmed t for Unequal Population Variances", Biometrika 61(1),
-    /// 1974, for one sample). Equal servers that differ are noise which the spread of few rounds may
-    /// lack: half of their difference is in each gain, so the interval is at least half as wide as theirs.
+    /// Returns the gain with its standard error, by the spread of the rounds alone; `None` with fewer rounds than
+    /// [`FIRST_LOOK`].
+    pub fn mean(&self) -> Option<Mean> {
+        Mean::of_logs(&self.gains)
+    }
+
+    /// Returns Student's interval of the true ratio. What equal servers differ by is no part of it: half of that is in
+    /// each gain already.
     ///
     /// `None` with fewer rounds than [`FIRST_LOOK`].
     pub fn interval(&self, looks: Looks) -> Option<(f64, f64)> {
-        let centre = centre(&self.gains)?;
-        let own = half(&self.gains, centre, looks)?;
-        let half = own.max(half(&self.equals, 0.0, looks).unwrap_or(0.0) / 2.0);
-        Some(((centre - half).exp(), (centre + half).exp()))
+        self.mean()?.interval(looks)
     }
 
-    /// As [`Gains::interval`], and where there are too few rounds for that from the least to the greatest gain.
+    /// Returns the interval for two builds of one program, which are equally noisy unless an F test finds otherwise.
+    /// Gains and equal servers then measure one noise, and both spreads together know it better than one.
+    ///
+    /// Do not use it for a problem and its fix: they differ in kind, and the interval would cover too little.
+    pub fn pooled_interval(&self, looks: Looks) -> Option<(f64, f64)> {
+        let own = self.mean()?;
+        self.pooled(own).unwrap_or(own).interval(looks)
+    }
+
+    fn pooled(&self, own: Mean) -> Option<Mean> {
+        if self.equals.is_empty() {
+            return None;
+        }
+        let gains = Spread::around(own.log, &self.gains);
+        // Equal servers are known to be equal: their mean takes no degree of freedom.
+        let equals = Spread::around(0.0, &self.equals);
+        let by_gains = gains.squares / self.variances;
+        let by_equals = equals.squares / 2.0;
+        let noisier = (by_gains / own.freedom) / (by_equals / equals.kept);
+        if f_below(noisier, own.freedom, equals.kept) > 1.0 - UNPOOLED {
+            return None;
+        }
+        let freedom = own.freedom + equals.kept;
+        let of_one_server = (by_gains + by_equals) / freedom;
+        Some(Mean {
+            error: (of_one_server * self.variances / gains.kept).sqrt(),
+            freedom,
+            ..own
+        })
+    }
+
+    /// Returns [`Gains::interval`], or the span from the least to the greatest gain where there are too few rounds.
     pub fn interval_or_span(&self, looks: Looks) -> Option<(f64, f64)> {
         self.interval(looks).or_else(|| match *sorted(&self.gains) {
             [low, .., high] => Some((low.exp(), high.exp())),
@@ -183,23 +303,46 @@ impl Gains {
         })
     }
 
-    /// How far from 1 the ratio of equal servers may be, by the same estimate and in 95 of a hundred cases:
-    /// 0.05 says that one of two equal servers may look up to 5 % better than the other. `None` as
-    /// [`Gains::interval`], and without equal servers.
+    /// Returns the noise floor: in 95 of a hundred new runs with as many rounds, the mean ratio of equal servers lies
+    /// closer to 1. 0.05 says that one of two equal servers may look up to 5 % better than the other.
+    ///
+    /// `None` with fewer than [`FIRST_LOOK`] pairs of equal servers.
     pub fn noise_floor(&self) -> Option<f64> {
-        Some(half(&self.equals, 0.0, Looks::ONCE)?.exp() - 1.0)
+        if self.equals.len() < FIRST_LOOK as usize {
+            return None;
+        }
+        let Spread { squares, kept } = Spread::around(0.0, &self.equals);
+        Some((student(kept, TAIL)? * squares.sqrt() / kept).exp() - 1.0)
     }
 
-    /// Where the ratio of the second of two equal servers to the first lies, which is 1 on a machine that
-    /// favours none. `None` as [`Gains::noise_floor`].
+    /// Returns the interval of the ratio of two equal servers, which holds 1 on a machine that favours none. `None` as
+    /// [`Gains::noise_floor`].
     pub fn equal_interval(&self, looks: Looks) -> Option<(f64, f64)> {
-        let centre = centre(&self.equals)?;
-        let half = half(&self.equals, centre, looks)?;
-        Some(((centre - half).exp(), (centre + half).exp()))
+        Mean::of_logs(&self.equals)?.interval(looks)
     }
 }
 
-/// How many values are trimmed at each end. It hangs on their number alone.
+/// Squared distances from a middle, the outer values drawn in.
+struct Spread {
+    squares: f64,
+    /// Values that are not trimmed.
+    kept: f64,
+}
+
+impl Spread {
+    fn around(middle: f64, logs: &[f64]) -> Self {
+        let cut = trimmed(logs.len());
+        let sorted = sorted(logs);
+        let (low, high) = (sorted[cut], sorted[logs.len() - 1 - cut]);
+        let drawn_in = sorted.iter().map(|log| log.clamp(low, high) - middle);
+        Self {
+            squares: drawn_in.map(|away| away * away).sum(),
+            kept: (logs.len() - 2 * cut) as f64,
+        }
+    }
+}
+
+/// Number of values that are trimmed at each end. It depends on their number alone.
 fn trimmed(count: usize) -> usize {
     if count < TRIMMED_FROM { 0 } else { count / 5 }
 }
@@ -208,7 +351,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     Some(values.first()? + away(values)?)
 }
 
-/// How far the mean lies from the first value: relative to it, so that equal values give themselves.
+/// Distance of the mean from the first value, so that the mean of equal values is exactly their value.
 fn away(values: &[f64]) -> Option<f64> {
     let first = *values.first()?;
     let sum: f64 = values.iter().map(|value| value - first).sum();
@@ -227,22 +370,7 @@ fn centre(logs: &[f64]) -> Option<f64> {
     mean(&sorted(logs)[cut..logs.len() - cut])
 }
 
-/// How far an interval of the [`centre`] reaches to each side, by how far the values lie from `middle`.
-fn half(logs: &[f64], middle: f64, looks: Looks) -> Option<f64> {
-    if logs.len() < FIRST_LOOK as usize {
-        return None;
-    }
-    let cut = trimmed(logs.len());
-    let sorted = sorted(logs);
-    let (low, high) = (sorted[cut], sorted[logs.len() - 1 - cut]);
-    let drawn_in = sorted.iter().map(|log| log.clamp(low, high) - middle);
-    let squares: f64 = drawn_in.map(|away| away * away).sum();
-    let kept = (logs.len() - 2 * cut) as f64;
-    let error = (squares / (kept * (kept - 1.0))).sqrt();
-    Some(student(kept - 1.0, looks.tail)? * error)
-}
-
-/// Student's quantile that `tail`, at most a half, lies above. `None` without a degree of freedom.
+/// Returns Student's quantile with the share `tail` (at most 0.5) above it. `None` without a degree of freedom.
 pub fn student(freedom: f64, tail: f64) -> Option<f64> {
     if freedom <= 0.0 {
         return None;
@@ -250,6 +378,21 @@ pub fn student(freedom: f64, tail: f64) -> Option<f64> {
     let (a, b) = (freedom / 2.0, 0.5);
     let within = (2.0 * tail).inv_inc_beta(a, b, a.ln_beta(b));
     Some((freedom * (1.0 / within - 1.0)).sqrt())
+}
+
+/// Returns how often the ratio of two variances with these degrees of freedom is below `ratio` if both are the same
+/// (Fisher's F).
+fn f_below(ratio: f64, above: f64, below: f64) -> f64 {
+    if !ratio.is_finite() {
+        return 1.0;
+    }
+    let (a, b) = (above / 2.0, below / 2.0);
+    let at = above * ratio / (above * ratio + below);
+    at.inc_beta(a, b, a.ln_beta(b))
+}
+
+fn logs(figures: &[f64]) -> Option<Vec<f64>> {
+    figures.iter().map(|figure| log(*figure)).collect()
 }
 
 fn log(ratio: f64) -> Option<f64> {

@@ -15,10 +15,10 @@ use crate::statistics::{FIRST_LOOK, Gains, Looks};
 /// An interval that reaches further than so many times its ratio says nothing, and is none.
 pub const WIDEST: f64 = 100.0;
 
-/// What is asked of a change.
+/// Goal of a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Goal {
-    /// Which of the two is better. Differences below this share (0.05 is 5 %) are none.
+    /// Find the better of the two. Differences below this share (0.05 is 5 %) are none.
     Difference {
         /// The share.
         margin: f64,
@@ -62,28 +62,28 @@ impl std::fmt::Display for Word {
 pub struct Estimate {
     /// Geometric mean over the rounds, without the outer ones where there are many.
     pub base: f64,
-    /// The same of the change.
+    /// Geometric mean of the change's figures.
     pub change: f64,
     /// Change against base.
     pub ratio: f64,
-    /// Where the true ratio lies, 98 times in a hundred, however often was looked. It is open above (infinite)
+    /// Interval that holds the true ratio in 98 of a hundred comparisons, whenever they end. It is open above (infinite)
     /// where latencies of the base are only known to be longer than a slice, and reaches down to 0
     /// where those of the change are; `None` where both are, with fewer than three rounds, or when it
     /// would span more than [`WIDEST`] either way.
     pub interval: Option<(f64, f64)>,
-    /// Whether `base` is a lower bound.
+    /// `true` if `base` is a lower bound.
     pub is_base_bound: bool,
-    /// Whether `change` is.
+    /// `true` if `change` is.
     pub is_change_bound: bool,
-    /// How far from 1 the same estimate of two equal servers may be: 0.02 is 2 %.
+    /// Noise floor: 0.02 is 2 %.
     pub noise_floor: Option<f64>,
-    /// Where their ratio lies.
+    /// Interval of the ratio of the equal servers.
     #[serde(skip)]
     pub equal_interval: Option<(f64, f64)>,
 }
 
 impl Estimate {
-    /// Of `metric` in these rounds; `None` if one of them lacks it or has a zero.
+    /// Estimates `metric` from rounds; `None` if one of them lacks it or has a zero.
     pub fn of(metric: &Metric, rounds: &[Round]) -> Option<Self> {
         let larger_is_better = metric.larger_is_better != Some(false);
         let (mut gains, mut bases, mut changes) =
@@ -99,7 +99,7 @@ impl Estimate {
         let looks = Looks::COMPARISON;
         let (is_base_bound, is_change_bound) = are_bounds(rounds, &metric.key);
         let is_narrow = |(low, high): &(f64, f64)| high / low <= WIDEST * WIDEST;
-        let interval = gains.interval(looks).filter(is_narrow);
+        let interval = gains.pooled_interval(looks).filter(is_narrow);
         Some(Self {
             base: bases.ratio()?,
             change: changes.ratio()?,
@@ -118,12 +118,12 @@ impl Estimate {
     }
 }
 
-/// What a look says.
+/// Verdict on the rounds so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// The word.
     pub word: Word,
-    /// Whether the goal is reached.
+    /// `true` if the goal is reached.
     pub is_good: bool,
     /// One sentence.
     pub reason: String,
@@ -157,7 +157,8 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
     }
     let Some((low, high)) = estimate.interval else {
         let reason = format!(
-            "too little is known: from one round to the next {} differs too much for an interval.",
+            "too little is known: from one round to the next {} differs too much for an interval; close other programs, or \
+             give it more time, with --at-most.",
             metric.label
         );
         return verdict(Word::Inconclusive, false, reason);
@@ -195,7 +196,7 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
                 Word::NoDifference => {
                     format!("no difference above {}: {seen}.", figures::percent(margin))
                 }
-                Word::Inconclusive => format!("too little is known: {seen}."),
+                Word::Inconclusive => undecided(&seen),
                 _ => format!("{seen}."),
             };
             verdict(word, is_good, reason)
@@ -220,12 +221,17 @@ pub fn judge(metric: &Metric, goal: Goal, rounds: &[Round]) -> Verdict {
             false,
             format!("worse by more than {}: {seen}.", figures::percent(share)),
         ),
-        Goal::AtLeast(_) | Goal::AtMostSlower(_) => verdict(
-            Word::Inconclusive,
-            false,
-            format!("too little is known: {seen}."),
-        ),
+        Goal::AtLeast(_) | Goal::AtMostSlower(_) => {
+            verdict(Word::Inconclusive, false, undecided(&seen))
+        }
     }
+}
+
+/// Formats what was seen of a difference that is not decided, and what to do.
+fn undecided(seen: &str) -> String {
+    format!(
+        "too little is known: {seen}; close other programs, or give it more time, with --at-most."
+    )
 }
 
 /// Differences below this share are none, unless somebody says otherwise.
@@ -236,8 +242,8 @@ fn worse_by(share: f64) -> f64 {
     (1.0 + share).recip()
 }
 
-/// What is worse about a change beyond doubt, and by more than the default margin, apart from the metric
-/// that decides.
+/// Lists the metrics, apart from the one that decides, in which the change is worse beyond doubt and by more than the
+/// default margin.
 pub fn drawbacks(deciding: &Metric, metrics: &[Metric], rounds: &[Round]) -> Vec<String> {
     let others = metrics.iter().filter(|metric| metric.key != deciding.key);
     let others = others.filter(|metric| metric.larger_is_better.is_some());
@@ -274,7 +280,7 @@ impl Estimate {
         }
     }
 
-    /// As [`Estimate::text`], in a sentence.
+    /// Formats [`Estimate::text`] for a sentence.
     fn times(&self) -> String {
         let (ratio, interval) = self.parts();
         format!("of the change {ratio} times as good{interval}")

@@ -11,11 +11,11 @@ use crate::measurement::{
 /// One program's medians over its rounds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Baseline {
-    /// Which program; the solution is the first one.
+    /// Name of the program; the solution is the first one.
     pub service: String,
     /// Right requests per second.
     pub requests_per_second: Option<f64>,
-    /// The same as a share of the solution's.
+    /// Requests per second as a share of the solution's.
     pub of_the_solutions: Option<f64>,
     /// Median latency in ms.
     pub p50_ms: Option<f64>,

@@ -1,18 +1,21 @@
-//! What was measured of a claim, and whether it holds. A proof and a check of the exercise judge
-//! the same claims by the same function; they differ in how many rounds they have.
+//! Findings: the figures of each claim, and whether it holds. A proof and a check of the exercise judge the same claims
+//! by the same function; they differ in how many rounds they have.
 
 use crate::measurement::{
-    claim::{Bound, Claim, Direction, Metric, PROBLEM, Quantity, Role},
+    claim::{Bound, Claim, Direction, Metric, Of, PROBLEM, Quantity, Role},
     record::{Compared, Record, Round},
 };
 
 use crate::analysis::prediction::{self, Inputs, Prediction, in_scenario};
-use engine::statistics::{FIRST_LOOK, Gains, Looks};
+use engine::statistics::{FIRST_LOOK, Gains, Looks, Mean};
+
+/// Share of a count of users below which no machine is to blame: it does not make a thousand calls one.
+const SOME: f64 = 0.2;
 
 /// One claim with its figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// What is claimed.
+    /// The claim.
     pub claim: Claim,
     /// Simultaneous users while it was measured, by which some bounds count.
     pub users: u32,
@@ -25,35 +28,36 @@ pub struct Finding {
     /// predicted.
     pub ratio: Option<f64>,
     /// The 95 % interval of what was measured, which decides whether it keeps to its bound; the span of
-    /// the pairs where they are fewer than three, and of a prediction none.
+    /// the pairs where they are fewer than three, and of a prediction none. Where a prediction was measured, too, what
+    /// that may be off by is in it.
     pub interval: Option<(f64, f64)>,
     /// Pairs or triplets that the ratio is of.
     pub rounds: usize,
-    /// How far from 1 the ratio of equal servers may be: 0.05 is 5 %. Where equal servers were measured.
+    /// Noise floor: 0.05 is 5 %. `None` where no equal servers were measured.
     pub noise_floor: Option<f64>,
-    /// Of a prediction: the ratio that was measured in its scenario.
+    /// Measured ratio in the scenario of a prediction.
     pub measured: Option<f64>,
-    /// Whether what was measured keeps to the bound; `None` for a prediction that is only told.
+    /// `true` if what was measured keeps to the bound; `None` for a prediction that is only told.
     pub holds: Option<bool>,
 }
 
-/// What a claim is measured by.
+/// Rounds and load that a claim is judged by.
 #[derive(Debug, Clone, Copy)]
 pub struct Measured<'r> {
     /// The rounds, in the order in which they ran.
     pub rounds: &'r [&'r Round],
-    /// Those of them that were measured together; `None` in place of others.
+    /// Groups of these rounds that were measured together; `None` in place of others.
     pub compared: &'r [Option<Compared<'r>>],
     /// The variant that is compared with the problem.
     pub variant: &'r str,
     /// Simultaneous users.
     pub users: u32,
-    /// When it was looked whether they decide.
+    /// Looks at them.
     pub looks: Looks,
 }
 
 impl Measured<'_> {
-    /// Whether no round of the fix has a reading of the claim's quantity, not even one that is not
+    /// Returns whether no round of the fix has a reading of the claim's quantity, not even one that is not
     /// a number.
     fn is_silent_of(&self, claim: &Claim) -> bool {
         let mut own = self
@@ -80,7 +84,8 @@ impl Finding {
             };
             if claim.role == Role::Prediction {
                 let predicted = in_scenario(&record.chapter, claim.scenario(), inputs);
-                return Self::of_prediction(claim, &measured, predicted.as_ref());
+                let apart = prediction::apart(record, claim, &measured, predicted.as_ref());
+                return Self::of_prediction(claim, &measured, predicted.as_ref(), apart);
             }
             Self::of(claim, &measured)
         };
@@ -153,44 +158,46 @@ impl Finding {
         claim: &Claim,
         measured: &Measured<'_>,
         predicted: Option<&Prediction>,
+        apart: Option<Mean>,
     ) -> Self {
-        let gains = gains(claim, measured.compared);
-        let gains = gains.as_ref();
-        let mut finding = Self {
-            problem: predicted.and_then(|predicted| predicted.problem),
-            fix: predicted.and_then(|predicted| predicted.solution),
-            ratio: predicted.map(|predicted| predicted.ratio),
-            measured: gains.and_then(Gains::ratio),
-            interval: gains.and_then(|gains| gains.interval(measured.looks)),
-            ..Self::empty(claim, measured)
-        };
+        let mut finding = Self::empty(claim, measured);
+        if let Some(gains) = gains(claim, measured.compared) {
+            finding.measured = gains.ratio();
+        }
+        if let Some(predicted) = predicted {
+            (finding.problem, finding.fix) = (predicted.problem, predicted.solution);
+            finding.ratio = Some(predicted.ratio);
+            let interval = apart.and_then(|apart| apart.interval(measured.looks));
+            finding.interval =
+                interval.map(|(low, high)| (low * predicted.ratio, high * predicted.ratio));
+        }
         // All of the interval has to lie there: noise makes it wider, and never a prediction come true.
-        finding.holds = finding.band().map(|(low, high)| {
-            let is_within = |(from, to): (f64, f64)| low <= from && to <= high;
-            finding.interval.is_some_and(is_within)
+        finding.holds = finding.band().map(|(from, to)| match finding.interval {
+            Some((low, high)) => from <= low && high <= to,
+            None => false,
         });
         finding
     }
 
-    /// Of a prediction that is judged: between which ratios the effect must lie. Empty where nothing is
-    /// predicted.
+    /// Returns the ratios between which the effect must lie, if this is a prediction that is judged. They hold no number
+    /// where nothing is predicted.
     pub(crate) fn band(&self) -> Option<(f64, f64)> {
         let within = self.claim.within?;
         let ratio = self.ratio.unwrap_or(f64::NAN);
         Some((ratio * (1.0 - within), ratio * (1.0 + within)))
     }
 
-    /// How far the measured ratio lies from the predicted one, as a share of that.
+    /// Distance of the measured ratio from the predicted one, as a share of that.
     pub fn off(&self) -> Option<f64> {
         Some(self.measured? / self.ratio? - 1.0)
     }
 
-    /// What has to keep to the bound on the ratio: the interval, or the ratio of a single pair.
+    /// Returns the figures that must keep to the bound on the ratio: the interval, or the ratio of a single pair.
     pub(crate) fn decisive(&self) -> Option<(f64, f64)> {
         self.interval.or(self.ratio.map(|ratio| (ratio, ratio)))
     }
 
-    /// What its interval is, in words that come before it.
+    /// Name of the interval, for the words before it.
     pub fn spread(&self) -> &'static str {
         if self.rounds < FIRST_LOOK as usize {
             "single rounds from"
@@ -199,7 +206,7 @@ impl Finding {
         }
     }
 
-    /// Whether a figure that the claim is judged by is missing.
+    /// Returns whether a figure that the claim is judged by is missing.
     pub fn is_incomplete(&self) -> bool {
         let lacks = |bound: Option<Bound>, figure: Option<f64>| bound.is_some() && figure.is_none();
         lacks(self.claim.problem, self.problem)
@@ -207,7 +214,7 @@ impl Finding {
             || lacks(self.claim.ratio, self.ratio)
     }
 
-    /// Whether it does not hold because a figure is missing.
+    /// Returns whether it does not hold because a figure is missing.
     pub(crate) fn is_unmeasured(&self) -> bool {
         self.is_incomplete() && self.holds == Some(false)
     }
@@ -220,6 +227,16 @@ impl Finding {
         };
         side("problem", self.claim.problem, self.problem)
             .or_else(|| side("fix", self.claim.solution, self.fix))
+    }
+
+    /// Returns whether the fix's count falls short of a share of the users by so little that a busy machine may be why:
+    /// a server without CPU time has not let all of them in yet.
+    pub(crate) fn lacks_some_users(&self) -> bool {
+        let Some((side, figure, bound)) = self.broken() else {
+            return false;
+        };
+        let is_of_users = bound.of == Of::Users && bound.direction == Direction::AtLeast;
+        side == "fix" && is_of_users && figure >= SOME * bound.limit(self.users)
     }
 
     /// The bound of the claim as it is written, for JSON; `None` for a prediction that is only told.
@@ -256,7 +273,7 @@ impl Finding {
     }
 }
 
-/// What rounds that were measured together tell of the claim; `None` where one lacks its figure.
+/// Collects the gains of rounds that were measured together; `None` where one lacks its figure.
 pub fn gains(claim: &Claim, compared: &[Option<Compared<'_>>]) -> Option<Gains> {
     let mut gains = Gains::default();
     for together in compared {
@@ -271,13 +288,13 @@ pub fn median_of(quantity: &Quantity, rounds: &[&Round], variant: &str) -> Optio
     prediction::median_of(rounds, variant, |round| round.value(quantity))
 }
 
-/// Whether [`median_of`] may be a lower limit only, since one of the rounds has no more.
+/// Returns whether [`median_of`] may be a lower limit only, since one of the rounds has no more.
 pub fn is_at_least(quantity: &Quantity, rounds: &[&Round], variant: &str) -> bool {
     let mut own = rounds.iter().filter(|round| round.variant == variant);
     own.any(|round| round.is_at_least(quantity))
 }
 
-/// As [`median_of`], of what the generator measures.
+/// Returns [`median_of`] a metric of the generator.
 pub fn median_metric(metric: Metric, rounds: &[&Round], variant: &str) -> Option<f64> {
     median_of(&Quantity::Metric(metric), rounds, variant)
 }

@@ -16,7 +16,8 @@ use self::contract::Broken;
 pub use self::contract::Contract;
 use crate::analysis::{
     finding::{Finding, Measured},
-    validity::{fault, generator_bound, throttled, unoptimised},
+    machine::Machine,
+    validity::{fault, throttled, unoptimised},
     verdict::claim_bound,
 };
 
@@ -29,7 +30,7 @@ const NO_WORSE: f64 = 0.8;
 pub enum GradeKind {
     /// The fault is gone.
     Passed,
-    /// It is not, or there is a new one.
+    /// The fault is there, or a new one.
     Failed,
     /// The run says nothing about the edit.
     Invalid,
@@ -44,13 +45,13 @@ pub struct Grade {
     pub reason: String,
     /// Words of the compiler or the server that belong to it, several lines perhaps.
     pub detail: Option<String>,
-    /// What every variant must do, and whether the exercise did.
+    /// Parts of the contract that the exercise kept and broke.
     pub contract: Contract,
     /// The contract test, by its name in words, that is the reason; `None` if something else is.
     pub failed_test: Option<String>,
     /// The claims that were judged, with their figures; none where it did not run.
     pub findings: Vec<Finding>,
-    /// Whether it failed by a comparison of speeds alone, which a busy machine can disturb.
+    /// `true` if it failed by a comparison of speeds alone, which a busy machine can disturb.
     pub by_speed: bool,
 }
 
@@ -163,7 +164,7 @@ impl Grade {
         Self::broken(Contract::broken_at(part), Some(Broken { reason, detail }))
     }
 
-    /// Of an edit that was not put under load.
+    /// Makes the grade of an edit that was not put under load.
     fn broken(contract: Contract, broken: Option<Broken>) -> Self {
         let (reason, detail) = broken.map_or_else(Default::default, |b| (b.reason, b.detail));
         Self {
@@ -177,7 +178,7 @@ impl Grade {
         }
     }
 
-    /// Whether the fault is gone.
+    /// Returns whether the fault is gone.
     pub fn passed(&self) -> bool {
         self.kind == GradeKind::Passed
     }
@@ -231,10 +232,15 @@ impl Grade {
             let failure = test.failure.as_ref().filter(|_| test.of_a_fix)?;
             Some((&test.name, failure))
         });
-        // Counts first: a busy machine can change times and their ratios only.
+        let machine = machine(trial);
+        // Counts first: a busy machine can change times and their ratios only, and how many users come at once.
         let (kind, reason, by_speed) = if let Some(finding) = missed().find(is_count) {
             let reason = missed_bound(chapter, finding, effect);
-            (GradeKind::Failed, reason, false)
+            if machine.was_busy() && finding.lacks_some_users() {
+                (GradeKind::Invalid, blamed(&machine, &reason), false)
+            } else {
+                (GradeKind::Failed, reason, false)
+            }
         } else if let Some((name, failure)) = elsewhere {
             let sentence = &failure.sentence;
             self.failed_test = Some(name.clone());
@@ -244,16 +250,14 @@ impl Grade {
             self.detail.clone_from(&failure.panic);
             (GradeKind::Failed, reason, false)
         } else if let Some(finding) = missed().next() {
-            // What it fell short by may be the generator's, or that of programs which ran beside
-            // one of the two.
-            let cause = starved(&trial.exercise.round.outcome).or_else(|| crowded(trial));
-            match (cause, finding.claim.ratio) {
-                (Some(cause), _) => (GradeKind::Invalid, cause, false),
-                (None, Some(_)) => (GradeKind::Failed, short(finding, root_cause), true),
-                (None, None) => {
-                    let reason = missed_bound(chapter, finding, effect);
-                    (GradeKind::Failed, reason, true)
-                }
+            let short = match finding.claim.ratio {
+                Some(_) => short(finding, root_cause),
+                None => missed_bound(chapter, finding, effect),
+            };
+            if machine.was_busy() {
+                (GradeKind::Invalid, blamed(&machine, &short), false)
+            } else {
+                (GradeKind::Failed, short, true)
             }
         } else {
             let reason = passed(chapter, root_cause, effect);
@@ -263,7 +267,7 @@ impl Grade {
     }
 }
 
-/// Why the run says nothing about the edit.
+/// Finds why the run says nothing about the edit.
 fn cause_against(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
     if !trial.optimised {
         return Some(unoptimised());
@@ -275,7 +279,6 @@ fn cause_against(chapter: &ChapterFile, trial: &Trial) -> Option<String> {
             sides.into_iter().find_map(|(name, side)| {
                 let Observed { round, .. } = side;
                 throttled(round.throttled_s, round.outcome.seconds)
-                    .or_else(|| generator_bound(&round.outcome.generator))
                     .or_else(|| strange_load(chapter, &round.outcome))
                     .map(|cause| (name, cause))
             })
@@ -307,32 +310,23 @@ fn strange_load(chapter: &ChapterFile, outcome: &Outcome) -> Option<String> {
         .then(|| format!("{users_seen} users ran, but the check asks for {users}."))
 }
 
-/// A generator that waited for its CPU for more than half of the time is late with everything
-/// that it sends and times.
-fn starved(outcome: &Outcome) -> Option<String> {
-    let waited = outcome.generator.waited_share?;
-    (waited > 0.5).then(|| {
-        format!(
-            "the generator waited for its CPU for {} of the time, so what it timed may be its own \
-             lateness; close other programs and repeat.",
-            figures::percent(waited)
-        )
-    })
+/// Reads from both rounds how busy the machine was.
+fn machine(trial: &Trial) -> Machine {
+    let sides = [
+        ("the exercise's round", &trial.exercise.round),
+        ("the problem's round", &trial.problem.round),
+    ];
+    Machine::during(
+        sides
+            .into_iter()
+            .map(|(name, round)| (name.to_owned(), round)),
+    )
 }
 
-/// A machine of which others had so much that a comparison of speeds is one of luck. A busy core of
-/// two is none yet: every chapter's grade stands that.
-fn crowded(trial: &Trial) -> Option<String> {
-    let rounds = [&trial.exercise.round, &trial.problem.round];
-    let shares = rounds.iter().filter_map(|round| round.elsewhere_share);
-    let most = shares.fold(0.0, f64::max);
-    (most > 0.6).then(|| {
-        format!(
-            "other programs used {} of the machine's CPU time, so who was slower is their doing; close \
-             them and repeat.",
-            figures::percent(most)
-        )
-    })
+/// The sentence about a machine that was too busy to tell, and what was seen.
+fn blamed(machine: &Machine, seen: &str) -> String {
+    let blame = machine.blame().unwrap_or_default();
+    format!("not decided: {blame}. {}. Seen: {seen}", machine.remedy())
 }
 
 /// The fix's reading, and what it keeps to or does not.
@@ -341,7 +335,7 @@ fn reading(finding: &Finding) -> String {
     format!("{}: {reading}", finding.claim.label())
 }
 
-/// The limit of the fix's reading: `at most 50 are allowed`; `note` stands behind the number.
+/// Formats the limit of the fix's reading: `at most 50 are allowed`; `note` stands behind the number.
 fn limit(finding: &Finding, note: &str) -> String {
     let Some(bound) = finding.claim.solution else {
         return String::new();

@@ -1,4 +1,4 @@
-//! What the laws predict. Most predict from the chapter's own figures before anything is measured.
+//! Predictions of the laws. Most predict from the chapter's own figures before anything is measured.
 //! Some need one thing that the problem itself tells, or a probe that does a part of its work: those
 //! are [`Inputs`].
 
@@ -8,13 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::measurement::{
     chapter_file::{ChapterFile, Scenario, WORKER_PARKS},
-    claim::{Metric, PROBLEM},
+    claim::{Claim, Metric, PROBLEM},
     law::{self, Law},
     record::{Purpose, Record, Round},
 };
-use engine::statistics;
+use engine::statistics::{self, Gains, Mean};
 
-/// What a law says about one scenario.
+use crate::analysis::finding::{Measured, gains};
+
+/// Prediction of a law for one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// Most that the problem can answer, in requests per second; `None` where the law speaks of the
@@ -22,14 +24,14 @@ pub struct Prediction {
     pub problem: Option<f64>,
     /// Most that the solution can answer, in requests per second; `None` as above.
     pub solution: Option<f64>,
-    /// How many times as many the solution answers.
+    /// Predicted ratio of solution to problem.
     pub ratio: f64,
     /// The prediction in one sentence, figures included.
     pub sentence: String,
 }
 
 impl Prediction {
-    /// Of a law that speaks of the gain alone.
+    /// Makes the prediction of a law that speaks of the gain alone.
     fn of_gain(ratio: f64, sentence: String) -> Self {
         Self {
             problem: None,
@@ -40,12 +42,12 @@ impl Prediction {
     }
 }
 
-/// What a law reads off the problem's own run.
+/// Figures of the problem's own run that laws predict from.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Inputs {
-    /// How many times as many requests as the problem the law's probe answers in the law's own scenario.
+    /// Ratio of the probe's requests per second to the problem's, in the law's own scenario.
     pub probe_gain: Option<f64>,
-    /// How long a call of the problem's took in the effect's rounds, in seconds: the median of their
+    /// Length of a call of the problem in the effect's rounds, in seconds: the median of their
     /// means.
     pub call_s: Option<f64>,
     /// 99th percentile of the problem's bystanders, in ms: in the law's own scenario, and in the
@@ -61,7 +63,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// What a record's rounds tell.
+    /// Reads them off a record's rounds.
     pub fn of(record: &Record) -> Self {
         let effect_rounds = record.effect_rounds();
         let own_rounds: Vec<&Round> = record.rounds_for(Purpose::Law).collect();
@@ -124,7 +126,7 @@ pub fn cpu_of(rounds: &[&Round], variant: &str) -> Option<f64> {
     per_request(rounds, variant, |round| round.server_cpu_s).filter(|seconds| *seconds > 0.0)
 }
 
-/// How often a thread of the service went to sleep for each answer, over a variant's rounds.
+/// Times that a thread of the service went to sleep for each answer, over a variant's rounds.
 pub fn sleeps_of(rounds: &[&Round], variant: &str) -> Option<f64> {
     per_request(rounds, variant, |round| {
         round.readings.get(WORKER_PARKS).copied()
@@ -149,7 +151,7 @@ fn per_request(
     sum.filter(|_| answers > 0).map(|sum| sum / answers as f64)
 }
 
-/// What the law predicts in `scenario`; `None` while an input that it needs is unknown.
+/// Predicts what the fix gains in `scenario`; `None` while an input that it needs is unknown.
 pub fn predicted(law: &Law, scenario: &Scenario, inputs: Inputs) -> Option<Prediction> {
     let (users, think) = (scenario.users, scenario.think_s);
     match law {
@@ -176,7 +178,78 @@ pub fn predicted(law: &Law, scenario: &Scenario, inputs: Inputs) -> Option<Predi
     }
 }
 
-/// Why there is nothing to gain on the machine that was measured, where the law can tell.
+/// Divides the measured gain by the predicted one, with the scatter of both. A prediction that arithmetic gives has none.
+/// `None` while one of them is unknown.
+pub(crate) fn apart(
+    record: &Record,
+    claim: &Claim,
+    measured: &Measured<'_>,
+    predicted: Option<&Prediction>,
+) -> Option<Mean> {
+    let predicted = predicted?;
+    let law = &record.chapter.law;
+    let gains = gains(claim, measured.compared)?;
+    let own: Vec<&Round> = record.rounds_for(Purpose::Law).collect();
+    let figures = |rounds: &[&Round], variant: &str| -> Option<Vec<f64>> {
+        let of_variant = rounds.iter().filter(|round| round.variant == variant);
+        of_variant
+            .map(|round| round.value(&claim.quantity))
+            .collect()
+    };
+    match law {
+        Law::Amdahl { probe, left, .. } => {
+            // Problem and probe took turns, so that each has a partner.
+            let mut probes = Gains::default();
+            for (problem, probe) in figures(&own, PROBLEM)?.iter().zip(figures(&own, probe)?) {
+                probes.add(&[*problem], &[probe], claim.quantity.larger_is_better())?;
+            }
+            let probe = probes.mean()?;
+            let slope = laws::amdahl_slope(*left, probe.figure(), predicted.ratio);
+            Some(gains.mean()?.over(probe.becomes(predicted.ratio, slope)?))
+        }
+        // Both predict from the problem's own figure under this load, by which the gain is measured, too: it cancels.
+        // What is left is the fix's figure, and that of the law's rounds.
+        Law::Wait { .. } | Law::Workers { .. } => {
+            let law = Mean::of(&figures(&own, PROBLEM)?)?;
+            let mut fixes = Gains::default();
+            for together in measured.compared {
+                let (_, fix) = together.as_ref()?.figures(&claim.quantity)?;
+                fixes.add(&[1.0], &fix, claim.quantity.larger_is_better())?;
+            }
+            let law = if claim.quantity.larger_is_better() {
+                law
+            } else {
+                Mean::exactly(1.0)?.over(law)
+            };
+            Some(fixes.mean()?.over(law))
+        }
+        // The length of a call was measured in each of the rounds that the gain is measured by.
+        Law::Little {
+            measured_by: Some(counter),
+            problem_in_flight,
+            ..
+        } => {
+            let scenario = record.chapter.scenario(claim.scenario())?;
+            let mut apart = Gains::default();
+            for together in measured.compared {
+                let together = together.as_ref()?;
+                let (problem, fixes) = together.figures(&claim.quantity)?;
+                let call_ms = 1e3 * together.problem.readings.get(counter)?;
+                let (users, think) = (scenario.users, scenario.think_s);
+                let predicted = laws::little(call_ms, *problem_in_flight, users, think).ratio;
+                apart.add(
+                    &[problem * predicted],
+                    &fixes,
+                    claim.quantity.larger_is_better(),
+                )?;
+            }
+            apart.mean()
+        }
+        _ => Some(gains.mean()?.over(Mean::exactly(predicted.ratio)?)),
+    }
+}
+
+/// Finds out whether there is nothing to gain on the machine that was measured: the reason as a sentence.
 pub(crate) fn nothing_to_gain(law: &Law, inputs: Inputs) -> Option<String> {
     let (Law::Workers { .. }, Some((problem, solution))) = (law, inputs.cpus) else {
         return None;
@@ -190,7 +263,7 @@ pub(crate) fn nothing_to_gain(law: &Law, inputs: Inputs) -> Option<String> {
     })
 }
 
-/// What the law predicts in the named scenario; nothing if it predicts from costs that were
+/// Predicts what the fix gains in the named scenario; nothing if the law predicts from costs that were
 /// measured on another kind of server. Side by side is one on purpose.
 pub fn in_scenario(chapter: &ChapterFile, scenario: &str, inputs: Inputs) -> Option<Prediction> {
     let scenario = chapter.scenario(scenario)?;

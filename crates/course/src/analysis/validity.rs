@@ -1,4 +1,4 @@
-//! What makes a run say nothing about the claim, whatever its figures.
+//! Causes for which a run says nothing about the claim, whatever its figures.
 
 use crate::measurement::{
     chapter_file::{ChapterFile, Conditions, Scenario},
@@ -14,53 +14,86 @@ use engine::{
 
 use crate::analysis::{
     finding::Finding,
-    prediction::{Inputs, Prediction, predicted},
+    prediction::{Inputs, predicted},
 };
 
-/// The first cause against a run, in one sentence that names the round and the
-/// remedy; `None` for a run that may be judged.
+/// Finds the first cause against a run: a sentence that names the round and the remedy. `None` for a run that may be
+/// judged.
 pub(crate) fn cause_against(
     record: &Record,
     findings: &[Finding],
-    prediction: Option<&Prediction>,
     effect: &Finding,
 ) -> Option<String> {
     if !record.environment.optimised {
         return Some(unoptimised());
     }
-    let claimed = effect.claim.ratio.map_or(0.0, |bound| bound.number);
+    let claimed = claimed(effect);
     if claimed <= 1.0 {
         return Some(format!(
             "the chapter claims a gain of {} times, which is none; mend its chapter.toml.",
             figures::ratio(claimed)
         ));
     }
-    let judged = || {
-        record
-            .rounds
-            .iter()
-            .enumerate()
-            .filter(|(_, round)| round.is_judged())
-            .map(|(index, round)| (format!("round {} ({})", index + 1, round.variant), round))
-    };
     // Faults of the server before those of the instrument: a wrong answer
     // explains a strange figure better than the other way round.
     let causes: [fn(&Record, &Round) -> Option<String>; 5] = [
         |_, round| fault(&round.outcome),
         |record, round| strange_load(&record.chapter, round),
         |_, round| throttled(round.throttled_s, round.wall_s),
-        |_, round| generator_bound(&round.outcome.generator),
+        |_, round| damaged(&round.outcome.generator),
         beyond_the_law,
     ];
-    causes
-        .iter()
-        .find_map(|cause| judged().find_map(|(name, round)| Some((name, cause(record, round)?))))
-        .map(|(name, cause)| format!("{name}: {cause}"))
-        .or_else(|| too_few(record))
-        .or_else(|| unpredicted(prediction))
+    for cause in causes {
+        for (name, round) in judged(record) {
+            if let Some(cause) = cause(record, round) {
+                return Some(format!("{name}: {cause}"));
+            }
+        }
+    }
+    too_few(record)
         .or_else(|| findings.iter().find_map(unmeasured))
-        .or_else(|| too_noisy(record, effect, claimed))
+        .or_else(|| no_floor(effect))
 }
+
+/// The rounds that a verdict rests on, each with the words by which a reader finds it.
+pub(crate) fn judged(record: &Record) -> impl Iterator<Item = (String, &Round)> {
+    let numbered = record.rounds.iter().zip(1..);
+    let judged = numbered.filter(|(round, _)| round.is_judged());
+    judged.map(|(round, number)| (format!("round {number} ({})", round.variant), round))
+}
+
+/// The gain that the chapter claims.
+fn claimed(effect: &Finding) -> f64 {
+    match effect.claim.ratio {
+        Some(bound) => bound.limit(effect.users),
+        None => 0.0,
+    }
+}
+
+/// Finds the first round in which too slow a machine may be why requests were not answered: a clause.
+pub(crate) fn unanswered(record: &Record) -> Option<String> {
+    judged(record).find_map(|(name, round)| Some(format!("{name}: {}", late(&round.outcome)?)))
+}
+
+/// Formats what a slow machine does to requests: they time out, or nothing is answered in the recorded span.
+fn late(outcome: &Outcome) -> Option<String> {
+    let timed_out = outcome.errors.get(TIME_OUT).copied().unwrap_or(0);
+    if timed_out > 0 && timed_out == outcome.error_count() {
+        return Some(format!(
+            "{} timed out.",
+            figures::things(timed_out, "request")
+        ));
+    }
+    (outcome.completed == 0 && outcome.error_count() == 0).then(|| {
+        format!(
+            "nothing was answered in {} s.",
+            figures::ratio(outcome.seconds)
+        )
+    })
+}
+
+/// The cause that the generators give for a request without an answer in time.
+const TIME_OUT: &str = "time_out";
 
 /// The sentence about a build that was not optimised.
 pub(crate) fn unoptimised() -> String {
@@ -85,8 +118,13 @@ pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
             0 => String::new(),
             others => format!(" and {} otherwise", figures::count(others as f64)),
         };
+        let failed = if cause == TIME_OUT {
+            "timed out".to_owned()
+        } else {
+            format!("failed with `{cause}`")
+        };
         return Some(format!(
-            "{} failed with `{cause}`{others}; a failed request spoils the comparison.",
+            "{} {failed}{others}; a failed request spoils the comparison.",
             figures::things(*count, "request")
         ));
     }
@@ -102,7 +140,10 @@ pub(crate) fn fault(outcome: &Outcome) -> Option<String> {
         ));
     }
     if outcome.completed == 0 {
-        return Some("nothing was answered, so no ratio can be formed.".to_owned());
+        return Some(
+            "nothing was answered, so no ratio can be formed; look whether the service hangs, and run it again."
+                .to_owned(),
+        );
     }
     // A rate may be measured from answer to answer, which is a gap between two
     // answers longer or shorter than the span.
@@ -155,14 +196,11 @@ pub(crate) fn throttled(throttled_s: Option<f64>, wall_s: f64) -> Option<String>
     })
 }
 
-/// A generator that had nothing left to give.
-pub(crate) fn generator_bound(generator: &GeneratorFacts) -> Option<String> {
+/// A share of CPU time that nothing can have used.
+fn damaged(generator: &GeneratorFacts) -> Option<String> {
     let share = generator.cpu_share?;
-    (generator.is_bound() || share.is_nan()).then(|| {
-        format!(
-            "generator-bound: the generator used {} of its CPU time, so the figures describe it and not the server.",
-            figures::percent(share)
-        )
+    (!(0.0..=2.0).contains(&share)).then(|| {
+        "the generator's CPU time is no share of a whole; the record is damaged.".to_owned()
     })
 }
 
@@ -179,7 +217,7 @@ fn beyond_the_law(record: &Record, round: &Round) -> Option<String> {
     let measured = round.outcome.requests_per_second;
     (measured > bound * most_over_the_bound(chapter, scenario, &round.outcome)).then(|| {
         format!(
-            "{} requests per second are more than the {} that {} allows; a call was skipped or a clock is wrong.",
+            "{} requests per second are more than the {} that {} allows; a call was skipped or a clock is wrong. Run it again, and look at what the service leaves out if it says so again.",
             figures::count(measured.round()),
             figures::count(bound.round()),
             chapter.law.name()
@@ -224,15 +262,6 @@ fn too_few(record: &Record) -> Option<String> {
     ))
 }
 
-/// A law that cannot say anything of what was measured for it.
-fn unpredicted(prediction: Option<&Prediction>) -> Option<String> {
-    prediction.is_none().then(|| {
-        "the rounds for the law fit no prediction, as if the machine had changed its pace between them; \
-         run it again when the machine has less to do."
-            .to_owned()
-    })
-}
-
 /// A claim of which a round told nothing.
 fn unmeasured(finding: &Finding) -> Option<String> {
     let claim = &finding.claim;
@@ -251,29 +280,30 @@ fn unmeasured(finding: &Finding) -> Option<String> {
     ))
 }
 
-/// Noise that could by itself look like the claimed gain. A machine that lacks what the gain takes is
-/// not asked for any.
-fn too_noisy(record: &Record, effect: &Finding, claimed: f64) -> Option<String> {
-    let Some(floor) = effect.noise_floor else {
-        return Some(
-            "no pair of equal servers was measured, so the noise floor is unknown.".to_owned(),
-        );
-    };
-    let lacks = lack(&record.chapter.conditions, &record.environment);
-    (1.0 + floor >= claimed && lacks.is_none()).then(|| {
+fn no_floor(effect: &Finding) -> Option<String> {
+    effect.noise_floor.is_none().then(|| {
+        "no pair of equal servers was measured, so the noise floor is unknown; run it again."
+            .to_owned()
+    })
+}
+
+/// Noise that could by itself look like the claimed gain: a clause.
+pub(crate) fn too_noisy(effect: &Finding, floor: f64) -> Option<String> {
+    let claimed = claimed(effect);
+    (1.0 + floor >= claimed).then(|| {
         format!(
-            "too noisy: equal servers differ by {}, which could pass for the claimed {} times; close other programs and repeat.",
+            "equal servers differ by {}, which could pass for the claimed {} times",
             figures::percent(floor),
             figures::ratio(claimed)
         )
     })
 }
 
-/// What the machine lacks for the claims to show on it.
+/// Finds what the machine lacks for the claims to show on it.
 pub(crate) fn lack(conditions: &Conditions, environment: &Environment) -> Option<String> {
     let lacks = |what: &str, has: u32, needs: u32| {
         (has < needs).then(|| {
-            format!("this machine cannot show it: the claim needs {needs} {what}, and here there is {has}; the root cause is shown instead.")
+            format!("this machine cannot show it: the claim needs {needs} {what}, and here there is {has}; the root cause is shown instead. Run it where there are as many.")
         })
     };
     lacks("CPUs", environment.cpus_usable, conditions.cpus_at_least).or_else(|| {

@@ -1,22 +1,23 @@
-//! What a record shows about a chapter's claims: proved, inconclusive, refuted, or invalid.
+//! The verdict on a chapter's claims: proved, inconclusive, refuted, or invalid.
 //!
 //! [`analyse`] is a pure function of the record, so that a capture can be
 //! judged again at any time and every branch can be tested without a server.
 
 use crate::measurement::{
-    claim::{Bound, Role},
-    record::Record,
+    claim::{Bound, PROBLEM, Role},
+    record::{Record, Round},
 };
 use engine::figures;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::{
     finding::Finding,
+    machine::Machine,
     prediction::{Inputs, Prediction, nothing_to_gain, predicted},
     validity::{self, lack},
 };
 
-/// What a run shows about the claims.
+/// Verdict on the claims, in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VerdictKind {
@@ -46,7 +47,7 @@ impl std::fmt::Display for VerdictKind {
 /// A verdict with its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// What the run shows.
+    /// The word.
     pub kind: VerdictKind,
     /// Why, in one sentence.
     pub reason: String,
@@ -55,11 +56,11 @@ pub struct Verdict {
 /// Everything that a record shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Analysis {
-    /// What the law predicts in the effect's scenario; `None` if what it is read off is missing.
+    /// Prediction in the effect's scenario; `None` if the figures that it is read off are missing.
     pub prediction: Option<Prediction>,
     /// Every claim with its figures, in the chapter's order.
     pub findings: Vec<Finding>,
-    /// What follows.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
@@ -85,179 +86,317 @@ impl Analysis {
 /// Computes the figures of a record and judges them.
 pub fn analyse(record: &Record) -> Analysis {
     let chapter = &record.chapter;
+    let machine = Machine::during(validity::judged(record));
+    let mut findings = Finding::all(record);
+    if machine.was_busy() {
+        // A law says nothing of CPUs that other programs share.
+        for finding in &mut findings {
+            if finding.claim.role == Role::Prediction && finding.holds == Some(false) {
+                finding.holds = None;
+            }
+        }
+    }
     let mut analysis = Analysis {
         prediction: predicted(&chapter.law, chapter.effect_scenario(), Inputs::of(record)),
-        findings: Finding::all(record),
+        findings,
         verdict: Verdict {
             kind: VerdictKind::Invalid,
             reason: "the chapter claims no effect.".to_owned(),
         },
     };
-    if let Some((effect, root_cause)) = analysis.effect().zip(analysis.root_cause()) {
-        analysis.verdict = judge(record, &analysis, effect, root_cause);
+    if let (Some(effect), Some(root_cause)) = (analysis.effect(), analysis.root_cause()) {
+        let run = Run {
+            record,
+            analysis: &analysis,
+            machine: &machine,
+            effect,
+            root_cause,
+        };
+        analysis.verdict = run.judge();
     }
     analysis
 }
 
-/// Whether more rounds would change nothing: the verdict is certain, or this machine cannot show the
+/// Returns whether more rounds would change nothing: the verdict is certain, or this machine cannot show the
 /// claim at all.
 pub fn is_decided(record: &Record) -> bool {
-    let (chapter, inputs) = (&record.chapter, Inputs::of(record));
-    chapter.looks().is_one(record.triplets())
-        && (lack(&chapter.conditions, &record.environment).is_some()
-            || nothing_to_gain(&chapter.law, inputs).is_some()
-            || matches!(
-                analyse(record).verdict.kind,
-                VerdictKind::Proved | VerdictKind::Refuted
-            ))
+    let chapter = &record.chapter;
+    if !chapter.looks().is_one(record.triplets()) {
+        return false;
+    }
+    let verdict = analyse(record).verdict.kind;
+    lack(&chapter.conditions, &record.environment).is_some()
+        || nothing_to_gain(&chapter.law, Inputs::of(record)).is_some()
+        || matches!(verdict, VerdictKind::Proved | VerdictKind::Refuted)
 }
 
-/// The first of these that applies: the run says nothing (invalid); a count
-/// contradicts its claim (refuted); the machine cannot show it, or no gain is
-/// to be seen (inconclusive); the gain is smaller than claimed (refuted), or may
-/// be (inconclusive); another claim does not hold (inconclusive); otherwise proved.
-fn judge(record: &Record, analysis: &Analysis, effect: &Finding, root_cause: &Finding) -> Verdict {
-    let verdict = |kind, reason| Verdict { kind, reason };
-    if let Some(cause) = validity::cause_against(
-        record,
-        &analysis.findings,
-        analysis.prediction.as_ref(),
-        effect,
-    ) {
-        return verdict(VerdictKind::Invalid, cause);
-    }
-    if let Some(nothing) = nothing_to_gain(&record.chapter.law, Inputs::of(record)) {
-        return verdict(VerdictKind::Inconclusive, nothing);
-    }
-    if let Some(contradiction) = analysis.of(Role::RootCause).find_map(contradiction) {
-        return verdict(VerdictKind::Refuted, contradiction);
-    }
-    if let Some(lack) = lack(&record.chapter.conditions, &record.environment) {
-        return verdict(VerdictKind::Inconclusive, lack);
-    }
-    let (Some(ratio), Some((low, high)), Some(floor), Some(bound)) = (
-        effect.ratio,
-        effect.interval,
-        effect.noise_floor,
-        effect.claim.ratio,
-    ) else {
-        // `cause_against` has named the round that lacks a figure; this is for the compiler.
-        return verdict(VerdictKind::Invalid, "the effect has no figure.".to_owned());
-    };
-    let limit = bound.limit(effect.users);
-    let measured = format!(
-        "{}: {} (95 % interval {} to {})",
-        effect.claim.label(),
-        figures::gain(ratio),
-        figures::ratio(low),
-        figures::ratio(high)
-    );
-    if low <= 1.0 + floor && high >= 1.0 / (1.0 + floor) {
-        let reason = format!(
-            "{measured}, which includes no gain at all, since equal servers differ by {}.",
-            figures::percent(floor)
-        );
-        return verdict(VerdictKind::Inconclusive, reason);
-    }
-    let claimed = figures::ratio(limit);
-    if high < limit {
-        let reason = format!("{measured}, all of it below the claimed {claimed} times.");
-        return verdict(VerdictKind::Refuted, reason);
-    }
-    if low < limit {
-        let reason = format!(
-            "{measured}, a gain, but it is not certain that it reaches the claimed {claimed} times; {}.",
-            more_rounds(record)
-        );
-        return verdict(VerdictKind::Inconclusive, reason);
-    }
-    let shortfall = |finding| shortfall(record, finding);
-    if let Some(shortfall) = analysis.findings.iter().find_map(shortfall) {
-        let reason = format!("{measured}, but {shortfall}");
-        return verdict(VerdictKind::Inconclusive, reason);
-    }
-    let unit = root_cause.claim.unit;
-    let counted = |figure: Option<f64>| unit.text(figure.unwrap_or(f64::NAN));
-    let reason = format!(
-        "{measured}, where at least {claimed} was claimed; {}: {} against {}.",
-        root_cause.claim.label(),
-        counted(root_cause.problem),
-        counted(root_cause.fix),
-    );
-    verdict(VerdictKind::Proved, reason)
+/// A record with what was found in it.
+struct Run<'r> {
+    record: &'r Record,
+    analysis: &'r Analysis,
+    machine: &'r Machine,
+    effect: &'r Finding,
+    root_cause: &'r Finding,
 }
 
-fn more_rounds(record: &Record) -> String {
-    let more = 2 * record.chapter.rounds.pairs;
-    format!("more rounds may tell, as with --pairs {more}")
+impl Run<'_> {
+    /// Judges by the first rule that applies: the run says nothing (invalid); a count contradicts its claim (refuted);
+    /// the machine cannot show it, or no gain is to be seen (inconclusive); the gain is smaller than claimed
+    /// (refuted), or may be, or the machine may be why (inconclusive); another claim does not hold (inconclusive);
+    /// otherwise proved.
+    fn judge(&self) -> Verdict {
+        let (record, effect) = (self.record, self.effect);
+        if self.machine.was_busy()
+            && let Some(late) = validity::unanswered(record)
+        {
+            return self.undecided(&late, Remedy::MoreRounds);
+        }
+        if let Some(cause) = validity::cause_against(record, &self.analysis.findings, effect) {
+            return verdict(VerdictKind::Invalid, cause);
+        }
+        if let Some(nothing) = nothing_to_gain(&record.chapter.law, Inputs::of(record)) {
+            return verdict(VerdictKind::Inconclusive, nothing);
+        }
+        for finding in self.analysis.of(Role::RootCause) {
+            let Some(contradiction) = contradiction(finding) else {
+                continue;
+            };
+            if finding.lacks_some_users() && self.machine.was_busy() {
+                return self.undecided(&contradiction, Remedy::AnotherRun);
+            }
+            return verdict(VerdictKind::Refuted, contradiction);
+        }
+        if let Some(lack) = lack(&record.chapter.conditions, &record.environment) {
+            return verdict(VerdictKind::Inconclusive, lack);
+        }
+        let (Some(ratio), Some((low, high)), Some(floor), Some(bound)) = (
+            effect.ratio,
+            effect.interval,
+            effect.noise_floor,
+            effect.claim.ratio,
+        ) else {
+            // `cause_against` has named the round that lacks a figure; this is for the compiler.
+            return verdict(VerdictKind::Invalid, "the effect has no figure.".to_owned());
+        };
+        let limit = bound.limit(effect.users);
+        let measured = format!(
+            "{}: {} (95 % interval {} to {})",
+            effect.claim.label(),
+            figures::gain(ratio),
+            figures::ratio(low),
+            figures::ratio(high)
+        );
+        let claimed = figures::ratio(limit);
+        if let Some(noise) = validity::too_noisy(effect, floor) {
+            return self.undecided(&format!("{measured}, but {noise}."), Remedy::MoreRounds);
+        }
+        if low <= 1.0 + floor && high >= 1.0 / (1.0 + floor) {
+            let none = format!(
+                "{measured}, which includes no gain at all, since equal servers differ by {}.",
+                figures::percent(floor)
+            );
+            return self.undecided(&none, Remedy::MoreRounds);
+        }
+        if high < limit {
+            let below = format!("{measured}, all of it below the claimed {claimed} times.");
+            if self.machine.may_be_to_blame() {
+                return self.undecided(&below, Remedy::AnotherRun);
+            }
+            return verdict(VerdictKind::Refuted, below);
+        }
+        if low < limit {
+            let uncertain = format!(
+                "{measured}, a gain, but it is not certain that it reaches the claimed {claimed} times."
+            );
+            return self.undecided(&uncertain, Remedy::MoreRounds);
+        }
+        if self.measures_the_generator() {
+            let bound = format!("{measured}, but the generator was the problem's limit, too.");
+            return self.undecided(&bound, Remedy::AnotherRun);
+        }
+        for finding in &self.analysis.findings {
+            if let Some((shortfall, remedy)) = shortfall(finding) {
+                return self.undecided(&format!("{measured}, but {shortfall}"), remedy);
+            }
+        }
+        let root_cause = self.root_cause;
+        let claims = format!(
+            "where at least {claimed} was claimed; {}: {} against {}",
+            root_cause.claim.label(),
+            counted(root_cause, root_cause.problem),
+            counted(root_cause, root_cause.fix),
+        );
+        let reason = match self.machine.blame() {
+            Some(blame) if self.machine.was_busy() => {
+                let larger = if effect.claim.quantity.larger_is_better() {
+                    "is larger"
+                } else {
+                    "may be larger"
+                };
+                format!(
+                    "{}: at least {} times better, {claims}. The machine was busy, so the real gain {larger}: {blame}.",
+                    effect.claim.label(),
+                    figures::ratio(low),
+                )
+            }
+            _ => format!("{measured}, {claims}."),
+        };
+        verdict(VerdictKind::Proved, reason)
+    }
+
+    /// Makes the verdict on a run that cannot tell: who was to blame and by how much, what to do, what was seen.
+    fn undecided(&self, seen: &str, remedy: Remedy) -> Verdict {
+        let more = 2 * self.record.chapter.rounds.pairs;
+        let close = self.machine.remedy();
+        let reason = match self.machine.blame() {
+            Some(blame) if self.machine.may_be_to_blame() => format!(
+                "not decided: {blame}. {close}. {}{}",
+                capitalised(seen),
+                self.so_far()
+            ),
+            // Less than what makes a run undecidable may still be why.
+            Some(blame) => format!(
+                "{seen} {}, which may be why. {close}, or take more rounds: --pairs {more}.",
+                capitalised(&blame)
+            ),
+            None => match remedy {
+                Remedy::MoreRounds => format!("{seen} More rounds may tell: --pairs {more}."),
+                Remedy::AnotherRun => format!(
+                    "{seen} More rounds would hardly change that; a run on another day may."
+                ),
+                Remedy::TheEdit => format!("{seen} Look at what else the fix changed."),
+            },
+        };
+        verdict(VerdictKind::Inconclusive, reason)
+    }
+
+    /// Formats the counts of a fix whose effect is not decided; empty where they contradict the claim.
+    fn so_far(&self) -> String {
+        let root_cause = self.root_cause;
+        if root_cause.holds != Some(true) {
+            return String::new();
+        }
+        format!(
+            " The fix looks right so far: {}: {}, where the problem has {}.",
+            root_cause.claim.label(),
+            counted(root_cause, root_cause.fix),
+            counted(root_cause, root_cause.problem),
+        )
+    }
+
+    /// Returns whether the generator was the limit of a problem's round, so that its throughput is too small and the
+    /// gain too large.
+    fn measures_the_generator(&self) -> bool {
+        let is_problem = |round: &&Round| round.variant == PROBLEM;
+        let rounds = self.record.effect_rounds();
+        let mut problem = rounds.into_iter().filter(is_problem);
+        self.effect.claim.quantity.larger_is_better()
+            && problem.any(|round| round.outcome.generator.is_bound())
+    }
+}
+
+/// Remedy where the machine was quiet.
+#[derive(Debug, Clone, Copy)]
+enum Remedy {
+    /// The interval is too wide.
+    MoreRounds,
+    /// The interval lies elsewhere.
+    AnotherRun,
+    /// The fix costs something.
+    TheEdit,
+}
+
+fn verdict(kind: VerdictKind, reason: String) -> Verdict {
+    Verdict { kind, reason }
+}
+
+fn counted(finding: &Finding, figure: Option<f64>) -> String {
+    finding.claim.unit.text(figure.unwrap_or(f64::NAN))
+}
+
+fn capitalised(text: &str) -> String {
+    let mut rest = text.chars();
+    match rest.next() {
+        Some(first) => first.to_uppercase().chain(rest).collect(),
+        None => String::new(),
+    }
 }
 
 /// The sentence about a prediction that did not come true, or not certainly.
-fn missed(record: &Record, finding: &Finding) -> Option<String> {
-    let ((from, to), within) = finding.band().zip(finding.claim.within)?;
+fn missed(finding: &Finding) -> Option<(String, Remedy)> {
+    let (from, to) = finding.band()?;
+    let scenario = finding.claim.scenario();
+    let (Some(ratio), Some(measured)) = (finding.ratio, finding.measured) else {
+        let none = format!(
+            "the rounds for the law fit no prediction for the scenario `{scenario}`, as if the machine had changed its \
+             pace between them."
+        );
+        return Some((none, Remedy::AnotherRun));
+    };
     let predicted = format!(
-        "in the scenario `{}` the law predicts {} times",
-        finding.claim.scenario(),
-        figures::ratio(finding.ratio?)
+        "in the scenario `{scenario}` the law predicts {} times",
+        figures::ratio(ratio)
     );
-    let (measured, within) = (finding.measured?, figures::percent(within));
     let Some((low, high)) = finding.interval else {
-        return Some(format!(
-            "{predicted}, and there are too few rounds to say whether it holds."
-        ));
+        let few = format!("{predicted}, and there are too few rounds to say whether it holds.");
+        return Some((few, Remedy::MoreRounds));
     };
     let seen = format!(
-        "{} was measured, {} apart (95 % interval {} to {})",
+        "{predicted} and {} was measured, {} apart (95 % interval {} to {})",
         figures::ratio(measured),
         figures::percent(finding.off()?.abs()),
         figures::ratio(low),
         figures::ratio(high)
     );
-    let claimed = format!("at most {within} was claimed");
-    Some(if high < from || low > to {
-        format!("{predicted} and {seen}; {claimed}.")
-    } else if (from..=to).contains(&measured) {
-        format!(
-            "{predicted} and {seen}, of which a part is further than the claimed {within}; {}.",
-            more_rounds(record)
-        )
-    } else {
-        format!("{predicted} and {seen}; {claimed}, and more rounds would hardly bring it there.")
-    })
+    let within = figures::percent(finding.claim.within?);
+    if (from..=to).contains(&measured) && high >= from && low <= to {
+        let part = format!("{seen}, of which a part is further than the claimed {within}.");
+        return Some((part, Remedy::MoreRounds));
+    }
+    let all = format!("{seen}; at most {within} was claimed.");
+    Some((all, Remedy::AnotherRun))
 }
 
-/// The sentence about a claim that does not hold; `None` for one that does.
-fn shortfall(record: &Record, finding: &Finding) -> Option<String> {
+/// The sentence about a claim that does not hold, and what helps; `None` for one that does.
+fn shortfall(finding: &Finding) -> Option<(String, Remedy)> {
     if finding.holds != Some(false) {
         return None;
     }
     let claim = &finding.claim;
-    let known = |value: Option<f64>, text: fn(f64) -> String| {
-        value.map_or_else(|| "unknown".to_owned(), text)
-    };
     if claim.role == Role::Prediction {
-        return missed(record, finding);
+        return missed(finding);
     }
     if let Some((side, figure, bound)) = finding.broken() {
-        return Some(format!(
+        let broken = format!(
             "{}: {} in the {side}, {} was claimed.",
             claim.label(),
             claim.unit.text(figure),
             claim_bound(finding, bound),
-        ));
+        );
+        return Some((broken, Remedy::TheEdit));
     }
     let bound = claim.ratio?;
+    let limit = bound.limit(finding.users);
     let (low, high) = finding.decisive()?;
+    let ratio = match finding.ratio {
+        Some(ratio) => share_or_times(ratio),
+        None => "unknown".to_owned(),
+    };
     let spread = finding.spread();
-    Some(format!(
-        "{} in the scenario `{}`: {} of the problem's ({spread} {} to {}); {} was claimed.",
+    let short = format!(
+        "{} in the scenario `{}`: {ratio} of the problem's ({spread} {} to {}); {} was claimed.",
         claim.label(),
         claim.scenario(),
-        known(finding.ratio, share_or_times),
         share_or_times(low),
         share_or_times(high),
-        bound.in_words_of(share_or_times(bound.number)),
-    ))
+        bound.in_words_of(share_or_times(limit)),
+    );
+    let remedy = if low <= limit && limit <= high {
+        Remedy::MoreRounds
+    } else {
+        Remedy::AnotherRun
+    };
+    Some((short, remedy))
 }
 
 /// A ratio near 1 as a share, a larger one as a factor.

@@ -32,6 +32,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 pub use self::output::run;
+use self::user::LastAnswer;
 pub use self::user::{Answer, Request, User, get, post};
 use crate::bench::server::Server;
 use crate::bench::testing;
@@ -50,7 +51,7 @@ pub struct Chapter {
     pub program: &'static str,
     /// The variants that are asked what every variant must do.
     pub variants: &'static [&'static str],
-    /// Those of them that are asked what only a fix can do.
+    /// Variants that are asked what only a fix can do.
     pub fixes: &'static [&'static str],
 }
 
@@ -60,7 +61,7 @@ impl Chapter {
         self.with(&[]).every_variant(test).await;
     }
 
-    /// The same with the variants in which the fault is fixed.
+    /// Starts the variants in which the fault is fixed, and passes each to the test.
     pub async fn every_fix(&self, test: impl AsyncFn(&Service)) {
         self.with(&[]).every_fix(test).await;
     }
@@ -76,7 +77,7 @@ impl Chapter {
     }
 }
 
-/// How the servers of a test are started.
+/// Options of the servers of a test.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup<'a> {
     chapter: Chapter,
@@ -131,6 +132,7 @@ impl Setup<'_> {
         Service {
             variant: variant.to_owned(),
             server: server.unwrap_or_else(|error| panic!("{error}")),
+            answered: LastAnswer::default(),
         }
     }
 }
@@ -140,25 +142,26 @@ impl Setup<'_> {
 pub struct Service {
     variant: String,
     server: Server,
+    answered: LastAnswer,
 }
 
 impl Service {
     /// Somebody new, with a connection that is kept from request to request.
     pub fn user(&self) -> User {
-        User::of(self.server.service())
+        User::of(self.server.service(), self.answered.clone())
     }
 
-    /// What somebody new is answered.
+    /// Returns what somebody new is answered.
     pub async fn send(&self, request: Request) -> Answer {
         self.user().send(request).await
     }
 
-    /// What somebody new is answered to `GET path`.
+    /// Returns what somebody new is answered to `GET path`.
     pub async fn get(&self, path: &str) -> Answer {
         self.send(get(path)).await
     }
 
-    /// What somebody new is answered to `POST path` with this body.
+    /// Returns what somebody new is answered to `POST path` with this body.
     pub async fn post(&self, path: &str, body: impl Into<Vec<u8>>) -> Answer {
         self.send(post(path, body)).await
     }
@@ -214,7 +217,7 @@ impl Service {
         testing::count(&self.server, name)
     }
 
-    /// What the admin listener answers to `GET path`.
+    /// Returns what the admin listener answers to `GET path`.
     pub fn admin(&self, path: &str) -> String {
         let answer = self.server.ask(path, user::TIME_OUT);
         let answer = answer.unwrap_or_else(|error| panic!("{error}"));
@@ -247,6 +250,11 @@ pub fn assert_all(answers: &[Answer], expected: &str, why: &str) {
     let mut others = answers.iter().filter(|answer| **answer != expected);
     if let Some(other) = others.next() {
         let (some, all) = (1 + others.count(), answers.len());
+        assert!(
+            !other.is_missing(),
+            "with {all} users at once, {some} got {other}, and all must be answered; if your machine is busy, run this \
+             again; otherwise look for requests that are refused or lost"
+        );
         panic!("{some} of {all} users at once were told {other:?} instead of `{expected}`; {why}");
     }
 }

@@ -3,9 +3,10 @@
 
 mod plan;
 
+use crate::measurement::chapter_file::ChapterFile;
 use crate::measurement::claim::PROBLEM;
 use crate::measurement::record::{Purpose, Round};
-use engine::profile::ProfileKind;
+use engine::profile::{Profile, ProfileKind};
 
 pub use self::plan::planned_s;
 use self::plan::{Step, beforehand, label, matrix_plan, triplets};
@@ -17,14 +18,23 @@ use engine::event::Event;
 /// of a triplet unequal.
 const UNEQUAL: f64 = 0.1;
 
-/// What a proof yields; the record is built from it.
+/// Two services that together want no more of their CPUs than this are profiled at once.
+const FULL: f64 = 1.1;
+/// Number of times that a load is made lighter if its rounds answer nothing.
+const LIGHTER_AT_MOST: u32 = 3;
+/// Factor by which a lighter load lasts longer, and by which it has fewer users where the claims allow it.
+const LIGHTER: u32 = 2;
+
+/// Rounds and profiles of a proof; the record is built from them.
 #[derive(Debug, Clone)]
 pub struct Proof {
+    /// The chapter with the loads that were sent: lighter ones than its file has, where those answered nothing.
+    pub chapter: ChapterFile,
     /// Every round in the order in which it ran.
     pub rounds: Vec<Round>,
     /// Every profile with its data.
     pub profiles: Vec<ProfileData>,
-    /// Whether every server was an optimised build.
+    /// `true` if every server was an optimised build.
     pub optimised: bool,
 }
 
@@ -34,9 +44,11 @@ pub struct Proof {
 ///
 /// As [`run`].
 pub fn matrix(bench: &Bench<'_>) -> Result<Vec<Round>, RunError> {
-    let mut proof = Proof::new();
+    let mut proof = Proof::new(bench.chapter);
     let steps = matrix_plan(bench.chapter);
-    proof.measure(bench, &steps, steps.len())?;
+    for step in steps.chunks(1) {
+        proof.measure(bench, step, steps.len())?;
+    }
     Ok(proof.rounds)
 }
 
@@ -52,13 +64,23 @@ pub fn run(
     fix: &str,
     is_decided: &dyn Fn(&Proof) -> bool,
 ) -> Result<Proof, RunError> {
-    let mut proof = Proof::new();
+    let mut proof = Proof::new(bench.chapter);
     let before = beforehand(bench.chapter, fix);
-    let total = before.len() + 3 * bench.chapter.rounds.pairs as usize;
-    proof.measure(bench, &before, total)?;
-    let (most, mut kept, mut disturbed) = (bench.chapter.rounds.pairs, 0, 0);
+    let most = bench.chapter.rounds.pairs;
+    let total = before.len() + 3 * most as usize;
+    for steps in before.chunk_by(|one, next| one.scenario == next.scenario) {
+        if proof.measure_lighter_if_silent(bench, steps, total)? == Load::Silent {
+            return Ok(proof);
+        }
+    }
+    let (mut kept, mut disturbed) = (0, 0);
     for triplet in triplets(bench.chapter, fix) {
-        proof.measure(bench, &triplet, total)?;
+        match proof.measure_lighter_if_silent(bench, &triplet, total)? {
+            Load::AsBefore => {}
+            // What came before was measured under another load.
+            Load::Lighter => kept = 0,
+            Load::Silent => break,
+        }
         if disturbed < most / 2 && proof.sets_aside_the_last_triplet() {
             disturbed += 1;
             let again = "other programs used the machine in one of these three rounds more than in \
@@ -75,15 +97,16 @@ pub fn run(
 }
 
 impl Proof {
-    fn new() -> Self {
+    fn new(chapter: &ChapterFile) -> Self {
         Self {
+            chapter: chapter.clone(),
             rounds: Vec::new(),
             profiles: Vec::new(),
             optimised: true,
         }
     }
 
-    /// Whether others used the machine in one of the last three rounds and not in another. That alone
+    /// Sets the last three rounds aside if others used the machine in one of them and not in another. That alone
     /// decides, and never what was measured: to leave out what looks bad would prove anything.
     fn sets_aside_the_last_triplet(&mut self) -> bool {
         let from = self.rounds.len().saturating_sub(3);
@@ -101,7 +124,7 @@ impl Proof {
         is_disturbed
     }
 
-    /// Takes a CPU and an await profile of problem and fix.
+    /// Takes a CPU and an await profile of problem and fix, one after the other.
     ///
     /// # Errors
     ///
@@ -109,48 +132,281 @@ impl Proof {
     pub fn profile_both(&mut self, bench: &Bench<'_>, fix: &str) -> Result<(), RunError> {
         for variant in [PROBLEM, fix] {
             for kind in [ProfileKind::Cpu, ProfileKind::Await] {
-                self.profile(bench, variant, kind)?;
+                let data = profile(bench, variant, kind)?;
+                self.keep(bench, data);
             }
         }
         Ok(())
     }
 
-    fn profile(
-        &mut self,
-        bench: &Bench<'_>,
-        variant: &str,
-        kind: ProfileKind,
-    ) -> Result<(), RunError> {
-        let rounds = &bench.chapter.rounds;
-        let seconds = match kind {
-            ProfileKind::Cpu => rounds.cpu_profile_s,
-            _ => rounds.await_profile_s,
+    /// Takes the same profiles, two at a time, for readers who wait. A CPU profile counts CPU time, whoever else has some,
+    /// and an await profile takes next to none. Both CPU profiles are taken at once if the CPUs have time for both.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`].
+    pub fn profile_both_at_once(&mut self, bench: &Bench<'_>, fix: &str) -> Result<(), RunError> {
+        use ProfileKind::{Await, Cpu};
+        let cpus = bench.placement.server.len().max(1) as f64;
+        let busy = self.cpus_used_by(PROBLEM) + self.cpus_used_by(fix);
+        let at_once = if busy <= FULL * cpus {
+            [
+                [(PROBLEM, Cpu), (fix, Cpu)],
+                [(PROBLEM, Await), (fix, Await)],
+            ]
+        } else {
+            [
+                [(PROBLEM, Cpu), (fix, Await)],
+                [(fix, Cpu), (PROBLEM, Await)],
+            ]
         };
-        let data = bench.profile(variant, kind, seconds)?;
-        let label = format!("{} profile of the {variant}", kind.key());
-        (bench.observer)(Event::Profiled(&label, &data.most()));
-        self.profiles.push(data);
+        // What happens is told by this thread alone.
+        let Bench {
+            program,
+            counted,
+            arguments,
+            chapter,
+            placement,
+            interrupt,
+            observer: _,
+        } = *bench;
+        let aside = |(variant, kind)| {
+            let bench = Bench {
+                program,
+                counted,
+                arguments,
+                chapter,
+                placement,
+                interrupt,
+                observer: &|_| (),
+            };
+            profile(&bench, variant, kind)
+        };
+        let mut taken = Vec::new();
+        for [(variant, kind), other] in at_once {
+            let (one, other) = std::thread::scope(|scope| {
+                let other = scope.spawn(|| aside(other));
+                (profile(bench, variant, kind), other.join())
+            });
+            // A panic in the other thread is one here.
+            let other = other.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            taken.extend([one?, other?]);
+        }
+        for data in taken {
+            self.keep(bench, data);
+        }
         Ok(())
     }
 
-    /// One round after the other, of `total` at most that are not set aside.
+    /// CPUs that a variant's server kept busy in its last round.
+    fn cpus_used_by(&self, variant: &str) -> f64 {
+        let last = self.rounds.iter().rfind(|round| round.variant == variant);
+        match last {
+            Some(round) => round.server_cpu_s.unwrap_or(f64::INFINITY) / round.wall_s,
+            None => f64::INFINITY,
+        }
+    }
+
+    fn keep(&mut self, bench: &Bench<'_>, data: ProfileData) {
+        let Profile { variant, kind, .. } = &data.profile;
+        let label = format!("{} profile of the {variant}", kind.key());
+        (bench.observer)(Event::Profiled(&label, &data.most()));
+        self.profiles.push(data);
+    }
+
+    /// Measures steps of one scenario. Where a round answers nothing, its load becomes lighter, and all of the scenario's
+    /// rounds are measured again.
+    ///
+    /// On a machine that is busy with something else a thousand users may wait for longer than a round lasts.
+    fn measure_lighter_if_silent(
+        &mut self,
+        bench: &Bench<'_>,
+        steps: &[Step<'_>],
+        total: usize,
+    ) -> Result<Load, RunError> {
+        let Some(scenario) = steps.first().map(|step| step.scenario) else {
+            return Ok(Load::AsBefore);
+        };
+        let mut load = Load::AsBefore;
+        for _ in 0..LIGHTER_AT_MOST {
+            if self.measure(bench, steps, total)? == Heard::Answers {
+                return Ok(load);
+            }
+            if !self.lighten(scenario) {
+                return Ok(Load::Silent);
+            }
+            load = Load::Lighter;
+            let lighter = match self.chapter.scenario(scenario) {
+                Some(load) => format!("{}, {} s a round", load.in_words(), load.duration_s),
+                None => String::new(),
+            };
+            let said =
+                format!("nothing was answered in a round, so the load becomes lighter ({lighter})");
+            (bench.observer)(Event::Said(&said));
+        }
+        match self.measure(bench, steps, total)? {
+            Heard::Answers => Ok(load),
+            Heard::Nothing => Ok(Load::Silent),
+        }
+    }
+
+    /// Makes the load of a scenario lighter, and sets its rounds aside. Returns whether there is such a scenario.
+    fn lighten(&mut self, scenario: &str) -> bool {
+        let fewer_users = self.chapter.claims.scale_with_users(scenario);
+        let Some(load) = self.chapter.scenarios.get_mut(scenario) else {
+            return false;
+        };
+        load.warm_up_s *= f64::from(LIGHTER);
+        load.duration_s *= f64::from(LIGHTER);
+        if fewer_users {
+            load.users = (load.users / LIGHTER).max(1);
+            load.users_per_cpu = None;
+        }
+        for round in &mut self.rounds {
+            if round.scenario == scenario {
+                round.purpose = Purpose::Disturbed;
+            }
+        }
+        true
+    }
+
+    /// One round after the other, of `total` at most that are not set aside. Stops at one that answers nothing.
     fn measure(
         &mut self,
         bench: &Bench<'_>,
         steps: &[Step<'_>],
         total: usize,
-    ) -> Result<(), RunError> {
+    ) -> Result<Heard, RunError> {
         for step in steps {
             let label = label(step);
             let is_kept = |round: &&Round| round.purpose != Purpose::Disturbed;
             let before = self.rounds.iter().filter(is_kept).count();
             (bench.observer)(Event::Begins(before + 1, total, &label));
+            let chapter = self.chapter.clone();
+            let bench = Bench {
+                chapter: &chapter,
+                ..bench.clone()
+            };
             let (round, optimised) = bench.round(step.purpose, step.variant, step.scenario)?;
             let per_second = round.outcome.requests_per_second;
             (bench.observer)(Event::Measured(&label, per_second));
             self.optimised &= optimised;
+            let is_silent = is_silent(&chapter, &round);
             self.rounds.push(round);
+            if is_silent {
+                return Ok(Heard::Nothing);
+            }
         }
-        Ok(())
+        Ok(Heard::Answers)
+    }
+}
+
+/// One profile, for as long as the chapter has it.
+fn profile(bench: &Bench<'_>, variant: &str, kind: ProfileKind) -> Result<ProfileData, RunError> {
+    let rounds = &bench.chapter.rounds;
+    let seconds = match kind {
+        ProfileKind::Cpu => rounds.cpu_profile_s,
+        _ => rounds.await_profile_s,
+    };
+    bench.profile(variant, kind, seconds)
+}
+
+/// Load that a scenario was measured with at last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Load {
+    AsBefore,
+    Lighter,
+    /// None was light enough.
+    Silent,
+}
+
+/// Result of some steps: all rounds had answers, or one had none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    Answers,
+    Nothing,
+}
+
+/// Returns whether a round lacks the figure that its claim is about, and nothing but time may be why.
+fn is_silent(chapter: &ChapterFile, round: &Round) -> bool {
+    let outcome = &round.outcome;
+    let is_faulty = outcome.wrong_answers > 0 || outcome.error_count() > 0;
+    let is_about_effect = matches!(
+        round.purpose,
+        Purpose::Claim | Purpose::Equal | Purpose::Law
+    );
+    let quantity = &chapter.claims.effect().quantity;
+    let lacks_figure = is_about_effect && round.value(quantity).is_none();
+    !is_faulty && (outcome.completed == 0 || lacks_figure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::claim::Bound;
+    use engine::outcome::Outcome;
+
+    const CHAPTER_1: &str =
+        include_str!("../../../../chapters/1-mutex-held-across-await/chapter.toml");
+    const CHAPTER_5: &str =
+        include_str!("../../../../chapters/5-cpu-work-on-the-reactor/chapter.toml");
+
+    fn chapter(text: &str) -> ChapterFile {
+        ChapterFile::parse(text, "chapter.toml", 2).expect("it can be read")
+    }
+
+    fn round(outcome: Outcome) -> Round {
+        Round {
+            purpose: Purpose::Claim,
+            variant: PROBLEM.to_owned(),
+            scenario: "saturated".to_owned(),
+            outcome,
+            readings: [].into(),
+            server_cpu_s: None,
+            throttled_s: None,
+            elsewhere_share: None,
+            wall_s: 1.0,
+            connections: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_lighter_load_lasts_longer_and_has_fewer_users_where_the_claims_grow_with_them() {
+        for (text, users, claimed) in [(CHAPTER_1, 500, 150.0), (CHAPTER_5, 64, 10.0)] {
+            let mut proof = Proof::new(&chapter(text));
+            proof.rounds.push(round(Outcome::default()));
+            let before = proof.chapter.effect_scenario().duration_s;
+            assert!(proof.lighten("saturated"));
+            let effect = proof.chapter.claims.effect();
+            let bound: Option<Bound> = effect.ratio;
+            let load = proof.chapter.effect_scenario();
+            let is = |figure: f64, expected: f64| (figure - expected).abs() < 1e-9;
+            assert_eq!(load.users, users);
+            assert!(is(load.duration_s, 2.0 * before), "{load:?}");
+            assert!(
+                is(bound.expect("a bound").limit(users), claimed),
+                "{bound:?}"
+            );
+            assert_eq!(proof.rounds[0].purpose, Purpose::Disturbed);
+            assert!(!proof.lighten("nowhere"));
+        }
+    }
+
+    #[test]
+    fn a_round_is_silent_that_only_had_too_little_time() {
+        let chapter = chapter(CHAPTER_1);
+        let nothing = round(Outcome::default());
+        assert!(is_silent(&chapter, &nothing));
+        let failed = round(Outcome {
+            errors: [("status 500".to_owned(), 3)].into(),
+            ..Outcome::default()
+        });
+        assert!(!is_silent(&chapter, &failed));
+        let some = round(Outcome {
+            completed: 20,
+            requests_per_second: 20.0,
+            ..Outcome::default()
+        });
+        assert!(!is_silent(&chapter, &some));
     }
 }

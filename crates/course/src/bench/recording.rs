@@ -23,7 +23,7 @@ use crate::bench::rounds::{Bench, RunError};
 use engine::event::Event;
 use engine::{child, environment};
 
-/// What is to be recorded of a chapter, and with what.
+/// Order to record a chapter: its servers, and what to measure.
 #[derive(Clone)]
 pub struct Order<'a> {
     /// The chapter's servers, compiled, and who looks on.
@@ -42,12 +42,12 @@ pub struct Order<'a> {
     pub digest: String,
     /// Figures published elsewhere.
     pub references: Vec<Published>,
-    /// Whether the services' upstream is nginx, and not the embedded one. Beside nginx the baselines are
+    /// `true` if the services' upstream is nginx, and not the embedded one. Beside nginx the baselines are
     /// measured, too.
     pub before_nginx: bool,
-    /// Whether to take CPU and await profiles of problem and fix.
+    /// `true` if to take CPU and await profiles of problem and fix.
     pub profiles: bool,
-    /// Whether to measure the chapter's table of variants.
+    /// `true` if to measure the chapter's table of variants.
     pub matrix: bool,
     /// Heap profiles, instructions and baselines, where the chapter has them.
     pub counts: Option<Counting<'a>>,
@@ -62,14 +62,14 @@ pub struct Counting<'a> {
     pub example: Option<&'a Path>,
 }
 
-/// What was recorded.
+/// A record with its profiles and times.
 #[derive(Debug)]
 pub struct Recorded {
-    /// How long it took, in seconds.
+    /// Time that it took, in seconds.
     pub seconds: f64,
-    /// How long it took until the verdict, without profiles and what else was asked for, in seconds.
+    /// Time until the verdict, without profiles and what else was asked for, in seconds.
     pub decided_s: f64,
-    /// What everything shown is derived from.
+    /// The record, from which everything shown is derived.
     pub record: Record,
     /// The profiles with their data.
     pub profiles: Vec<ProfileData>,
@@ -131,7 +131,17 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
     let decided_s = *decided_s.get_or_init(|| proof_began.elapsed().as_secs_f64());
     say(&decided(&so_far(&proof), decided_s, order.profiles));
     if order.profiles {
-        proof.profile_both(&bench, order.variant)?;
+        let chapter = proof.chapter.clone();
+        let bench = Bench {
+            chapter: &chapter,
+            ..bench.clone()
+        };
+        // A capture's pictures are looked at for long: nothing else runs beside them.
+        if order.counts.is_some() {
+            proof.profile_both(&bench, order.variant)?;
+        } else {
+            proof.profile_both_at_once(&bench, order.variant)?;
+        }
     }
     if order.matrix {
         proof.rounds.extend(proof::matrix(&bench)?);
@@ -170,6 +180,7 @@ pub fn record(order: &Order<'_>) -> Result<Recorded, RunError> {
 /// The record of what was measured so far.
 fn with(nothing_yet: &Record, proof: &Proof) -> Record {
     let mut record = nothing_yet.clone();
+    record.chapter.clone_from(&proof.chapter);
     record.environment.optimised = proof.optimised;
     record.rounds.clone_from(&proof.rounds);
     let profiles = proof.profiles.iter().map(|data| data.profile.clone());
@@ -177,11 +188,11 @@ fn with(nothing_yet: &Record, proof: &Proof) -> Record {
     record
 }
 
-/// What is said once it is decided.
+/// Formats the line for the moment at which it is decided.
 fn decided(record: &Record, seconds: f64, is_profiled: bool) -> String {
-    let disturbed = match record.rounds_for(Purpose::Disturbed).count() / 3 {
+    let disturbed = match record.rounds_for(Purpose::Disturbed).count() {
         0 => String::new(),
-        count => format!(" ({count} more were set aside: the machine was disturbed)"),
+        count => format!(" ({count} more rounds were set aside: the machine was disturbed)"),
     };
     let next = if is_profiled {
         "; now the profiles"

@@ -31,15 +31,15 @@ pub struct Bench<'a> {
     pub arguments: &'a [String],
     /// The chapter's claims and loads.
     pub chapter: &'a ChapterFile,
-    /// Who runs where.
+    /// CPUs of server and generator.
     pub placement: &'a Placement,
     /// Ctrl-C.
     pub interrupt: &'a Interrupt,
-    /// Told what happens, for the terminal.
+    /// Listener for what happens, for the terminal.
     pub observer: &'a dyn Fn(Event<'_>),
 }
 
-/// Why a run could not be carried through.
+/// Error of a run that could not be carried through.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The server failed.
@@ -63,7 +63,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether it was Ctrl-C.
+    /// Returns whether it was Ctrl-C.
     pub fn is_interrupt(&self) -> bool {
         matches!(
             self,
@@ -80,7 +80,7 @@ impl RunError {
         }
     }
 
-    /// For `map_err`: what could not be done with another program.
+    /// Makes the error of another program, for `map_err`: `what` could not be done.
     pub(crate) fn of_child(what: &str) -> impl FnOnce(io::Error) -> Self {
         move |error| match error.kind() {
             io::ErrorKind::Interrupted => Self::Interrupted,
@@ -123,7 +123,7 @@ impl Bench<'_> {
         Server::start(&launch, self.interrupt)
     }
 
-    /// The same with the build that counts root causes, where there is one.
+    /// Returns a bench with the build that counts root causes, where there is one.
     pub(crate) fn counting(&self) -> Self {
         Self {
             program: self.counted.unwrap_or(self.program),
@@ -184,7 +184,7 @@ impl Bench<'_> {
     }
 }
 
-/// What a server had counted before it was put under load.
+/// Counts of a server before it was put under load.
 pub(crate) struct Watch {
     throttled: Option<Duration>,
     before: Metrics,
@@ -239,7 +239,7 @@ fn throttled_since(before: Option<Duration>) -> Option<f64> {
     Some(so_far.as_secs_f64())
 }
 
-/// Where the servers of this chapter and their generator run: apart, unless the claim is about all CPUs.
+/// Returns the CPUs of this chapter's servers and their generator: apart, unless the claim is about all CPUs.
 pub fn placement_of(chapter: &ChapterFile) -> Placement {
     if chapter.all_cpus {
         Placement::anywhere()

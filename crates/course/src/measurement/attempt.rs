@@ -1,13 +1,13 @@
-//! What was seen of an attempt at the exercise.
+//! An attempt at the exercise, as it was seen.
 
 use crate::measurement::record::Round;
 
-/// How an attempt at the exercise went.
+/// Course of an attempt at the exercise.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Attempt {
     /// The compiler refused it.
     DoesNotCompile {
-        /// What it said.
+        /// Words of the compiler.
         compiler: String,
     },
     /// The server ended before it listened.
@@ -34,19 +34,19 @@ pub enum Attempt {
 /// A contract test that was run on the exercise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tested {
-    /// What it asserts, in words.
+    /// Assertion in words.
     pub name: String,
-    /// Whether only a fix can keep it. Such tests run last: that the fault is gone under the check's
+    /// `true` if only a fix can keep it. Such tests run last: that the fault is gone under the check's
     /// load says more.
     pub of_a_fix: bool,
-    /// How it failed; `None` if it passed.
+    /// Failure; `None` if it passed.
     pub failure: Option<Failure>,
 }
 
-/// Why a contract test failed.
+/// Failure of a contract test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What was seen, what it means, what to try: one line, without a full stop.
+    /// Sentence on what was seen, what it means and what to try: one line, without a full stop.
     pub sentence: String,
     /// The server's first panic meanwhile, as it printed it.
     pub panic: Option<String>,
@@ -59,18 +59,18 @@ pub struct Trial {
     pub tests: Vec<Tested>,
     /// The learner's edit.
     pub exercise: Observed,
-    /// What it is compared with.
+    /// The problem beside it.
     pub problem: Observed,
     /// The exercise's rounds in which root causes are counted that have rounds of their own.
     pub counted: Vec<Round>,
-    /// Whether the servers were optimised builds.
+    /// `true` if the servers were optimised builds.
     pub optimised: bool,
 }
 
-/// What was seen of one server.
+/// Observations of one server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed {
-    /// What generator and server counted.
+    /// Counts of generator and server.
     pub round: Round,
     /// The server's panics, as it printed them.
     pub panics: Vec<String>,

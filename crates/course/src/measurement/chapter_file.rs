@@ -46,7 +46,7 @@ pub struct ChapterFile {
     /// Answers to the chapter's predictions, which no earlier page of the book may give away. A record leaves them out.
     #[serde(default, skip_serializing)]
     pub answers: Vec<String>,
-    /// Whether its services take `--database`.
+    /// `true` if its services take `--database`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes_database: bool,
     /// The request and its right answer.
@@ -57,7 +57,7 @@ pub struct ChapterFile {
     /// The request of bystanders, of scenarios with a `bystanders_per_second`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bystander: Option<Exchange>,
-    /// Whether server and generator share all CPUs: for a claim about how many of them the
+    /// `true` if server and generator share all CPUs: for a claim about how many of them the
     /// server uses. The generator must then cost next to nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_cpus: bool,

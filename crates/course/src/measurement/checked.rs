@@ -7,7 +7,7 @@ pub(crate) fn positive<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Err
     number(from, |value| value > 0.0, "write a number above 0")
 }
 
-/// The same of a key that may be left out.
+/// A number above 0 of a key that may be left out.
 pub(crate) fn positive_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     positive(from).map(Some)
 }
@@ -31,7 +31,7 @@ pub(crate) fn some_seconds<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D:
     number(from, is_time, "write seconds, above 0 and at most 86400")
 }
 
-/// The same of a key that may be left out.
+/// A time above 0 of a key that may be left out.
 pub(crate) fn some_seconds_if_any<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<f64>, D::Error> {

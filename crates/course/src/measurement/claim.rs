@@ -1,4 +1,4 @@
-//! What a chapter asserts. Every claim is one thing: a quantity, of the problem, of the fix or as
+//! Claims of a chapter. Every claim is one thing: a quantity, of the problem, of the fix or as
 //! their ratio, in a scenario, compared with a bound that is given or predicted.
 
 mod bound;
@@ -21,7 +21,7 @@ pub const EXERCISE: &str = "exercise";
 /// The variant without the fault.
 pub const SOLUTION: &str = "solution";
 
-/// What a claim is for, which decides what follows when it does not hold.
+/// Role of a claim, which decides what follows if it does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -29,13 +29,13 @@ pub enum Role {
     RootCause,
     /// The gain.
     Effect,
-    /// What the chapter's law gives for the effect in the claim's scenario.
+    /// The gain that the chapter's law gives for the effect in the claim's scenario.
     Prediction,
-    /// What a fix may not cost.
+    /// A cost that a fix may not have.
     Guardrail,
 }
 
-/// Who judges a claim, where not everybody does.
+/// Judge of a claim that only one of them judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JudgedBy {
@@ -49,12 +49,12 @@ pub enum JudgedBy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// What it is for.
+    /// Its role.
     pub role: Role,
-    /// What is measured, as reports print it; a metric of the generator's has a name of its own.
+    /// Name of the quantity, as reports print it; a metric of the generator's has a name of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What is measured: a metric of the generator's, or the name of a counter on `/metrics`. A
+    /// The quantity: a metric of the generator's, or the name of a counter on `/metrics`. A
     /// prediction is about the effect's, unless it says otherwise; [`Claims`] has filled it in.
     #[serde(default, skip_serializing_if = "Quantity::is_unsaid")]
     pub quantity: Quantity,
@@ -62,30 +62,30 @@ pub struct Claim {
     /// unless they name one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
-    /// What the problem keeps to.
+    /// Bound on the problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Bound>,
-    /// What the solution keeps to, and any other fix.
+    /// Bound on the solution, and on any other fix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub solution: Option<Bound>,
-    /// What their ratio keeps to. Larger is better, whatever the quantity.
+    /// Bound on their ratio. Larger is better, whatever the quantity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Bound>,
-    /// How far (as a share) the effect may lie from the prediction. Without it the prediction is
+    /// Distance (as a share) that the effect may have from the prediction. Without it the prediction is
     /// told and not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
-    /// What a counter counts in.
+    /// Unit of a counter.
     #[serde(default, skip_serializing_if = "Unit::is_count")]
     pub unit: Unit,
     /// Cargo features of the build that counts, where counting would slow the server down. Such a
     /// count has rounds of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
-    /// Who judges it, where not both a proof and a check do.
+    /// Its judge, where it is not both a proof and a check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<JudgedBy>,
-    /// Whether it is left out where the server's system does not report the quantity.
+    /// `true` if it is left out where the server's system does not report the quantity.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub where_reported: bool,
 }
@@ -96,18 +96,18 @@ impl Claim {
         self.scenario.as_deref().unwrap_or_default()
     }
 
-    /// What it is about, as reports print it.
+    /// Name of its quantity, as reports print it.
     pub fn label(&self) -> &str {
         let of_quantity = || self.quantity.label();
         self.name.as_deref().unwrap_or_else(of_quantity)
     }
 
-    /// Whether a proof judges it.
+    /// Returns whether a proof judges it.
     pub fn is_proved(&self) -> bool {
         self.only != Some(JudgedBy::Check)
     }
 
-    /// Whether a check of the exercise judges it.
+    /// Returns whether a check of the exercise judges it.
     pub fn is_checked(&self) -> bool {
         self.only != Some(JudgedBy::Prove)
     }

@@ -15,11 +15,11 @@ pub struct Counting {
     pub variants: Vec<String>,
     /// Rounds of the shorter run.
     pub rounds: u32,
-    /// What a round is, for the table: `round of the loop`.
+    /// Name of a round, for the table: `round of the loop`.
     pub unit: String,
 }
 
-/// What was counted of one variant.
+/// Instructions of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instructions {

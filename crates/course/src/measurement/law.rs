@@ -21,7 +21,7 @@ pub enum Law {
     /// N/(Z + W) (the response time law; P. J. Denning and J. P. Buzen, "The operational analysis of queueing
     /// network models", ACM Computing Surveys 10(3), 1978). The smaller of the two holds.
     Little {
-        /// How long one call takes, in milliseconds.
+        /// Length of one call, in milliseconds.
         #[serde(deserialize_with = "checked::positive")]
         call_ms: f64,
         /// Calls that the problem lets be in flight at once.
@@ -44,7 +44,7 @@ pub enum Law {
     /// as many pass. Without a held lock `N` users who think for `Z` get λ ≤ N/(Z + (1 - w)T), because a
     /// write makes no call (the response time law, as for [`Law::Little`]).
     Barrier {
-        /// How long a reader of the problem holds its guard, in milliseconds.
+        /// Time for which a reader of the problem holds its guard, in milliseconds.
         #[serde(deserialize_with = "checked::positive")]
         hold_ms: f64,
     },
@@ -61,7 +61,7 @@ pub enum Law {
     /// needs are inlined around it, and on a CPU that executes out of order the rest waits for results of
     /// the work, or is sampled in its stead: all of that counts as rest, and goes as well.
     Amdahl {
-        /// What the fix removes, in a few words for a sentence: `cloning, allocating and freeing`.
+        /// Work that the fix removes, in a few words for a sentence: `cloning, allocating and freeing`.
         removes: String,
         /// The variant that does a part of it.
         probe: String,
@@ -121,7 +121,7 @@ pub enum Law {
         /// Share (0 to 1) of the time in which a CPU waits for memory, all of it nearby or across.
         #[serde(deserialize_with = "checked::positive")]
         memory_bound: f64,
-        /// How many times as long an access across takes.
+        /// Factor by which an access across takes longer.
         #[serde(deserialize_with = "checked::positive")]
         across: f64,
     },
@@ -174,7 +174,7 @@ impl Law {
         }
     }
 
-    /// Whether there are machines on which the problem has no fault.
+    /// Returns whether there are machines on which the problem has no fault.
     pub fn depends_on_the_machine(&self) -> bool {
         matches!(self, Self::Workers { .. })
     }

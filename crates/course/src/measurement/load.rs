@@ -1,4 +1,4 @@
-//! What is sent to a chapter's server, as `chapter.toml` has it: used by the embedded
+//! Requests to a chapter's server, as `chapter.toml` has it: used by the embedded
 //! generator, k6 and Locust alike.
 
 use engine::traffic::{self, Expected, Request, Route, Traffic};

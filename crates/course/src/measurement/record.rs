@@ -21,7 +21,7 @@ pub struct Record {
     pub format: u32,
     /// The command that repeats it.
     pub command: String,
-    /// When it began, UTC, as `2026-11-20T20:30:00Z`.
+    /// Moment at which it began, UTC, as `2026-11-20T20:30:00Z`.
     pub started: String,
     /// The code that was measured.
     pub commit: Commit,
@@ -49,7 +49,7 @@ pub struct Record {
 pub struct Commit {
     /// Its hash, or `unknown` outside a git checkout.
     pub hash: String,
-    /// Whether tracked files differed from it.
+    /// `true` if tracked files differed from it.
     pub dirty: bool,
 }
 
@@ -62,7 +62,7 @@ impl Commit {
     }
 }
 
-/// Why a round was run.
+/// Purpose of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
@@ -76,7 +76,7 @@ pub enum Purpose {
     RootCause,
     /// A cell of the chapter's table.
     Matrix,
-    /// What the law predicts from.
+    /// A round that the law predicts from.
     Law,
     /// Connections over time.
     Series,
@@ -90,15 +90,15 @@ pub enum Purpose {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Round {
-    /// Why it was run.
+    /// Its purpose.
     pub purpose: Purpose,
     /// The variant that served.
     pub variant: String,
     /// The scenario of the load: a key of the chapter's `[scenarios]`, or `load`.
     pub scenario: String,
-    /// What the generator saw.
+    /// Outcome at the generator.
     pub outcome: Outcome,
-    /// What the server counted meanwhile, by its name on `/metrics`.
+    /// Counters of the server, by their names on `/metrics`.
     pub readings: BTreeMap<String, f64>,
     /// CPU time that the server used under the load, warm-up included, in seconds.
     pub server_cpu_s: Option<f64>,
@@ -141,7 +141,7 @@ impl Round {
         }
     }
 
-    /// Whether the value of a quantity is only known to be at least what it is.
+    /// Returns whether the value of a quantity is only known to be at least what it is.
     pub fn is_at_least(&self, quantity: &Quantity) -> bool {
         match quantity {
             Quantity::Metric(metric) => metric.is_at_least(&self.outcome),
@@ -149,7 +149,7 @@ impl Round {
         }
     }
 
-    /// Whether the verdict rests on it, too. The rounds of other generators and those of the
+    /// Returns whether the verdict rests on it, too. The rounds of other generators and those of the
     /// chapter's table only stand beside it.
     pub fn is_judged(&self) -> bool {
         !matches!(
@@ -188,7 +188,7 @@ impl Record {
         self.claimed_in(self.chapter.claims.effect().scenario())
     }
 
-    /// When it was looked whether the rounds of a scenario decide: those of the effect's are looked at again
+    /// Looks at the rounds of a scenario: those of the effect's are looked at again
     /// and again, and of the others there is a fixed number.
     pub fn looks_at(&self, scenario: &str) -> Looks {
         if scenario == self.chapter.claims.effect().scenario() {
@@ -198,7 +198,7 @@ impl Record {
         }
     }
 
-    /// How often problem, fix and fix again were measured in the effect's scenario.
+    /// Number of triplets (problem, fix and fix again) in the effect's scenario.
     pub fn triplets(&self) -> u32 {
         u32::try_from(self.effect_rounds().len() / 3).unwrap_or(u32::MAX)
     }
@@ -248,7 +248,7 @@ pub struct Compared<'r> {
 }
 
 impl Compared<'_> {
-    /// What each round measured of `quantity`: the problem's, and the fix's; `None` if one lacks it.
+    /// Returns each round's figure of `quantity`: the problem's, and the fix's; `None` if one lacks it.
     pub fn figures(&self, quantity: &Quantity) -> Option<(f64, Vec<f64>)> {
         let fixes = self.fixes.iter().map(|fix| fix.value(quantity));
         Some((self.problem.value(quantity)?, fixes.collect::<Option<_>>()?))

@@ -8,7 +8,7 @@ use crate::measurement::chapter_file::Reference;
 /// One figure of somebody else's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Published {
-    /// What the figure is.
+    /// Name of the figure.
     pub label: String,
     /// The figure as published.
     pub value: String,
@@ -18,7 +18,7 @@ pub struct Published {
     pub figure: String,
     /// The repository of the published code, where there is one.
     pub code: Option<String>,
-    /// What to know before comparing it with one's own.
+    /// Caveat before comparing it with one's own.
     pub caveat: Option<String>,
 }
 

@@ -181,7 +181,10 @@ fn effect_in_words(finding: &Finding) -> String {
         format!("; noise floor {}", figures::percent(floor))
     });
     let claimed = finding.claim.ratio.map_or_else(String::new, |bound| {
-        format!("; claimed: at least {}", figures::ratio(bound.number))
+        format!(
+            "; claimed: at least {}",
+            figures::ratio(bound.limit(finding.users))
+        )
     });
     format!(
         "{} ({} {} to {}{floor}){claimed}",

@@ -443,8 +443,8 @@ fn load_in_words(how: &Comparing, traffic: &Traffic, compared: &Compared) -> Str
     let arrivals = match how.rate {
         Some(rate) => {
             let spaced = match how.sent.arrivals {
-                Spacing::Poisson => "at random moments (Poisson)",
-                Spacing::Even => "at even steps",
+                Spacing::Poisson => format!("at random moments (Poisson, --seed {})", traffic.seed),
+                Spacing::Even => "at even steps".to_owned(),
             };
             format!("{} requests per second {spaced}", figures::count(rate))
         }

@@ -77,6 +77,7 @@ pub(crate) fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
     if options.sent.insecure {
         notes.push(requests::UNCHECKED.to_owned());
     }
+    notes.extend(requests::repeats(&traffic));
     write_scripts(&target, &specs, &traffic, options)?;
     terminal.show(Event::Begins(1, 1, &options.url));
     let (look_at, seconds) = (options.look.clone(), options.seconds);

@@ -43,6 +43,9 @@ pub(crate) struct Sent {
     /// How the requests of --rate and of the bystander are spaced, an open loop
     #[arg(long, value_name = "HOW", default_value = "poisson", value_parser = spacing())]
     pub arrivals: Spacing,
+    /// Repeats the random moments and values of an earlier run, which printed its seed [default: a fresh one]
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u32>,
     /// A path that is asked at a steady rate beside the load: what the others feel of it
     #[arg(long, value_name = "PATH")]
     pub bystander: Option<String>,

@@ -1,14 +1,14 @@
 //! Requests of a reader's own service, as the command line has them: `/checkout/{1..5000} x3`.
 
 use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::load::{Protocol, Tls};
 use engine::login::Login;
-use engine::traffic::Arrivals;
-use engine::traffic::{Paced, Part, Route, Rule, Traffic};
+use engine::traffic::{Arrivals, Paced, Part, Route, Rule, Spacing, Traffic};
 use engine::url::Url;
 use http::{HeaderName, HeaderValue};
 
@@ -194,7 +194,7 @@ pub(crate) fn traffic(
             spacing: sent.arrivals,
         })
     });
-    Ok(Traffic {
+    let mut traffic = Traffic {
         routes: routes.into(),
         bystander: bystander.transpose()?,
         users,
@@ -211,7 +211,37 @@ pub(crate) fn traffic(
         warm_up: Duration::from_secs_f64(sent.warm_up),
         duration: Duration::from_secs_f64(seconds),
         time_out: Duration::from_secs_f64(sent.time_out),
-        seed: 0,
+        seed: sent.seed.unwrap_or_default().into(),
+    };
+    if sent.seed.is_none() && has_random_moments(&traffic) {
+        traffic.seed = fresh_seed().into();
+    }
+    Ok(traffic)
+}
+
+/// A seed that no run before had, short enough to be typed.
+fn fresh_seed() -> u32 {
+    let keys = RandomState::new();
+    u32::try_from(keys.build_hasher().finish() % 1_000_000).unwrap_or_default()
+}
+
+/// Returns whether some of a load's requests are due at random moments.
+fn has_random_moments(traffic: &Traffic) -> bool {
+    let users = match traffic.arrivals {
+        Arrivals::Open { spacing, .. } => Some(spacing),
+        Arrivals::Closed { .. } => None,
+    };
+    let bystander = traffic.bystander.as_ref().map(|paced| paced.spacing);
+    [users, bystander].contains(&Some(Spacing::Poisson))
+}
+
+/// The note on what repeats the random moments of a load; `None` where it has none.
+pub(crate) fn repeats(traffic: &Traffic) -> Option<String> {
+    has_random_moments(traffic).then(|| {
+        format!(
+            "requests were sent at random moments; --seed {} repeats them",
+            traffic.seed
+        )
     })
 }
 

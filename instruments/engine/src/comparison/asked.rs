@@ -28,7 +28,7 @@ pub enum Side {
 /// Puts a load on a server, as [`crate::load::run`] does.
 pub type Generator<'a> = dyn Fn(&Target, &Traffic) -> Result<TrafficOutcome, DriverError> + 'a;
 
-/// Whether rounds say enough.
+/// `true` if rounds say enough.
 pub type Enough<'a> = dyn Fn(&[Round]) -> bool + 'a;
 
 /// What is compared, and how.
@@ -53,9 +53,9 @@ pub struct Comparison<'a> {
     pub counters: &'a [String],
     /// The path that has them, and all others; empty if none are wanted.
     pub metrics_path: &'a str,
-    /// Whether that is on the second port.
+    /// `true` if that is on the second port.
     pub is_metrics_on_admin: bool,
-    /// Whether both are profiled afterwards, under the same load.
+    /// `true` if both are profiled afterwards, under the same load.
     pub with_profiles: bool,
     /// The metric that decides.
     pub deciding: &'a Metric,
@@ -124,7 +124,7 @@ pub enum ComparisonError {
 }
 
 impl ComparisonError {
-    /// Whether it was Ctrl-C.
+    /// Returns whether it was Ctrl-C.
     pub fn is_interrupt(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! What every variant must do, whatever it gains: the contract.
+//! The contract: what every variant must do, whatever it gains.
 
 use crate::measurement::attempt::{Tested, Trial};
 use engine::{figures, outcome::Outcome};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::validity::fault;
 
-/// Which parts of the contract the exercise kept, and which it broke.
+/// Parts of the contract that the exercise kept, and those that it broke.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
     /// Parts that were looked at and kept, each in a few words.
@@ -35,7 +35,7 @@ impl Contract {
     pub(super) const COMPILES: &str = "it compiles";
     pub(super) const LISTENS: &str = "it listens";
 
-    /// Of an exercise that got no further than this part.
+    /// Makes the contract of an exercise that got no further than this part.
     pub(super) fn broken_at(part: &str) -> Self {
         let all = [Self::COMPILES, Self::LISTENS];
         let held = all.into_iter().take_while(|one| *one != part);
@@ -45,7 +45,7 @@ impl Contract {
         }
     }
 
-    /// Of tests that were run, with the first of every variant's that failed.
+    /// Reads the contract off tests, with the first failed one of those for every variant.
     pub(super) fn tested(tests: &[Tested]) -> (Self, Option<Broken>) {
         let mut contract = Self {
             held: vec![Self::COMPILES.to_owned(), Self::LISTENS.to_owned()],

@@ -29,7 +29,7 @@ pub(super) fn little(call_ms: f64, in_flight: u32, users: u32, think: f64) -> Pr
     }
 }
 
-/// What a few writes cost where a fair lock is held for long.
+/// The barrier of a few writes where a fair lock is held for long.
 pub(super) fn barrier(hold_ms: f64, users: u32, think: f64, write_share: f64) -> Prediction {
     let hold = hold_ms / 1e3;
     let free = f64::from(users) / (think + (1.0 - write_share) * hold);
@@ -84,6 +84,11 @@ pub(super) fn amdahl(removes: &str, left: f64, gain: f64) -> Option<Prediction> 
             ),
         )
     })
+}
+
+/// Per cent by which the gain that [`amdahl`] predicts changes where the probe's gain changes by one.
+pub(super) fn amdahl_slope(left: f64, gain: f64, ratio: f64) -> f64 {
+    ratio / (gain * (1.0 - left))
 }
 
 /// The utilisation law, and the queue before a busy CPU.

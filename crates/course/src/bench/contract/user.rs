@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use engine::traffic::content_type;
@@ -13,12 +14,14 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep_until, timeout};
 
-/// How long an answer may take: three times the longest time-out that a chapter's service has, for a machine
-/// that is busy with something else.
+/// Time for which nobody may be answered: three times the longest time-out that a chapter's service has, for a machine
+/// that is busy with something else. A crowd waits for as long as one of it is answered now and then.
 pub(super) const TIME_OUT: Duration = Duration::from_secs(15);
-/// How long all answers on one connection may take.
+/// Time that one answer may take, whatever happens to the others: all tests together have five minutes.
+const AT_MOST: Duration = Duration::from_secs(120);
+/// Time that all answers on one connection may take.
 const TIME_OUT_OF_ALL: Duration = Duration::from_secs(60);
 /// Bytes that an answer may have.
 const LARGEST: usize = 16 << 20;
@@ -49,17 +52,25 @@ pub fn post(path: &str, body: impl Into<Vec<u8>>) -> Request {
     }
 }
 
-/// What came back, and when. It is compared as text: `200 6` is a success and its body; of a refusal, such
+/// An answer, and when it came. It is compared as text: `200 6` is a success and its body; of a refusal, such
 /// as `404`, the status alone, because its words are everybody's own.
 #[derive(Clone)]
 pub struct Answer {
     said: String,
     headers: HeaderMap,
-    /// From sending the request until the answer had come.
+    /// Time from sending the request until the answer had come.
     pub after: Duration,
 }
 
+/// Words with which an answer begins that did not come.
+const MISSING: &str = "no answer";
+
 impl Answer {
+    /// Returns whether nothing came back.
+    pub(super) fn is_missing(&self) -> bool {
+        self.said.starts_with(MISSING)
+    }
+
     /// The body of a success.
     pub fn body(&self) -> Option<&str> {
         let (status, body) = self.said.split_once(' ')?;
@@ -101,41 +112,77 @@ impl<T: AsRef<str> + ?Sized> PartialEq<T> for Answer {
     }
 }
 
+/// Moment at which a service last answered anybody.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LastAnswer(Arc<Mutex<Option<Instant>>>);
+
+impl LastAnswer {
+    fn is_now(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    fn after(&self, began: Instant) -> Instant {
+        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.map_or(began, |last| last.max(began))
+    }
+
+    /// Returns once nobody has been answered for [`TIME_OUT`] since `began`, or after [`AT_MOST`].
+    async fn patience(&self, began: Instant) {
+        loop {
+            let end = self.after(began) + TIME_OUT;
+            let end = end.min(began + AT_MOST);
+            if Instant::now() >= end {
+                return;
+            }
+            sleep_until(end.into()).await;
+        }
+    }
+}
+
 /// Somebody with a connection of their own, which is kept from request to request.
 #[derive(Debug)]
 pub struct User {
     address: SocketAddr,
+    answered: LastAnswer,
     connection: Option<SendRequest<Full<Bytes>>>,
 }
 
 impl User {
-    pub(super) fn of(address: SocketAddr) -> Self {
+    pub(super) fn of(address: SocketAddr, answered: LastAnswer) -> Self {
         Self {
             address,
+            answered,
             connection: None,
         }
     }
 
-    /// What `GET path` is answered.
+    /// Returns what `GET path` is answered.
     pub async fn get(&mut self, path: &str) -> Answer {
         self.send(get(path)).await
     }
 
-    /// What `POST path` with this body is answered.
+    /// Returns what `POST path` with this body is answered.
     pub async fn post(&mut self, path: &str, body: impl Into<Vec<u8>>) -> Answer {
         self.send(post(path, body)).await
     }
 
-    /// What a request is answered; "no answer", and why, if it is not.
+    /// Returns what a request is answered; "no answer", and why, if it is not.
     pub async fn send(&mut self, request: Request) -> Answer {
         let began = Instant::now();
-        let answered = timeout(TIME_OUT, self.answered(request)).await;
+        let others = self.answered.clone();
+        let answered = tokio::select! {
+            answered = self.answer_to(request) => Some(answered),
+            () = others.patience(began) => None,
+        };
         let (said, headers) = match answered {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(why)) => (format!("no answer ({why})"), HeaderMap::new()),
-            Err(_) => {
-                let late = format!("no answer within {} s", TIME_OUT.as_secs());
-                (late, HeaderMap::new())
+            Some(Ok(answer)) => {
+                others.is_now();
+                answer
+            }
+            Some(Err(why)) => (format!("{MISSING} ({why})"), HeaderMap::new()),
+            None => {
+                let seconds = began.elapsed().as_secs();
+                (format!("{MISSING} within {seconds} s"), HeaderMap::new())
             }
         };
         Answer {
@@ -145,7 +192,7 @@ impl User {
         }
     }
 
-    async fn answered(
+    async fn answer_to(
         &mut self,
         request: Request,
     ) -> Result<(String, HeaderMap), Box<dyn std::error::Error>> {
@@ -191,7 +238,7 @@ impl User {
             let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
             Answer::success_or_status(answer.get(..3).unwrap_or_default(), body.as_bytes())
         });
-        let missing = std::iter::repeat_with(|| format!("no answer ({why})"));
+        let missing = std::iter::repeat_with(|| format!("{MISSING} ({why})"));
         let after = began.elapsed();
         let said = said.chain(missing).take(count);
         let answer = |said| Answer {

@@ -12,7 +12,7 @@ pub(super) struct Step<'a> {
     pub(super) scenario: &'a str,
 }
 
-/// What is measured once, before the effect: what the law predicts from, counts that take rounds of
+/// Plans the rounds that are measured once, before the effect: those that the law predicts from, counts that take rounds of
 /// their own, and what is claimed in other scenarios.
 pub(super) fn beforehand<'a>(chapter: &'a ChapterFile, fix: &'a str) -> Vec<Step<'a>> {
     let effect = chapter.claims.effect().scenario();
@@ -100,7 +100,7 @@ pub(super) fn matrix_plan(chapter: &ChapterFile) -> Vec<Step<'_>> {
     steps
 }
 
-/// What a round is, for people.
+/// Name of a round, for people.
 pub(super) fn label(step: &Step<'_>) -> String {
     match step.purpose {
         Purpose::Equal => format!("{} again, {} scenario", step.variant, step.scenario),

@@ -38,7 +38,7 @@ pub struct Scenario {
     /// Further arguments for the server, such as `--tls`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// Whether a user keeps its connection.
+    /// `true` if a user keeps its connection.
     #[serde(default = "yes")]
     pub keep_alive: bool,
     /// Loaded but not recorded, in seconds.

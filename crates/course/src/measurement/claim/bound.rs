@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// On which side of the limit a figure has to be.
+/// Side of the limit on which a figure has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// At or below it.
@@ -13,7 +13,7 @@ pub enum Direction {
     AtLeast,
 }
 
-/// What the number of a limit counts.
+/// Unit of the number of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
     /// The quantity itself.
@@ -26,11 +26,11 @@ pub enum Of {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Bound {
-    /// On which side a figure has to be.
+    /// The side on which a figure has to be.
     pub direction: Direction,
     /// The number: 0 or more.
     pub number: f64,
-    /// What it counts.
+    /// Its unit.
     pub of: Of,
 }
 
@@ -60,7 +60,7 @@ impl Bound {
         }
     }
 
-    /// Whether `reading` keeps to it. Something that is not a number never does.
+    /// Returns whether `reading` keeps to it. Something that is not a number never does.
     pub fn holds(self, reading: f64, users: u32) -> bool {
         match self.direction {
             Direction::AtMost => reading <= self.limit(users),

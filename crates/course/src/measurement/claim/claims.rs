@@ -32,12 +32,24 @@ impl Claims {
         self.list.iter()
     }
 
-    /// Those of one role, in the chapter's order.
+    /// Returns those of one role, in the chapter's order.
     pub fn of(&self, role: Role) -> impl Iterator<Item = &Claim> {
         self.list.iter().filter(move |claim| claim.role == role)
     }
 
-    /// The same claims without those that `keep` refuses; the chapter's own always stay.
+    /// Returns whether the claims in a scenario mean the same with fewer users: those effects that are bounded there grow
+    /// with the users, and so do their bounds.
+    pub fn scale_with_users(&self, scenario: &str) -> bool {
+        let bounds = |claim: &Claim| [claim.problem, claim.solution, claim.ratio];
+        let is_fixed =
+            |bound: Bound| bound.of == Of::Itself && bound.direction == Direction::AtLeast;
+        let mut effects = self.of(Role::Effect);
+        !effects.any(|claim| {
+            claim.scenario() == scenario && bounds(claim).into_iter().flatten().any(is_fixed)
+        })
+    }
+
+    /// Removes the claims that `keep` refuses; the chapter's own always stay.
     #[must_use]
     pub fn only(self, keep: impl Fn(&Claim) -> bool) -> Self {
         let own = [self.effect, self.root_cause];
@@ -116,9 +128,9 @@ impl TryFrom<Vec<Claim>> for Claims {
     }
 }
 
-/// Whether a bound on a ratio asks for something: at least so many times.
+/// Returns whether a bound on a ratio asks for something: at least so many times.
 fn is_gain(bound: &Bound) -> bool {
-    bound.direction == Direction::AtLeast && bound.of == Of::Itself && bound.number > 0.0
+    bound.direction == Direction::AtLeast && bound.number > 0.0
 }
 
 impl From<Claims> for Vec<Claim> {

@@ -1,4 +1,4 @@
-//! What can be claimed of: what the generator measures, and what the server counts.
+//! Quantities that can be claimed: those that the generator measures, and those that the server counts.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,14 +31,14 @@ const WORK_SHARE: &str = "work_share_of_cpu_time";
 const BYSTANDER_SHARE: &str = "bystander_share_of_p50";
 
 impl Default for Quantity {
-    /// What a claim that leaves it out has.
+    /// Makes the quantity of a claim that names none.
     fn default() -> Self {
         Self::Counter(String::new())
     }
 }
 
 impl Quantity {
-    /// Whether a claim leaves it out.
+    /// Returns whether a claim leaves it out.
     pub(crate) fn is_unsaid(&self) -> bool {
         self.key().is_empty()
     }
@@ -62,12 +62,12 @@ impl Quantity {
         }
     }
 
-    /// Whether it is a count, which other programs cannot change as they can a time.
+    /// Returns whether it is a count, which other programs cannot change as they can a time.
     pub fn is_counted(&self) -> bool {
         matches!(self, Self::Counter(_))
     }
 
-    /// What it is called in a sentence, unless the claim has a name for it.
+    /// Name in a sentence, unless the claim has a name for it.
     pub fn label(&self) -> &str {
         match self {
             Self::Metric(metric) => metric.label(),
@@ -77,7 +77,7 @@ impl Quantity {
         }
     }
 
-    /// Whether more of it is better.
+    /// Returns whether more of it is better.
     pub fn larger_is_better(&self) -> bool {
         match self {
             Self::Metric(Metric::RequestsPerSecond) | Self::WorkShare | Self::Counter(_) => true,
@@ -85,7 +85,7 @@ impl Quantity {
         }
     }
 
-    /// How many times better `better` is than `worse`, larger being better.
+    /// Returns how many times better `better` is than `worse`, larger being better.
     pub fn gain(&self, worse: f64, better: f64) -> f64 {
         if self.larger_is_better() {
             better / worse
@@ -103,7 +103,7 @@ impl Quantity {
         }
     }
 
-    /// What its plain number counts, for JSON: `ms`, `bytes`, …; empty for a count.
+    /// Unit of its plain number, for JSON: `ms`, `bytes`, …; empty for a count.
     pub fn unit(&self, unit: Unit) -> &'static str {
         match self {
             Self::Metric(Metric::RequestsPerSecond) => Unit::PerSecond.key(),
@@ -132,7 +132,7 @@ impl From<Quantity> for String {
     }
 }
 
-/// What the generator measures of a round.
+/// Metric of a round that the generator measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -165,7 +165,7 @@ impl Metric {
         }
     }
 
-    /// What it is called in a sentence.
+    /// Name in a sentence.
     pub fn label(self) -> &'static str {
         match self {
             Self::RequestsPerSecond => "requests per second",
@@ -184,7 +184,7 @@ impl Metric {
         }
     }
 
-    /// Whether its value in this run is a lower bound, since too many requests were still without an
+    /// Returns whether its value in this run is a lower bound, since too many requests were still without an
     /// answer; of older records, which do not say it, by their counts.
     pub fn is_at_least(self, outcome: &Outcome) -> bool {
         let is_bound = |latency: &Latency, quantile| {

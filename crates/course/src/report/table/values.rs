@@ -110,7 +110,7 @@ impl Values {
         self.add("effect", ratio(effect.ratio));
         self.add("effect-low", ratio(effect.interval.map(|(low, _)| low)));
         self.add("effect-high", ratio(effect.interval.map(|(_, high)| high)));
-        let claimed = effect.claim.ratio.map(|bound| bound.number);
+        let claimed = effect.claim.ratio.map(|bound| bound.limit(effect.users));
         self.add("claimed", ratio(claimed));
         self.add("noise-floor", share(effect.noise_floor));
     }

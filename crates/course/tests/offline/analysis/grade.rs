@@ -238,7 +238,7 @@ fn a_count_that_is_raised_without_a_gain_is_no_fix() {
 #[test]
 fn a_missed_count_says_what_it_means_and_what_else_was_seen() {
     let missed = "requests still wait for each other's calls";
-    let needed = "and at least 180 (90 % of the 200 users) are needed";
+    let needed = "and at least 100 (50 % of the 200 users) are needed";
     let same = |trial: &mut Trial| {
         answers(trial, 40, 2_000.0);
         counts(trial, IN_FLIGHT, Some(1.0));
@@ -265,10 +265,6 @@ fn runs_that_say_nothing_are_invalid() {
     is_invalid(throttled, &["exercise", "quota"]);
     let throttled = |trial: &mut Trial| trial.problem.round.throttled_s = Some(0.5);
     is_invalid(throttled, &["problem", "quota"]);
-    is_invalid(
-        |trial| seen(trial).generator.cpu_share = Some(0.99),
-        &["generator-bound"],
-    );
     for reading in [None, Some(f64::NAN)] {
         is_invalid(
             |trial| counts(trial, IN_FLIGHT, reading),
@@ -342,7 +338,7 @@ fn a_failure_says_whether_a_busy_machine_can_have_caused_it() {
         slow(trial);
         counts(trial, IN_FLIGHT, Some(1.0));
     };
-    assert!(!fails(by_count, &["at least 180"]).by_speed);
+    assert!(!fails(by_count, &["at least 100"]).by_speed);
     assert!(!passes(|_| ()).by_speed);
 }
 
@@ -358,9 +354,14 @@ fn the_contract_is_judged_before_the_machine() {
     let grade = fails(wrong, &["60,000 wrong answers"]);
     assert_eq!(grade.contract.broken, ["right answers to all requests"]);
     assert!(!grade.by_speed);
-    // The same speed with right answers: the generator is to blame.
-    let honest = |trial: &mut Trial| seen(trial).generator.cpu_share = Some(0.99);
-    let grade = is_invalid(honest, &["generator-bound"]);
+    // With right answers it is no worse than it looks; where it looks slow, the generator may be to blame.
+    let bound = |trial: &mut Trial| seen(trial).generator.cpu_share = Some(0.99);
+    passes(bound);
+    let slow = |trial: &mut Trial| {
+        answers(trial, 40, 2_000.0);
+        bound(trial);
+    };
+    let grade = is_invalid(slow, &["used 99 % of its CPU", "hardly better"]);
     assert_eq!(grade.contract.broken, [""; 0]);
 }
 
@@ -425,8 +426,8 @@ fn a_root_cause_counted_apart_is_read_off_its_own_round() {
     });
     // A thousand users there, whatever the round beside the problem counts.
     for (in_flight, expected, words) in [
-        (Some(900.0), Passed, "900 (at least 900 are needed)"),
-        (Some(899.0), Failed, "899, and at least 900"),
+        (Some(500.0), Passed, "500 (at least 500 are needed)"),
+        (Some(499.0), Failed, "499, and at least 500"),
         (None, Invalid, "did not report"),
     ] {
         let edit = |trial: &mut Trial| {
@@ -461,7 +462,13 @@ fn a_generator_that_starved_says_nothing_against_an_edit() {
         starves(trial, waited);
     };
     fails(|trial| slow(trial, 0.4), &["worse than the problem"]);
-    is_invalid(|trial| slow(trial, 0.7), &["waited for its CPU", "70 %"]);
+    is_invalid(
+        |trial| slow(trial, 0.7),
+        &[
+            "other programs took 70 % of the load generator's CPU",
+            "Close them",
+        ],
+    );
     // Neither do others who had most of the machine beside one of the two.
     let beside = |share| {
         move |trial: &mut Trial| {
@@ -474,4 +481,12 @@ fn a_generator_that_starved_says_nothing_against_an_edit() {
     is_invalid(beside(0.8), &["other programs used 80 %"]);
     // With that against it, what is no worse is no worse.
     passes(|trial| starves(trial, 0.7));
+    // Nor have all users come where the server had no CPU; one at a time is the fault all the same.
+    for (count, kind) in [(70.0, Invalid), (1.0, Failed)] {
+        let few = |trial: &mut Trial| {
+            starves(trial, 0.7);
+            counts(trial, IN_FLIGHT, Some(count));
+        };
+        graded(few, kind, &["at least 100"]);
+    }
 }

@@ -1,6 +1,6 @@
 //! Simulated proofs: how often an interval holds the truth, and how often a proof is wrong.
 
-use engine::statistics::{Gains, Looks, Side, triplets};
+use engine::statistics::{Gains, Looks, Mean, Side, abba, triplets};
 use rand::Rng as _;
 use rand_pcg::Pcg32;
 
@@ -10,6 +10,8 @@ const MOST: u32 = 8;
 const TRUTHS: [f64; 6] = [1.0, 1.15, 1.3, 1.5, 2.0, 10.0];
 /// How far from a prediction a ratio may lie.
 const WITHIN: f64 = 0.15;
+/// Kinds of noise.
+const MODELS: usize = 9;
 /// The ratio that is claimed. Only its distance from the true one matters.
 const CLAIMED: f64 = 2.0;
 
@@ -26,39 +28,42 @@ pub(crate) enum Model {
     Disturbed,
     /// The machine loses 3 % from round to round.
     Drift,
-    /// Each proof's servers have luck of their own, half as wide as the noise of a round.
-    HalfAnOffset,
-    /// As wide as the noise of a round.
-    WholeOffset,
+    /// By 5 %, and each proof's servers have luck of their own, which is so wide.
+    Offset(f64),
 }
 
 impl Model {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; MODELS] = [
         Self::Quiet,
         Self::Loud,
         Self::HeavyTails,
         Self::Disturbed,
         Self::Drift,
-        Self::HalfAnOffset,
-        Self::WholeOffset,
+        Self::Offset(0.025),
+        Self::Offset(0.05),
+        Self::Offset(0.1),
+        Self::Offset(0.15),
     ];
 
     /// Whether more rounds come nearer to the true ratio. No interval can know of an offset that all
     /// rounds of a proof share.
     pub(crate) fn keeps_the_ratio(self) -> bool {
-        !matches!(self, Self::HalfAnOffset | Self::WholeOffset)
+        !matches!(self, Self::Offset(_))
     }
 
-    fn name(self) -> &'static str {
-        match self {
+    fn name(self) -> String {
+        let name = match self {
             Self::Quiet => "5 % from round to round",
             Self::Loud => "15 % from round to round",
             Self::HeavyTails => "5 %, with heavy tails (t, 3 degrees of freedom)",
             Self::Disturbed => "5 %, and one round in ten at half its speed",
             Self::Drift => "5 %, on a machine that loses 3 % a round",
-            Self::HalfAnOffset => "5 %, and an offset of 2.5 % that a whole proof shares",
-            Self::WholeOffset => "5 %, and an offset of 5 % that a whole proof shares",
-        }
+            Self::Offset(wide) => {
+                let percent = 100.0 * wide;
+                return format!("5 %, and an offset of {percent} % that a whole proof shares");
+            }
+        };
+        name.to_owned()
     }
 
     /// The logarithm of what a round measures too much.
@@ -78,14 +83,13 @@ impl Model {
                 0.05 * normal(random) + half
             }
             Self::Drift => 0.05 * normal(random) - 0.03 * round as f64,
-            Self::Quiet | Self::HalfAnOffset | Self::WholeOffset => 0.05 * normal(random),
+            Self::Quiet | Self::Offset(_) => 0.05 * normal(random),
         }
     }
 
     fn offset(self, random: &mut Pcg32) -> f64 {
         match self {
-            Self::HalfAnOffset => 0.025 * normal(random),
-            Self::WholeOffset => 0.05 * normal(random),
+            Self::Offset(wide) => wide * normal(random),
             _ => 0.0,
         }
     }
@@ -103,6 +107,20 @@ pub(crate) struct Rates {
     pub(crate) wrongly_predicted: [f64; 2],
     /// One holds that is right.
     pub(crate) rightly_predicted: f64,
+    /// The same of predictions that three pairs of rounds gave: wrong ones, above and below.
+    pub(crate) wrongly_measured: [f64; 2],
+    /// Right ones.
+    pub(crate) rightly_measured: f64,
+}
+
+/// What is predicted of a ratio.
+#[derive(Debug, Clone, Copy)]
+enum Predicted {
+    Nothing,
+    /// By arithmetic.
+    Exactly(f64),
+    /// By pairs of rounds of their own, whose true ratio this is.
+    ByRounds(f64),
 }
 
 impl Rates {
@@ -114,6 +132,12 @@ impl Rates {
     /// How often a wrong prediction holds at most.
     pub(crate) fn most_wrongly_predicted(&self) -> f64 {
         let [above, below] = self.wrongly_predicted;
+        above.max(below)
+    }
+
+    /// The same of measured predictions.
+    pub(crate) fn most_wrongly_measured(&self) -> f64 {
+        let [above, below] = self.wrongly_measured;
         above.max(below)
     }
 }
@@ -135,18 +159,24 @@ fn rates(model: Model, proofs: u32, random: &mut Pcg32) -> Rates {
             .sum::<f64>()
             / proofs.len() as f64
     };
-    let by_truth = TRUTHS.map(|truth| run(truth * CLAIMED, None));
+    let by_truth = TRUTHS.map(|truth| run(truth * CLAIMED, Predicted::Nothing));
     // Far above the claim only the prediction is left to decide.
     let far = 10.0 * CLAIMED;
-    let mut predicted = |off: f64| proved(&run(far, Some(far / off)));
+    let off = [1.0 + WITHIN, 1.0 - WITHIN];
+    let mut exactly = |off: f64| proved(&run(far, Predicted::Exactly(far / off)));
+    let (wrongly_predicted, rightly_predicted) = (off.map(&mut exactly), exactly(1.0));
+    let mut by_rounds = |off: f64| proved(&run(far, Predicted::ByRounds(far / off)));
+    let (wrongly_measured, rightly_measured) = (off.map(&mut by_rounds), by_rounds(1.0));
     Rates {
         covered: by_truth
             .each_ref()
             .map(|proofs| share(proofs, |one| one.covers)),
         proved: by_truth.each_ref().map(proved),
         triplets: by_truth.each_ref().map(triplets),
-        wrongly_predicted: [1.0 + WITHIN, 1.0 - WITHIN].map(&mut predicted),
-        rightly_predicted: predicted(1.0),
+        wrongly_predicted,
+        rightly_predicted,
+        wrongly_measured,
+        rightly_measured,
     }
 }
 
@@ -157,11 +187,32 @@ struct Proof {
 }
 
 /// Looks as `prove` does, at a claim and where there is one at a prediction.
-fn proof(model: Model, truth: f64, predicted: Option<f64>, random: &mut Pcg32) -> Proof {
+fn proof(model: Model, truth: f64, predicted: Predicted, random: &mut Pcg32) -> Proof {
     let looks = Looks::of_proof(MOST);
     let offset = model.offset(random);
     let mut gains = Gains::default();
     let mut round = 0;
+    let predicted = match predicted {
+        Predicted::Nothing => None,
+        Predicted::Exactly(ratio) => Mean::exactly(ratio),
+        Predicted::ByRounds(ratio) => {
+            let mut pairs = Gains::default();
+            for sides in abba(1.0, ratio, 3).collect::<Vec<f64>>().chunks(2) {
+                let figures = [sides[0], sides[1]].map(|side| {
+                    round += 1;
+                    side * model.error(round - 1, random).exp()
+                });
+                let [one, other] = figures;
+                let (problem, probe) = if sides[0] > sides[1] {
+                    (other, one)
+                } else {
+                    (one, other)
+                };
+                pairs.add(&[problem], &[probe], true).expect("figures");
+            }
+            pairs.mean()
+        }
+    };
     for (number, sides) in (1..).zip(triplets(MOST)) {
         let (mut problem, mut fixes) = (0.0, Vec::new());
         for side in sides {
@@ -177,9 +228,14 @@ fn proof(model: Model, truth: f64, predicted: Option<f64>, random: &mut Pcg32) -
             continue;
         }
         let (low, high) = gains.interval(looks).expect("rounds");
-        let holds = predicted.is_none_or(|predicted| {
-            predicted * (1.0 - WITHIN) <= low && high <= predicted * (1.0 + WITHIN)
-        });
+        let holds = match predicted {
+            None => true,
+            Some(predicted) => {
+                let apart = gains.mean().expect("rounds").over(predicted);
+                let (low, high) = apart.interval(looks).expect("rounds");
+                1.0 - WITHIN <= low && high <= 1.0 + WITHIN
+            }
+        };
         let proved = low >= CLAIMED && holds;
         if proved || high < CLAIMED || looks.is_last(number) {
             return Proof {
@@ -193,7 +249,7 @@ fn proof(model: Model, truth: f64, predicted: Option<f64>, random: &mut Pcg32) -
 }
 
 /// The rates for each kind of noise.
-pub(crate) fn all_rates() -> [(Model, Rates); 7] {
+pub(crate) fn all_rates() -> [(Model, Rates); MODELS] {
     let mut random = Pcg32::new(9, 1);
     Model::ALL.map(|model| (model, rates(model, 4_000, &mut random)))
 }
@@ -216,6 +272,8 @@ pub(crate) fn tables(rates: &[(Model, Rates)]) -> [String; 2] {
                 triplets,
                 percent(rates.rightly_predicted),
                 percent(rates.most_wrongly_predicted()),
+                percent(rates.rightly_measured),
+                percent(rates.most_wrongly_measured()),
             ],
         )
     });
@@ -225,8 +283,8 @@ pub(crate) fn tables(rates: &[(Model, Rates)]) -> [String; 2] {
     let truths = TRUTHS.map(|truth| format!("{truth}")).join(" | ");
     [
         format!(
-            "| noise | proved at the bound | proved 15 % above | proved 50 % above | triplets then | right prediction holds | wrong one |\n\
-             | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n{}",
+            "| noise | proved at the bound | proved 15 % above | proved 50 % above | triplets then | right prediction holds | wrong one | right, if measured | wrong, if measured |\n\
+             | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n{}",
             proofs.collect::<String>()
         ),
         format!(
@@ -243,7 +301,7 @@ fn uniform(random: &mut Pcg32) -> f64 {
 }
 
 /// A standard normal number (Box and Muller).
-fn normal(random: &mut Pcg32) -> f64 {
+pub(crate) fn normal(random: &mut Pcg32) -> f64 {
     let radius = (-2.0 * uniform(random).max(1e-12).ln()).sqrt();
     radius * (std::f64::consts::TAU * uniform(random)).cos()
 }

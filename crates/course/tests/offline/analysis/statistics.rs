@@ -1,7 +1,6 @@
 //! The statistics against answers worked out elsewhere, and how often they are wrong.
 
-use engine::statistics::{Gains, Looks, Side, abba, mean_ratio, median_ratio, triplets};
-use rand::Rng as _;
+use engine::statistics::{Gains, Looks, Mean, Side, abba, mean_ratio, median_ratio, triplets};
 use rand_pcg::Pcg32;
 
 use crate::analysis::noise;
@@ -93,28 +92,70 @@ fn one_round_that_was_disturbed_moves_little_among_many() {
     close(gains(&rounds).unwrap().ratio().unwrap(), 2.0);
 }
 
-/// Where equal servers differ, the effect cannot be known much better than that: whatever the rounds were.
-#[test]
-fn interval_and_noise_floor_do_not_contradict_each_other() {
-    let mut random = Pcg32::new(5, 1);
-    let mut uniform = move || f64::from(random.next_u32()) / f64::from(u32::MAX);
-    for number in 0..2_000 {
-        let spread = uniform();
-        let mut rate = || (spread * (uniform() - 0.5)).exp();
-        let rounds: Vec<_> = (0..3 + number % 10)
-            .map(|_| (rate(), [rate(), rate()]))
-            .collect();
-        let gains = gains(&rounds).unwrap();
-        let most = u32::try_from(rounds.len()).unwrap();
-        for looks in [Looks::ONCE, Looks::of_proof(most), Looks::COMPARISON] {
-            let (low, high) = gains.interval(looks).unwrap();
-            let floor = gains.noise_floor().unwrap();
-            assert!(
-                (high / low).ln() >= (1.0 + floor).ln() - 1e-12,
-                "{rounds:?}"
-            );
-        }
+/// Rounds of a base that was measured twice and a change, each with noise of its own.
+fn noisy(rounds: u32, base: f64, change: f64, random: &mut Pcg32) -> Gains {
+    let mut gains = Gains::default();
+    for _ in 0..rounds {
+        let mut figure = |spread: f64| (spread * noise::normal(random)).exp();
+        let (bases, change) = ([figure(base), figure(base)], figure(change));
+        gains.add(&bases, &[change], true).unwrap();
     }
+    gains
+}
+
+#[test]
+fn the_noise_floor_holds_in_95_of_100_new_runs() {
+    let mut random = Pcg32::new(5, 1);
+    for rounds in [3, 5, 8, 18] {
+        let mut run = || noisy(rounds, 0.05, 0.05, &mut random);
+        let holds = (0..4_000).filter(|_| {
+            let floor = run().noise_floor().unwrap();
+            let (low, high) = run().equal_interval(Looks::ONCE).unwrap();
+            let new = (low * high).sqrt();
+            new.max(new.recip()) <= 1.0 + floor
+        });
+        let share = holds.count() as f64 / 4_000.0;
+        assert!((0.94..=0.965).contains(&share), "{rounds} rounds: {share}");
+    }
+}
+
+/// What pooling promises, and why proofs do not pool: two builds of one program are alike, a problem and its fix are not.
+#[test]
+fn pooling_takes_fewer_rounds_and_keeps_its_promise_where_both_are_about_as_noisy() {
+    let mut random = Pcg32::new(6, 1);
+    for (change, least) in [(0.02, 0.975), (0.03, 0.97), (0.08, 0.95)] {
+        let (mut covered, mut pooled, mut own) = (0, 0.0, 0.0);
+        for _ in 0..4_000 {
+            let gains = noisy(5, 0.02, change, &mut random);
+            let (low, high) = gains.pooled_interval(Looks::COMPARISON).unwrap();
+            covered += u32::from(low <= 1.0 && 1.0 <= high);
+            pooled += (high / low).ln();
+            let (low, high) = gains.interval(Looks::COMPARISON).unwrap();
+            own += (high / low).ln();
+        }
+        let share = f64::from(covered) / 4_000.0;
+        assert!(share >= least, "{change}: {share}");
+        assert!(pooled < own, "{change}: {pooled} {own}");
+    }
+}
+
+#[test]
+fn a_quotient_is_as_uncertain_as_both() {
+    let (four, two) = ([3.9, 4.0, 4.1, 4.0], [1.9, 2.0, 2.1]);
+    let (four, two) = (Mean::of(&four).unwrap(), Mean::of(&two).unwrap());
+    let width = |mean: Mean| {
+        let (low, high) = mean.interval(Looks::ONCE).unwrap();
+        (high / low).ln()
+    };
+    let exact = Mean::exactly(2.0).unwrap();
+    close(four.over(exact).figure(), four.figure() / 2.0);
+    close(width(four.over(exact)), width(four));
+    assert!(width(four.over(two)) > width(four));
+    assert!(width(four.over(two)) < width(four) + width(two));
+    assert!(width(exact).abs() < 1e-12);
+    // A law that squares doubles what is uncertain.
+    close(width(two.becomes(4.0, 2.0).unwrap()), 2.0 * width(two));
+    assert_eq!(Mean::of(&[1.0, 2.0]), None);
 }
 
 #[test]
@@ -150,6 +191,8 @@ fn error_rates_are_those_of_the_methodology() {
             let wrong = rates.proved[0];
             assert!(wrong < 0.025, "{model:?}: {wrong}");
             let wrong = rates.most_wrongly_predicted();
+            assert!(wrong < 0.05, "{model:?}: {wrong}");
+            let wrong = rates.most_wrongly_measured();
             assert!(wrong < 0.05, "{model:?}: {wrong}");
         } else {
             assert!(covered < 0.95, "{model:?} is told as a limit: {covered}");

@@ -123,7 +123,11 @@ fn values_that_make_no_sense_are_refused() {
         ("call_ms = 50", "call_ms = 0", "above 0"),
         ("effect_at_least = 10", "effect_at_least = 0", "above 0"),
         ("m = \"<= 1\"", "m = \"<= -1\"", "such as `<= 1`"),
-        ("ratio = \">= 300\"", "ratio = \"> 300\"", "such as `<= 1`"),
+        (
+            "ratio = \">= 0.3 users\"",
+            "ratio = \"> 300\"",
+            "such as `<= 1`",
+        ),
         ("role = \"effect\"", "role = \"gain\"", "`effect`"),
     ] {
         damaged_at(from, from, to, &[remedy]);
@@ -215,7 +219,7 @@ fn every_scenario_that_is_named_has_to_be_there() {
 
 #[test]
 fn a_proof_runs_no_rounds_for_what_checks_alone_judge() {
-    let elsewhere = "ratio = \">= 2.5\"\n\n[[claims]]\nrole = \"prediction\"";
+    let elsewhere = "scenario = \"tls\"\nquantity = \"requests_per_second\"\nratio = \">= 2.5\"\n";
     let of_checks = elsewhere.replacen('\n', "\nonly = \"check\"\n", 1);
     let file = with(CHAPTER_4, elsewhere, &of_checks).unwrap();
     assert_eq!(file.further_scenarios(), []);

@@ -1,6 +1,6 @@
 //! A list of claims that cannot be judged is refused, in a sentence that names the remedy.
 
-use course::measurement::claim::{Bound, Metric, Quantity, Role};
+use course::measurement::claim::{Bound, Metric, Of, Quantity, Role};
 
 use crate::measurement::chapter_file::{CHAPTER_1, damaged, damaged_at, line_of, parse, with};
 
@@ -31,13 +31,12 @@ fn claims_that_cannot_be_judged_are_refused_with_what_they_lack() {
                 "add one to [[claims]]",
             ],
         ),
-        ("ratio = \">= 300\"\n", "", &effect),
+        ("ratio = \">= 0.3 users\"\n", "", &effect),
         ("scenario = \"saturated\"\n", "", &effect),
         ("quantity = \"requests_per_second\"\n", "", &effect),
-        // A chapter is about a gain: a bound from above, of nothing, or of users is a slip of the pen.
-        ("\">= 300\"", "\"<= 300\"", &["effect", "`>= 2`"]),
-        ("\">= 300\"", "\">= 0\"", &["effect", "`>= 2`"]),
-        ("\">= 300\"", "\">= 2 users\"", &["effect", "`>= 2`"]),
+        // A chapter is about a gain: a bound from above, or of nothing, is a slip of the pen.
+        ("\">= 0.3 users\"", "\"<= 300\"", &["effect", "`>= 2`"]),
+        ("\">= 0.3 users\"", "\">= 0\"", &["effect", "`>= 2`"]),
         ("problem = \"<= 1\"\n", "", &of_both),
         (solution.unwrap(), "", &of_both),
         (
@@ -54,7 +53,7 @@ fn claims_that_cannot_be_judged_are_refused_with_what_they_lack() {
         let claims = line_of("[[claims]]")..line_of("[check]");
         assert!(claims.contains(&line), "line {line}");
     }
-    let ratio = "ratio = \">= 300\"";
+    let ratio = "ratio = \">= 0.3 users\"";
     let words = ["unknown key `at_least`", "`ratio`"];
     damaged_at(ratio, ratio, "at_least = 300", &words);
 }
@@ -85,5 +84,9 @@ fn what_a_claim_leaves_out_it_takes_from_the_effect() {
     assert!(predictions.iter().all(|claim| claim.quantity == own));
     let scenarios: Vec<_> = predictions.iter().map(|claim| claim.scenario()).collect();
     assert_eq!(scenarios, ["saturated", "published"]);
-    assert_eq!(file.claims.effect().ratio, Some(Bound::at_least(300.0)));
+    let of_users = Bound {
+        of: Of::Users,
+        ..Bound::at_least(0.3)
+    };
+    assert_eq!(file.claims.effect().ratio, Some(of_users));
 }

@@ -1,0 +1,161 @@
+//! How busy the machine was during a run, and whether that may be to blame.
+//!
+//! Other programs that take CPU time from the server or the load generator, and a generator that has none left, make a
+//! fix look worse than it is. So a fix that reaches its claim all the same has reached it, and one that falls short
+//! may be right. A proof and a check use the same rule.
+
+use crate::measurement::record::Round;
+use engine::figures;
+use engine::outcome::GeneratorFacts;
+
+/// Share of the time for which the generator may wait for its CPU. One that waits for longer is late with everything
+/// that it sends and times.
+const WAITED: f64 = 0.5;
+/// Share of the machine's CPU time that other programs may use. A busy core of two is less: every chapter's grade
+/// stands that.
+const ELSEWHERE: f64 = 0.6;
+/// Smaller shares of the two limits are not worth a word.
+const TOLD: f64 = 0.2;
+
+/// Cause of missing CPU time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Cause {
+    /// Other programs had the generator's CPU for this share of the time.
+    GeneratorWaited(f64),
+    /// Other programs used this share of the machine's CPU time.
+    UsedElsewhere(f64),
+    /// The generator used all the CPU time that it was given.
+    GeneratorBound {
+        /// The share of its CPU time that it used.
+        used: f64,
+        /// The share that other programs had.
+        waited: f64,
+    },
+}
+
+impl Cause {
+    /// The causes that a round shows.
+    fn of(round: &Round) -> impl Iterator<Item = Self> {
+        let generator = &round.outcome.generator;
+        let waited = generator.waited_share;
+        let bound = generator.cpu_share.filter(|_| generator.is_bound());
+        let bound = bound.map(|used| Self::GeneratorBound {
+            used,
+            waited: waited.unwrap_or(0.0),
+        });
+        let waited = waited.map(Self::GeneratorWaited);
+        let elsewhere = round.elsewhere_share.map(Self::UsedElsewhere);
+        [waited, elsewhere, bound].into_iter().flatten()
+    }
+
+    /// Size of the cause, in multiples of its limit.
+    fn severity(self) -> f64 {
+        match self {
+            Self::GeneratorWaited(share) => share / WAITED,
+            Self::UsedElsewhere(share) => share / ELSEWHERE,
+            Self::GeneratorBound { used, waited } => 1.0 + (used + waited) / GeneratorFacts::BOUND,
+        }
+    }
+}
+
+/// Worst disturbance of the rounds that a result rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Machine {
+    /// The system does not report who uses the CPUs.
+    Unknown,
+    /// Nothing that is worth a word.
+    Quiet,
+    /// Something that is worth a word, and may be to blame.
+    Disturbed(Disturbance),
+}
+
+/// The worst of what disturbed the rounds.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Disturbance {
+    cause: Cause,
+    round: String,
+}
+
+impl Machine {
+    /// Finds the worst disturbance in rounds, each with the words by which a reader finds it.
+    pub(crate) fn during<'r>(rounds: impl Iterator<Item = (String, &'r Round)>) -> Self {
+        let mut machine = Self::Unknown;
+        let mut most = TOLD;
+        for (name, round) in rounds {
+            for cause in Cause::of(round) {
+                if machine == Self::Unknown {
+                    machine = Self::Quiet;
+                }
+                if cause.severity() > most {
+                    most = cause.severity();
+                    machine = Self::Disturbed(Disturbance {
+                        cause,
+                        round: name.clone(),
+                    });
+                }
+            }
+        }
+        machine
+    }
+
+    /// Returns whether a fix may have looked worse than it is because of the machine.
+    pub(crate) fn may_be_to_blame(&self) -> bool {
+        match self {
+            Self::Unknown => true,
+            Self::Quiet => false,
+            Self::Disturbed(one) => one.cause.severity() > 1.0,
+        }
+    }
+
+    /// Returns whether the machine was too busy for a comparison, as far as the system reports it.
+    pub(crate) fn was_busy(&self) -> bool {
+        *self != Self::Unknown && self.may_be_to_blame()
+    }
+
+    /// Formats who was to blame, and by how much, as a clause; `None` for a quiet machine.
+    pub(crate) fn blame(&self) -> Option<String> {
+        let Disturbance { cause, round } = match self {
+            Self::Quiet => return None,
+            Self::Unknown => {
+                return Some(
+                    "this system does not report who uses the CPUs, so other programs may be to blame"
+                        .to_owned(),
+                );
+            }
+            Self::Disturbed(one) => one,
+        };
+        let percent = figures::percent;
+        Some(match cause {
+            Cause::GeneratorWaited(share) => format!(
+                "other programs took {} of the load generator's CPU in {round}",
+                percent(*share)
+            ),
+            Cause::UsedElsewhere(share) => format!(
+                "other programs used {} of the machine's CPU time in {round}",
+                percent(*share)
+            ),
+            Cause::GeneratorBound { waited, .. } if *waited > TOLD * WAITED => format!(
+                "other programs took {} of the load generator's CPU in {round}, and it used the rest",
+                percent(*waited)
+            ),
+            Cause::GeneratorBound { used, .. } => format!(
+                "the load generator used {} of its CPU in {round}, so the service may be faster than it can measure",
+                percent(*used)
+            ),
+        })
+    }
+
+    /// Remedy as a sentence without a full stop; empty for a quiet machine.
+    pub(crate) fn remedy(&self) -> &'static str {
+        match self {
+            Self::Quiet => "",
+            Self::Unknown => "Close other programs and run this again",
+            Self::Disturbed(one) => match one.cause {
+                Cause::GeneratorBound { waited, .. } if waited <= TOLD * WAITED => {
+                    "Run this on a machine with more CPUs"
+                }
+                _ => "Close them and run this again",
+            },
+        }
+    }
+}
