@@ -168,7 +168,7 @@ fn remove_stale(folder: &Path) {
 ///
 /// When the folder cannot be written to, or another command takes too long.
 pub fn lock(folder: &Path) -> std::io::Result<File> {
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(10);
 
     std::fs::create_dir_all(folder)?;
     let file = File::create(folder.join("lock"))?;
@@ -176,7 +176,7 @@ pub fn lock(folder: &Path) -> std::io::Result<File> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
+            Err(TryLockError::WouldBlock) if began.elapsed() < TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(10));
             }
             Err(TryLockError::WouldBlock) => {

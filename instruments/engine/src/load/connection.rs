@@ -2,7 +2,7 @@
 
 mod http1;
 #[cfg_attr(not(feature = "http2"), path = "connection/no_http2.rs")]
-pub(super) mod http2;
+mod http2;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

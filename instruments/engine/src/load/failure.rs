@@ -4,7 +4,6 @@ use std::error::Error as _;
 use std::fmt;
 use std::io;
 
-use super::connection::http2::{is_refused, reason};
 
 /// The cause of one failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -111,4 +110,27 @@ impl fmt::Display for Failure {
             Self::Grpc(status) => write!(f, "grpc-status {status}"),
         }
     }
+}
+
+/// The name of an error code of HTTP/2, as RFC 9113 has it.
+#[cfg(feature = "http2")]
+fn reason(code: u32) -> String {
+    format!("{:?}", h2::Reason::from(code))
+}
+
+/// Returns whether the server has not begun with the request: `REFUSED_STREAM`.
+#[cfg(feature = "http2")]
+fn is_refused(code: u32) -> bool {
+    h2::Reason::from(code) == h2::Reason::REFUSED_STREAM
+}
+
+/// The number of an error code.
+#[cfg(not(feature = "http2"))]
+fn reason(code: u32) -> String {
+    code.to_string()
+}
+
+#[cfg(not(feature = "http2"))]
+fn is_refused(_: u32) -> bool {
+    false
 }

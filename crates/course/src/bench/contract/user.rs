@@ -127,7 +127,7 @@ impl LastAnswer {
     }
 
     /// Returns once nobody has been answered for [`TIME_OUT`] since `began`, or after [`AT_MOST`].
-    async fn patience(&self, began: Instant) {
+    async fn timeout(&self, began: Instant) {
         loop {
             let end = self.after(began) + TIME_OUT;
             let end = end.min(began + AT_MOST);
@@ -172,7 +172,7 @@ impl User {
         let others = self.answered.clone();
         let answered = tokio::select! {
             answered = self.answer_to(request) => Some(answered),
-            () = others.patience(began) => None,
+            () = others.timeout(began) => None,
         };
         let (said, headers) = match answered {
             Some(Ok(answer)) => {

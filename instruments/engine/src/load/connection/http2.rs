@@ -128,16 +128,6 @@ async fn read(
     })
 }
 
-/// The name of an error code of HTTP/2, as the RFC has it.
-pub(in crate::load) fn reason(code: u32) -> String {
-    format!("{:?}", Reason::from(code))
-}
-
-/// Returns whether this code says that the server has not begun with the request.
-pub(in crate::load) fn is_refused(code: u32) -> bool {
-    Reason::from(code) == Reason::REFUSED_STREAM
-}
-
 fn is_enough(error: &h2::Error) -> bool {
     error.is_reset() && error.reason() == Some(Reason::NO_ERROR)
 }

@@ -33,11 +33,3 @@ impl Http2 {
         match *self {}
     }
 }
-
-pub(in crate::load) fn reason(code: u32) -> String {
-    code.to_string()
-}
-
-pub(in crate::load) fn is_refused(_: u32) -> bool {
-    false
-}
