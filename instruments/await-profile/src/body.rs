@@ -10,6 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 use crate::probe::{Polled, Probe};
+use crate::registry::Ending;
 use crate::tracked::Tracked;
 
 /// What becomes of bodies of the type `D`. Implemented by the second parameters of
@@ -120,7 +121,11 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut request = self.project().request;
-        let response = ready!(request.as_mut().poll(cx))?;
+        let ending = |result: &F::Output| match result {
+            Ok(response) => Ending::Answered(response.status().as_u16()),
+            Err(_) => Ending::Finished,
+        };
+        let response = ready!(request.as_mut().poll_ending(cx, ending))?;
         Poll::Ready(Ok(M::track(response, Ended(request.probe()))))
     }
 }
@@ -160,10 +165,10 @@ impl<D: Body> Body for TrackedBody<D> {
                 Poll::Pending => Polled::Pending(Poll::Pending),
                 // A server does not poll again after the last frame.
                 Poll::Ready(Some(Ok(frame))) if body.is_end_stream() => {
-                    Polled::Done(Poll::Ready(Some(Ok(frame))))
+                    Polled::Done(Poll::Ready(Some(Ok(frame))), Ending::Finished)
                 }
                 Poll::Ready(Some(Ok(frame))) => Polled::Yielded(Poll::Ready(Some(Ok(frame)))),
-                over @ Poll::Ready(_) => Polled::Done(over),
+                over @ Poll::Ready(_) => Polled::Done(over, Ending::Finished),
             })
     }
 

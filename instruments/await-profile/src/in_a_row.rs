@@ -1,4 +1,4 @@
-//! Waits that follow each other at one line: a query for each row, a call for each item.
+//! Waits for the same thing that follow each other at one line: a query for each row, a call for each item.
 //!
 //! When a wait ends that a sample fell on, the next polls show what the request waits for then, as many as a round of
 //! a loop may have. Of `n` waits at a line, all but the last are followed by another one there, so a share `p` that is
@@ -22,9 +22,11 @@ pub(crate) struct InARow(HashMap<Vec<String>, f64>);
 impl InARow {
     pub(crate) fn of(profile: &Profile) -> Self {
         let collected = &profile.collected;
+        // With what is waited for: a call that looks up a name, connects and awaits the answer has three waits at its
+        // line, and is one.
         let place = |route: &str, stack: StackId| {
             let frames = profile.stacks[stack as usize].frames(Frames::Own);
-            [vec![route.to_owned()], place_of(frames)].concat()
+            [vec![route.to_owned()], labels(frames)].concat()
         };
         let mut next: HashMap<u32, (u8, HashSet<StackId>)> = HashMap::new();
         for follow_up in &collected.follow_ups {
@@ -57,19 +59,9 @@ impl InARow {
         Self(known.map(|(place, ends)| (place, times(ends))).collect())
     }
 
-    /// At the innermost line of the reader's in these frames, of which the first is the route.
+    /// How many follow each other in these frames, of which the first is the route.
     pub(crate) fn at(&self, stack: &[Frame]) -> Option<f64> {
-        let (route, frames) = stack.split_first()?;
-        let place = [labels(std::slice::from_ref(route)), place_of(frames)].concat();
-        self.0.get(&place).copied()
-    }
-}
-
-/// The reader's innermost line; the whole stack where nothing in it is the reader's.
-fn place_of(frames: &[Frame]) -> Vec<String> {
-    match own_line(frames) {
-        own if own.is_empty() => labels(frames),
-        own => own,
+        self.0.get(&labels(stack)).copied()
     }
 }
 

@@ -12,6 +12,7 @@ use crate::body::{AllBodies, AxumStreams, Bodies, NoBodies, ResponseFuture};
 use crate::label::Label;
 use crate::probe::{Polled, Probe};
 use crate::profiler::AwaitProfiler;
+use crate::registry::Ending;
 
 /// Names the route of a request: the outermost frame of its stacks.
 ///
@@ -227,7 +228,7 @@ where
         let probe = self.queueing.get_or_insert_with(new);
         let ready = probe.poll(cx, |cx| match self.service.poll_ready(cx) {
             Poll::Pending => Polled::Pending(Poll::Pending),
-            ready @ Poll::Ready(_) => Polled::Done(ready),
+            ready @ Poll::Ready(_) => Polled::Done(ready, Ending::Finished),
         });
         if ready.is_ready() {
             self.queueing = None;

@@ -79,6 +79,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod answers;
 mod capture;
 mod clone_hook;
 mod collected;
@@ -131,6 +132,7 @@ pub mod profile_proto;
 #[cfg(test)]
 mod tests;
 
+pub use answers::Answers;
 #[cfg(feature = "tower")]
 pub use body::{AllBodies, AxumStreams, Bodies, NoBodies, ResponseFuture, TrackedBody};
 #[cfg(feature = "flamegraph")]

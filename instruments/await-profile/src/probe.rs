@@ -7,6 +7,7 @@ use std::time::Instant;
 use crate::capture::poll_recorded;
 use crate::label::Label;
 use crate::poll_guard::{Current, Home, PollGuard};
+use crate::registry::Ending;
 use crate::session::{Answer, Whose, answer};
 use crate::shared::{Shared, State};
 use crate::slot::Slot;
@@ -22,8 +23,8 @@ pub(crate) enum Polled<T> {
         expect(dead_code, reason = "only bodies do this")
     )]
     Yielded(T),
-    /// The future has ended.
-    Done(T),
+    /// The future has ended, in this way.
+    Done(T, Ending),
 }
 
 /// What a wrapped future carries for the profiler.
@@ -157,10 +158,10 @@ impl Probe {
         match polled {
             Polled::Pending(_) => guard.end(false),
             Polled::Yielded(_) => guard.end(true),
-            Polled::Done(_) => {
+            Polled::Done(_, ending) => {
                 guard.end_done();
                 self.done = true;
-                self.retire(true);
+                self.retire(ending);
             }
         }
         polled.into_result()
@@ -195,7 +196,7 @@ impl Probe {
     }
 
     /// Removes the future from the registry.
-    fn retire(&mut self, finished: bool) {
+    fn retire(&mut self, ending: Ending) {
         let (Some(slot), Some(shared)) = (self.home.slot.take(), &self.home.shared) else {
             return;
         };
@@ -203,7 +204,7 @@ impl Probe {
         let (marks, whose) = if slot.is_child {
             (slot.retire(), Whose::Spawned)
         } else {
-            let marks = shared.registry.remove(slot, finished);
+            let marks = shared.registry.remove(slot, ending);
             (marks, Whose::Request)
         };
         if !marks.is_empty() {
@@ -215,13 +216,13 @@ impl Probe {
 impl<T> Polled<T> {
     fn into_result(self) -> T {
         match self {
-            Polled::Pending(result) | Polled::Yielded(result) | Polled::Done(result) => result,
+            Polled::Pending(result) | Polled::Yielded(result) | Polled::Done(result, _) => result,
         }
     }
 }
 
 impl Drop for Probe {
     fn drop(&mut self) {
-        self.retire(false);
+        self.retire(Ending::Dropped);
     }
 }

@@ -68,6 +68,12 @@ impl AwaitProfiler {
         self.shared.set_armed(false);
     }
 
+    /// Connections that were answered 101 since the profiler was armed, and go on as another protocol, such as WebSockets.
+    /// What they wait for is not seen.
+    pub fn upgraded(&self) -> u64 {
+        self.shared.registry.upgraded() as u64
+    }
+
     /// The number of registered requests (and other wrapped futures) in flight.
     pub fn in_flight(&self) -> usize {
         self.shared.registry.len()

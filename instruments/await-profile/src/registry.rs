@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use crate::answers::Answers;
 use crate::label::Label;
 use crate::lock::lock;
 use crate::session::Mark;
@@ -20,21 +21,72 @@ const MAX_USES: u8 = 8;
 /// Reading the clock costs as much as all the rest of registering, so every sixteenth
 /// request is timed.
 const TIMED_EVERY: u32 = 16;
+/// The first requests of a route are timed too: of a rare route there are no sixteen.
+const TIMED_FIRST: u64 = 32;
 /// Slots that a shard keeps for further requests: allocating and freeing one costs more
 /// than all the rest of registering. So many take a tenth of a megabyte.
 const MAX_FREE: usize = 1024;
 /// Counts the requests whose label made room for another. It is at index 0 of each shard.
 const OTHER_ROUTES: &str = "(other routes)";
 
-/// What is counted of a route while a profile is taken.
+/// The way in which a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It was dropped before it had an answer, as when its client has left.
+    Dropped,
+    /// It ended, with no status that is known.
+    Finished,
+    /// It was answered with this status of HTTP.
+    #[cfg_attr(
+        not(feature = "tower"),
+        expect(dead_code, reason = "only the layer knows HTTP")
+    )]
+    Answered(u16),
+}
+
+/// Number and total time of requests.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    pub(crate) count: u64,
+    pub(crate) sum: Duration,
+    pub(crate) longest: Duration,
+}
+
+impl Times {
+    fn add(&mut self, time: Duration) {
+        self.count += 1;
+        self.sum += time;
+        self.longest = self.longest.max(time);
+    }
+
+    fn add_all(&mut self, other: Times) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.longest = self.longest.max(other.longest);
+    }
+
+    /// Their mean, if there are any.
+    pub(crate) fn mean(self) -> Option<Duration> {
+        if self.count == 0 {
+            return None;
+        }
+        Some(self.sum.div_f64(self.count as f64))
+    }
+}
+
+/// Counts of a route while a profile is taken.
 #[derive(Clone, Debug)]
 pub(crate) struct RouteCount {
     pub(crate) name: Arc<str>,
+    begun: u64,
     pub(crate) finished: u64,
     pub(crate) dropped: u64,
-    /// Of those that both began and finished during the profile, every sixteenth.
-    pub(crate) timed: u64,
-    pub(crate) time: Duration,
+    /// Statuses of the answers.
+    pub(crate) answers: Answers,
+    /// Of some of those that both began and finished during the profile.
+    pub(crate) timed: Times,
+    /// The same of those that were dropped.
+    pub(crate) dropped_timed: Times,
     /// Of bodies, or of waits for a service, which are no requests.
     pub(crate) is_part: bool,
     in_flight: usize,
@@ -64,6 +116,8 @@ struct Padded {
 /// All requests in flight that are wrapped.
 pub(crate) struct Registry {
     shards: [Padded; SHARDS],
+    /// Connections that went on as another protocol. Rare, and so no part of a shard.
+    upgraded: AtomicUsize,
 }
 
 impl Registry {
@@ -73,11 +127,17 @@ impl Registry {
                 shard: Mutex::new(Shard::new()),
                 len: AtomicUsize::new(0),
             }),
+            upgraded: AtomicUsize::new(0),
         }
     }
 
+    /// Connections that went on as another protocol, such as WebSockets, since the begin.
+    pub(crate) fn upgraded(&self) -> usize {
+        self.upgraded.load(Ordering::Relaxed)
+    }
+
     /// Registers a request. `waker` is that of its first poll; `timed` if its time may
-    /// be measured, which is done for one in sixteen.
+    /// be measured, which is done for some.
     pub(crate) fn insert(
         &self,
         label: &Label,
@@ -89,11 +149,12 @@ impl Registry {
         let padded = &self.shards[home];
         let mut shard = lock(&padded.shard);
         let route = shard.route(label);
-        shard.routes[route].begin();
+        let nth = shard.routes[route].begin();
         // Other routes are those of requests.
         shard.routes[route].is_part |= is_part && route > 0;
         shard.inserted = shard.inserted.wrapping_add(1);
-        let began = (timed && shard.inserted % TIMED_EVERY == 0).then(Instant::now);
+        let timed = timed && (nth <= TIMED_FIRST || shard.inserted % TIMED_EVERY == 0);
+        let began = timed.then(Instant::now);
         let slot = shard.slot(Slot::request(waker, home, route, is_part, began));
         slot.place.store(shard.slots.len(), Ordering::Relaxed);
         shard.slots.push(slot.clone());
@@ -101,10 +162,13 @@ impl Registry {
         slot
     }
 
-    /// Removes a request, and counts it for its route as finished or as dropped.
+    /// Removes a request, and counts for its route how it ended.
     /// Returns the marks that no poll will answer.
     #[inline]
-    pub(crate) fn remove(&self, mut slot: Arc<Slot>, finished: bool) -> Vec<Mark> {
+    pub(crate) fn remove(&self, mut slot: Arc<Slot>, ending: Ending) -> Vec<Mark> {
+        if ending == Ending::Answered(101) {
+            self.upgraded.fetch_add(1, Ordering::Relaxed);
+        }
         let padded = &self.shards[slot.shard];
         let mut shard = lock(&padded.shard);
         let place = slot.place.load(Ordering::Relaxed);
@@ -116,7 +180,7 @@ impl Registry {
         padded.len.store(shard.slots.len(), Ordering::Relaxed);
         let route = &mut shard.routes[slot.route];
         route.in_flight -= 1;
-        route.count(&slot, finished);
+        route.count(&slot, ending);
         let Some(own) = Arc::get_mut(&mut slot) else {
             // The sampler or a kept waker refers to it as well.
             drop(shard);
@@ -286,19 +350,24 @@ impl RouteCount {
     fn new(name: Arc<str>) -> Self {
         RouteCount {
             name,
+            begun: 0,
             finished: 0,
             dropped: 0,
-            timed: 0,
-            time: Duration::ZERO,
+            answers: Answers::default(),
+            timed: Times::default(),
+            dropped_timed: Times::default(),
             is_part: false,
             in_flight: 0,
             uses: 0,
         }
     }
 
-    fn begin(&mut self) {
+    /// Counts a request that begins, and returns how many have begun.
+    fn begin(&mut self) -> u64 {
         self.in_flight += 1;
         self.uses = MAX_USES.min(self.uses + 1);
+        self.begun += 1;
+        self.begun
     }
 
     /// The counts so far, which begin anew.
@@ -318,22 +387,32 @@ impl RouteCount {
         }
         self.finished += other.finished;
         self.dropped += other.dropped;
-        self.timed += other.timed;
-        self.time += other.time;
+        self.answers.add_all(other.answers);
+        self.timed.add_all(other.timed);
+        self.dropped_timed.add_all(other.dropped_timed);
     }
 
-    fn count(&mut self, slot: &Slot, finished: bool) {
+    fn count(&mut self, slot: &Slot, ending: Ending) {
         if slot.is_part && !self.is_part {
             return;
         }
-        if !finished {
-            self.dropped += 1;
-            return;
-        }
-        self.finished += 1;
+        let times = match ending {
+            Ending::Dropped => {
+                self.dropped += 1;
+                &mut self.dropped_timed
+            }
+            Ending::Finished => {
+                self.finished += 1;
+                &mut self.timed
+            }
+            Ending::Answered(status) => {
+                self.finished += 1;
+                self.answers.add(status);
+                &mut self.timed
+            }
+        };
         if let Some(began) = slot.began {
-            self.timed += 1;
-            self.time += began.elapsed();
+            times.add(began.elapsed());
         }
     }
 }
@@ -354,7 +433,7 @@ mod tests {
 
     fn request(registry: &Registry, label: &str) {
         let slot = registry.insert(&Label::new(label), Waker::noop().clone(), false, false);
-        registry.remove(slot, true);
+        registry.remove(slot, Ending::Finished);
     }
 
     #[test]
@@ -392,7 +471,7 @@ mod tests {
             requests + requests / 10 + requests / 100,
             "none is lost"
         );
-        registry.remove(waits, true);
+        registry.remove(waits, Ending::Finished);
     }
 
     /// Threads have shards of their own, each with other paths.
@@ -426,7 +505,7 @@ mod tests {
         };
         let slots: Vec<_> = (0..MAX_ROUTES + 10).map(insert).collect();
         for slot in slots {
-            registry.remove(slot, true);
+            registry.remove(slot, Ending::Finished);
         }
         assert_eq!(registry.routes()[OTHER_ROUTES].finished, 10);
         assert_eq!(

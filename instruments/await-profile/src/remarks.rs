@@ -131,7 +131,8 @@ fn of_place(place: &Share, routes: &[RouteSummary], releases: &[Release]) -> Opt
         in_a_row,
         says: format!(
             "{route}: {time}{what}{at}, {:.1} requests at once.{times} {}{release}",
-            place.mean_in_flight, wait.advice
+            place.mean_in_flight,
+            wait.advice()
         ),
     })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ecosystem::Wait;
 
+use crate::answers::Answers;
 use crate::collected::Outcome;
 use crate::fold::{Release, Share};
 use crate::interval::{Interval, share_interval};
@@ -107,6 +108,8 @@ impl Samples {
 pub struct RouteSummary {
     /// Its label; that of a response body, or of the wait for a service, says so.
     pub route: String,
+    /// It is the body of answers, or a wait for a service, and no request.
+    pub is_part: bool,
     /// Samples that fell on it.
     pub samples: u64,
     /// Its share of all requests in flight, between 0 and 1.
@@ -119,13 +122,21 @@ pub struct RouteSummary {
     pub finished: u64,
     /// Requests dropped before they finished, as when a client goes away.
     pub dropped: u64,
+    /// Answers by status. Empty of what is no request of HTTP.
+    pub answers: Answers,
+    /// Mean time after which requests were dropped. None if none of those was measured.
+    pub dropped_after_ms: Option<f64>,
+    /// The longest time of a request that was measured.
+    pub longest_ms: Option<f64>,
+    /// The longest time, in seconds, in which requests were in flight and none finished.
+    pub longest_standstill: f64,
     /// Mean time of a request by Little's law.
     pub latency_ms: Option<f64>,
     /// That of this mean time. None for a profile of few moments, or of few requests of this
     /// route.
     pub latency_interval_ms: Option<Interval>,
     /// Mean time of the requests that both began and finished during the profile,
-    /// measured for every sixteenth.
+    /// measured for the first ones and for every sixteenth.
     /// Too small where requests take about as long as the profile.
     pub measured_latency_ms: Option<f64>,
 }
@@ -244,18 +255,27 @@ impl Profile {
                 let dropped = count.map_or(0, |count| count.dropped);
                 let mean_in_flight = sum / moments;
                 let latency = self.latency(mean_in_flight, finished);
-                let timed = count.filter(|count| count.timed > 0);
+                let timed = count.map(|count| count.timed).unwrap_or_default();
+                let dropped_timed = count.map(|count| count.dropped_timed).unwrap_or_default();
+                let longest = timed.longest.max(dropped_timed.longest);
+                let finished_by_run = collected.runs.finished(Some(name));
+                let standstill = standstill(&sums, &finished_by_run, &collected.runs.times());
                 (samples + finished + dropped > 0).then(|| RouteSummary {
                     route: name.to_owned(),
+                    is_part: count.is_some_and(|count| count.is_part),
                     samples,
                     share: sum / total,
                     share_interval: share_interval(&sums, &all),
                     mean_in_flight,
                     finished,
                     dropped,
+                    answers: count.map(|count| count.answers).unwrap_or_default(),
+                    dropped_after_ms: dropped_timed.mean().map(millis),
+                    longest_ms: Some(millis(longest)).filter(|_| !longest.is_zero()),
+                    longest_standstill: standstill,
                     latency_ms: latency.map(millis),
                     latency_interval_ms: self.latency_interval(&sums, Some(name)),
-                    measured_latency_ms: timed.map(|count| millis(count.time) / count.timed as f64),
+                    measured_latency_ms: timed.mean().map(millis),
                 })
             })
             .collect();
@@ -263,6 +283,23 @@ impl Profile {
         routes.sort_by(|a, b| b.share.total_cmp(&a.share));
         routes
     }
+}
+
+/// The longest time over consecutive runs in which requests were in flight and none finished, in seconds.
+fn standstill(in_flight: &[f64], finished: &[f64], times: &[f64]) -> f64 {
+    let mut longest = 0.0_f64;
+    let mut here = 0.0;
+    for (run, time) in times.iter().enumerate() {
+        let was_there = in_flight.get(run).is_some_and(|sum| *sum > 0.0);
+        let has_finished = finished.get(run).is_some_and(|count| *count > 0.0);
+        if was_there && !has_finished {
+            here += time;
+        } else {
+            here = 0.0;
+        }
+        longest = longest.max(here);
+    }
+    longest
 }
 
 impl fmt::Debug for Profile {
@@ -294,5 +331,22 @@ pub struct Remark {
 impl fmt::Display for Remark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.says)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_stand_still_while_some_are_there_and_none_finishes() {
+        let times = [1.0; 6];
+        let some = [2.0; 6];
+        assert!(standstill(&some, &[1.0; 6], &times) < 0.1);
+        let seconds = standstill(&some, &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0], &times);
+        assert!((seconds - 3.0).abs() < 0.1, "{seconds}");
+        let there = [2.0, 2.0, 0.0, 0.0, 2.0, 2.0];
+        let seconds = standstill(&there, &[0.0; 6], &times);
+        assert!((seconds - 2.0).abs() < 0.1, "{seconds}");
     }
 }

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use crate::probe::{Polled, Probe};
+use crate::registry::Ending;
 
 pin_project! {
     /// A future whose waits a profiler can see. Made by
@@ -29,6 +30,28 @@ impl<F> Tracked<F> {
     #[cfg(feature = "tower")]
     pub(crate) fn probe(self: Pin<&mut Self>) -> &mut Probe {
         self.project().probe
+    }
+}
+
+impl<F: Future> Tracked<F> {
+    /// Polls the future; of its output, `ending` tells how it ended.
+    #[inline]
+    pub(crate) fn poll_ending(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        ending: impl FnOnce(&F::Output) -> Ending,
+    ) -> Poll<F::Output> {
+        let this = self.project();
+        if this.probe.is_off() {
+            return this.future.poll(cx);
+        }
+        this.probe.poll(cx, |cx| match this.future.poll(cx) {
+            Poll::Ready(output) => {
+                let ending = ending(&output);
+                Polled::Done(Poll::Ready(output), ending)
+            }
+            Poll::Pending => Polled::Pending(Poll::Pending),
+        })
     }
 }
 
@@ -63,14 +86,7 @@ impl<F: Future> Future for Tracked<F> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let this = self.project();
-        if this.probe.is_off() {
-            return this.future.poll(cx);
-        }
-        this.probe.poll(cx, |cx| match this.future.poll(cx) {
-            Poll::Ready(output) => Polled::Done(Poll::Ready(output)),
-            Poll::Pending => Polled::Pending(Poll::Pending),
-        })
+        self.poll_ending(cx, |_| Ending::Finished)
     }
 }
 

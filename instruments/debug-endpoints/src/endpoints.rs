@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use diagnosis::Report;
 use serde::Deserialize;
 
 use crate::cpu_profile::CpuProfile;
@@ -19,7 +20,7 @@ use crate::heap_profile;
 use crate::heartbeat;
 use crate::jemalloc;
 use crate::limits::checked_duration;
-use crate::look::Evidence;
+use crate::look;
 use crate::memory;
 use crate::metrics;
 use crate::own_thread::OwnThread;
@@ -55,7 +56,7 @@ pub(crate) fn under_debug(shared: Arc<Shared>) -> Router {
         .route("/debug/heartbeat", get(heartbeat))
         .route("/debug/memory", get(memory))
         .route("/debug/sockets", get(sockets))
-        .route("/debug/look", get(look))
+        .route("/debug/look", get(look_at_all))
         .route("/debug/pprof/profile", get(cpu_profile))
         .route("/debug/pprof/flamegraph", get(cpu_flamegraph))
         .route("/debug/pprof/last", get(last_cpu_profile))
@@ -220,17 +221,17 @@ async fn sockets(Query(request): Query<Request>) -> Result<Response, EndpointErr
     })
 }
 
-async fn look(
+async fn look_at_all(
     State(shared): State<Arc<Shared>>,
     Query(request): Query<Request>,
 ) -> Result<Response, EndpointError> {
     let format = request.of_text("a look is")?;
-    let evidence = Evidence::take(&shared, checked_duration(request.seconds)?).await;
+    let evidence = look::look(&shared, checked_duration(request.seconds)?).await;
     written(move || {
-        let look = evidence.judge();
+        let report = Report::new(&evidence);
         Ok(match format {
-            Text::Plain => plain(look.to_string()).into_response(),
-            Text::Json => Json(look.with_text()).into_response(),
+            Text::Plain => plain(report.to_string()).into_response(),
+            Text::Json => Json(look::WithText::new(report)).into_response(),
         })
     })
     .await

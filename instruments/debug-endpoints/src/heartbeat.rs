@@ -60,6 +60,8 @@ pub(crate) struct Pulse {
     /// than a poll may take, something on that worker did not yield, and all its tasks waited, even if other workers
     /// answered every tick in time.
     pub(crate) held_worst: Vec<f64>,
+    /// Share of the time for which its workers were busy, on average.
+    pub(crate) busy: f64,
     /// Number of jobs that the blocking pool ran for this: ten a second if none waited. The next two say how long they
     /// waited for a thread of the pool, as `spawn_blocking` and `tokio::fs` do.
     blocking_jobs: usize,
@@ -196,6 +198,9 @@ struct Patient {
     ticks: Beat,
     jobs: Beat,
     has_ended: bool,
+    began: Instant,
+    /// Time for which its workers had been busy by then.
+    busy_before: Duration,
 }
 
 impl Patient {
@@ -205,6 +210,11 @@ impl Patient {
         self.ticks.late.sort_unstable_by(f32::total_cmp);
         self.jobs.late.sort_unstable_by(f32::total_cmp);
         let held = self.workers.iter().map(|one| one.held.as_secs_f64());
+        let busy = busy_time(&self.metrics)
+            .saturating_sub(self.busy_before)
+            .as_secs_f64();
+        let worked = (now - self.began).as_secs_f64() * self.workers.len().max(1) as f64;
+        let busy = busy / worked.max(f64::MIN_POSITIVE);
         Pulse {
             runtime: self.watched.name,
             ticks: self.ticks.answers,
@@ -213,12 +223,21 @@ impl Patient {
             late_worst: self.ticks.quantile(100),
             unanswered,
             held_worst: held.collect(),
+            busy,
             blocking_jobs: self.jobs.answers,
             blocking_wait_p50: self.jobs.quantile(50),
             blocking_wait_worst: self.jobs.quantile(100),
             blocking_unanswered,
         }
     }
+}
+
+/// Time for which all workers of a runtime have been busy.
+fn busy_time(metrics: &RuntimeMetrics) -> Duration {
+    let workers = 0..metrics.num_workers();
+    workers
+        .map(|worker| metrics.worker_total_busy_duration(worker))
+        .sum()
 }
 
 /// Watches `runtimes` for `duration`, from a new thread. It ends early if the future is dropped.
@@ -246,6 +265,8 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Heartbeat> {
         Patient {
             watched: watched.clone(),
             workers: Worker::all(&metrics),
+            began,
+            busy_before: busy_time(&metrics),
             metrics,
             ticks: Beat::new(period, began),
             jobs: Beat::new(JOBS, began),

@@ -145,8 +145,10 @@ mod cpu_signal;
 ))]
 mod cpu_timer;
 mod debug_endpoints;
+mod descriptors;
 mod endpoints;
 mod error;
+mod evidence;
 mod guard;
 mod heap_profile;
 mod heartbeat;

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use diagnosis::Finding;
+use diagnosis::evidence::{self, Part};
+use diagnosis::thresholds::{LITTLE_MEMORY, MORE};
 use serde::Serialize;
 
 use crate::allocator::Allocator;
@@ -10,9 +11,6 @@ use crate::error::EndpointError;
 use crate::metrics::{own_status, status_field};
 use crate::own_thread::{self, Until};
 use crate::runtimes::Watched;
-
-/// Growth that is worth a word: a twentieth of what was there, and more than this.
-const LITTLE: i64 = 1 << 20;
 
 /// Moments at which it is looked: enough to tell growth from what comes and goes.
 const MOMENTS: u32 = 12;
@@ -35,37 +33,6 @@ pub(crate) struct Memory {
     counted_in: f64,
     /// Which of these grows, as a sentence.
     says: String,
-}
-
-/// One of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Part {
-    pub(crate) from: i64,
-    to: i64,
-    /// By how much the least of the last third is above the most of the first third.
-    pub(crate) rise: i64,
-}
-
-impl Part {
-    pub(crate) fn of(values: impl Iterator<Item = i64>) -> Self {
-        let values: Vec<_> = values.collect();
-        let third = values.len().div_ceil(3);
-        let of_first = values.iter().take(third).max().copied();
-        let of_last = values.iter().rev().take(third).min().copied();
-        Self {
-            from: values.first().copied().unwrap_or_default(),
-            to: values.last().copied().unwrap_or_default(),
-            rise: of_last.unwrap_or_default() - of_first.unwrap_or_default(),
-        }
-    }
-
-    pub(crate) fn growth(self) -> i64 {
-        self.to - self.from
-    }
-
-    fn grows(self) -> bool {
-        self.rise > LITTLE.max(self.from / 20)
-    }
 }
 
 /// What is told at one moment.
@@ -142,24 +109,14 @@ fn take(runtimes: &[Watched], until: &Until<'_>) -> Option<Memory> {
 }
 
 impl Memory {
-    /// Memory or tasks that grow so much that it is no warming up.
-    pub(crate) fn findings(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        let part = self.live.unwrap_or(self.resident);
-        if part.rise > (4 * LITTLE).max(part.from / 10) {
-            let see = "/debug/pprof/heap, /debug/heap, /debug/memory";
-            let says = format!("Memory: {}.", self.says);
-            findings.push(Finding::new("memory", 0.9, see, says));
+    /// What the rules want to know.
+    pub(crate) fn evidence(self) -> evidence::Memory {
+        evidence::Memory {
+            seconds: self.seconds,
+            live: self.live.unwrap_or(self.resident),
+            tasks: self.tasks,
+            says: self.says,
         }
-        if self.tasks.rise > 100.max(self.tasks.from / 5) {
-            let says = format!(
-                "The tasks become more, by {:.0} a second: something spawns tasks that do not end, or not as soon as \
-                 others come. Look for a `spawn` in a handler whose task waits for ever, or has no bound.",
-                self.tasks.growth() as f64 / self.seconds
-            );
-            findings.push(Finding::new("tasks", 0.8, "/debug/memory", says));
-        }
-        findings
     }
 
     fn sentence(&self) -> String {
@@ -181,7 +138,7 @@ impl Memory {
                 "live memory grows by {:.1} MiB a second: something keeps what it allocates, and a heap profile says who",
                 rate(live)
             )
-        } else if cached.grows() && cached.rise > 16 * LITTLE {
+        } else if cached.grows() && cached.rise > 16 * LITTLE_MEMORY {
             format!(
                 "what the allocator keeps grows by {:.1} MiB a second, and live memory does not",
                 rate(cached)
@@ -197,7 +154,7 @@ impl Memory {
                 mib(live.to)
             )
         };
-        if self.tasks.rise > 100.max(self.tasks.from / 20) {
+        if self.tasks.rise > MORE.max(self.tasks.from / 20) {
             let rate = self.tasks.growth() as f64 / self.seconds;
             return format!("{says}; the tasks become more, by {rate:.0} a second");
         }

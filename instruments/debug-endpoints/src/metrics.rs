@@ -7,6 +7,7 @@ use std::{fs::File, os::unix::fs::FileExt, sync::OnceLock};
 use tokio::runtime::RuntimeMetrics;
 
 use crate::allocator::Allocator;
+use crate::descriptors;
 use crate::runtimes::{self, Watched};
 
 /// Last line of a text in the format of `OpenMetrics`.
@@ -161,6 +162,12 @@ fn of_process() -> Vec<Gauge> {
     told("VmRSS:", 1024.0, "process_resident_memory_bytes", resident);
     let most = "Most memory that the process had resident";
     told("VmHWM:", 1024.0, "process_memory_peak_bytes", most);
+    let open = descriptors::open().ok().map(|open| open as f64);
+    let limit = descriptors::limit().map(|limit| limit as f64);
+    let opened = "File descriptors that are open";
+    gauges.extend(open.map(|open| Gauge::of_process("process_open_fds", opened, open)));
+    let most = "File descriptors that may be open";
+    gauges.extend(limit.map(|limit| Gauge::of_process("process_max_fds", most, limit)));
     // Glibc would stand still while it counts.
     if let Some(allocator @ Allocator::Jemalloc) = Allocator::of_this_process() {
         let live = "Memory that is allocated and not freed";
@@ -194,6 +201,7 @@ pub(crate) fn own_status() -> Option<String> {
 /// Opens what may not be opened any more when somebody asks.
 pub(crate) fn prepare() {
     own_status();
+    descriptors::limit();
     Allocator::of_this_process();
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use diagnosis::Finding;
+use diagnosis::evidence::Connections;
 use serde::Serialize;
 
 use crate::error::EndpointError;
@@ -13,12 +13,8 @@ use crate::error::EndpointError;
 pub(crate) enum Sockets {}
 
 impl Sockets {
-    pub(crate) fn findings(&self, _: u64) -> Vec<Finding> {
-        match *self {}
-    }
-
-    pub(crate) fn open_to_upstreams(&self) -> usize {
-        match *self {}
+    pub(crate) fn evidence(self) -> Connections {
+        match self {}
     }
 }
 

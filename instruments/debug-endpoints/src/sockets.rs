@@ -9,11 +9,11 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use diagnosis::Finding;
+use diagnosis::Report;
+use diagnosis::evidence::{Connections, Part, Peers};
 use serde::Serialize;
 
 use crate::error::EndpointError;
-use crate::memory::Part;
 use crate::own_thread::{self, Until};
 use crate::tcp_socket::TcpSocket;
 
@@ -46,33 +46,6 @@ pub(crate) struct Sockets {
     listeners: Vec<Peers>,
     /// What stands out, a sentence each.
     says: Vec<String>,
-}
-
-/// Connections to one remote address, or to one port of this process.
-#[derive(Debug, Clone, Default, Serialize)]
-pub(crate) struct Peers {
-    /// The remote address, or the own port.
-    address: String,
-    open: usize,
-    most_open: usize,
-    /// Of those that are open, at the beginning and at the end.
-    growth: Option<Part>,
-    /// That began meanwhile, at least.
-    opened: usize,
-    opened_per_second: f64,
-    /// Beside these, ended connections that were seen to be new (`TIME_WAIT`); they may be another process's.
-    ended: usize,
-    /// The most that had Nagle's algorithm on at once.
-    without_nodelay: usize,
-    /// Looks at a connection that had something written and not yet acknowledged.
-    queued_looks: u32,
-    /// Those of them in which a small piece waited for an acknowledgement, for Nagle's algorithm alone.
-    held_looks: u32,
-    /// Looks at which connections waited to be accepted, and the most that did.
-    unaccepted_looks: u32,
-    most_unaccepted: u32,
-    /// The mean of the kernel's estimates.
-    round_trip_ms: Option<f64>,
 }
 
 /// On whose side this process is.
@@ -233,156 +206,46 @@ impl Seen {
             peers.opened_per_second = peers.opened as f64 / seconds;
             let round_trips = self.round_trips.get(&side);
             peers.round_trip_ms = round_trips.map(|(sum, count)| sum / f64::from(*count));
-            let (name, of_side) = match side {
+            let of_side = match side {
                 Side::Connects(to) => {
                     peers.address = to.to_string();
                     let open = self.open.get(&to).into_iter().flatten();
                     peers.growth = Some(Part::of(open.copied()));
-                    (format!("to {to}"), &mut sockets.upstreams)
+                    &mut sockets.upstreams
                 }
                 Side::Accepts(port) => {
                     peers.address = format!("port {port}");
-                    (format!("on port {port}"), &mut sockets.listeners)
+                    &mut sockets.listeners
                 }
             };
-            sockets.says.extend(peers.held_back(&name));
-            sockets.says.extend(peers.not_used_again(&name, seconds));
-            sockets.says.extend(peers.kept(&name, seconds));
-            sockets
-                .says
-                .extend(peers.not_accepted(&name, sockets.looks));
             of_side.push(peers);
         }
         for of_side in [&mut sockets.upstreams, &mut sockets.listeners] {
             of_side.sort_by_key(|peers| std::cmp::Reverse((peers.opened, peers.most_open)));
         }
+        sockets.says = Report::of_connections(sockets.clone().evidence());
         sockets
     }
 }
 
 impl Sockets {
-    /// Connections that are not used again, of `finished` requests, and pieces that are held back.
-    pub(crate) fn findings(&self, finished: u64) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (of_side, of_namespace, to, kind, weight) in [
-            (
-                &self.upstreams,
-                self.namespace_opened,
-                "to",
-                "connections",
-                0.9,
-            ),
-            (
-                &self.listeners,
-                self.namespace_accepted,
-                "on",
-                "clients_connections",
-                0.3,
-            ),
-        ] {
-            for peers in of_side {
-                let name = format!("{to} {}", peers.address);
-                let held_back = peers.held_back(&name);
-                findings.extend(held_back.map(|says| of_says("nagle", 1.2, &says)));
-                let seen = (peers.opened + peers.ended) as u64;
-                // Those that are short are seldom seen. The kernel counts all, if not of this process alone.
-                let opened = of_namespace.unwrap_or(seen).max(seen);
-                let per_request = opened as f64 / finished.max(1) as f64;
-                let again = peers.not_used_again(&name, self.seconds);
-                let again = again.filter(|_| seen >= 20 && per_request >= 0.3);
-                findings.extend(again.map(|says| of_says(kind, weight, &says)));
-                let kept = peers.kept(&name, self.seconds);
-                findings.extend(kept.map(|says| of_says(kind, weight, &says)));
-                let not_accepted = peers.not_accepted(&name, self.looks);
-                findings.extend(not_accepted.map(|says| of_says("accept_queue", 0.8, &says)));
-            }
+    /// What the rules want to know.
+    pub(crate) fn evidence(self) -> Connections {
+        Connections {
+            seconds: self.seconds,
+            looks: self.looks,
+            namespace_opened: self.namespace_opened,
+            namespace_accepted: self.namespace_accepted,
+            upstreams: self.upstreams,
+            listeners: self.listeners,
         }
-        findings
-    }
-
-    /// Connections to others.
-    pub(crate) fn open_to_upstreams(&self) -> usize {
-        self.upstreams.iter().map(|peers| peers.most_open).sum()
-    }
-}
-
-/// A sentence as a finding.
-fn of_says(kind: &'static str, weight: f64, says: &str) -> Finding {
-    let mut letters = says.chars();
-    let first = letters.next().map(|first| first.to_ascii_uppercase());
-    let says = first.into_iter().chain(letters).chain(['.']).collect();
-    Finding::new(kind, weight, "/debug/sockets", says)
-}
-
-impl Peers {
-    /// What Nagle's algorithm does, if it does anything.
-    fn held_back(&self, name: &str) -> Option<String> {
-        let share = f64::from(self.held_looks) / f64::from(self.queued_looks.max(1));
-        (self.held_looks >= 5 && share >= 0.1).then(|| {
-            format!(
-                "{} of {} connections {name} have Nagle's algorithm on (no TCP_NODELAY); in {:.0} % of the moments at \
-                 which something was queued, a small piece waited for the acknowledgement of the one before, which the \
-                 other end may delay by 40 ms: set TCP_NODELAY, or write each answer in one piece",
-                self.without_nodelay,
-                self.most_open,
-                100.0 * share,
-            )
-        })
-    }
-
-    /// That connections are opened again and again, if they are.
-    fn not_used_again(&self, name: &str, seconds: f64) -> Option<String> {
-        let opened = self.opened + self.ended;
-        (opened >= 10 && opened >= 3 * self.most_open).then(|| {
-            format!(
-                "connections {name} are hardly used again: at least {opened} were opened in {seconds:.1} s, and at most \
-                 {} were open at a time; {}",
-                self.most_open,
-                self.why_not()
-            )
-        })
-    }
-
-    /// What ends connections after one request, on this side or on the other one.
-    fn why_not(&self) -> &'static str {
-        if self.address.starts_with("port ") {
-            "its clients open one for each request, or this service closes them (`connection: close`)"
-        } else {
-            "a body that is not read to its end, a client made for each request, a pool that keeps too few, or an other \
-             end that closes them (`connection: close`) would do that"
-        }
-    }
-
-    /// That connections wait for whoever accepts them, if they mostly do.
-    fn not_accepted(&self, name: &str, looks: u32) -> Option<String> {
-        let is_usual = looks >= 10 && self.unaccepted_looks * 2 > looks;
-        is_usual.then(|| {
-            format!(
-                "connections {name} wait to be accepted, up to {} at a time: look for an `.await` between two accepts, or \
-                 for a runtime that has no time",
-                self.most_unaccepted
-            )
-        })
-    }
-
-    /// That connections become more all the time, if they do.
-    fn kept(&self, name: &str, seconds: f64) -> Option<String> {
-        let growth = self.growth?;
-        (growth.rise > 100.max(growth.from / 5)).then(|| {
-            format!(
-                "connections {name} become more, by {:.0} a second, and {} are open: something keeps them, until no file \
-                 descriptor is left",
-                growth.growth() as f64 / seconds,
-                self.open
-            )
-        })
     }
 }
 
 impl fmt::Display for Sockets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for sentence in &self.says {
-            writeln!(f, "{sentence}\n")?;
+        for finding in &self.says {
+            writeln!(f, "{finding}\n")?;
         }
         for (title, of_side) in [
             ("connects to", &self.upstreams),
@@ -455,29 +318,6 @@ fn take(until: &Until<'_>) -> Option<Sockets> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn connections_that_are_kept_become_more_all_the_time() {
-        let seen = |open: &[i64]| {
-            let peers = Peers {
-                growth: Some(Part::of(open.iter().copied())),
-                ..Peers::default()
-            };
-            peers.kept("to 127.0.0.1:5432", 10.0)
-        };
-        let says = seen(&[0, 90, 180, 270, 360, 450]).expect("something keeps them");
-        assert!(says.contains("become more, by 45 a second"), "{says}");
-        assert_eq!(
-            seen(&[0, 450, 450, 450, 450, 450]),
-            None,
-            "a pool was filled"
-        );
-        assert_eq!(
-            seen(&[450, 200, 460, 210, 455, 220]),
-            None,
-            "they come and go"
-        );
-    }
 
     #[test]
     fn a_line_of_the_systems_table_is_read_and_a_damaged_one_is_not() {

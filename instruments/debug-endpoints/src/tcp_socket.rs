@@ -12,9 +12,13 @@ use std::net::{IpAddr, SocketAddr};
 /// Where a figure of 32 bits is in the kernel's `struct tcp_info`, which only ever grows at its end.
 const SND_MSS: usize = 4;
 const UNACKED: usize = 6;
+const LAST_DATA_SENT: usize = 11;
 const RTT: usize = 17;
 const SND_CWND: usize = 20;
 const NOTSENT_BYTES: usize = 36;
+
+/// Milliseconds for which a small piece waits, from which the other end delays its acknowledgement.
+const LONG_MS: u32 = 10;
 
 /// States of a socket, as the kernel numbers them.
 const ESTABLISHED: u8 = 1;
@@ -38,6 +42,8 @@ pub(crate) struct TcpSocket {
     segment: u32,
     /// Segments that may be on their way at once.
     window: u32,
+    /// Since the last piece was sent.
+    since_sent_ms: u32,
     /// Smoothed, in microseconds.
     pub(crate) round_trip_us: u32,
 }
@@ -59,6 +65,7 @@ impl TcpSocket {
             unsent: info[NOTSENT_BYTES],
             segment: info[SND_MSS],
             window: info[SND_CWND],
+            since_sent_ms: info[LAST_DATA_SENT],
             round_trip_us: info[RTT],
         };
         (socket_inode(descriptor) == Some(before)).then_some(socket)
@@ -82,10 +89,13 @@ impl TcpSocket {
         self.unsent > 0 || self.unacknowledged > 0
     }
 
-    /// Whether less than a segment waits for an acknowledgement, and nothing else keeps it from being sent.
+    /// Returns whether less than a segment has waited for an acknowledgement for long, and nothing else keeps it from being
+    /// sent. Each small piece waits for a round trip; only an acknowledgement that the other end delays is a fault.
     pub(crate) fn is_held_by_nagle(&self) -> bool {
         let is_small = (1..self.segment).contains(&self.unsent);
-        !self.is_nodelay && is_small && (1..self.window).contains(&self.unacknowledged)
+        let is_alone = (1..self.window).contains(&self.unacknowledged);
+        let is_long = self.since_sent_ms >= LONG_MS + 2 * self.round_trip_us / 1000;
+        !self.is_nodelay && is_small && is_alone && is_long
     }
 }
 

@@ -98,7 +98,7 @@ fn each_endpoint_answers_on_the_service_and_on_a_listener() {
         assert!(waits.contains("stuck_here"), "{waits}");
         let look = ask(address, "/debug/look?seconds=0.5").text();
         assert!(
-            look.contains("requests finished") && look.contains("stuck_here"),
+            look.contains("requests were answered") && look.contains("stuck_here"),
             "{look}"
         );
         let pprof = ask(address, "/debug/pprof/await?seconds=0.1");

@@ -1,30 +1,143 @@
-//! A cause, as it is told.
+//! Findings: what holds requests up, or will.
 
 use serde::Serialize;
 
 /// Something that holds requests up, or will.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finding {
-    /// For programs: `blocked_worker`, `computing_worker`, `full_blocking_pool`, `unpolled`, `memory`, `tasks`,
-    /// `connections`, `clients_connections`, `nagle`, `late`, `accept_queue`, `in_a_row`, `stuck`, or the kind of a wait.
+    /// The rule, or the kind of the wait, for programs: `blocked_worker`, `descriptors`, `lock`.
     pub kind: &'static str,
-    /// What was seen, what it means, and what to do.
+    /// How sure it is that this is a fault.
+    pub level: Level,
+    /// All of what follows, in one paragraph.
     pub says: String,
+    /// What is wrong, and where.
+    pub headline: String,
+    /// The evidence.
+    pub seen: String,
+    /// The usual cause.
+    pub cause: String,
+    /// What to do.
+    pub fix: String,
     /// The endpoint that shows it.
     pub see: &'static str,
-    /// The larger, the more likely this is what requests wait for: above 2 nothing else can go on, above 1 all that
-    /// pass there wait.
+    /// The larger, the more likely this is what requests wait for.
     pub weight: f64,
 }
 
+/// How sure it is that a finding is a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// A cause.
+    Fault,
+    /// A limit or a full queue: on purpose, or too small.
+    Bound,
+    /// A wait in this service or its database that most of the time goes to; what keeps it is not seen.
+    Wait,
+}
+
+/// The words of a finding, in the order in which they are told. Those that are empty are left out.
+#[derive(Clone, Debug, Default)]
+pub struct Words {
+    /// What is wrong, and where: a sentence of at most twenty words, besides places.
+    pub headline: String,
+    /// The evidence, as sentences.
+    pub seen: String,
+    /// The usual cause, as sentences.
+    pub cause: String,
+    /// What to do, as sentences.
+    pub fix: String,
+}
+
 impl Finding {
-    /// A finding of this kind.
-    pub fn new(kind: &'static str, weight: f64, see: &'static str, says: String) -> Self {
+    /// A fault.
+    pub fn fault(kind: &'static str, weight: f64, see: &'static str, words: Words) -> Self {
+        Self::of(Level::Fault, kind, weight, see, words)
+    }
+
+    /// A finding of any level.
+    pub fn of(
+        level: Level,
+        kind: &'static str,
+        weight: f64,
+        see: &'static str,
+        words: Words,
+    ) -> Self {
+        let mut says = words.headline.clone();
+        for (label, text) in words.labelled() {
+            says = format!("{says} {label}: {text}");
+        }
         Self {
             kind,
+            level,
             says,
+            headline: words.headline,
+            seen: words.seen,
+            cause: words.cause,
+            fix: words.fix,
             see,
             weight,
         }
+    }
+
+    /// The finding in lines, the first of which is what is wrong and where.
+    pub fn lines(&self) -> String {
+        let words = Words {
+            headline: String::new(),
+            seen: self.seen.clone(),
+            cause: self.cause.clone(),
+            fix: self.fix.clone(),
+        };
+        let mut lines = self.headline.clone();
+        let mut see = format!(" [{}]", self.see);
+        for (label, text) in words.labelled() {
+            // The endpoint stands with the evidence.
+            let endpoint = std::mem::take(&mut see);
+            lines = format!("{lines}\n   {label}: {text}{endpoint}");
+        }
+        lines + &see
+    }
+}
+
+impl Words {
+    fn labelled(&self) -> Vec<(&'static str, &str)> {
+        let mut labelled = Vec::new();
+        for (label, text) in [
+            ("Seen", &self.seen),
+            ("Usual cause", &self.cause),
+            ("Fix", &self.fix),
+        ] {
+            if !text.is_empty() {
+                labelled.push((label, text.as_str()));
+            }
+        }
+        labelled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_is_told_in_lines_and_in_one() {
+        let words = Words {
+            headline: "Requests wait for a lock at read (shop.rs:7).".to_owned(),
+            seen: "5 of 6 are there at once.".to_owned(),
+            fix: "Drop the guard first.".to_owned(),
+            ..Words::default()
+        };
+        let finding = Finding::fault("lock", 1.0, "/debug/await", words);
+        assert_eq!(
+            finding.lines(),
+            "Requests wait for a lock at read (shop.rs:7).\n   Seen: 5 of 6 are there at once. [/debug/await]\n   \
+             Fix: Drop the guard first."
+        );
+        assert!(
+            finding
+                .says
+                .ends_with("at once. Fix: Drop the guard first.")
+        );
     }
 }

@@ -1,8 +1,10 @@
 //! Threads of a process: what they do and where they are blocked, by their stacks, also of those that do not run.
 
-mod findings;
 mod profile;
 pub mod roles;
+pub(crate) mod seen;
+#[cfg(test)]
+pub(crate) mod testing;
 
 #[cfg(all(
     feature = "threads",
@@ -17,4 +19,4 @@ mod linux;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 pub use linux::{NamedFrame, Names, Samples, Unwinder, sample};
-pub use profile::{Frame, Stack, State, Thread, ThreadProfile};
+pub use profile::{Frame, Hold, Stack, State, Thread, ThreadProfile};

@@ -8,8 +8,10 @@ use crate::tables::rows;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum WaitKind {
-    /// A lock, or what another request makes for all.
+    /// A lock.
     Lock,
+    /// What another request makes for all.
+    SingleFlight,
     /// A limit on how many may be at work at once.
     Limit,
     /// Room in a queue.
@@ -50,8 +52,9 @@ pub enum WaitKind {
     Client,
 }
 
-const KINDS: [(&str, WaitKind); 20] = [
+const KINDS: [(&str, WaitKind); 21] = [
     ("lock", WaitKind::Lock),
+    ("single_flight", WaitKind::SingleFlight),
     ("limit", WaitKind::Limit),
     ("queue", WaitKind::Queue),
     ("pool", WaitKind::Pool),
@@ -99,8 +102,20 @@ pub struct Wait {
     pub kind: WaitKind,
     /// What is waited for, in words. In brackets if it is a frame of the stack.
     pub what: &'static str,
-    /// What that means, and what to do.
-    pub advice: &'static str,
+    /// The usual cause, as sentences.
+    pub cause: &'static str,
+    /// What to do, as sentences; a dash where nothing is known.
+    pub fix: &'static str,
+}
+
+impl Wait {
+    /// The usual cause and what to do, in one paragraph.
+    pub fn advice(&self) -> String {
+        match self.fix {
+            "–" => self.cause.to_owned(),
+            fix => format!("{} {fix}", self.cause),
+        }
+    }
 }
 
 /// A row of the table of waits.
@@ -132,7 +147,7 @@ pub fn waits() -> &'static [WaitRow] {
 }
 
 fn wait_row(cells: &[&'static str]) -> Option<WaitRow> {
-    let [places, kind, what, advice] = cells else {
+    let [places, kind, what, cause, fix] = cells else {
         return None;
     };
     let (_, kind) = KINDS.iter().find(|(name, _)| name == kind)?;
@@ -147,7 +162,8 @@ fn wait_row(cells: &[&'static str]) -> Option<WaitRow> {
         wait: Wait {
             kind: *kind,
             what,
-            advice,
+            cause,
+            fix,
         },
     })
 }

@@ -38,7 +38,7 @@ const fn case(
     }
 }
 
-const CASES: [Case; 18] = [
+const CASES: [Case; 30] = [
     case(
         "actor",
         "--get /price --users 8",
@@ -142,6 +142,78 @@ const CASES: [Case; 18] = [
         "live memory grows",
     ),
     case("sse", "--get /events --users 8", "lock", "sse"),
+    case(
+        "biased",
+        "--get /status/{1..3} --users 8 --think 0.01",
+        "one_task",
+        "biased::supervise",
+    ),
+    case(
+        "blpop",
+        "--get /stock --users 8 --think 0.005",
+        "shared_connection",
+        "blpop::stock",
+    ),
+    case(
+        "emfile",
+        "--get /mailbox/{1..9} --users 4 --think 0.02",
+        "descriptors",
+        "file descriptors are open",
+    ),
+    case(
+        "jsonclone",
+        "--get /item/{1..9} --users 6 --think 0.005",
+        "computing_worker",
+        "jsonclone::item",
+    ),
+    case(
+        "login",
+        "--get /login/{1..3} --users 4 --think 0.01",
+        "computing_worker",
+        "login::login",
+    ),
+    case(
+        "lookups",
+        "--get /quote --users 16 --think 0.01",
+        "connections",
+        "hardly used again",
+    ),
+    case(
+        "otel",
+        "--get /quote/{1..9} --users 8 --think 0.01",
+        "blocked_worker",
+        "otel.rs",
+    ),
+    case(
+        "reread",
+        "--get /balance/{1..3} --users 6 --think 0.005",
+        "waits_for_itself",
+        "reread::rate",
+    ),
+    case(
+        "secondconn",
+        "--get /price/{1..9} --users 8 --think 0.002",
+        "waits_for_itself",
+        "secondconn",
+    ),
+    case(
+        "selectall",
+        "--get /fan/{1..9} --users 6 --think 0.01",
+        "computing_worker",
+        "selectall::fan",
+    ),
+    case(
+        "stdmpsc",
+        "--get /wait/{1..9} --users 8 --think 0.01",
+        "blocked_worker",
+        "stdmpsc::wait",
+    ),
+    case(
+        "twopermits",
+        "--get /mix --users 8 --think 0.002",
+        "waits_for_itself",
+        "twopermits::mix",
+    ),
 ];
 
 #[test]

@@ -91,6 +91,17 @@ where
     addresses.recv().expect("the other service has a port")
 }
 
+/// Runs another service that answers everything after some time; yields its address.
+pub fn answering_after(time: Duration) -> SocketAddr {
+    beside(async move |listener: TcpListener| {
+        let answer = move || async move {
+            tokio::time::sleep(time).await;
+            "x".repeat(200)
+        };
+        axum::serve(listener, Router::new().fallback(answer)).await
+    })
+}
+
 /// Computes for so long, by the clock.
 pub fn compute(duration: Duration) {
     let began = Instant::now();

@@ -52,8 +52,25 @@ pub struct Thread {
     pub running: f64,
     /// Share in which it had nothing to do.
     pub idle: f64,
+    /// Seconds for which it had a CPU meanwhile.
+    pub ran_s: f64,
+    /// Seconds for which it wanted a CPU and had none.
+    pub delayed_s: f64,
+    /// The longest times for which it was in one function without a pause, as far as that was seen.
+    pub holds: Vec<Hold>,
     /// What it did, most often first.
     pub stacks: Vec<Stack>,
+}
+
+/// A time for which a thread was in one function without a pause.
+#[derive(Clone, Debug, Serialize)]
+pub struct Hold {
+    /// Consecutive moments in which it was seen there.
+    pub moments: u64,
+    /// CPU time of the thread between the first and the last of them, in seconds.
+    pub cpu_s: f64,
+    /// The service's own function, with its line at the last moment.
+    pub place: String,
 }
 
 /// One thing that a thread did in some of the moments.
@@ -160,7 +177,7 @@ impl ThreadProfile {
 impl Stack {
     /// The function by which a library was entered for its work, and not to bring a request to its handler; `None` if it
     /// works for a profiler.
-    pub(super) fn called_library(&self) -> Option<&Frame> {
+    pub(crate) fn called_library(&self) -> Option<&Frame> {
         let functions = self.frames.iter().map(|frame| frame.function.as_str());
         if is_of_profiler(functions) {
             return None;
@@ -182,7 +199,7 @@ impl Stack {
 #[cfg(test)]
 impl Stack {
     /// One of these functions, of which those of `shop` are the service's own.
-    pub(super) fn of(samples: u64, state: State, functions: &[&str]) -> Self {
+    pub(crate) fn of(samples: u64, state: State, functions: &[&str]) -> Self {
         let frame = |function: &&str| {
             let whose = Whose::of(function, "", !function.starts_with("shop::"));
             Frame {
@@ -209,7 +226,7 @@ impl Stack {
     }
 
     /// The same in a call.
-    pub(super) fn calling(mut self, call: &str) -> Self {
+    pub(crate) fn calling(mut self, call: &str) -> Self {
         self.text = format!("(blocked in {call})");
         self.call = Some(call.to_owned());
         self
@@ -219,7 +236,7 @@ impl Stack {
 #[cfg(test)]
 impl Thread {
     /// One that did this.
-    pub(super) fn of(role: &str, did: Vec<Stack>) -> Self {
+    pub(crate) fn of(role: &str, did: Vec<Stack>) -> Self {
         let samples = did.iter().map(|stack| stack.samples).sum();
         Self {
             tid: 0,
@@ -233,6 +250,9 @@ impl Thread {
             blocked: 0.0,
             running: 0.0,
             idle: 0.0,
+            ran_s: 0.0,
+            delayed_s: 0.0,
+            holds: Vec::new(),
             stacks: did,
         }
     }
@@ -240,7 +260,7 @@ impl Thread {
 
 #[cfg(test)]
 impl ThreadProfile {
-    pub(super) fn of(moments: u64, threads: Vec<Thread>) -> Self {
+    pub(crate) fn of(moments: u64, threads: Vec<Thread>) -> Self {
         Self {
             seconds: 1.0,
             moments,

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::calls::{EVENTS, call_by_name, call_name, text};
-use super::sampler::{Moment, Sampled, Samples};
-use crate::threads::profile::{Frame, Stack, State, Thread, ThreadProfile};
+use super::sampler::{Moment, Running, Sampled, Samples};
+use crate::threads::profile::{Frame, Hold, Stack, State, Thread, ThreadProfile};
 use crate::threads::roles::{Whose, idle, label, role_of};
 
 /// One function at an address.
@@ -139,9 +139,64 @@ impl Thread {
             blocked: share(State::Blocked),
             running: share(State::Running),
             idle: share(State::Idle),
+            ran_s: seconds(seen.last.ran, seen.first.map(|sched| sched.ran)),
+            delayed_s: seconds(seen.last.delayed, seen.first.map(|sched| sched.delayed)),
+            holds: holds(&seen.running, stacks),
             stacks: did,
         }
     }
+}
+
+/// From then to now in seconds, of nanoseconds.
+fn seconds(now: u64, then: Option<u64>) -> f64 {
+    now.saturating_sub(then.unwrap_or(now)) as f64 / 1e9
+}
+
+/// So many holds of a thread are kept.
+const MOST_HOLDS: usize = 4;
+
+/// The longest times for which a thread was in one of the service's functions, from one moment to the next.
+fn holds(running: &[Running], stacks: &[Vec<Frame>]) -> Vec<Hold> {
+    let mut holds: Vec<Hold> = Vec::new();
+    let mut rest = running;
+    while let Some(first) = rest.first() {
+        let mut common = own_functions(&stacks[first.stack]);
+        let mut length = 1;
+        for pair in rest.windows(2) {
+            let next = own_functions(&stacks[pair[1].stack]);
+            let shared: Vec<&str> = common
+                .iter()
+                .copied()
+                .filter(|name| next.contains(name))
+                .collect();
+            if pair[1].moment != pair[0].moment + 1 || shared.is_empty() {
+                break;
+            }
+            common = shared;
+            length += 1;
+        }
+        let last = rest[length - 1];
+        let frames = stacks[last.stack].iter().rev();
+        let mut own = frames.filter(|frame| frame.own && common.contains(&frame.function.as_str()));
+        if let Some(frame) = own.next() {
+            holds.push(Hold {
+                moments: length as u64,
+                cpu_s: seconds(last.ran, Some(first.ran)),
+                place: frame.label(),
+            });
+        }
+        rest = &rest[length..];
+    }
+    holds.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s));
+    holds.truncate(MOST_HOLDS);
+    holds
+}
+
+/// The service's own functions in a stack, but for the one that is the whole program.
+fn own_functions(stack: &[Frame]) -> Vec<&str> {
+    let own = stack.iter().filter(|frame| frame.own);
+    let names = own.map(|frame| frame.function.as_str());
+    names.filter(|name| !name.contains("::main")).collect()
 }
 
 /// The functions at these addresses, from the outermost inwards.
@@ -174,4 +229,41 @@ fn frames(
         }
     }
     frames
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hold_is_one_function_in_moments_that_follow_each_other() {
+        let frame = |function: &str| Frame {
+            function: function.to_owned(),
+            file: Some("src/shop.rs".to_owned()),
+            line: Some(7),
+            own: true,
+            whose: Whose::Own,
+        };
+        let stacks = [
+            vec![frame("shop::metrics"), frame("shop::encode")],
+            vec![frame("shop::metrics"), frame("shop::write")],
+            vec![frame("shop::order")],
+        ];
+        let seen = |moment, stack, ms: u64| Running {
+            moment,
+            stack,
+            ran: ms * 1_000_000,
+        };
+        let running = [
+            seen(1, 0, 0),
+            seen(2, 1, 50),
+            seen(3, 0, 100),
+            seen(4, 2, 150),
+            seen(9, 2, 160),
+        ];
+        let holds = holds(&running, &stacks);
+        assert_eq!((holds.len(), holds[0].moments), (3, 3), "{holds:?}");
+        assert_eq!(holds[0].place, "shop::metrics (src/shop.rs:7)");
+        assert!((holds[0].cpu_s - 0.1).abs() < 1e-9, "{holds:?}");
+    }
 }

@@ -19,6 +19,9 @@ const AT_ONCE: usize = 16;
 /// Different stacks of one profile, of up to four kilobytes.
 const MOST_STACKS: usize = 20_000;
 
+/// Moments in which threads ran that are kept of one profile, of 24 bytes each.
+const MOST_RUNNING: usize = 200_000;
+
 /// Threads of one profile, also if they are soon gone.
 const MOST_THREADS: usize = 10_000;
 
@@ -34,12 +37,46 @@ pub(super) struct Moment {
     pub(super) wchan: Option<String>,
 }
 
+/// Times of a thread by the scheduler, in nanoseconds, and how often it began to run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sched {
+    pub(super) ran: u64,
+    pub(super) delayed: u64,
+    slices: u64,
+}
+
+impl Sched {
+    /// Reads the line of `schedstat`.
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        Some(Self {
+            ran: words.next()?.parse().ok()?,
+            delayed: words.next()?.parse().ok()?,
+            slices: words.next()?.parse().ok()?,
+        })
+    }
+}
+
+/// A thread that was seen to run at a moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Running {
+    pub(super) moment: u64,
+    pub(super) stack: usize,
+    /// CPU time that it had used by then, in nanoseconds.
+    pub(super) ran: u64,
+}
+
 /// What was seen of one thread.
 #[derive(Debug, Default)]
 pub(super) struct Sampled {
     pub(super) name: String,
     /// How often it was stopped.
     pub(super) stops: u64,
+    /// Nanoseconds that it ran and waited for a CPU, when it was first and last looked at.
+    pub(super) first: Option<Sched>,
+    pub(super) last: Sched,
+    /// When it ran, and where.
+    pub(super) running: Vec<Running>,
     pub(super) moments: HashMap<Moment, u64>,
 }
 
@@ -59,8 +96,8 @@ pub struct Samples {
 
 /// A thread as it was last seen.
 struct Known {
-    /// How often it had begun to run.
-    slices: Option<u64>,
+    /// Its times then.
+    sched: Option<Sched>,
     /// How often it may have begun since: for having been stopped.
     caused: u64,
     moment: Moment,
@@ -71,7 +108,7 @@ struct Moved {
     tid: i32,
     name: String,
     state: char,
-    slices: Option<u64>,
+    sched: Option<Sched>,
     wchan: Option<String>,
 }
 
@@ -84,6 +121,8 @@ struct Sampler {
     unwinder: Unwinder,
     stacks: HashMap<Vec<usize>, usize>,
     stops: Vec<Stop>,
+    /// Moments of running threads that are kept.
+    running: usize,
     /// Yama lets a process be traced by its ancestors alone, or by whom it names.
     has_to_name: bool,
 }
@@ -100,6 +139,7 @@ pub fn sample(process: Process, duration: Duration, is_awaited: &dyn Fn() -> boo
         unwinder: Unwinder::new(process),
         stacks: HashMap::new(),
         stops: (0..AT_ONCE).map(|_| Stop::new()).collect(),
+        running: 0,
         has_to_name: process.is_this() && scope.trim() == "1",
     };
     // Tables are read before, which takes longer than looking.
@@ -171,15 +211,15 @@ impl Sampler {
             .chars()
             .next()
             .filter(|state| !matches!(state, 'X' | 'Z'))?;
-        let slices = file("schedstat").ok();
-        let slices = slices.and_then(|all| all.split_whitespace().nth(2)?.parse::<u64>().ok());
+        let sched = file("schedstat").ok().and_then(|line| Sched::parse(&line));
         if let Some(known) = self.known.get_mut(&tid) {
-            let begun = slices
-                .zip(known.slices)
-                .map(|(now, then)| now.saturating_sub(then));
+            let begun = match (sched, known.sched) {
+                (Some(now), Some(then)) => Some(now.slices.saturating_sub(then.slices)),
+                _ => None,
+            };
             let still_sleeps = state == known.moment.state && state != 'R';
             if still_sleeps && begun.is_some_and(|begun| begun <= known.caused) {
-                (known.slices, known.caused) = (slices, 0);
+                (known.sched, known.caused) = (sched, 0);
                 let moment = known.moment.clone();
                 self.count(tid, name, moment);
                 return None;
@@ -193,7 +233,7 @@ impl Sampler {
             tid,
             name,
             state,
-            slices,
+            sched,
             wchan,
         })
     }
@@ -256,14 +296,27 @@ impl Sampler {
             Some(Call::None) | None => {}
         }
         let known = Known {
-            slices: thread.slices,
+            sched: thread.sched,
             caused,
             moment: moment.clone(),
         };
         self.known.insert(thread.tid, known);
-        self.count(thread.tid, &thread.name, moment);
+        self.count(thread.tid, &thread.name, moment.clone());
         if let Some(sampled) = self.samples.threads.get_mut(&thread.tid) {
             sampled.stops += u64::from(stop.outcome == Outcome::Taken);
+            if let Some(sched) = thread.sched {
+                sampled.first.get_or_insert(sched);
+                sampled.last = sched;
+                let runs = moment.state == 'R' && self.running < MOST_RUNNING;
+                if let (true, Some(stack)) = (runs, moment.stack) {
+                    self.running += 1;
+                    sampled.running.push(Running {
+                        moment: self.samples.moments,
+                        stack,
+                        ran: sched.ran,
+                    });
+                }
+            }
         }
     }
 

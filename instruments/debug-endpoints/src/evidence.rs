@@ -1,0 +1,95 @@
+//! What the instruments have seen, as the rules want it.
+
+use await_profile::Summary;
+use diagnosis::evidence::{Answers, Place, Release, Requests, Route, Runtime, Unpolled};
+
+use crate::heartbeat::Heartbeat;
+
+/// What became of requests, and where they waited; `upgraded` connections are no longer HTTP's.
+pub(crate) fn requests(summary: &Summary, upgraded: u64) -> Requests {
+    let mut requests = Requests {
+        in_flight: summary.mean_in_flight,
+        latency_ms: summary.mean_latency_ms,
+        upgraded,
+        ..Requests::default()
+    };
+    for route in &summary.routes {
+        let answers = route.answers;
+        requests.routes.push(Route {
+            name: route.route.clone(),
+            is_part: route.is_part,
+            in_flight: route.mean_in_flight,
+            finished: route.finished,
+            dropped: route.dropped,
+            dropped_after_ms: route.dropped_after_ms,
+            answers: Answers {
+                upgraded: answers.upgraded,
+                successful: answers.successful,
+                redirected: answers.redirected,
+                client_errors: answers.client_errors,
+                server_errors: answers.server_errors,
+                timed_out: answers.timed_out,
+                refused: answers.refused,
+            },
+            latency_ms: route.latency_ms,
+            longest_ms: route.longest_ms,
+            standstill: route.longest_standstill,
+        });
+    }
+    for place in &summary.places {
+        let (route, frames) = split(&place.frames);
+        requests.places.push(Place {
+            route,
+            frames,
+            wait: place.wait,
+            in_flight: place.mean_in_flight,
+            in_a_row: place.in_a_row,
+        });
+    }
+    for release in &summary.releases {
+        let (route, frames) = split(&release.frames);
+        requests.releases.push(Release {
+            route,
+            frames,
+            by: release.by.clone(),
+            share: release.share,
+        });
+    }
+    for unpolled in &summary.unpolled {
+        requests.unpolled.push(Unpolled {
+            frames: unpolled.frames.clone(),
+            instead: unpolled.instead.clone(),
+            woken_by: unpolled.woken_by.clone(),
+            requests: unpolled.requests,
+            of_requests: unpolled.of_requests,
+            longest_ms: unpolled.longest_ms,
+        });
+    }
+    requests
+}
+
+/// The route, which comes first, and the other frames.
+fn split(frames: &[String]) -> (String, Vec<String>) {
+    match frames.split_first() {
+        Some((route, frames)) => (route.clone(), frames.to_vec()),
+        None => (String::new(), Vec::new()),
+    }
+}
+
+/// The runtimes that were watched.
+pub(crate) fn runtimes(heartbeat: &Heartbeat) -> Vec<Runtime> {
+    let mut runtimes = Vec::new();
+    for pulse in &heartbeat.runtimes {
+        runtimes.push(Runtime {
+            name: pulse.runtime.clone(),
+            late_p99: f64::from(pulse.late_p99),
+            unanswered: pulse.unanswered,
+            held_worst: pulse.held_worst.clone(),
+            busy: Some(pulse.busy),
+            blocking_wait_p50: f64::from(pulse.blocking_wait_p50),
+            blocking_wait_worst: f64::from(pulse.blocking_wait_worst),
+            blocking_unanswered: pulse.blocking_unanswered,
+        });
+    }
+    runtimes
+}

@@ -1,0 +1,402 @@
+//! All findings together, for people and as data.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::evidence::{Answers, Connections, Evidence, Requests};
+use crate::finding::{Finding, Level};
+use crate::rules::{RULES, after, is_inside};
+use crate::thresholds::{LISTED, MANY_WORKERS, MUCH_OF_ALL};
+
+/// At most so many causes are told.
+const MOST_FINDINGS: usize = 4;
+/// And so many places where requests spend their time.
+const MOST_PLACES: usize = 2;
+
+/// What all instruments say together.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    seconds: f64,
+    /// Requests that had an answer meanwhile.
+    finished: u64,
+    /// Requests that were given up before they had one.
+    dropped: u64,
+    /// After how long: ` after 250 ms on average`.
+    #[serde(skip)]
+    dropped_after: String,
+    answers: Answers,
+    /// Connections that went on as another protocol since the process began.
+    upgraded: u64,
+    /// Requests in flight, averaged over time.
+    in_flight: f64,
+    /// The mean time that a request took in the service.
+    latency_ms: Option<f64>,
+    /// CPUs that the process kept busy, and that there are.
+    cpus_used: f64,
+    cpus: usize,
+    /// Whether they had next to nothing left to give.
+    is_cpu_limit: bool,
+    /// Where threads compute most, with the share of all computing, if the CPUs are the limit.
+    computing: Option<String>,
+    /// The functions with most samples of a CPU profile that was taken meanwhile.
+    cpu_profile: Option<String>,
+    /// Threads of its runtimes that run tasks.
+    workers: usize,
+    /// The most likely cause first; empty if nothing was found.
+    pub findings: Vec<Finding>,
+    /// Limits and full queues that most requests of a route wait for: on purpose, or too small.
+    pub bounds: Vec<Finding>,
+    /// What else most of a request's time goes to, in this service or in its database; what keeps that is not seen.
+    pub waits: Vec<Finding>,
+    /// The line of the service at which most of the time of all requests is spent, if there is such.
+    inside: Option<String>,
+    /// Where requests spend their time, which need not be wrong.
+    spent: Vec<String>,
+    /// What was not seen, and why.
+    pub not_seen: Vec<String>,
+}
+
+impl Report {
+    /// Judges the evidence by all rules. Adds up many stacks, which takes its time.
+    pub fn new(evidence: &Evidence) -> Self {
+        let mut all = Vec::new();
+        for (_, rule) in RULES {
+            all.extend(rule(evidence));
+        }
+        all.sort_by(|a: &Finding, b| b.weight.total_cmp(&a.weight));
+        let (mut findings, mut bounds, mut waits) = (Vec::new(), Vec::new(), Vec::new());
+        for finding in all {
+            match finding.level {
+                Level::Fault => findings.push(finding),
+                Level::Bound => bounds.push(finding),
+                Level::Wait => waits.push(finding),
+            }
+        }
+        findings.truncate(MOST_FINDINGS);
+        if !findings.is_empty() {
+            // What threads do is told by a finding.
+            waits.retain(|wait| !matches!(wait.kind, "running" | "ready"));
+        }
+        let none = Requests::default();
+        let requests = evidence.requests.as_ref().unwrap_or(&none);
+        let is_cpu_limit = evidence.is_cpu_limit();
+        let threads = evidence.threads.as_ref().filter(|_| is_cpu_limit);
+        let mut workers = 0;
+        for runtime in &evidence.runtimes {
+            workers += runtime.held_worst.len();
+        }
+        Self {
+            seconds: evidence.seconds,
+            finished: requests.finished(),
+            dropped: requests.dropped(),
+            dropped_after: after(requests),
+            answers: requests.answers(),
+            upgraded: requests.upgraded,
+            in_flight: requests.in_flight,
+            latency_ms: requests.latency_ms,
+            cpus_used: evidence.cpus_used,
+            cpus: evidence.cpus,
+            is_cpu_limit,
+            computing: threads.and_then(|threads| threads.computing()),
+            cpu_profile: evidence.cpu_profile.clone(),
+            workers,
+            findings,
+            bounds,
+            waits,
+            inside: inside(requests),
+            spent: spent(evidence, requests),
+            not_seen: evidence.not_seen.clone(),
+        }
+    }
+
+    /// The findings on connections alone, in lines.
+    pub fn of_connections(connections: Connections) -> Vec<String> {
+        let evidence = Evidence {
+            connections: Some(connections),
+            ..Evidence::default()
+        };
+        let mut says = Vec::new();
+        for finding in Self::new(&evidence).findings {
+            says.push(finding.lines());
+        }
+        says
+    }
+
+    fn head(&self) -> String {
+        let mut head = format!(
+            "In {:.0} s {} requests were answered",
+            self.seconds, self.finished
+        );
+        let answers = &self.answers;
+        let mut classes = Vec::new();
+        for (count, class) in [
+            (answers.successful, "2xx"),
+            (answers.redirected, "3xx"),
+            (answers.client_errors, "4xx"),
+            (answers.server_errors, "5xx"),
+        ] {
+            if count > 0 {
+                classes.push(format!("{count} {class}"));
+            }
+        }
+        // That all went well is no news.
+        if classes.len() > 1 || answers.server_errors + answers.client_errors > 0 {
+            head = format!("{head} ({})", classes.join(", "));
+        }
+        if self.dropped > 0 {
+            head = format!(
+                "{head}, and {} were given up{}",
+                self.dropped, self.dropped_after
+            );
+        }
+        if let Some(ms) = self.latency_ms {
+            head = format!("{head}, {ms:.1} ms each in here");
+        }
+        if self.upgraded > 0 {
+            head = format!(
+                "{head}; {} connections were upgraded since the start",
+                self.upgraded
+            );
+        }
+        format!(
+            "{head}; {:.1} at once; {:.2} of {} CPUs used.",
+            self.in_flight, self.cpus_used, self.cpus
+        )
+    }
+
+    /// What is to be said where no fault was found.
+    fn all_clear(&self) -> String {
+        let asked = self.finished > 0 || self.in_flight > 0.0;
+        if !asked && self.upgraded > 0 {
+            return "No request came by. The connections that were upgraded, such as WebSockets, are not in the await \
+                    profile: see what the threads do in /debug/threads, or wrap their futures by `AwaitProfiler::wrap`."
+                .to_owned();
+        }
+        if !asked {
+            return "No request came by: put load on the service, and look again.".to_owned();
+        }
+        if !self.bounds.is_empty() {
+            return "Requests wait at a bound: it is too small, or those past it do more than they have to, or it is on \
+                    purpose."
+                .to_owned();
+        }
+        if self.is_cpu_limit {
+            return "No wait holds requests up: they take turns on the CPU.".to_owned();
+        }
+        if !self.waits.is_empty() {
+            return "No fault stands out. Most of a request's time goes to what follows, in this service or its \
+                    database: find out what keeps that, before you look elsewhere."
+                .to_owned();
+        }
+        if let Some(line) = &self.inside {
+            return format!(
+                "No fault stands out. Most of a request's time is spent at one line: {line}. Find out what keeps it there, \
+                 before you look elsewhere."
+            );
+        }
+        "Nothing in this service holds requests up. If its clients wait longer, look outside of it: the other services \
+         that it waits for, the network, a proxy, the clients themselves."
+            .to_owned()
+    }
+
+    fn cpu(&self) -> String {
+        let mut says = "The CPU is a limit.".to_owned();
+        if let Some(places) = &self.computing {
+            says = format!("{says} Of what threads compute, {places}.");
+        }
+        match &self.cpu_profile {
+            Some(top) => {
+                says = format!(
+                    "{says} By a CPU profile of these seconds (/debug/pprof/last?format=svg): {top}."
+                );
+            }
+            None => says += " All of it is in /debug/pprof/flamegraph.",
+        }
+        if self.workers >= MANY_WORKERS * self.cpus {
+            let cpus = match self.cpus {
+                1 => "1 CPU".to_owned(),
+                cpus => format!("{cpus} CPUs"),
+            };
+            says = format!(
+                "{says} {} workers share {cpus}: more than it can run, each with an arena of the allocator; as many as \
+                 there are CPUs is the default.",
+                self.workers
+            );
+        }
+        says
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.head())?;
+        for (number, finding) in (1..).zip(&self.findings) {
+            writeln!(f, "{number}. {}", finding.lines())?;
+        }
+        if self.findings.is_empty() {
+            writeln!(f, "{}", self.all_clear())?;
+        }
+        if self.is_cpu_limit {
+            writeln!(f, "{}", self.cpu())?;
+        }
+        for bound in &self.bounds {
+            writeln!(f, "Bound: {}", bound.lines())?;
+        }
+        for wait in &self.waits {
+            writeln!(f, "Wait: {}", wait.lines())?;
+        }
+        for spent in &self.spent {
+            writeln!(f, "{spent}.")?;
+        }
+        for not_seen in &self.not_seen {
+            writeln!(f, "Not seen: {not_seen}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The line at which most requests of all routes are, if what they wait for there is inside.
+fn inside(requests: &Requests) -> Option<String> {
+    let mut lines: Vec<(&str, f64)> = Vec::new();
+    for place in &requests.places {
+        let Some(line) = place.line() else { continue };
+        if place.kind().is_some_and(|kind| !is_inside(kind)) {
+            continue;
+        }
+        match lines.iter_mut().find(|(other, _)| *other == line) {
+            Some((_, sum)) => *sum += place.in_flight,
+            None => lines.push((line, place.in_flight)),
+        }
+    }
+    let most = lines.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let (line, in_flight) = most?;
+    (in_flight >= MUCH_OF_ALL * requests.in_flight).then(|| line.to_owned())
+}
+
+/// Where most requests are.
+fn spent(evidence: &Evidence, requests: &Requests) -> Vec<String> {
+    let mut spent = Vec::new();
+    let all = requests.in_flight.max(f64::MIN_POSITIVE);
+    for place in &requests.places {
+        let share = place.in_flight / all;
+        if share < LISTED || spent.len() == MOST_PLACES {
+            break;
+        }
+        let finished = requests
+            .route(&place.route)
+            .map_or(0, |route| route.finished);
+        let each = match finished {
+            0 => String::new(),
+            finished => {
+                let ms = place.in_flight * evidence.seconds * 1e3 / finished as f64;
+                format!(", {ms:.1} ms each")
+            }
+        };
+        let mut says = format!(
+            "{:.0} % of the requests in flight are in {}; {}{each}",
+            share * 100.0,
+            place.route,
+            place.frames.join("; ")
+        );
+        // A state without a line: the threads tell more.
+        if place.line().is_none() {
+            let threads = evidence.threads.as_ref();
+            if let Some(places) = threads.and_then(|threads| threads.at_work()) {
+                says = format!("{says}. Threads that run requests are at {places}");
+            }
+        }
+        spent.push(says);
+    }
+    spent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{evidence, place, route};
+
+    const LINE: &str = "bin::render (src/render.rs:40)";
+
+    #[test]
+    fn nobody_is_sent_outside_while_most_time_is_at_one_line_inside() {
+        let at = |share: f64| {
+            // Four kinds of waits at one line, none of which is much.
+            let leaves = [
+                "tokio::time::Sleep",
+                "tokio::sync::oneshot::Receiver",
+                "tokio::task::JoinHandle",
+                "tokio::sync::Notified",
+            ];
+            let places = leaves.map(|leaf| place("GET /", &[LINE, leaf], share / 4.0));
+            Report::new(&evidence(&[route("GET /", 1.0, 9)], &places)).to_string()
+        };
+        let inside = at(MUCH_OF_ALL * 1.01);
+        assert!(
+            inside.contains("spent at one line: bin::render (src/render.rs:40)"),
+            "{inside}"
+        );
+        assert!(at(MUCH_OF_ALL * 0.99).contains("look outside of it"));
+        let answer = place("GET /", &[LINE, "(waiting for the answer)"], 1.0);
+        let outside = Report::new(&evidence(&[route("GET /", 1.0, 9)], &[answer])).to_string();
+        assert!(outside.contains("look outside of it"), "{outside}");
+    }
+
+    #[test]
+    fn the_head_says_how_requests_ended() {
+        let mut one = route("GET /", 10.8, 5);
+        (one.dropped, one.dropped_after_ms) = (638, Some(250.0));
+        one.answers = Answers {
+            successful: 4,
+            server_errors: 1,
+            ..Answers::default()
+        };
+        let text = Report::new(&evidence(&[one], &[])).to_string();
+        assert!(
+            text.starts_with(
+                "In 10 s 5 requests were answered (4 2xx, 1 5xx), and 638 were given up after 250 ms on average; \
+                 10.8 at once;"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn upgraded_connections_are_no_reason_to_ask_for_load() {
+        let mut evidence = evidence(&[], &[]);
+        evidence.requests.as_mut().unwrap().upgraded = 6;
+        let text = Report::new(&evidence).to_string();
+        assert!(
+            text.contains("6 connections were upgraded") && !text.contains("put load"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_place_is_listed_from_a_share_of_all_requests() {
+        let listed = |share| {
+            let places = [place("GET /", &[LINE, "tokio::time::Sleep"], share)];
+            !Report::new(&evidence(&[route("GET /", 1.0, 9)], &places))
+                .spent
+                .is_empty()
+        };
+        assert!(!listed(LISTED * 0.99) && listed(LISTED));
+    }
+
+    #[test]
+    fn the_cpu_is_a_limit_from_a_share_of_its_time() {
+        let at = |used| {
+            let mut evidence = evidence(&[route("GET /", 1.0, 9)], &[]);
+            evidence.cpus_used = used;
+            evidence.runtimes = vec![crate::evidence::Runtime {
+                held_worst: vec![0.0; 8],
+                ..crate::evidence::Runtime::default()
+            }];
+            Report::new(&evidence).to_string()
+        };
+        assert!(!at(1.79).contains("The CPU is a limit"));
+        assert!(
+            at(1.8).contains("The CPU is a limit") && at(1.8).contains("8 workers share 2 CPUs")
+        );
+    }
+}

@@ -1,0 +1,64 @@
+//! The rules: each looks at the evidence and returns what it finds.
+
+mod blocked_worker;
+mod computing_worker;
+mod connections;
+mod elsewhere;
+mod endings;
+mod growth;
+mod in_a_row;
+mod lock_queue;
+mod one_task;
+mod rare_hold;
+mod runtimes;
+mod sqlite;
+mod unpolled;
+mod waits;
+mod waits_for_itself;
+
+pub(crate) use elsewhere::is_inside;
+pub(crate) use endings::after;
+
+use ecosystem::Wait;
+
+use crate::evidence::Evidence;
+use crate::finding::Finding;
+
+/// A rule: its name, and what it finds.
+pub(crate) type Rule = (&'static str, fn(&Evidence) -> Vec<Finding>);
+
+/// All rules. A new one is a file beside this one, and a line here.
+pub(crate) const RULES: &[Rule] = &[
+    ("blocked_worker", blocked_worker::look),
+    ("computing_worker", computing_worker::look),
+    ("rare_hold", rare_hold::look),
+    ("lock_queue", lock_queue::look),
+    ("sqlite", sqlite::look),
+    ("full_blocking_pool", runtimes::full_blocking_pool),
+    ("late", runtimes::late),
+    ("uneven_runtimes", runtimes::uneven),
+    ("waits_for_itself", waits_for_itself::look),
+    ("waits", waits::look),
+    ("in_a_row", in_a_row::look),
+    ("unpolled", unpolled::look),
+    ("one_task", one_task::look),
+    ("elsewhere", elsewhere::look),
+    ("given_up", endings::given_up),
+    ("server_errors", endings::server_errors),
+    ("memory", growth::memory),
+    ("tasks", growth::tasks),
+    ("kept_connections", growth::connections),
+    ("descriptors", growth::descriptors),
+    ("connections", connections::not_used_again),
+    ("nagle", connections::nagle),
+    ("accept_queue", connections::not_accepted),
+    ("shared_connection", connections::shared),
+];
+
+/// What to do about a wait; nothing where nothing is known.
+fn fix_of(wait: Wait) -> String {
+    match wait.fix {
+        "–" => String::new(),
+        fix => fix.to_owned(),
+    }
+}

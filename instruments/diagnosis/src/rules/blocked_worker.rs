@@ -1,0 +1,291 @@
+//! Threads that run requests are blocked in a call: all that such a thread has in hand waits.
+
+use ecosystem::PartMeaning;
+
+use crate::evidence::Evidence;
+use crate::finding::{Finding, Words};
+use crate::threads::seen::{
+    FUTEX, blocked_share, function, grouped, in_state, inner_passes, is_block_on, is_told,
+    most_frequent, own, passes, past, place, worst,
+};
+use crate::threads::{Stack, State, Thread, ThreadProfile};
+use crate::thresholds::{ALWAYS, BLOCKED, BLOCKED_WORKER_WEIGHT, FEWEST_SAMPLES};
+
+pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
+    let Some(threads) = &evidence.threads else {
+        return Vec::new();
+    };
+    // A runtime that serves no requests may be that of another service in the process.
+    let requests = threads.run_requests();
+    let found = if worst(&requests) >= BLOCKED {
+        finding(threads, &requests, "that run requests")
+    } else {
+        finding(threads, &threads.drive(), "that run tasks")
+    };
+    found.into_iter().collect()
+}
+
+fn finding(profile: &ThreadProfile, threads: &[&Thread], which: &str) -> Option<Finding> {
+    let worst = worst(threads);
+    let found = most_frequent(in_state(threads, State::Blocked))?.0;
+    if worst < BLOCKED || found.samples < FEWEST_SAMPLES {
+        return None;
+    }
+    let mut blocked = Vec::new();
+    for thread in threads {
+        let share = blocked_share(thread);
+        if share >= BLOCKED {
+            blocked.push(share);
+        }
+    }
+    let stack = found.most;
+    let past = past(stack, profile.stacks(), profile.moments);
+    // Of a lock in use, somebody is past it now and then.
+    let is_stuck = past.is_none()
+        && !inner_passes(stack, PartMeaning::Channel)
+        && blocked.len() * 2 >= threads.len()
+        && blocked.iter().all(|share| *share >= ALWAYS);
+    let is_lock = stack.call.as_deref() == Some(FUTEX) && !is_block_on(stack);
+    let begin = if is_stuck && is_lock {
+        "Probable deadlock: "
+    } else {
+        ""
+    };
+    let text = found.text();
+    let mut seen = format!(
+        "Blocked in up to {:.0} % of {} samples.",
+        worst * 100.0,
+        threads
+            .iter()
+            .map(|thread| thread.samples)
+            .max()
+            .unwrap_or_default()
+    );
+    if let Some(past) = &past {
+        seen = format!("{seen} Whoever is past it {}.", past.does());
+    } else if is_stuck && is_lock {
+        seen += " No thread is past this lock.";
+    }
+    let (cause, fix) = advice(stack, is_stuck, past.is_some());
+    let words = Words {
+        headline: format!(
+            "{begin}{} of {} threads {which} are {} {}.",
+            blocked.len(),
+            threads.len(),
+            text.trim_matches(['(', ')']),
+            at(profile, stack)
+        ),
+        seen,
+        cause: cause.to_owned(),
+        fix: fix.to_owned(),
+    };
+    let weight = BLOCKED_WORKER_WEIGHT + worst;
+    Some(Finding::fault(
+        "blocked_worker",
+        weight,
+        "/debug/threads",
+        words,
+    ))
+}
+
+/// The place of a stack. A thread that could not be stopped in a call has none, and was stopped before and after.
+fn at(profile: &ThreadProfile, stack: &Stack) -> String {
+    if !stack.frames.is_empty() {
+        return format!("at {}", place(stack));
+    }
+    let is_this = |other: &Stack| other.frames.is_empty() && other.call == stack.call;
+    let mut around = Vec::new();
+    for thread in profile.drive() {
+        if thread.stacks.iter().any(is_this) {
+            let told = thread.stacks.iter();
+            around.extend(told.filter(|stack| own(stack).is_some() && is_told(stack)));
+        }
+    }
+    match grouped(around.into_iter(), function).first() {
+        Some(around) => format!("probably in {}", place(around.most)),
+        None => "at an unknown place".to_owned(),
+    }
+}
+
+/// The usual cause of a call that blocks, and what to do about it.
+fn advice(stack: &Stack, is_stuck: bool, is_past_known: bool) -> (&'static str, &'static str) {
+    let is_futex = stack.call.as_deref() == Some(FUTEX);
+    if passes(stack, PartMeaning::WaitsForRayon) {
+        (
+            "The thread waits for rayon's threads.",
+            "Hand the work over with `rayon::spawn`, and await a `oneshot` for its result.",
+        )
+    } else if stack.text.contains("pipe") {
+        (
+            "The reader of what it writes is slow, or gone.",
+            "Write logs from a thread of their own, which may drop lines.",
+        )
+    } else if passes(stack, PartMeaning::NameLookup) {
+        (
+            "A name is looked up by a call that blocks.",
+            "Use `tokio::net::lookup_host`, which does that on a blocking thread.",
+        )
+    } else if is_block_on(stack) {
+        (
+            "A future is awaited by `block_on`, which keeps the thread.",
+            "Use `.await`. Where that cannot be, do it on a blocking thread (`tokio::task::spawn_blocking`).",
+        )
+    } else if is_futex && is_past_known {
+        (
+            "A guard of std, parking_lot or DashMap is held during what takes long.",
+            "Drop the guard before that, or do both on a blocking thread.",
+        )
+    } else if is_futex && is_stuck {
+        (
+            "A guard is held across an `.await`, or a second guard of the same lock is taken on one thread.",
+            "Drop the first guard before the `.await`, or before the second one.",
+        )
+    } else if is_futex {
+        (
+            "A lock of std, parking_lot or DashMap, or a channel that blocks.",
+            "Drop guards before an `.await`, and wait for threads by async means (`tokio::sync`).",
+        )
+    } else {
+        (
+            "A call that blocks in an async function.",
+            "Do it on a blocking thread (`tokio::task::spawn_blocking`), or by a call that can be awaited.",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::of_threads;
+    use crate::threads::testing::{LOCK, WORKER, in_call, runs};
+
+    /// What is said of workers that did this in 100 moments.
+    fn said(workers: Vec<Vec<Stack>>) -> Option<String> {
+        let mut threads = Vec::new();
+        for did in workers {
+            threads.push(Thread::of("tokio worker", did));
+        }
+        let found = look(&of_threads(threads, 0.05));
+        found.into_iter().next().map(|finding| finding.says)
+    }
+
+    #[test]
+    fn a_worker_that_waits_for_a_lock_is_told_with_who_is_past_it() {
+        let waits = in_call(60, "futex", &[WORKER, "shop::append", LOCK]);
+        // The kernel waits for one call at several places, and is on a CPU meanwhile.
+        let mut syncs = in_call(15, "fsync", &[WORKER, "shop::append", "fsync"]);
+        syncs.text = "(blocked in fsync: folio_wait_bit)".to_owned();
+        let works = runs(10, &[WORKER, "shop::append", "__GI_fsync"]);
+        // Whoever is about to sleep is not past it.
+        let contends = runs(40, &[WORKER, "shop::append", LOCK]);
+        let says = said(vec![vec![waits, syncs, works, contends]]).expect("it is blocked");
+        assert!(
+            says.contains("blocked in futex at shop::append. Seen"),
+            "{says}"
+        );
+        assert!(
+            says.contains("past it is in fsync at shop::append."),
+            "{says}"
+        );
+        assert!(says.contains("Drop the guard before that"), "{says}");
+    }
+
+    #[test]
+    fn a_call_is_one_wherever_the_kernel_waits_in_it() {
+        let sync = |samples, text: &str| {
+            let mut stack = in_call(samples, "fsync", &[WORKER, "shop::append"]);
+            text.clone_into(&mut stack.text);
+            stack
+        };
+        let reads = in_call(20, "read", &[WORKER, "shop::load"]);
+        let does = [
+            sync(15, "(blocked in fsync: wait_bit)"),
+            sync(15, "(blocked in fsync: commit)"),
+            reads,
+        ];
+        let says = said(vec![does.into()]).expect("it is blocked");
+        assert!(says.contains("blocked in fsync at shop::append"), "{says}");
+    }
+
+    #[test]
+    fn threads_that_all_wait_for_ever_are_told_as_a_deadlock() {
+        let waits = || vec![in_call(100, "futex", &[WORKER, "shop::visit", LOCK])];
+        let says = said(vec![waits(), waits()]).expect("both are blocked");
+        assert!(
+            says.starts_with("Probable deadlock: 2 of 2 threads"),
+            "{says}"
+        );
+        let once = vec![
+            in_call(60, "futex", &[WORKER, "shop::visit", LOCK]),
+            runs(40, &[WORKER, "shop::other"]),
+        ];
+        let says = said(vec![once, waits()]).expect("both are blocked");
+        assert!(!says.contains("deadlock"), "{says}");
+    }
+
+    #[test]
+    fn a_future_that_block_on_awaits_is_no_lock() {
+        let block_on = "futures_executor::local_pool::block_on";
+        let waits = in_call(90, "futex", &[WORKER, "shop::rate", block_on]);
+        let says = said(vec![vec![waits]]).expect("it is blocked");
+        assert!(
+            says.contains("Use `.await`") && !says.contains("deadlock"),
+            "{says}"
+        );
+    }
+
+    #[test]
+    fn a_thread_that_cannot_be_stopped_is_where_it_was_around() {
+        let unseen = in_call(90, "recvfrom", &[]);
+        let around = vec![unseen, runs(3, &[WORKER, "shop::rate"]), runs(4, &[WORKER])];
+        let elsewhere = vec![runs(50, &[WORKER, "shop::export"])];
+        let says = said(vec![around, elsewhere]).expect("it is blocked");
+        assert!(
+            says.contains("blocked in recvfrom probably in shop::rate."),
+            "{says}"
+        );
+        let says = said(vec![vec![in_call(90, "recvfrom", &[])]]).expect("it is blocked");
+        assert!(says.contains("at an unknown place"), "{says}");
+    }
+
+    #[test]
+    fn a_runtime_that_serves_no_requests_does_not_count() {
+        let reads = || vec![in_call(90, "read", &[WORKER, "shop::load"])];
+        let mut serves = Thread::of("tokio worker", reads());
+        serves.began_requests = true;
+        let other = Thread::of("tokio worker", vec![runs(90, &[WORKER])]);
+        let found = look(&of_threads(vec![serves, other], 0.0));
+        assert!(
+            found[0]
+                .says
+                .starts_with("1 of 1 threads that run requests"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn it_is_told_on_the_right_side_of_each_threshold() {
+        let blocked = |share: f64, samples: f64| {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let part = (samples * share).round() as u64;
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let rest = samples as u64 - part;
+            vec![
+                in_call(part, "read", &[WORKER, "shop::load"]),
+                runs(rest, &[WORKER]),
+            ]
+        };
+        assert!(said(vec![blocked(BLOCKED - 0.01, 1000.0)]).is_none());
+        assert!(said(vec![blocked(BLOCKED, 1000.0)]).is_some());
+        assert!(said(vec![blocked(1.0, FEWEST_SAMPLES as f64 - 1.0)]).is_none());
+        assert!(said(vec![blocked(1.0, FEWEST_SAMPLES as f64)]).is_some());
+        let lock = |share: f64| {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let part = (1000.0 * share) as u64;
+            let waits = in_call(part, "futex", &[WORKER, "shop::visit", LOCK]);
+            vec![vec![waits, runs(1000 - part, &[WORKER])]]
+        };
+        assert!(said(lock(ALWAYS)).unwrap().contains("deadlock"));
+        assert!(!said(lock(ALWAYS - 0.01)).unwrap().contains("deadlock"));
+    }
+}

@@ -1,0 +1,236 @@
+//! Threads that run requests compute, and whoever has to be polled waits.
+
+use crate::evidence::Evidence;
+use crate::finding::{Finding, Words};
+use crate::threads::State;
+use crate::threads::seen::{Seen, in_state, is_told, most_frequent, place, worst};
+use crate::thresholds::{
+    BUSY, BUSY_WHILE_HELD, COMPUTING_WEIGHT, FEWEST_SAMPLES, HELD, MOST_COMPUTING,
+};
+
+pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
+    let Some(computing) = Computing::of(evidence) else {
+        return Vec::new();
+    };
+    vec![computing.finding(evidence)]
+}
+
+/// Computing of threads that run requests.
+pub(crate) struct Computing<'a> {
+    found: Seen<'a>,
+    /// Share of the time for which these threads compute.
+    busy: f64,
+    /// Share of that in one function.
+    share: f64,
+    /// CPU seconds for which one did not yield.
+    held: f64,
+}
+
+impl<'a> Computing<'a> {
+    /// The computing, if it holds requests up.
+    pub(crate) fn of(evidence: &'a Evidence) -> Option<Self> {
+        let profile = evidence.threads.as_ref()?;
+        let threads = profile.run_requests();
+        let samples: u64 = threads.iter().map(|thread| thread.samples).sum();
+        let (found, of_all) = most_frequent(in_state(&threads, State::Running))?;
+        let busy = of_all as f64 / samples.max(1) as f64;
+        let share = found.samples as f64 / of_all.max(1) as f64;
+        let held = held(evidence);
+        let is_busy = busy >= BUSY || held >= HELD && busy >= BUSY_WHILE_HELD;
+        let is_one_place = share >= MOST_COMPUTING && found.samples >= FEWEST_SAMPLES;
+        // Who is blocked most of the time is not held up by what else it does.
+        if !is_busy || !is_one_place || !is_told(found.most) || worst(&profile.drive()) >= BUSY {
+            return None;
+        }
+        Some(Self {
+            found,
+            busy,
+            share,
+            held,
+        })
+    }
+
+    fn finding(&self, evidence: &Evidence) -> Finding {
+        let (busy, share) = (self.busy * 100.0, self.share * 100.0);
+        let mut seen = format!(
+            "They compute {busy:.0} % of the time, {share:.0} % of that there; one did not yield for {:.0} ms.",
+            self.held * 1e3
+        );
+        let had_cpu = evidence
+            .threads
+            .as_ref()
+            .map_or(1.0, |threads| threads.cpu_share());
+        if had_cpu < 0.8 {
+            seen = format!(
+                "{seen} For {:.0} % of the time the machine had no CPU for them.",
+                (1.0 - had_cpu) * 100.0
+            );
+        }
+        let words = Words {
+            headline: format!(
+                "Threads that run requests compute at {}.",
+                place(self.found.most)
+            ),
+            seen,
+            cause:
+                "Work that takes long runs in an async function; whoever has to be polled waits."
+                    .to_owned(),
+            fix:
+                "Do it once and not for each request, do less of it, or do it on a blocking thread."
+                    .to_owned(),
+        };
+        let weight = COMPUTING_WEIGHT + self.busy / 2.0;
+        Finding::fault("computing_worker", weight, "/debug/pprof/flamegraph", words)
+    }
+}
+
+/// The longest time for which a thread that runs requests did not yield, in CPU seconds of its own: the time in which it
+/// waited for a CPU is not the code's.
+pub(crate) fn held(evidence: &Evidence) -> f64 {
+    let mut longest = 0.0_f64;
+    for runtime in &evidence.runtimes {
+        for held in &runtime.held_worst {
+            longest = longest.max(*held);
+        }
+    }
+    let had_cpu = evidence
+        .threads
+        .as_ref()
+        .map_or(1.0, |threads| threads.cpu_share());
+    longest * had_cpu
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::of_threads;
+    use crate::threads::testing::{LOCK, WORKER, in_call, runs};
+    use crate::threads::{Stack, Thread};
+
+    fn said(workers: Vec<Vec<Stack>>) -> Option<String> {
+        let mut threads = Vec::new();
+        for did in workers {
+            threads.push(Thread::of("tokio worker", did));
+        }
+        said_of(threads)
+    }
+
+    /// What either rule on workers says.
+    fn said_of(threads: Vec<Thread>) -> Option<String> {
+        let evidence = of_threads(threads, 0.05);
+        let mut found = look(&evidence);
+        found.extend(super::super::blocked_worker::look(&evidence));
+        found.into_iter().next().map(|finding| finding.says)
+    }
+
+    #[test]
+    fn what_computes_without_the_services_code_is_named_by_its_library() {
+        let says = |functions: &[&str]| said(vec![vec![runs(90, functions)]]);
+        let carried = [
+            WORKER,
+            "await_profile::probe::Probe::poll",
+            "gate::Service::call",
+            "axum::json::Json<T>::into_response",
+        ];
+        let json = [
+            &carried[..],
+            &[
+                "serde_json::ser::to_writer",
+                "bytes::BytesMut::put",
+                "serde_json::ser::end",
+            ],
+        ]
+        .concat();
+        let told = says(&json).expect("it computes");
+        assert!(told.contains("at serde_json::ser::to_writer."), "{told}");
+        for nobody in [
+            &carried[..],
+            &[WORKER, "shop::main"],
+            &[WORKER, "debug_endpoints::look::judge", "gimli::read"],
+            &[
+                "std::thread::start",
+                "await_profile::sampler::collect",
+                "gimli::read",
+            ],
+        ] {
+            assert_eq!(says(nobody), None, "{nobody:?}");
+        }
+    }
+
+    #[test]
+    fn handing_work_over_is_neither_a_wait_nor_computing() {
+        let pool = "tokio::runtime::blocking::pool::Spawner::spawn_task";
+        let hands = [
+            WORKER,
+            "shop::visit",
+            "tokio::task::blocking::spawn_blocking",
+            pool,
+            LOCK,
+        ];
+        assert_eq!(said(vec![vec![in_call(90, "futex", &hands)]]), None);
+        assert_eq!(said(vec![vec![runs(90, &hands)]]), None);
+        let queue = "tokio::runtime::scheduler::inject::Inject::push";
+        let spawns = [
+            WORKER,
+            "shop::visit",
+            "tokio::task::spawn::spawn",
+            queue,
+            LOCK,
+        ];
+        assert_eq!(said(vec![vec![in_call(90, "futex", &spawns)]]), None);
+        assert!(said(vec![vec![runs(90, &spawns)]]).is_some());
+        // The work itself is in what it was handed to.
+        let work = [pool, "shop::export"];
+        assert!(said(vec![vec![in_call(90, "read", &work)]]).is_some());
+    }
+
+    #[test]
+    fn computing_is_for_threads_that_run_no_requests() {
+        let plans = || Thread::of("tokio worker", vec![runs(100, &[WORKER, "shop::plan"])]);
+        let mut serves = Thread::of("tokio worker", vec![runs(20, &[WORKER])]);
+        assert!(said_of(vec![plans()]).is_some(), "none is known");
+        serves.began_requests = true;
+        assert_eq!(said_of(vec![plans(), serves]), None);
+    }
+
+    fn parts(busy: f64, share: f64, held: f64) -> Vec<Finding> {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let count = |part: f64| (part * 1000.0).round() as u64;
+        let worker = Thread::of(
+            "tokio worker",
+            vec![
+                runs(count(busy * share), &[WORKER, "shop::rank"]),
+                runs(count(busy * (1.0 - share) / 2.0), &[WORKER, "shop::a"]),
+                runs(count(busy * (1.0 - share) / 2.0), &[WORKER, "shop::b"]),
+                Stack::of(count(1.0 - busy), State::Idle, &[WORKER]),
+            ],
+        );
+        look(&of_threads(vec![worker], held))
+    }
+
+    #[test]
+    fn computing_is_told_on_the_right_side_of_each_threshold() {
+        assert!(parts(BUSY - 0.01, 0.9, 0.0).is_empty());
+        assert!(!parts(BUSY + 0.01, 0.9, 0.0).is_empty());
+        assert!(parts(BUSY_WHILE_HELD - 0.01, 0.9, 1.0).is_empty());
+        assert!(!parts(BUSY_WHILE_HELD + 0.01, 0.9, 1.0).is_empty());
+        assert!(parts(0.3, 0.9, HELD * 0.99).is_empty());
+        assert!(!parts(0.3, 0.9, HELD).is_empty());
+        assert!(parts(0.9, MOST_COMPUTING - 0.01, 0.0).is_empty());
+        assert!(!parts(0.9, MOST_COMPUTING + 0.01, 0.0).is_empty());
+    }
+
+    #[test]
+    fn time_without_a_cpu_is_not_the_codes() {
+        let mut worker = Thread::of("tokio worker", vec![runs(900, &[WORKER, "shop::rank"])]);
+        (worker.ran_s, worker.delayed_s) = (1.0, 9.0);
+        let found = look(&of_threads(vec![worker], 2.0)).remove(0);
+        assert!(found.seen.contains("did not yield for 200 ms"), "{found:?}");
+        assert!(
+            found
+                .seen
+                .contains("For 90 % of the time the machine had no CPU"),
+            "{found:?}"
+        );
+    }
+}

@@ -1,0 +1,300 @@
+//! Connections that are opened for each request, wait to be accepted, are held back, or are shared by many requests.
+
+use ecosystem::WaitKind;
+
+use crate::evidence::{Connections, Evidence, Peers};
+use crate::finding::{Finding, Words};
+use crate::thresholds::{
+    ACCEPT_LOOKS, ACCEPT_WEIGHT, CLIENTS_WEIGHT, CONNECTIONS_WEIGHT, DROPPED, HELD_LOOKS,
+    HELD_SHARE, MANY_ON_ONE, MANY_STREAMS, MUCH_OF_ROUTE, NAGLE_WEIGHT, OPENED, OPENED_PER_OPEN,
+    OPENED_PER_REQUEST, SHARED_CONNECTION_WEIGHT, SHARED_MS, STREAMS_WEIGHT,
+};
+use crate::waiting::Waiting;
+
+const SEE: &str = "/debug/sockets";
+
+/// Connections with their name: `to 127.0.0.1:5432`, `on port 8080`.
+fn named(connections: &Connections) -> impl Iterator<Item = (String, &Peers, bool)> {
+    let to = |peers: &Peers| format!("to {}", peers.address);
+    let on = |peers: &Peers| format!("on {}", peers.address);
+    let upstreams = connections.upstreams.iter();
+    let listeners = connections.listeners.iter();
+    upstreams
+        .map(move |peers| (to(peers), peers, true))
+        .chain(listeners.map(move |peers| (on(peers), peers, false)))
+}
+
+/// Connections that are hardly used again.
+pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let Some(connections) = &evidence.connections else {
+        return findings;
+    };
+    let requests = evidence.requests.as_ref();
+    let finished = requests.map_or(0, |requests| requests.finished());
+    for (name, peers, is_upstream) in named(connections) {
+        let seen = (peers.opened + peers.ended) as u64;
+        let of_namespace = if is_upstream {
+            connections.namespace_opened
+        } else {
+            connections.namespace_accepted
+        };
+        // Those that are short are seldom seen. The kernel counts all, if not of this process alone.
+        let opened = of_namespace.unwrap_or(seen).max(seen);
+        let per_request = opened as f64 / finished.max(1) as f64;
+        let is_many = seen >= OPENED && seen as usize >= OPENED_PER_OPEN * peers.most_open;
+        // A client that leaves closes its connection: that is told as what it is.
+        let is_given_up = !is_upstream
+            && (finished == 0 || requests.is_some_and(|requests| requests.left_share() >= DROPPED));
+        if !is_many || per_request < OPENED_PER_REQUEST || is_given_up {
+            continue;
+        }
+        let (kind, weight, cause, fix) = if is_upstream {
+            (
+                "connections",
+                CONNECTIONS_WEIGHT,
+                "A body that is not read to its end, a client made for each request, a pool that keeps too few, calls \
+                 that are given up, or an other end that closes (`connection: close`).",
+                "Keep one client, read each answer to its end, and let the pool keep as many as are used at once.",
+            )
+        } else {
+            (
+                "clients_connections",
+                CLIENTS_WEIGHT,
+                "Clients open one for each request or give up their calls, or this service closes them \
+                 (`connection: close`).",
+                "Let clients and proxies keep connections alive.",
+            )
+        };
+        let words = Words {
+            headline: format!("Connections {name} are hardly used again."),
+            seen: format!(
+                "At least {seen} were opened in {:.1} s, and at most {} were open at a time.",
+                connections.seconds, peers.most_open
+            ),
+            cause: cause.to_owned(),
+            fix: fix.to_owned(),
+        };
+        findings.push(Finding::fault(kind, weight, SEE, words));
+    }
+    findings
+}
+
+/// Small pieces that Nagle's algorithm holds back for long.
+pub(crate) fn nagle(evidence: &Evidence) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let Some(connections) = &evidence.connections else {
+        return findings;
+    };
+    for (name, peers, _) in named(connections) {
+        let share = f64::from(peers.held_looks) / f64::from(peers.queued_looks.max(1));
+        if peers.held_looks < HELD_LOOKS || share < HELD_SHARE {
+            continue;
+        }
+        let words = Words {
+            headline: format!(
+                "{} of {} connections {name} hold small pieces back, by Nagle's algorithm.",
+                peers.without_nodelay, peers.most_open
+            ),
+            seen: format!(
+                "In {:.0} % of the looks at which something was queued, a small piece had waited for an acknowledgement \
+                 for 10 ms or more.",
+                100.0 * share
+            ),
+            cause: "An answer is written in pieces without TCP_NODELAY, and the other end delays its acknowledgement \
+                    by 40 ms."
+                .to_owned(),
+            fix: "Set TCP_NODELAY, or write each answer in one piece.".to_owned(),
+        };
+        findings.push(Finding::fault("nagle", NAGLE_WEIGHT, SEE, words));
+    }
+    findings
+}
+
+/// Connections that nobody accepts.
+pub(crate) fn not_accepted(evidence: &Evidence) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let Some(connections) = &evidence.connections else {
+        return findings;
+    };
+    for (name, peers, _) in named(connections) {
+        if connections.looks < ACCEPT_LOOKS || peers.unaccepted_looks * 2 <= connections.looks {
+            continue;
+        }
+        let words = Words {
+            headline: format!(
+                "Connections {name} wait to be accepted, up to {} at a time.",
+                peers.most_unaccepted
+            ),
+            cause: "An `.await` between two accepts, a runtime that has no time, or no file descriptor left.".to_owned(),
+            fix: "Spawn what is done with a connection, and accept the next one at once.".to_owned(),
+            ..Words::default()
+        };
+        findings.push(Finding::fault("accept_queue", ACCEPT_WEIGHT, SEE, words));
+    }
+    findings
+}
+
+/// Many requests at once on few connections, which answer in turn.
+pub(crate) fn shared(evidence: &Evidence) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let (Some(requests), Some(connections)) = (&evidence.requests, &evidence.connections) else {
+        return findings;
+    };
+    if connections
+        .upstreams
+        .iter()
+        .all(|peers| peers.most_open == 0)
+    {
+        return findings;
+    }
+    let open = evidence.open_upstreams();
+    for waiting in Waiting::all(evidence) {
+        let on_each = waiting.in_flight / open as f64;
+        let (least, kind, weight) = match waiting.kind() {
+            WaitKind::Database if !waiting.wait.what.starts_with('(') => {
+                (MANY_ON_ONE, "shared_connection", SHARED_CONNECTION_WEIGHT)
+            }
+            WaitKind::AnswerOrStream => (
+                MANY_STREAMS,
+                "answer_or_stream",
+                STREAMS_WEIGHT + waiting.share / 2.0,
+            ),
+            _ => continue,
+        };
+        let is_felt = kind != "shared_connection" || waiting.ms.is_none_or(|ms| ms >= SHARED_MS);
+        if on_each < least || waiting.share < MUCH_OF_ROUTE || !is_felt {
+            continue;
+        }
+        let (cause, fix) = if kind == "shared_connection" {
+            (
+                "One connection answers in turn: a slow command, or one that blocks, holds up all behind it.",
+                "Use a pool of connections, and give commands that block a connection of their own.",
+            )
+        } else {
+            (waiting.wait.cause, waiting.wait.fix)
+        };
+        let words = Words {
+            headline: format!(
+                "{} {:.1} requests at once share {}.",
+                waiting.headline(),
+                waiting.in_flight,
+                match open {
+                    1 => "1 connection".to_owned(),
+                    open => format!("{open} connections"),
+                }
+            ),
+            seen: waiting.seen(requests),
+            cause: cause.to_owned(),
+            fix: fix.to_owned(),
+        };
+        findings.push(Finding::fault(kind, weight, "/debug/await", words));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{both_sides, evidence, place, route};
+
+    fn with(mut evidence: Evidence, upstreams: Vec<Peers>, listeners: Vec<Peers>) -> Evidence {
+        evidence.connections = Some(Connections {
+            seconds: 10.0,
+            looks: 100,
+            upstreams,
+            listeners,
+            ..Connections::default()
+        });
+        evidence
+    }
+
+    fn peers(opened: usize, most_open: usize) -> Peers {
+        Peers {
+            address: "127.0.0.1:5432".to_owned(),
+            opened,
+            most_open,
+            ..Peers::default()
+        }
+    }
+
+    fn of_requests(finished: u64) -> Evidence {
+        evidence(&[route("GET /a", 1.0, finished)], &[])
+    }
+
+    #[test]
+    fn connections_are_told_on_the_right_side_of_each_threshold() {
+        let told = |opened, most_open, finished| {
+            let evidence = with(
+                of_requests(finished),
+                vec![peers(opened, most_open)],
+                vec![],
+            );
+            !not_used_again(&evidence).is_empty()
+        };
+        assert!(!told(19, 1, 20) && told(20, 1, 20));
+        assert!(!told(299, 1, 1000) && told(300, 1, 1000));
+        assert!(!told(59, 20, 60) && told(60, 20, 60));
+    }
+
+    #[test]
+    fn clients_that_give_up_close_their_connections() {
+        let told = |dropped, finished| {
+            let mut evidence = with(of_requests(finished), vec![], vec![peers(400, 8)]);
+            evidence.requests.as_mut().unwrap().routes[0].dropped = dropped;
+            !not_used_again(&evidence).is_empty()
+        };
+        assert!(told(0, 400));
+        assert!(told(9, 91) && !told(10, 90));
+        assert!(!told(0, 0), "nothing finishes");
+    }
+
+    #[test]
+    fn a_delay_by_nagle_is_told_on_the_right_side_of_each_threshold() {
+        let told = |held, queued| {
+            let peers = Peers {
+                held_looks: held,
+                queued_looks: queued,
+                ..Peers::default()
+            };
+            !nagle(&with(Evidence::default(), vec![peers], vec![])).is_empty()
+        };
+        assert!(!told(4, 10) && told(5, 10));
+        assert!(!told(9, 100) && told(10, 100));
+    }
+
+    #[test]
+    fn a_queue_of_connections_is_told_if_it_is_there_most_of_the_time() {
+        let told = |unaccepted_looks, looks| {
+            let peers = Peers {
+                unaccepted_looks,
+                most_unaccepted: 4,
+                ..Peers::default()
+            };
+            let mut evidence = with(Evidence::default(), vec![], vec![peers]);
+            evidence.connections.as_mut().unwrap().looks = looks;
+            !not_accepted(&evidence).is_empty()
+        };
+        assert!(!told(50, 100) && told(51, 100));
+        assert!(!told(9, 9) && told(10, 10));
+    }
+
+    #[test]
+    fn many_requests_on_one_connection_are_told_on_the_right_side_of_each_threshold() {
+        let line = "shop::next (src/next.rs:4)";
+        let of = |leaf: &'static str, in_flight: f64, share: f64, ms: f64| {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let finished = (in_flight * 10_000.0 / ms).round() as u64;
+            let evidence = evidence(
+                &[route("GET /next", in_flight / share, finished)],
+                &[place("GET /next", &[line, leaf], in_flight)],
+            );
+            with(evidence, vec![peers(0, 1)], vec![])
+        };
+        both_sides(shared, MANY_ON_ONE, |many| of("redis", many, 0.9, 50.0));
+        both_sides(shared, SHARED_MS, |ms| of("redis", 100.0, 0.9, ms));
+        both_sides(shared, MUCH_OF_ROUTE, |share| of("redis", 8.0, share, 50.0));
+        let stream = "(waiting for the answer, or for a stream of the HTTP/2 connection)";
+        both_sides(shared, MANY_STREAMS, |many| of(stream, many, 0.9, 0.5));
+    }
+}

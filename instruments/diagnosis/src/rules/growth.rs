@@ -1,0 +1,197 @@
+//! Memory, tasks or connections become more all the time, or descriptors run out.
+
+use crate::evidence::Evidence;
+use crate::finding::{Finding, Words};
+use crate::thresholds::{
+    CONNECTIONS_WEIGHT, DESCRIPTORS, DESCRIPTORS_WEIGHT, GROWING_MEMORY, MEMORY_WEIGHT, MORE,
+    TASKS_WEIGHT,
+};
+
+/// Memory that grows so much that it is no warming up.
+pub(crate) fn memory(evidence: &Evidence) -> Vec<Finding> {
+    let Some(memory) = &evidence.memory else {
+        return Vec::new();
+    };
+    if memory.live.rise <= GROWING_MEMORY.max(memory.live.from / 10) {
+        return Vec::new();
+    }
+    let words = Words {
+        headline: format!("Memory: {}.", memory.says),
+        cause: "A cache, a map or a queue without a bound.".to_owned(),
+        fix: "Take a heap profile, which says who keeps it, and bound that.".to_owned(),
+        ..Words::default()
+    };
+    let see = "/debug/pprof/heap, /debug/heap, /debug/memory";
+    vec![Finding::fault("memory", MEMORY_WEIGHT, see, words)]
+}
+
+/// Tasks that only become more.
+pub(crate) fn tasks(evidence: &Evidence) -> Vec<Finding> {
+    let Some(memory) = &evidence.memory else {
+        return Vec::new();
+    };
+    if memory.tasks.rise <= MORE.max(memory.tasks.from / 5) {
+        return Vec::new();
+    }
+    let threads = evidence.threads.as_ref();
+    let mut seen = format!("There are {} tasks.", memory.tasks.to);
+    if let Some(place) = threads.and_then(|threads| threads.in_other_tasks()) {
+        seen = format!("{seen} Tasks that are no requests run {place}.");
+    }
+    let words = Words {
+        headline: format!(
+            "The tasks become more, by {:.0} a second.",
+            memory.tasks.growth() as f64 / memory.seconds.max(f64::MIN_POSITIVE)
+        ),
+        seen,
+        cause: "Something spawns tasks that do not end, or not as soon as others come.".to_owned(),
+        fix: "Look for a `spawn` in a handler whose task goes on when the client has left, or has no bound.".to_owned(),
+    };
+    vec![Finding::fault(
+        "tasks",
+        TASKS_WEIGHT,
+        "/debug/memory",
+        words,
+    )]
+}
+
+/// Connections that are kept.
+pub(crate) fn connections(evidence: &Evidence) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let Some(connections) = &evidence.connections else {
+        return findings;
+    };
+    for peers in &connections.upstreams {
+        let Some(growth) = peers.growth else { continue };
+        if growth.rise <= MORE.max(growth.from / 5) {
+            continue;
+        }
+        let words = Words {
+            headline: format!(
+                "Connections to {} become more, by {:.0} a second.",
+                peers.address,
+                growth.growth() as f64 / connections.seconds.max(f64::MIN_POSITIVE)
+            ),
+            seen: format!("{} are open.", peers.open),
+            cause: "Something keeps them, until no file descriptor is left.".to_owned(),
+            fix: "Use one client with a bounded pool.".to_owned(),
+        };
+        let kind = "connections";
+        findings.push(Finding::fault(
+            kind,
+            CONNECTIONS_WEIGHT,
+            "/debug/sockets",
+            words,
+        ));
+    }
+    findings
+}
+
+/// Descriptors that run out.
+pub(crate) fn descriptors(evidence: &Evidence) -> Vec<Finding> {
+    let Some(descriptors) = &evidence.descriptors else {
+        return Vec::new();
+    };
+    let is_near = descriptors.most_open as f64 >= DESCRIPTORS * descriptors.limit as f64;
+    if descriptors.none_left == 0 && (!is_near || descriptors.limit == 0) {
+        return Vec::new();
+    }
+    let mut kinds: Vec<_> = descriptors.by_kind.iter().collect();
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let mut listed = Vec::new();
+    for (kind, count) in kinds {
+        listed.push(format!("{count} {kind}"));
+    }
+    let mut seen = Vec::new();
+    if !listed.is_empty() {
+        seen.push(format!("Open: {}.", listed.join(", ")));
+    }
+    if descriptors.none_left > 0 {
+        seen.push("At times none was left.".to_owned());
+    }
+    let words = Words {
+        headline: format!(
+            "{} of {} file descriptors are open: soon nothing can be opened or accepted.",
+            descriptors.most_open, descriptors.limit
+        ),
+        seen: seen.join(" "),
+        cause: "Files or connections are kept, or the limit is too low for the number of clients.".to_owned(),
+        fix: "Close what is not needed, and bound what is; then raise the limit (`ulimit -n`, `LimitNOFILE=`).".to_owned(),
+    };
+    vec![Finding::fault(
+        "descriptors",
+        DESCRIPTORS_WEIGHT,
+        "/debug/memory",
+        words,
+    )]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::{Connections, Descriptors, Memory, Part, Peers};
+
+    fn rises(from: i64, rise: i64) -> Part {
+        Part {
+            from,
+            to: from + rise,
+            rise,
+        }
+    }
+
+    #[test]
+    fn growth_is_told_on_the_right_side_of_each_threshold() {
+        let of = |live, tasks| Evidence {
+            memory: Some(Memory {
+                seconds: 10.0,
+                live,
+                tasks,
+                says: String::new(),
+            }),
+            ..Evidence::default()
+        };
+        let none = Part::default();
+        assert!(memory(&of(rises(0, GROWING_MEMORY), none)).is_empty());
+        assert!(!memory(&of(rises(0, GROWING_MEMORY + 1), none)).is_empty());
+        assert!(
+            memory(&of(rises(1 << 30, 100 << 20), none)).is_empty(),
+            "a tenth"
+        );
+        assert!(tasks(&of(none, rises(0, MORE))).is_empty());
+        assert!(!tasks(&of(none, rises(0, MORE + 1))).is_empty());
+        assert!(tasks(&of(none, rises(1000, 200))).is_empty(), "a fifth");
+        let upstream = |growth| Evidence {
+            connections: Some(Connections {
+                seconds: 10.0,
+                upstreams: vec![Peers {
+                    growth: Some(growth),
+                    ..Peers::default()
+                }],
+                ..Connections::default()
+            }),
+            ..Evidence::default()
+        };
+        assert!(connections(&upstream(rises(0, MORE))).is_empty());
+        assert!(!connections(&upstream(rises(0, MORE + 1))).is_empty());
+    }
+
+    #[test]
+    fn descriptors_are_told_from_a_share_of_their_limit() {
+        let of = |most_open, none_left| Evidence {
+            descriptors: Some(Descriptors {
+                limit: 1000,
+                most_open,
+                none_left,
+                by_kind: [("files".to_owned(), 700), ("sockets".to_owned(), 120)].into(),
+            }),
+            ..Evidence::default()
+        };
+        assert!(descriptors(&of(799, 0)).is_empty());
+        let found = descriptors(&of(800, 0)).remove(0);
+        assert!(
+            found.seen.starts_with("Open: 700 files, 120 sockets."),
+            "{found:?}"
+        );
+        assert!(!descriptors(&of(10, 1)).is_empty());
+    }
+}

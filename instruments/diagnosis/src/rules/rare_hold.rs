@@ -1,0 +1,101 @@
+//! Now and then a thread that runs requests does not yield for long: shares of the time hardly show that.
+
+use crate::evidence::Evidence;
+use crate::finding::{Finding, Words};
+use crate::rules::computing_worker::{Computing, held};
+use crate::thresholds::{HELD_LONG, HOLD_MOMENTS, RARE_HOLD_WEIGHT};
+use ecosystem::WaitKind;
+
+pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
+    let Some(threads) = &evidence.threads else {
+        return Vec::new();
+    };
+    let held = held(evidence);
+    // What computes most of the time is told as that.
+    if held < HELD_LONG || Computing::of(evidence).is_some() {
+        return Vec::new();
+    }
+    let mut longest = None;
+    for thread in threads.run_requests() {
+        for hold in &thread.holds {
+            let is_longer = |other: &&crate::threads::Hold| hold.cpu_s > other.cpu_s;
+            if hold.moments >= HOLD_MOMENTS && longest.as_ref().is_none_or(is_longer) {
+                longest = Some(hold);
+            }
+        }
+    }
+    let Some(hold) = longest else {
+        return Vec::new();
+    };
+    let mut seen = format!(
+        "The longest took {:.0} ms of CPU time; it was seen there in {} moments without a pause.",
+        held * 1e3,
+        hold.moments
+    );
+    if let Some((route, ms)) = slow_route(evidence) {
+        seen = format!("{seen} {route} takes {ms:.0} ms, most of it on a thread.");
+    }
+    let words = Words {
+        headline: format!("Now and then a thread that runs requests does not yield: at {}.", hold.place),
+        seen,
+        cause: "A large answer that is written or parsed, a large value that is dropped, or a sum over all there is."
+            .to_owned(),
+        fix: "Do it on a blocking thread (`tokio::task::spawn_blocking`), in parts, or less of it.".to_owned(),
+    };
+    vec![Finding::fault(
+        "rare_hold",
+        RARE_HOLD_WEIGHT,
+        "/debug/threads",
+        words,
+    )]
+}
+
+/// The slowest of the routes whose requests are mostly being polled.
+fn slow_route(evidence: &Evidence) -> Option<(&str, f64)> {
+    let requests = evidence.requests.as_ref()?;
+    let mut slowest: Option<(&str, f64)> = None;
+    for route in requests.whole() {
+        let runs = requests
+            .places
+            .iter()
+            .filter(|place| place.route == route.name && place.kind() == Some(WaitKind::Running));
+        let running: f64 = runs.map(|place| place.in_flight).sum();
+        let Some(ms) = route.latency_ms else { continue };
+        if running * 2.0 >= route.in_flight && slowest.is_none_or(|(_, other)| ms > other) {
+            slowest = Some((&route.name, ms));
+        }
+    }
+    slowest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{both_sides, of_threads};
+    use crate::threads::testing::{WORKER, runs};
+    use crate::threads::{Hold, Stack, State, Thread};
+
+    fn of(held: f64, moments: u64) -> Evidence {
+        let mut worker = Thread::of(
+            "tokio worker",
+            vec![
+                runs(20, &[WORKER, "shop::metrics"]),
+                Stack::of(900, State::Idle, &[WORKER]),
+            ],
+        );
+        worker.holds = vec![Hold {
+            moments,
+            cpu_s: 0.1,
+            place: "shop::metrics (src/metrics.rs:24)".to_owned(),
+        }];
+        of_threads(vec![worker], held)
+    }
+
+    #[test]
+    fn a_rare_hold_is_told_on_the_right_side_of_each_threshold() {
+        both_sides(look, HELD_LONG, |held| of(held, 5));
+        assert!(look(&of(1.0, HOLD_MOMENTS - 1)).is_empty());
+        let found = look(&of(1.0, HOLD_MOMENTS)).remove(0);
+        assert!(found.headline.contains("src/metrics.rs:24"), "{found:?}");
+    }
+}

@@ -1,0 +1,167 @@
+//! Most of a route's time goes to a lock, a pool, a connection, a limit, a queue or the clients.
+
+use ecosystem::WaitKind;
+
+use crate::evidence::{Evidence, Requests};
+use crate::finding::{Finding, Level, Words};
+use crate::rules::waits_for_itself;
+use crate::thresholds::{
+    ALL_OF_ROUTE, IN_A_ROW_WEIGHT, MOST_OF_ROUTE, MUCH_OF_ROUTE, SLOW_CLIENT_WEIGHT, WAIT_WEIGHT,
+};
+use crate::waiting::Waiting;
+
+pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let Some(requests) = &evidence.requests else {
+        return findings;
+    };
+    for waiting in Waiting::all(evidence) {
+        // What is stuck is told as that.
+        if waits_for_itself::is_stuck(&waiting, requests) {
+            continue;
+        }
+        if let Some((level, weight)) = judged(&waiting) {
+            findings.push(finding(&waiting, requests, level, weight));
+        }
+    }
+    findings
+}
+
+/// How sure it is that a wait is a cause, and its weight; nothing if it is none.
+pub(crate) fn judged(waiting: &Waiting) -> Option<(Level, f64)> {
+    let weight = |base: f64| base + waiting.share / 2.0;
+    let is_much = waiting.share >= MUCH_OF_ROUTE;
+    let is_most = waiting.share >= MOST_OF_ROUTE;
+    match waiting.kind() {
+        WaitKind::Lock | WaitKind::Pool => {
+            (is_much && waiting.is_queue()).then(|| (Level::Fault, weight(WAIT_WEIGHT)))
+        }
+        WaitKind::NewConnection => is_much.then(|| (Level::Fault, weight(WAIT_WEIGHT))),
+        // An ordinary statement has no sentence of its own.
+        WaitKind::Database => (is_much && waiting.wait.what.starts_with('('))
+            .then(|| (Level::Fault, weight(WAIT_WEIGHT))),
+        WaitKind::Limit | WaitKind::Queue => {
+            is_most.then(|| (Level::Bound, weight(IN_A_ROW_WEIGHT)))
+        }
+        WaitKind::Client => is_most.then(|| (Level::Fault, weight(SLOW_CLIENT_WEIGHT))),
+        _ => None,
+    }
+}
+
+fn finding(waiting: &Waiting, requests: &Requests, level: Level, weight: f64) -> Finding {
+    let mut seen = waiting.seen(requests);
+    if let Some(past) = waiting.past(requests) {
+        seen = format!("{seen} Requests that are past it are at {past}.");
+    } else if waiting.is_of_holders() && waiting.share >= ALL_OF_ROUTE {
+        seen += " No request is past it: what holds it is outside of requests, or was forgotten.";
+    }
+    let words = Words {
+        headline: waiting.headline(),
+        seen,
+        cause: waiting.wait.cause.to_owned(),
+        fix: super::fix_of(waiting.wait),
+    };
+    Finding::of(level, waiting.kind().name(), weight, "/debug/await", words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{both_sides, evidence, place, route};
+    use crate::thresholds::QUEUE;
+
+    const LINE: &str = "shop::read (src/read.rs:7)";
+
+    /// Of ten requests in flight such a share waits, and the rest computes.
+    fn waiting(leaf: &str, share: f64) -> Evidence {
+        evidence(
+            &[route("GET /read", 10.0, 100)],
+            &[
+                place("GET /read", &[LINE, leaf], 10.0 * share),
+                place(
+                    "GET /read",
+                    &["shop::past (src/read.rs:9)", "(running)"],
+                    10.0 - 10.0 * share,
+                ),
+            ],
+        )
+    }
+
+    #[test]
+    fn a_wait_is_a_cause_from_a_share_of_its_route() {
+        for (leaf, threshold) in [
+            ("tokio::sync::Mutex::lock", MUCH_OF_ROUTE),
+            ("(waiting for a connection of the pool)", MUCH_OF_ROUTE),
+            ("(waiting for a connection)", MUCH_OF_ROUTE),
+            (
+                "(waiting for a transaction to begin, commit or roll back)",
+                MUCH_OF_ROUTE,
+            ),
+            ("tokio::sync::Semaphore::acquire", MOST_OF_ROUTE),
+            ("tokio::sync::mpsc::Sender::send", MOST_OF_ROUTE),
+            (
+                "(response body: the client has not taken the last piece)",
+                MOST_OF_ROUTE,
+            ),
+        ] {
+            both_sides(look, threshold, |share| waiting(leaf, share));
+        }
+    }
+
+    #[test]
+    fn a_lock_is_a_cause_from_one_waiter_on_average() {
+        both_sides(look, QUEUE, |in_flight| {
+            evidence(
+                &[route("GET /read", in_flight, 100)],
+                &[place(
+                    "GET /read",
+                    &[LINE, "tokio::sync::Mutex::lock"],
+                    in_flight,
+                )],
+            )
+        });
+    }
+
+    #[test]
+    fn a_limit_is_a_bound_and_a_cache_that_another_request_fills_is_neither() {
+        let limit = look(&waiting("tokio::sync::Semaphore::acquire", 0.9));
+        assert_eq!(limit[0].level, Level::Bound);
+        let flight = "(waiting for another request that fills the cache)";
+        assert!(look(&waiting(flight, 0.9)).is_empty());
+    }
+
+    #[test]
+    fn the_headline_says_what_and_where_and_the_evidence_who_is_past_it() {
+        let found = look(&waiting("tokio::sync::Mutex::lock", 0.9)).remove(0);
+        assert_eq!(
+            found.headline,
+            "GET /read: 900.0 of 1000.0 ms waiting for a lock at shop::read (src/read.rs:7)."
+        );
+        assert!(
+            found
+                .seen
+                .contains("past it are at shop::past (src/read.rs:9)"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn without_anybody_past_it_the_holder_is_outside_of_requests() {
+        let all = |in_flight| {
+            evidence(
+                &[route("GET /read", 10.0, 100)],
+                &[place(
+                    "GET /read",
+                    &[LINE, "tokio::sync::Mutex::lock"],
+                    in_flight,
+                )],
+            )
+        };
+        assert!(
+            look(&all(10.0 * ALL_OF_ROUTE))[0]
+                .seen
+                .contains("No request is past it")
+        );
+        assert!(!look(&all(9.7))[0].seen.contains("No request is past it"));
+    }
+}

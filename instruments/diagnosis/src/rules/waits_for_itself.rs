@@ -1,0 +1,232 @@
+//! Requests wait for each other, or for what nobody gives back: nothing of a route finishes.
+
+use crate::evidence::{Evidence, Place, Requests};
+use crate::finding::{Finding, Words};
+use crate::thresholds::{
+    ALL_OF_ROUTE, MUCH_OF_ROUTE, QUEUE, STANDSTILL, STUCK_WEIGHT, WAITERS_HOLD_WEIGHT,
+};
+use crate::waiting::{Waiting, is_of_holders};
+use ecosystem::WaitKind;
+
+pub(crate) fn look(evidence: &Evidence) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    let Some(requests) = &evidence.requests else {
+        return findings;
+    };
+    for waiting in Waiting::all(evidence) {
+        if !is_stuck(&waiting, requests) {
+            continue;
+        }
+        let finding = match held_and_awaited(&waiting, requests) {
+            Some((held, awaited)) => wait_for_each_other(&waiting, requests, held, awaited),
+            None => stuck(&waiting, requests),
+        };
+        // Both lines of a pair are places where requests wait.
+        if !findings
+            .iter()
+            .any(|other| other.headline == finding.headline)
+        {
+            findings.push(finding);
+        }
+    }
+    findings
+}
+
+/// Returns whether nothing of the routes goes on: their requests wait for holders alone, and none has finished for long.
+pub(crate) fn is_stuck(waiting: &Waiting, requests: &Requests) -> bool {
+    let of_queue = waiting.kind() == WaitKind::Queue;
+    if !waiting.is_of_holders() && !of_queue {
+        return false;
+    }
+    let Some(route) = requests.route(&waiting.place().route) else {
+        return false;
+    };
+    let mut waits = 0.0;
+    for place in requests
+        .places
+        .iter()
+        .filter(|place| place.route == route.name)
+    {
+        let is_wait = place.kind().is_some_and(|kind| {
+            // Two tasks whose channels are full wait for each other with the answers that requests wait for.
+            is_of_holders(kind) || kind == WaitKind::Queue || of_queue && kind == WaitKind::Channel
+        });
+        if is_wait {
+            waits += place.in_flight;
+        }
+    }
+    let stands_still = route.finished == 0 || route.standstill >= STANDSTILL;
+    let is_much = waiting.place().in_flight >= MUCH_OF_ROUTE * route.in_flight
+        || held_and_awaited(waiting, requests).is_some();
+    stands_still && is_much && route.in_flight >= QUEUE && waits >= ALL_OF_ROUTE * route.in_flight
+}
+
+/// A line that some requests have passed, which wait for the same thing further on: they may hold it, and others wait
+/// for it there. The line that was passed comes first.
+fn held_and_awaited<'a>(
+    waiting: &'a Waiting,
+    requests: &'a Requests,
+) -> Option<(&'a str, &'a str)> {
+    let here = waiting.place();
+    for other in &requests.places {
+        let is_same = other.wait.map(|wait| (wait.kind, leaf_type(other)))
+            == Some((waiting.kind(), leaf_type(here)));
+        if !is_same {
+            continue;
+        }
+        for (first, second) in [(here, other), (other, here)] {
+            if let Some(line) = passed(first, second) {
+                return Some((line, second.line()?));
+            }
+        }
+    }
+    None
+}
+
+/// The type that is waited for, without its method: a lock to read and to write is one.
+fn leaf_type(place: &Place) -> &str {
+    let leaf = place.frames.last().map_or("", String::as_str);
+    leaf.rsplit_once("::").map_or(leaf, |(of_type, _)| of_type)
+}
+
+/// The line of the innermost own function at `first`, if requests at `second` are in the same function further on.
+fn passed<'a>(first: &'a Place, second: &Place) -> Option<&'a str> {
+    let line = first.line()?;
+    let (function, file, number) = parts(line)?;
+    for frame in &second.frames {
+        if let Some((other, other_file, further)) = parts(frame) {
+            if (other, other_file) == (function, file) && further > number {
+                return Some(line);
+            }
+        }
+    }
+    None
+}
+
+/// Function, file and line of a frame of the reader's.
+fn parts(frame: &str) -> Option<(&str, &str, u32)> {
+    let (function, place) = frame.strip_suffix(')')?.rsplit_once(" (")?;
+    let (file, line) = place.rsplit_once(':')?;
+    Some((function, file, line.parse().ok()?))
+}
+
+fn wait_for_each_other(
+    waiting: &Waiting,
+    requests: &Requests,
+    held: &str,
+    awaited: &str,
+) -> Finding {
+    let what = waiting.what();
+    let words = Words {
+        headline: format!(
+            "{}: requests wait for each other. They are past {held}, and are {what} again at {awaited}.",
+            waiting.routes()
+        ),
+        seen: standstill(waiting, requests),
+        cause: "A request takes a second one while it holds the first; others wait for the first, or stand between \
+                the two."
+            .to_owned(),
+        fix: "Give the first back before the second is taken, or pass the first on and take no second.".to_owned(),
+    };
+    Finding::fault(
+        "waits_for_itself",
+        WAITERS_HOLD_WEIGHT,
+        "/debug/await",
+        words,
+    )
+}
+
+fn stuck(waiting: &Waiting, requests: &Requests) -> Finding {
+    let words = Words {
+        headline: format!("{} Nobody is past this wait.", waiting.headline()),
+        seen: format!("{} {}", standstill(waiting, requests), waiting.seen(requests)),
+        cause: "What they wait for may never be given back: a permit or a connection was forgotten on some way out, \
+                each request takes a second one while it holds the first, or a guard lies in a future that nobody polls."
+            .to_owned(),
+        fix: "Look for who took it last, and for a second one that is taken while the first is held.".to_owned(),
+    };
+    Finding::fault("stuck", STUCK_WEIGHT, "/debug/await", words)
+}
+
+/// For how long nothing finished.
+fn standstill(waiting: &Waiting, requests: &Requests) -> String {
+    let route = requests.route(&waiting.place().route);
+    let (seconds, in_flight) =
+        route.map_or((0.0, 0.0), |route| (route.standstill, route.in_flight));
+    format!("No request of this route finished for {seconds:.1} s, with {in_flight:.1} in flight.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{both_sides, evidence, place, route};
+
+    const FIRST: &str = "shop::balance (src/balance.rs:18)";
+    const SECOND: &str = "shop::balance (src/balance.rs:21)";
+    const RATE: &str = "shop::rate (src/balance.rs:12)";
+    const READ: &str = "tokio::sync::RwLock::read";
+
+    fn reread(standstill: f64, waits: f64) -> Evidence {
+        let mut route = route("GET /balance", 6.0, 5);
+        route.standstill = standstill;
+        evidence(
+            &[route],
+            &[
+                place("GET /balance", &[FIRST, READ], waits - 1.0),
+                place("GET /balance", &[SECOND, RATE, READ], 1.0),
+                place("GET /balance", &[SECOND, "(running)"], 6.0 - waits),
+            ],
+        )
+    }
+
+    #[test]
+    fn requests_that_hold_what_they_wait_for_are_told_with_both_lines() {
+        let found = look(&reread(8.0, 6.0));
+        assert_eq!(found.len(), 1, "{found:?}");
+        let headline = &found[0].headline;
+        assert!(
+            headline.contains("past shop::balance (src/balance.rs:18)")
+                && headline.ends_with("again at shop::rate (src/balance.rs:12)."),
+            "{headline}"
+        );
+        assert!(found[0].seen.contains("for 8.0 s"), "{found:?}");
+    }
+
+    #[test]
+    fn a_route_stands_still_on_the_right_side_of_each_threshold() {
+        both_sides(look, STANDSTILL, |seconds| reread(seconds, 6.0));
+        both_sides(look, ALL_OF_ROUTE, |share| reread(8.0, 6.0 * share));
+        both_sides(look, QUEUE, |in_flight| {
+            let place = place(
+                "GET /render",
+                &[FIRST, "tokio::sync::Semaphore::acquire"],
+                in_flight,
+            );
+            evidence(&[route("GET /render", in_flight, 0)], &[place])
+        });
+    }
+
+    #[test]
+    fn what_nobody_gives_back_is_stuck() {
+        let acquire = place(
+            "GET /render",
+            &[FIRST, "tokio::sync::Semaphore::acquire"],
+            8.0,
+        );
+        let found = look(&evidence(&[route("GET /render", 8.0, 0)], &[acquire]));
+        assert_eq!(found[0].kind, "stuck");
+    }
+
+    #[test]
+    fn a_second_connection_of_a_pool_is_told() {
+        let pool = "(waiting for a connection of the pool)";
+        let mut of_route = route("GET /get", 8.0, 3);
+        of_route.standstill = 5.0;
+        let places = [
+            place("GET /get", &["shop::get (src/get.rs:20)", pool], 3.0),
+            place("GET /get", &["shop::get (src/get.rs:22)", pool], 5.0),
+        ];
+        let found = look(&evidence(&[of_route], &places));
+        assert_eq!(found[0].kind, "waits_for_itself", "{found:?}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Evidence for the tests of rules.
+
+use std::sync::Arc;
+
+use ecosystem::{Wait, WaitRow, waits};
+
+use crate::evidence::{Evidence, Place, Requests, Route, Runtime};
+use crate::finding::Finding;
+use crate::threads::{Thread, ThreadProfile};
+
+/// The wait that a frame is known for.
+fn wait(leaf: &str) -> Option<Wait> {
+    let is_it = |row: &&WaitRow| {
+        let is_within = |place: &Vec<&str>| {
+            place.len() == 1 && ecosystem::is_within(leaf, place.iter().copied())
+        };
+        row.wait.what == leaf || row.places.iter().any(is_within)
+    };
+    waits().iter().find(is_it).map(|row| row.wait)
+}
+
+/// Requests of a route in these frames.
+pub(crate) fn place(route: &str, frames: &[&str], in_flight: f64) -> Place {
+    Place {
+        route: route.to_owned(),
+        frames: frames.iter().map(|frame| (*frame).to_owned()).collect(),
+        wait: frames.last().and_then(|leaf| wait(leaf)),
+        in_flight,
+        in_a_row: None,
+    }
+}
+
+/// A route with so many requests in flight and finished.
+pub(crate) fn route(name: &str, in_flight: f64, finished: u64) -> Route {
+    Route {
+        name: name.to_owned(),
+        in_flight,
+        finished,
+        ..Route::default()
+    }
+}
+
+/// Ten seconds of requests on two CPUs.
+pub(crate) fn evidence(routes: &[Route], places: &[Place]) -> Evidence {
+    Evidence {
+        seconds: 10.0,
+        cpus: 2,
+        requests: Some(Requests {
+            in_flight: routes.iter().map(|route| route.in_flight).sum(),
+            routes: routes.to_vec(),
+            places: places.to_vec(),
+            ..Requests::default()
+        }),
+        ..Evidence::default()
+    }
+}
+
+/// Threads in 100 moments, while one did not yield for so many seconds.
+pub(crate) fn of_threads(threads: Vec<Thread>, held: f64) -> Evidence {
+    let runtime = Runtime {
+        held_worst: vec![held],
+        ..Runtime::default()
+    };
+    Evidence {
+        seconds: 10.0,
+        cpus: 2,
+        threads: Some(Arc::new(ThreadProfile::of(100, threads))),
+        runtimes: vec![runtime],
+        ..Evidence::default()
+    }
+}
+
+/// Expects silence of a rule just below a threshold, and a finding at it.
+pub(crate) fn both_sides(
+    rule: fn(&Evidence) -> Vec<Finding>,
+    threshold: f64,
+    evidence: impl Fn(f64) -> Evidence,
+) {
+    let below = rule(&evidence(threshold * 0.99));
+    assert!(below.is_empty(), "below {threshold}: {below:?}");
+    let at = rule(&evidence(threshold * 1.001));
+    assert!(!at.is_empty(), "nothing at {threshold}");
+}

@@ -1,0 +1,277 @@
+//! Waits of requests, added up over the routes that meet them at the same line.
+
+use ecosystem::{Wait, WaitKind};
+
+use crate::evidence::{Evidence, Place, Requests, Route};
+use crate::thresholds::{MUCH_OF_ROUTE, QUEUE};
+
+/// How the frame begins below which the things part that a request waits for at once.
+const ONE_OF_SEVERAL: &str = "(one of ";
+
+/// Requests that wait for the same thing at the same line.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    /// What they wait for.
+    pub(crate) wait: Wait,
+    /// One place for each route, those with most requests first.
+    pub(crate) places: Vec<Place>,
+    /// Share of the requests of these routes that is there.
+    pub(crate) share: f64,
+    /// Share of all requests.
+    pub(crate) share_of_all: f64,
+    /// Requests there, averaged over time.
+    pub(crate) in_flight: f64,
+    /// Milliseconds that a request of these routes spends there.
+    pub(crate) ms: Option<f64>,
+    /// Mean time of such a request.
+    pub(crate) latency_ms: Option<f64>,
+    /// Such waits that follow each other in a request.
+    pub(crate) in_a_row: Option<f64>,
+}
+
+impl Waiting {
+    /// All waits, those with most requests first.
+    pub(crate) fn all(evidence: &Evidence) -> Vec<Self> {
+        let Some(requests) = &evidence.requests else {
+            return Vec::new();
+        };
+        let mut groups: Vec<Vec<Place>> = Vec::new();
+        for place in together(&requests.places) {
+            if place.wait.is_none() {
+                continue;
+            }
+            let is_same = |group: &&mut Vec<Place>| {
+                let first = &group[0];
+                let is_line = first.line().is_some() && first.line() == place.line();
+                first.kind() == place.kind()
+                    && first.wait.map(|wait| wait.what) == place.wait.map(|wait| wait.what)
+                    && (is_line || first.route == place.route && first.frames == place.frames)
+            };
+            match groups.iter_mut().find(is_same) {
+                Some(group) => group.push(place),
+                None => groups.push(vec![place]),
+            }
+        }
+        let mut all = Vec::new();
+        for places in groups {
+            all.extend(Self::of(places, requests, evidence.seconds));
+        }
+        all.sort_by(|a: &Self, b| b.in_flight.total_cmp(&a.in_flight));
+        all
+    }
+
+    fn of(places: Vec<Place>, requests: &Requests, seconds: f64) -> Option<Self> {
+        // Of routes that hardly wait there, the others' share says more.
+        let mut judged: Vec<(&Place, &Route)> = Vec::new();
+        for place in &places {
+            judged.extend(requests.route(&place.route).map(|route| (place, route)));
+        }
+        let is_much =
+            |(place, route): &(&Place, &Route)| place.in_flight >= MUCH_OF_ROUTE * route.in_flight;
+        if judged.iter().any(is_much) {
+            judged.retain(is_much);
+        }
+        let (mut here, mut of_routes, mut finished) = (0.0, 0.0, 0);
+        let mut seen: Vec<&str> = Vec::new();
+        for (place, route) in &judged {
+            here += place.in_flight;
+            if !seen.contains(&route.name.as_str()) {
+                seen.push(&route.name);
+                of_routes += route.in_flight;
+                finished += route.finished;
+            }
+        }
+        // Little's law: requests in flight are a rate times a time.
+        let spent = |in_flight: f64| {
+            let ms = in_flight * seconds * 1e3 / finished as f64;
+            Some(ms).filter(|_| finished > 0)
+        };
+        let in_flight: f64 = places.iter().map(|place| place.in_flight).sum();
+        let (ms, latency_ms) = (spent(here), spent(of_routes));
+        let mut in_a_row: Option<f64> = None;
+        for place in &places {
+            if let Some(times) = place.in_a_row {
+                in_a_row = Some(in_a_row.unwrap_or_default().max(times));
+            }
+        }
+        Some(Self {
+            wait: places.first()?.wait?,
+            share: here / of_routes.max(f64::MIN_POSITIVE),
+            share_of_all: in_flight / requests.in_flight.max(f64::MIN_POSITIVE),
+            in_flight,
+            ms,
+            latency_ms,
+            in_a_row,
+            places,
+        })
+    }
+
+    /// The place with most requests.
+    pub(crate) fn place(&self) -> &Place {
+        &self.places[0]
+    }
+
+    /// The kind of the wait.
+    pub(crate) fn kind(&self) -> WaitKind {
+        self.wait.kind
+    }
+
+    /// Returns whether requests wait for each other there, on average.
+    pub(crate) fn is_queue(&self) -> bool {
+        self.in_flight >= QUEUE
+    }
+
+    /// Returns whether one waits until another gives something back.
+    pub(crate) fn is_of_holders(&self) -> bool {
+        is_of_holders(self.kind())
+    }
+
+    /// The routes by name: `GET /a`, or `GET /a and 2 other routes`.
+    pub(crate) fn routes(&self) -> String {
+        let first = &self.place().route;
+        let mut others: Vec<&str> = Vec::new();
+        for place in &self.places {
+            if place.route != *first && !others.contains(&place.route.as_str()) {
+                others.push(&place.route);
+            }
+        }
+        match others.as_slice() {
+            [] => first.clone(),
+            [other] => format!("{first} and {other}"),
+            others => format!("{first} and {} other routes", others.len()),
+        }
+    }
+
+    /// What is waited for: `waiting for a lock`.
+    pub(crate) fn what(&self) -> String {
+        match self.wait.what.strip_prefix('(') {
+            Some(what) => what.trim_end_matches(')').to_owned(),
+            None => format!("waiting for {}", self.wait.what),
+        }
+    }
+
+    /// Time, wait and line: `GET /a: 45.0 of 51.2 ms waiting for a lock at read (shop.rs:7)`.
+    pub(crate) fn headline(&self) -> String {
+        let time = match (self.ms, self.latency_ms) {
+            (Some(ms), Some(latency)) => format!("{ms:.1} of {latency:.1} ms "),
+            _ => String::new(),
+        };
+        let at = self.place().line();
+        let at = at.map(|line| format!(" at {line}")).unwrap_or_default();
+        format!("{}: {time}{}{at}.", self.routes(), self.what())
+    }
+
+    /// Requests at once, and who let go.
+    pub(crate) fn seen(&self, requests: &Requests) -> String {
+        let mut seen = format!("{:.1} requests at once.", self.in_flight);
+        if let Some(release) = requests.release_of(self.place()) {
+            // That a runtime's task has ended is no news.
+            let is_runtime = |by: &String| by.starts_with('(') || by.starts_with("tokio::runtime");
+            if !release.by.iter().all(is_runtime) {
+                let (share, by) = (release.share * 100.0, release.by.join(", "));
+                seen = format!("{seen} {share:.0} % were let go by {by}.");
+            }
+        }
+        seen
+    }
+
+    /// Where other requests of the route are, past this wait.
+    pub(crate) fn past(&self, requests: &Requests) -> Option<String> {
+        let mut places = requests.places.iter();
+        let past = places.find(|place| {
+            let is_here = place.wait.is_some_and(|wait| wait.what == self.wait.what);
+            place.route == self.place().route && place.frames.len() > 1 && !is_here
+        })?;
+        Some(past.frames.join("; "))
+    }
+}
+
+/// Returns whether one waits for this until another gives it back.
+pub(crate) fn is_of_holders(kind: WaitKind) -> bool {
+    matches!(kind, WaitKind::Limit | WaitKind::Lock | WaitKind::Pool)
+}
+
+/// The places, with those as one where the same requests wait for several things at once, such as for a lock and for
+/// the end of a time limit. The one that tells most stands for all.
+fn together(places: &[Place]) -> Vec<Place> {
+    // What is not known comes last.
+    let rank = |place: &Place| (place.wait.is_none(), place.kind());
+    let mut all: Vec<Place> = Vec::new();
+    for place in places {
+        let mut frames = place.frames.iter();
+        let parting = frames.position(|frame| frame.starts_with(ONE_OF_SEVERAL));
+        let same = parting.and_then(|end| {
+            let own = &place.frames[..=end];
+            all.iter_mut()
+                .find(|other| other.route == place.route && other.frames.starts_with(own))
+        });
+        match same {
+            None => all.push(place.clone()),
+            Some(other) => {
+                let in_flight = other.in_flight + place.in_flight;
+                if rank(place) < rank(other) {
+                    other.clone_from(place);
+                }
+                other.in_flight = in_flight;
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{evidence, place, route};
+
+    #[test]
+    fn the_same_wait_adds_up_over_routes() {
+        let line = "shop::login (src/login.rs:15)";
+        let at =
+            |path: &str, in_flight| place(path, &[line, "tokio::sync::Mutex::lock"], in_flight);
+        let evidence = evidence(
+            &[
+                route("GET /login/1", 2.0, 100),
+                route("GET /login/2", 2.0, 100),
+            ],
+            &[at("GET /login/1", 1.5), at("GET /login/2", 1.5)],
+        );
+        let all = Waiting::all(&evidence);
+        assert_eq!(all.len(), 1, "{all:?}");
+        assert!((all[0].share_of_all - 0.75).abs() < 1e-9, "{all:?}");
+        assert_eq!(all[0].routes(), "GET /login/1 and GET /login/2");
+        // 3 in flight for 10 s, of 200 requests.
+        assert!((all[0].ms.unwrap() - 150.0).abs() < 1e-9, "{all:?}");
+    }
+
+    #[test]
+    fn a_route_that_hardly_waits_there_hides_no_other() {
+        let line = "shop::load (src/load.rs:3)";
+        let at =
+            |path: &str, in_flight| place(path, &[line, "tokio::sync::Mutex::lock"], in_flight);
+        let evidence = evidence(
+            &[route("GET /a", 2.0, 100), route("GET /b", 50.0, 100)],
+            &[at("GET /a", 1.9), at("GET /b", 0.5)],
+        );
+        assert!(Waiting::all(&evidence)[0].share > 0.9);
+    }
+
+    #[test]
+    fn waits_of_one_request_for_several_things_are_one() {
+        let own = "shop::read (src/read.rs:3)";
+        let lock = place(
+            "GET /a",
+            &[own, "(one of 2 waits at once)", "tokio::sync::Mutex::lock"],
+            1.0,
+        );
+        let timer = place(
+            "GET /a",
+            &[own, "(one of 2 waits at once)", "tokio::time::Sleep"],
+            1.0,
+        );
+        let evidence = evidence(&[route("GET /a", 2.0, 9)], &[timer, lock]);
+        let all = Waiting::all(&evidence);
+        assert_eq!(all.len(), 1);
+        assert_eq!((all[0].kind(), all[0].in_flight), (WaitKind::Lock, 2.0));
+    }
+}
