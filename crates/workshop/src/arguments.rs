@@ -1,5 +1,4 @@
-//! What the command line takes as a chapter; what it does not take is refused with
-//! what it would.
+//! Arguments that clap cannot check by itself. A refusal names what is accepted.
 
 use crate::chapters::Workshop;
 use crate::steps::Of;
@@ -23,7 +22,7 @@ pub(crate) fn chapter(text: &str) -> Result<u32, String> {
     }
 }
 
-/// What `steps` writes a branch of: a chapter, or the capstone.
+/// Reads the argument of `steps`: a chapter's number, or `capstone`.
 pub(crate) fn of_steps(text: &str) -> Result<Of, String> {
     if text == "capstone" {
         return Ok(Of::Capstone);

@@ -1,4 +1,4 @@
-//! Where the workshop's files are, and which chapters there are.
+//! Folders of the workshop, and its chapters.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use course::measurement::chapter_file::ChapterFile;
 
 use terminal::exit::CliError;
 
-/// Where everything recorded is, in the workshop's folder.
+/// Folder of all records, below the workshop's.
 pub(crate) const CAPTURES: &str = "flamegraphs";
 
 /// The repository that the command was called in.

@@ -15,14 +15,14 @@ use serde::Deserialize;
 use crate::chapters::{Chapter, Workshop};
 use terminal::exit::CliError;
 
-/// How often a reader's wish to stop is looked for.
+/// Interval at which Ctrl-C is looked for.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long cargo may take to end once it has said all.
+/// Longest time for cargo to end after its last message.
 const TIME_TO_END: Duration = Duration::from_secs(60);
 /// Bytes of one of cargo's messages: one that is longer is passed over.
 const LONGEST_MESSAGE: usize = 1 << 20;
 
-/// Why there is no binary.
+/// Reason for which there is no binary.
 #[derive(Debug)]
 pub(crate) enum CompileError {
     /// The compiler's errors, as it would print them.
@@ -86,7 +86,7 @@ pub(crate) struct Programs {
 
 /// The test target with a chapter's contract.
 const CONTRACT: &str = "contract";
-/// What the small machine's programs are built for. With the target named, its flags do not reach
+/// Target of the emulated machine's programs. With the target named, its flags do not reach
 /// build scripts and procedural macros, which run here.
 const MACHINE: &str = "x86_64-unknown-linux-gnu";
 
@@ -342,7 +342,7 @@ fn not_built(package: &str) -> CompileError {
     )))
 }
 
-/// What a full disk is called by the system, in the words of cargo, the compiler and the linker.
+/// The system's words for a full disk, as cargo, the compiler and the linker pass them on.
 const DISK_IS_FULL: &str = "No space left on device";
 
 /// Words of cargo's, and what they come to for a reader.

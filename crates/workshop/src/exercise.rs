@@ -19,7 +19,7 @@ pub(crate) struct Exercise {
     pub(crate) shipped: String,
 }
 
-/// What [`Exercise::put_back`] did.
+/// Result of [`Exercise::put_back`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PutBack {
     /// It was as shipped already.
@@ -56,7 +56,7 @@ impl Exercise {
         })
     }
 
-    /// Whether the learner's file differs from the shipped one.
+    /// Returns whether the learner's file differs from the shipped one.
     pub(crate) fn is_edited(&self) -> bool {
         self.text.as_ref() != Some(&self.shipped)
     }

@@ -1,4 +1,4 @@
-//! What became of a run of a chapter, as the sentence and the exit code of a command.
+//! Errors of a chapter's run as the sentence and the exit code of a command.
 
 use course::bench::rounds::RunError;
 use course::bench::server::ServerError;
@@ -28,7 +28,7 @@ pub(crate) fn of_numa(error: numa::Error) -> CliError {
     }
 }
 
-/// How a chapter's server calls its argument when it refuses a variant. Only that program knows
+/// Name of the argument with which a chapter's server refuses a variant. Only that program knows
 /// its variants.
 const NO_VARIANT: &str = "'[VARIANT]'";
 

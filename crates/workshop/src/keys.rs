@@ -57,12 +57,12 @@ impl Keys {
         }
     }
 
-    /// Whether anybody can press one.
+    /// Returns whether somebody can press one.
     pub(crate) fn are_there(&self) -> bool {
         self.are_there
     }
 
-    /// Whether the terminal hands over whole lines.
+    /// Returns whether the terminal hands over whole lines.
     pub(crate) fn need_enter(&self) -> bool {
         self.keeper.is_none()
     }

@@ -28,15 +28,15 @@ pub(crate) struct Order {
     pub(crate) command: String,
     /// Pairs of rounds that the effect is measured with; as many as the chapter says if `None`.
     pub(crate) pairs: Option<u32>,
-    /// Whether to take profiles of problem and fix.
+    /// Takes profiles of problem and fix.
     pub(crate) profiles: bool,
-    /// Whether to measure the chapter's table of variants.
+    /// Measures the chapter's table of variants.
     pub(crate) matrix: bool,
-    /// Whether to take heap profiles, instructions and baselines, where the chapter has them.
+    /// Takes heap profiles, instructions and baselines, if the chapter has them.
     pub(crate) counts: bool,
-    /// Where the services' upstream is.
+    /// The services' upstream.
     pub(crate) upstream: UpstreamOf,
-    /// Where chapter 9's services keep their orders, unless each has a file of its own.
+    /// Database of chapter 9's services, unless each has a file of its own.
     pub(crate) database: Option<String>,
 }
 
@@ -58,9 +58,9 @@ impl Order {
 
 #[derive(Debug)]
 pub(crate) struct Measured {
-    /// How long it took after compiling, in seconds.
+    /// Seconds after compiling.
     pub(crate) seconds: f64,
-    /// How long it took until the verdict, in seconds.
+    /// Seconds until the verdict.
     pub(crate) decided_s: f64,
     /// Record and folded stacks.
     pub(crate) capture: Capture,
@@ -149,8 +149,7 @@ pub(crate) fn measure(
     })
 }
 
-/// What the chapter claims, as far as it can be shown before this upstream, with as many pairs as were
-/// asked for.
+/// The chapter's file with the claims that can be shown before this upstream, and with as many pairs as were asked for.
 fn claims(chapter: &Chapter, order: &Order) -> Result<ChapterFile, CliError> {
     let file = chapter.file()?;
     let number = file.chapter;

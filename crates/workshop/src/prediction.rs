@@ -1,4 +1,4 @@
-//! What a reader expects of a chapter, before anything is measured.
+//! A reader's expectation of a chapter, written down before anything is measured.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Prediction {
     /// UTC, such as `2026-11-20T20:30:00Z`.
     pub(crate) made: String,
-    /// How many times better a fix is than the problem.
+    /// Ratio of a fix to the problem; larger is better.
     pub(crate) gain: Option<Range>,
     /// The root cause's count in the problem.
     pub(crate) problem: Option<Range>,

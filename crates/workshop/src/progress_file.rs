@@ -1,4 +1,4 @@
-//! What the learner has done and predicted so far: `.workshop/progress.json`.
+//! The learner's progress and predictions: `.workshop/progress.json`.
 //!
 //! A damaged file is set aside. A result that cannot be written there is told in a note, because the result itself is
 //! on the screen; a prediction that cannot be written is an error.
@@ -67,7 +67,7 @@ pub(crate) struct Proof {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct OwnProof {
     pub(crate) kind: VerdictKind,
-    /// How many times better than the problem it was; `None` where nothing was measured.
+    /// Ratio to the problem, larger is better; `None` where nothing was measured.
     pub(crate) gain: Option<f64>,
     /// SHA-256 of the exercise that was proved.
     pub(crate) exercise: String,

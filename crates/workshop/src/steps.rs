@@ -24,7 +24,7 @@ use terminal::exit::CliError;
 use terminal::files;
 use terminal::git::Git;
 
-/// What a branch is about.
+/// The subject of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Of {
     /// The chapter of this number.
@@ -115,7 +115,7 @@ fn from_a_sound_service(steps: &[Step]) -> Vec<Step> {
     start.into_iter().chain(steps.iter().cloned()).collect()
 }
 
-/// When a commit was made, in seconds since 1970.
+/// Time of a commit, in seconds since 1970.
 fn date(git: &Git, commit: &str) -> Result<i64, CliError> {
     git.say(["show", "--no-patch", "--format=%ct", commit])?
         .parse()

@@ -23,7 +23,7 @@ use terminal::git::Git;
 use terminal::progress::Terminal;
 use terminal::{ctrl_c, json};
 
-/// What `--format json` prints.
+/// Object that `--format json` prints.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     chapter: u32,
@@ -50,7 +50,7 @@ pub(super) struct Checked {
     pub(super) grade: Grade,
     /// SHA-256 of the exercise that was compiled.
     exercise: String,
-    /// As in [`Report`].
+    /// See [`Report::also_changed`].
     also_changed: Vec<String>,
     seconds: f64,
 }
@@ -161,7 +161,7 @@ fn remember(workshop: &Workshop, chapter: &Chapter, grade: &Grade, exercise: &st
     progress_file::remember(workshop, chapter.number, |done| done.check = Some(check));
 }
 
-/// What git says was changed beside the exercise; nothing where there is no git.
+/// Lists the files beside the exercise that differ from the last commit; none without git.
 pub(super) fn also_changed(workshop: &Workshop, chapter: &Chapter) -> Vec<String> {
     let folder = workshop.shown(&chapter.folder);
     let Ok(git) = Git::at(workshop.root()) else {

@@ -9,7 +9,7 @@ use crate::progress_file::{self, Progress};
 use terminal::exit::{CliError, Exit};
 use terminal::json;
 
-/// What `--format json` prints.
+/// Object that `--format json` prints.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     chapter: u32,
@@ -60,7 +60,7 @@ fn print(chapter: u32, hints: &[Hint], total: usize) {
     }
     match hints.last() {
         None => println!(
-            "That were all {total} hints. Again: cargo workshop hint {chapter} --upto {total}\n\
+            "You have seen all {total} hints. Again: cargo workshop hint {chapter} --upto {total}\n\
              One way to do it: cargo workshop solution {chapter}"
         ),
         Some(last) if last.number == total => {

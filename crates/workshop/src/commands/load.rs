@@ -22,7 +22,7 @@ use terminal::exit::{CliError, Exit};
 use terminal::progress::Terminal;
 use terminal::{ctrl_c, json};
 
-/// How long a server that runs already may take to accept a connection.
+/// Longest time for a running server to accept a connection.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Puts the load of a chapter on one of its variants.

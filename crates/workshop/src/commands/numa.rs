@@ -29,7 +29,7 @@ struct Plan<'a> {
     cpus: Option<u32>,
     /// The problem first, the fix last.
     variants: Vec<&'a str>,
-    /// Where the record is written, if anywhere.
+    /// File of the record, if it is written.
     folder: Option<PathBuf>,
     format: Format,
 }
@@ -198,7 +198,7 @@ impl Plan<'_> {
     }
 }
 
-/// Where a capture has its records of several nodes.
+/// Folder of a capture's records of several nodes.
 const FOLDER: &str = "regions";
 
 /// Derives tables and figures of a capture's records again; `verify` compares instead.

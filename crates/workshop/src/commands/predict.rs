@@ -1,4 +1,4 @@
-//! `cargo workshop predict N`: what the reader expects, written down before anything is measured.
+//! `cargo workshop predict N`: the reader's expectation, written down before anything is measured.
 
 use std::io::{BufRead, IsTerminal};
 use std::str::FromStr;
@@ -12,11 +12,11 @@ use crate::progress_file::{self, Progress};
 use terminal::exit::{CliError, Exit};
 use terminal::json;
 
-/// What `--format json` prints.
+/// Object that `--format json` prints.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     chapter: u32,
-    /// What the two counts are of.
+    /// Name of the count in the problem and in a fix.
     root_cause: &'a str,
     /// Oldest first.
     predictions: &'a [Prediction],

@@ -15,7 +15,7 @@ use terminal::exit::{CliError, Exit};
 use terminal::progress::Terminal;
 use terminal::{ctrl_c, files, json};
 
-/// What `--format json` prints.
+/// Object that `--format json` prints.
 #[derive(Debug, Serialize)]
 struct Report {
     chapter: u32,
@@ -23,7 +23,7 @@ struct Report {
     kind: ProfileKind,
     seconds: f64,
     samples: u64,
-    /// What it shows most of.
+    /// Its widest box, in words.
     most: String,
     files: Vec<PathBuf>,
 }

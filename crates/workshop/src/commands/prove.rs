@@ -23,14 +23,14 @@ use crate::progress_file::{self, OwnProof, Progress, Proof};
 use terminal::exit::{CliError, Exit};
 use terminal::{ctrl_c, files, json};
 
-/// What `--format json` prints for a chapter.
+/// Object that `--format json` prints for a chapter.
 #[derive(Debug, Serialize)]
 struct Proved {
     #[serde(flatten)]
     summary: Summary,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     baselines: Vec<Baseline>,
-    /// What the reader expected, where that is written down.
+    /// The reader's last prediction.
     #[serde(skip_serializing_if = "Option::is_none")]
     your_prediction: Option<Prediction>,
 }
@@ -135,7 +135,7 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
     Ok(all.iter().map(Proved::exit).max().unwrap_or(Exit::Good))
 }
 
-/// What each proof takes, for somebody who named none.
+/// Lists the seconds that each chapter's proof takes.
 fn how_long(chapters: &[Chapter]) -> Result<String, CliError> {
     let (mut list, mut in_all) = (String::new(), (0.0, 0.0));
     for chapter in chapters {
@@ -195,7 +195,7 @@ fn write(folder: &Path, measured: &Measured) -> Result<PathBuf, CliError> {
     Ok(report)
 }
 
-/// Where a claim about NUMA nodes can be seen, if this machine has but one.
+/// Hint at the emulated machine, for a claim about NUMA nodes on a machine that has one.
 fn elsewhere(record: &Record) -> String {
     let has_one = record.environment.numa_nodes < 2;
     if has_one && matches!(record.chapter.law, Law::Locality { .. }) {

@@ -15,11 +15,11 @@ use crate::tools::Tools;
 use terminal::exit::{CliError, Exit};
 use terminal::json;
 
-/// What `--format json` prints.
+/// Object that `--format json` prints.
 #[derive(Debug, Serialize)]
 struct Report {
     chapters: Vec<Status>,
-    /// What to do next, in a sentence or two.
+    /// The next step, in a sentence or two.
     next: String,
 }
 
@@ -29,7 +29,7 @@ struct Status {
     title: String,
     minutes: u32,
     exercise: String,
-    /// Whether it differs from the shipped one.
+    /// It differs from the shipped one.
     edited: bool,
     hints_seen: usize,
     hints: usize,
@@ -37,7 +37,7 @@ struct Status {
     prediction: Option<Prediction>,
     /// The last check; `None` before the first.
     check: Option<GradeKind>,
-    /// Whether the exercise was edited after that.
+    /// The exercise was edited after that.
     edited_since_check: bool,
     /// The last proof on this machine.
     proof: Option<VerdictKind>,
@@ -155,7 +155,7 @@ impl std::fmt::Display for Status {
     }
 }
 
-/// What opens the book, or makes it possible.
+/// Command that opens the book, or makes it possible.
 fn book_command(tools: &Tools) -> &'static str {
     if tools.mdbook().is_file() {
         ".tools/bin/mdbook serve --open"

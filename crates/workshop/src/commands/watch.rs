@@ -20,12 +20,12 @@ use crate::hints;
 use crate::keys::Keys;
 use crate::progress_file::Progress;
 
-/// How often the exercise is looked at. Keys are seen at once.
+/// Interval between looks at the exercise. Keys are seen at once.
 const LOOK: Duration = Duration::from_millis(100);
 /// Lines of the compiler or the server that fit on the screen.
 const LINES_OF_DETAIL: usize = 30;
 
-/// How watching one chapter ended.
+/// End of watching one chapter.
 enum Ended {
     /// The reader goes on with another chapter.
     Next(Chapter),
@@ -298,11 +298,11 @@ impl Drop for Running {
 struct Watched {
     file: PathBuf,
     seen: Seen,
-    /// What the last check was of.
+    /// The version that was checked last.
     checked: Seen,
 }
 
-/// When a file was saved, and its content; nothing while an editor that writes by renaming has it away.
+/// Time and content of a file's last save; nothing while an editor that writes by renaming has it away.
 #[derive(PartialEq)]
 struct Seen {
     saved: Option<SystemTime>,

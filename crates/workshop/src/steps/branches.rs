@@ -62,7 +62,7 @@ fn refuse_a_readers_own(git: &Git, branch: &str, tip: &str) -> Result<(), CliErr
     )))
 }
 
-/// Whether there are commits from `base` to `tip`, all by us, and each with the tree that its
+/// Returns whether there are commits from `base` to `tip`, all by us, and each with the tree that its
 /// trailer says.
 fn are_steps(git: &Git, base: &str, tip: &str) -> Result<bool, CliError> {
     let ours = format!("{NAME} <{MAIL}>");
@@ -104,7 +104,7 @@ fn are_steps(git: &Git, base: &str, tip: &str) -> Result<bool, CliError> {
     Ok(!commits.is_empty())
 }
 
-/// Whether anything but step branches leads to `base`.
+/// Returns whether anything but step branches leads to `base`.
 fn is_elsewhere(git: &Git, base: &str) -> bool {
     let heads = git.ask(["for-each-ref", "--contains", base, "--format=%(refname)"]);
     heads

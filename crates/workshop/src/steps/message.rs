@@ -10,14 +10,14 @@ use engine::profile::ProfileKind;
 
 use terminal::git::Git;
 
-/// Of the variants of a chapter's table, below its record's folder.
+/// Plot of the variants in a chapter's table, below its record's folder.
 const PLOT_OF_VARIANTS: &str = "plots/variants.svg";
 
 /// The recorded evidence that is committed beside the code.
 #[derive(Debug)]
 pub(super) struct Measured {
     record: Record,
-    /// As the chapter says today, which may be more than at the time of the record.
+    /// Kind of profile by the chapter's file of today, which may differ from the record's.
     shown_by: ProfileKind,
     has_plot_of_variants: bool,
     analysis: Analysis,
@@ -38,7 +38,7 @@ impl Measured {
         })
     }
 
-    /// What was measured of a variant, how to repeat it, and which picture to open.
+    /// Sentence with a variant's measurement, the command that repeats it, and the picture to open.
     fn evidence(&self, variant: &str) -> Option<String> {
         let chapter = &self.record.chapter;
         let name = variant.replace('_', "-");
@@ -70,7 +70,7 @@ impl Measured {
         ))
     }
 
-    /// Of problem and solution: effect and root cause.
+    /// Effect and root cause of problem or solution.
     fn of_proof(&self, variant: &str) -> Option<String> {
         let effect = self.analysis.effect()?;
         let root_cause = self.analysis.root_cause()?;
@@ -98,7 +98,7 @@ impl Measured {
         Some(text)
     }
 
-    /// Of another variant: the effect's figure in the chapter's table, beside the problem's there.
+    /// The effect's figure of another variant in the chapter's table, beside the problem's there.
     fn of_matrix(&self, variant: &str) -> Option<(&str, String)> {
         let record = &self.record;
         let effect = record.chapter.claims.effect();

@@ -9,6 +9,7 @@ mod book;
 mod capstone;
 mod conditions;
 mod edits;
+mod features;
 #[cfg(target_os = "linux")]
 mod field;
 mod figures;

@@ -112,6 +112,35 @@ fn no_page_gives_away_what_a_later_chapter_asks() {
     }
 }
 
+/// Before a block of the README that is a recorded file.
+const RECORDED: &str = "<!-- recorded: ";
+
+/// GitHub shows no includes. `UPDATE_EXPECT=1 cargo test -p workshop --test repository readme` copies the files.
+#[test]
+fn the_readme_shows_what_was_recorded() {
+    let readme = root().join("README.md");
+    let text = fs::read_to_string(&readme).unwrap();
+    let mut parts = text.split(RECORDED);
+    let mut right = parts.next().unwrap().to_owned();
+    let mut blocks = 0;
+    for part in parts {
+        let (file, rest) = part.split_once(" -->\n\n```text\n").unwrap();
+        let end = rest.find("```\n").unwrap();
+        let recorded = fs::read_to_string(root().join(file)).unwrap();
+        right += &format!(
+            "{RECORDED}{file} -->\n\n```text\n{recorded}{}",
+            &rest[end..]
+        );
+        blocks += 1;
+    }
+    assert!(blocks > 0);
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        fs::write(readme, right).unwrap();
+    } else {
+        assert_eq!(text, right);
+    }
+}
+
 /// Letters by which the options of one capture may differ.
 const OF_EQUAL_LENGTH: usize = 10;
 
@@ -146,24 +175,22 @@ fn the_gallerys_names_appear_in_no_chapter() {
         let list = fs::read_to_string(folder.join(format!("{number:02}.md"))).unwrap();
         for frame in list.split('`').skip(1).step_by(2) {
             let name = frame.split(", line ").next().unwrap_or(frame);
-            let is_route = name.starts_with("GET /")
-                || name.starts_with("POST /")
-                || name.starts_with("PUT /");
+            let is_route = ["GET /", "POST /", "PUT /"]
+                .iter()
+                .any(|start| name.starts_with(start));
             if !is_route && !name.starts_with("app::") {
                 continue;
             }
             for (page, text) in &pages {
-                let is_chapters = page.parent().is_some_and(|folder| {
-                    folder
-                        .file_name()
-                        .is_some_and(|name| name.to_string_lossy().starts_with("chapter"))
-                });
-                let is_there = text.contains(&format!("`{name}`"));
-                assert!(
-                    !(is_chapters && is_there),
-                    "capture {number}: `{name}` is in {}",
-                    page.display()
-                );
+                let within = page.strip_prefix(root().join("src")).unwrap();
+                if within.to_string_lossy().starts_with("chapter") {
+                    let is_there = text.contains(&format!("`{name}`"));
+                    assert!(
+                        !is_there,
+                        "capture {number}: `{name}` is in {}",
+                        page.display()
+                    );
+                }
             }
         }
     }
@@ -185,13 +212,14 @@ fn a_chapters_minutes_are_those_of_its_pages() {
         }
         let file = folder.join("chapter.toml");
         let text = fs::read_to_string(&file).unwrap();
-        let right = text
-            .lines()
-            .map(|line| match line.starts_with("minutes = ") {
-                true => format!("minutes = {minutes}\n"),
-                false => format!("{line}\n"),
-            })
-            .collect::<String>();
+        let mut right = String::new();
+        for line in text.lines() {
+            if line.starts_with("minutes = ") {
+                right += &format!("minutes = {minutes}\n");
+            } else {
+                right.extend([line, "\n"]);
+            }
+        }
         if text.replace('\r', "") == right {
             continue;
         }

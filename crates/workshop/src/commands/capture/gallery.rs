@@ -19,7 +19,7 @@ struct Unnamed {
     kind: ProfileKind,
     /// Beginnings of the names of boxes that a line leads to: those that are too narrow for the label that decides.
     pointed: &'static [&'static str],
-    /// What the services' routes and functions are called instead.
+    /// Other names for the services' routes and functions.
     renamed: &'static [(&'static str, &'static str)],
 }
 
@@ -146,7 +146,7 @@ struct Picture {
     chapter: u32,
     still: Still,
     renamed: &'static [(&'static str, &'static str)],
-    /// Whether its boxes stand beside it as a list: the pages of a chapter say themselves what theirs show.
+    /// A list of its boxes stands beside it: the pages of a chapter say themselves what theirs show.
     has_list: bool,
 }
 

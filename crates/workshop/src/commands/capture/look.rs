@@ -1,4 +1,5 @@
-//! What `cargo workshop look` says of a chapter's problem: `flamegraphs/chapterN/look.txt`, which the book shows.
+//! The recorded output of `cargo workshop look` for a chapter's problem, which the book shows:
+//! `flamegraphs/chapterN/look.txt`.
 
 use course::bench::rounds::Bench;
 use course::measurement::claim::PROBLEM;
@@ -10,7 +11,7 @@ use terminal::exit::{CliError, Exit};
 use terminal::progress::Terminal;
 use terminal::{ctrl_c, files};
 
-/// As long as the command itself looks unless it is told otherwise.
+/// Seconds of a look, as in the command itself.
 const SECONDS: f64 = 10.0;
 /// Letters of a line, as the book and the README print it.
 const WIDTH: usize = 100;

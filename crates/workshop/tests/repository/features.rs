@@ -1,0 +1,69 @@
+//! What cargo compiles once for all: the features that a reader's commands ask of shared dependencies.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{cargo, chapters, succeed};
+
+/// The sets of features that each package is compiled with: several where procedural macros need it, too.
+type Features = BTreeMap<String, BTreeSet<String>>;
+
+fn features(package: &str, edges: &str) -> Features {
+    let mut tree = cargo("tree --locked --offline --prefix none --no-dedupe");
+    tree.args([
+        "--package",
+        package,
+        "--edges",
+        edges,
+        "--format",
+        "{p}|{f}",
+    ]);
+    let mut all = Features::new();
+    for line in succeed(&mut tree).lines() {
+        let Some((package, features)) = line.split_once('|') else {
+            continue;
+        };
+        // `lab v0.1.0 (/folder)`
+        let package = package.split(" (").next().unwrap_or(package);
+        let features = features.trim_end_matches(" (*)");
+        let sets = all.entry(package.to_owned()).or_default();
+        sets.insert(features.to_owned());
+    }
+    all
+}
+
+/// Names what is compiled with other features than in `before`, where it was there.
+fn compiled_again(before: &Features, after: &Features) -> Vec<String> {
+    let mut again = Vec::new();
+    for (package, sets) in after {
+        if let Some(known) = before.get(package)
+            && !sets.is_subset(known)
+        {
+            again.push(format!("{package} ({known:?}, then {sets:?})"));
+        }
+    }
+    again
+}
+
+/// `cargo workshop`, a chapter's server, its contract tests: a dependency that one of them asks for more features is
+/// compiled again with everything that stands on it, while the reader waits for the first check.
+#[test]
+fn a_first_check_compiles_no_dependency_again() {
+    let driver = features("workshop", "normal,build");
+    let mut wrong = Vec::new();
+    for (number, _) in chapters() {
+        let package = format!("chapter{number}");
+        let server = features(&package, "normal,build");
+        let tests = features(&package, "normal,build,dev");
+        for again in compiled_again(&server, &tests) {
+            wrong.push(format!("the tests of {package}: {again}"));
+        }
+        for again in compiled_again(&driver, &tests) {
+            wrong.push(format!("{package} after `cargo workshop`: {again}"));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "ask for these features in crates/one-build/Cargo.toml, or in the chapter's:\n{}",
+        wrong.join("\n")
+    );
+}
