@@ -76,9 +76,11 @@ impl Options {
 impl Memory {
     fn here() -> Self {
         let ram = MemoryRefreshKind::nothing().with_ram();
-        let Ok(system) = System::new_with_specifics(RefreshKind::nothing().with_memory(ram)) else {
+        let system = System::new_with_specifics(RefreshKind::nothing().with_memory(ram));
+        // Where the system does not tell.
+        if system.total_memory() == 0 {
             return Self::ASSUMED;
-        };
+        }
         let whole = Self {
             total: system.total_memory(),
             free: system.available_memory(),

@@ -21,6 +21,12 @@ mod progress_file;
 mod steps;
 mod tools;
 
+use engine::program::Program;
+
 fn main() -> std::process::ExitCode {
+    engine::program::is(Program {
+        name: "cargo workshop".to_owned(),
+        setup: Some("cargo workshop setup".to_owned()),
+    });
     terminal::exit::end(commands::run(cli::Cli::read()))
 }

@@ -4,7 +4,7 @@ use crate::canvas::{Axis, Drawn, Look, Plot, is_drawable};
 use crate::scale::{Scale, span};
 use crate::table::sentence_case;
 use engine::figures;
-use engine::metric::{Figures, Metric, Round};
+use engine::metric::{Figures, Metric, Round, Unit};
 
 /// One metric of two builds: the figures of base, change and, hollow, the base's twin.
 /// `None` when no round has one.
@@ -15,15 +15,26 @@ pub fn metric_of_rounds(metric: &Metric, rounds: &[Round]) -> Option<String> {
         ("change", |round| &round.change, 1, false),
         ("base again", |round| &round.again, 0, true),
     ];
+    // Round numbers of these stand on the axis.
+    let (per_unit, unit) = match metric.unit {
+        Unit::Bytes => (1.0 / f64::from(1 << 20), ", in MiB"),
+        Unit::Seconds => (1e3, ", in ms"),
+        Unit::Ms => (1.0, ", in ms"),
+        Unit::PerSecond | Unit::Count => (1.0, ""),
+    };
     let drawn = servers.map(|(name, figures, look, hollow)| {
-        let value = |(number, round)| Some((f64::from(number), figures(round).get(&metric.key)?));
+        let value = |(number, round)| {
+            let value = figures(round).get(&metric.key)?;
+            Some((f64::from(number), value * per_unit))
+        };
         Drawn {
             marks: (1_u32..).zip(rounds).filter_map(value).collect(),
             hollow,
             ..Drawn::of(name, Look::nth(look))
         }
     });
-    by_round(&metric.label, &metric.label, drawn.into())
+    let name = format!("{}{unit}", metric.label);
+    by_round(&metric.label, &name, drawn.into())
 }
 
 /// A mark a round, in the order in which they ran.

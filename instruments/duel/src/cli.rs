@@ -4,6 +4,7 @@ mod access_log;
 mod bisect;
 mod by_locust;
 pub(crate) mod compare;
+mod init;
 pub(crate) mod load;
 pub(crate) mod options;
 mod requests;
@@ -11,7 +12,6 @@ mod revision;
 mod scripts;
 mod spec;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -35,15 +35,10 @@ enum Command {
     Bisect(Box<options::Bisect>),
     /// Put a load on a service
     Load(Box<options::Load>),
+    /// Write workflows that compare each pull request of this repository
+    Init(options::Init),
     /// Ask all instruments of a service that has debug-endpoints, under your load
     Look(look_client::Look),
-}
-
-/// The program that these commands are part of.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Program {
-    /// Where Locust is, if not in `PATH`.
-    pub locust: Option<PathBuf>,
 }
 
 /// What `duel` does: reads the arguments, does what they say, and ends with the exit code that they are
@@ -51,11 +46,11 @@ pub(crate) struct Program {
 pub fn main() -> ExitCode {
     let read = with_negative_numbers(Cli::command()).get_matches();
     let cli = Cli::from_arg_matches(&read).unwrap_or_else(|error| error.exit());
-    let program = Program::default();
     end(match &cli.command {
-        Command::Compare(options) => compare::run(options, &program),
+        Command::Compare(options) => compare::run(options),
         Command::Bisect(options) => bisect::run(options),
-        Command::Load(options) => load::run(options, &program),
+        Command::Load(options) => load::run(options),
+        Command::Init(options) => init::run(options),
         Command::Look(options) => look_client::run(options),
     })
 }

@@ -4,14 +4,16 @@ pub mod export;
 mod frames;
 
 use self::frames::Frame;
+use engine::comparison::LeftOut;
 use engine::counters::{self, Counter};
 use engine::folded::{merged, without_idle};
 use std::fmt::Write as _;
+use terminal::git::Commit;
 
 use engine::environment::Environment;
 use engine::figures;
 use engine::metric::Unit;
-use engine::metric::{Metric, Round, SeenByBoth, are_bounds};
+use engine::metric::{CPU_MS, Metric, Round, SeenByBoth, are_bounds};
 use engine::profile::ProfileKind;
 use engine::verdict::{Estimate, Verdict, Word, drawbacks};
 use maud::html;
@@ -33,6 +35,8 @@ pub struct Comparison {
     pub seconds: f64,
     /// Rounds that it rests on.
     pub rounds: usize,
+    /// Rounds that were not counted.
+    pub left_out: LeftOut,
     /// The metric that decides; `None` where it was not measured.
     pub effect: Option<Effect>,
     /// Everything that was measured.
@@ -57,8 +61,8 @@ pub struct Side {
     /// As it was named: a command, `git:REVISION`, or a URL.
     pub name: String,
     /// The commit of a revision.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
+    #[serde(flatten)]
+    pub commit: Option<Commit>,
     /// What ran for it, of a revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
@@ -150,6 +154,15 @@ impl Comparison {
             sentence.truncate(sentence.trim_end_matches('.').len());
             let _ = write!(sentence, "; but {}.", drawbacks.join(", "));
         }
+        if verdict.word == Word::Inconclusive {
+            let hints = [
+                looks(deciding, rounds),
+                by_cpu_time(deciding, metrics, rounds),
+            ];
+            for hint in hints.into_iter().flatten() {
+                let _ = write!(sentence, " {hint}");
+            }
+        }
         let notes: Vec<String> = notes.iter().map(|note| sentence_case(note)).collect();
         let effect = Estimate::of(deciding, rounds).map(|estimate| Effect {
             metric: deciding.key.clone(),
@@ -165,6 +178,7 @@ impl Comparison {
                 .join(" "),
             seconds,
             rounds: rounds.len(),
+            left_out: LeftOut::default(),
             effect,
             metrics: told.filter(|told| told.base.is_some()).collect(),
             counters: counters::changed(rounds),
@@ -174,6 +188,22 @@ impl Comparison {
             sentence,
             notes,
         }
+    }
+
+    /// With what is to be known of rounds that were not counted.
+    #[must_use]
+    pub fn with_left_out(mut self, left_out: LeftOut) -> Self {
+        self.left_out = left_out;
+        if let Some(words) = left_out.in_words(self.rounds) {
+            if self.verdict == Word::Inconclusive {
+                let _ = write!(self.sentence, " {words}");
+            } else {
+                self.notes.push(words);
+            }
+            let told = std::iter::once(&self.sentence).chain(&self.notes);
+            self.reason = told.map(String::as_str).collect::<Vec<_>>().join(" ");
+        }
+        self
     }
 
     /// With the functions whose share differs in these profiles.
@@ -220,6 +250,16 @@ impl Comparison {
         told.collect()
     }
 
+    /// Ratio and interval of the metric that decides: `0.82 (0.79 to 0.86) times as good`.
+    fn effect_in_words(&self) -> Option<String> {
+        let effect = self.effect.as_ref()?;
+        let told = self
+            .metrics
+            .iter()
+            .find(|one| one.metric == effect.metric)?;
+        Some(format!("{} times as good", told.times))
+    }
+
     fn rows(&self) -> Vec<Vec<String>> {
         let row = |told: &Told| {
             let value = |value: Option<f64>, is_bound: bool| {
@@ -249,11 +289,17 @@ impl Comparison {
 
     /// For a terminal: the verdict, the table, and the notes.
     pub fn text(&self) -> String {
+        let mut text = format!("{}: {}\n", self.verdict, self.sentence);
+        for (name, side) in [("base", &self.base), ("change", &self.change)] {
+            if let Some(commit) = &side.commit {
+                let _ = writeln!(text, "{name}: {commit}");
+            }
+        }
         let table = self.table();
         if table.rows.is_empty() {
-            return format!("{}: {}\n", self.verdict, self.sentence);
+            return text;
         }
-        let mut text = format!("{}: {}\n\n{}", self.verdict, self.sentence, table.text());
+        let _ = write!(text, "\n{}", table.text());
         for (place, (_, table)) in self.else_changed("").iter().enumerate() {
             let title = if place == 0 {
                 "What else changed:\n"
@@ -273,11 +319,13 @@ impl Comparison {
 
     /// For a pull request.
     pub fn markdown(&self) -> String {
+        let effect = self.effect_in_words();
         let mut text = format!(
-            "### {}: {} against {}\n\n{}\n\n{}",
+            "### {}{}: {} against {}\n\n{}\n\n{}",
             sentence_case(&self.verdict.to_string()),
-            named(&self.change),
-            named(&self.base),
+            effect.map_or_else(String::new, |effect| format!(", {effect}")),
+            quoted(&self.change.title()),
+            quoted(&self.base.title()),
             self.sentence,
             if self.metrics.is_empty() {
                 String::new()
@@ -313,7 +361,7 @@ impl Comparison {
         let plots: Vec<(&Metric, String)> = drawn.collect();
         let head = Head {
             kicker: "Two builds compared",
-            title: &format!("{} against {}", self.change.name, self.base.name),
+            title: &format!("{} against {}", self.change.title(), self.base.title()),
             verdict: &self.verdict,
             class: match self.verdict {
                 Word::Faster | Word::NoDifference => "proved",
@@ -365,7 +413,9 @@ impl Comparison {
         let repeat = html! {
             pre tabindex="0" { code { (page.command) } }
             @for (name, side) in [("Base", &self.base), ("Change", &self.change)] {
-                @if let Some(commit) = &side.commit { p { (name) " is commit " code { (commit) } "." } }
+                @if let Some(commit) = &side.commit {
+                    p { (name) " is commit " code { (commit.hash) } ", " (commit.subject) "." }
+                }
                 @if let Some(Program { file, sha256 }) = &side.program {
                     p { (name) " ran " code { (file) } ", SHA-256 " code { (sha256) } "." }
                 }
@@ -380,6 +430,48 @@ impl Comparison {
         };
         document(&head, &sections)
     }
+}
+
+/// What rounds look like that are too few for an interval, where the two are far apart.
+fn looks(deciding: &Metric, rounds: &[Round]) -> Option<String> {
+    const FAR: f64 = 1.5;
+
+    let estimate = Estimate::of(deciding, rounds)?;
+    let is_far = estimate.ratio > FAR || estimate.ratio < FAR.recip();
+    let word = if estimate.ratio > 1.0 {
+        "faster"
+    } else {
+        "slower"
+    };
+    let rounds = figures::things(rounds.len() as u64, "counted round");
+    let ratio = figures::ratio(estimate.ratio);
+    (is_far && estimate.interval.is_none()).then(|| {
+        format!(
+            "It looks {word}: {} of the change {ratio} times as good in {rounds}.",
+            deciding.label
+        )
+    })
+}
+
+/// What CPU time per request decides, where requests per second do not: other programs hardly change it.
+fn by_cpu_time(deciding: &Metric, metrics: &[Metric], rounds: &[Round]) -> Option<String> {
+    if deciding.key == CPU_MS {
+        return None;
+    }
+    let cpu_time = metrics.iter().find(|metric| metric.key == CPU_MS)?;
+    let estimate = Estimate::of(cpu_time, rounds)?;
+    let (low, high) = estimate.interval?;
+    let word = match (low > 1.0, high < 1.0) {
+        (true, _) => "faster",
+        (_, true) => "slower",
+        _ => return None,
+    };
+    Some(format!(
+        "It is {word} by {}: {}; {} cannot be told apart on this machine. To decide by it: --metric {CPU_MS}.",
+        cpu_time.label,
+        estimate.text(),
+        deciding.label
+    ))
 }
 
 /// Base, change and their difference by each instrument. What cannot be drawn is left out: the
@@ -419,9 +511,28 @@ fn pictures(profiles: &[SeenByBoth]) -> Vec<(String, String)> {
         .collect()
 }
 
-fn named(side: &Side) -> String {
-    // A command may hold a backtick.
-    format!("`` {} ``", side.name)
+impl Side {
+    /// The commit for people, or what was started.
+    fn title(&self) -> String {
+        match &self.commit {
+            Some(commit) => commit.to_string(),
+            None => self.name.clone(),
+        }
+    }
+}
+
+/// `text` as code of Markdown, where nothing in it is a mark, a link or a mention.
+fn quoted(text: &str) -> String {
+    let text: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    // A command may hold backticks: the quotes are longer than any row of them.
+    let mut quotes = "``".to_owned();
+    while text.contains(&quotes) {
+        quotes.push('`');
+    }
+    format!("{quotes} {text} {quotes}")
 }
 
 fn told(metric: &Metric, rounds: &[Round]) -> Told {

@@ -1,9 +1,11 @@
-//! The steps of `action.yml`, one after the other, as a runner would take them. Its caches are left out.
+//! The steps of `action.yml`, one after the other, as a runner would take them. Of its caches the keys alone are looked at.
 #![cfg(unix)]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use serde_json::Value;
 
 /// Answers `ok` after so many milliseconds.
 const SERVICE: &str = r#"
@@ -23,26 +25,111 @@ fn main() {
 }
 "#;
 
-/// The commands of the step with this name, and the inputs that its variables stand for.
-fn step(name: &str) -> (String, Vec<(String, String)>) {
-    let action = fs::read_to_string("action.yml").unwrap();
-    let (_, step) = action.split_once(&format!("- name: {name}\n")).unwrap();
-    let step = step.split("\n    - ").next().unwrap();
-    let (head, run) = step.split_once("run: |\n").unwrap();
-    let (_, variables) = head.split_once("env:\n").unwrap();
-    let variables = variables
-        .lines()
-        .filter_map(|line| line.trim().split_once(": "));
-    let inner = |value: &str| {
-        let value = value.trim_start_matches("${{ ");
-        value.replace(" }}", "")
-    };
-    (
-        run.lines().map(str::trim).collect::<Vec<_>>().join("\n"),
-        variables
-            .map(|(name, value)| (name.to_owned(), inner(value)))
-            .collect(),
-    )
+/// A runner of GitHub's, as far as the steps see it.
+struct Runner {
+    /// Its temporary folder.
+    temporary: PathBuf,
+    /// The checkout.
+    project: PathBuf,
+    /// Contexts such as `inputs.base`, with what the steps before have put out.
+    contexts: Vec<(String, String)>,
+}
+
+impl Runner {
+    fn new(folder: &Path, contexts: &[(&str, &str)]) -> Self {
+        let temporary = folder.join("runner");
+        fs::create_dir_all(temporary.join("duel/bin")).unwrap();
+        let program = temporary.join("duel/bin/duel");
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_duel"), program).unwrap();
+        let action = ("github.action_path", env!("CARGO_MANIFEST_DIR"));
+        let project = folder.join("project");
+        fs::create_dir(&project).unwrap();
+        let mut runner = Self {
+            temporary,
+            project,
+            contexts: Vec::new(),
+        };
+        for (name, value) in contexts.iter().chain([&action]) {
+            runner.set(name, value);
+        }
+        runner
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        self.contexts.retain(|(other, _)| other != name);
+        self.contexts.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// `text` with the value of each `${{ … }}`; a context that is not set is empty, as at GitHub's.
+    fn filled_in(&self, text: &str) -> String {
+        let mut filled = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${{ ") {
+            let (name, after) = after.split_once(" }}").unwrap();
+            filled += before;
+            match self.contexts.iter().find(|(other, _)| other == name) {
+                Some((_, value)) => filled += value,
+                None if name == "runner.temp" => filled += &self.temporary.display().to_string(),
+                None => {}
+            }
+            rest = after;
+        }
+        filled + rest
+    }
+
+    /// Takes the step with this name, and notes what it puts out.
+    fn take(&mut self, name: &str) -> Output {
+        let action = fs::read_to_string("action.yml").unwrap();
+        let (_, step) = action.split_once(&format!("- name: {name}\n")).unwrap();
+        let step = step.split("\n    - ").next().unwrap();
+        let step = step.split("\n    #").next().unwrap();
+        let (head, run) = step.split_once("run: |\n").unwrap();
+        let (_, variables) = head.split_once("env:\n").unwrap();
+        let run: Vec<&str> = run
+            .lines()
+            .map(|line| line.strip_prefix("        ").unwrap_or(line))
+            .collect();
+        let path = format!("{}:{}", self.in_temporary("duel/bin"), env!("PATH"));
+        let mut shell = Command::new("bash");
+        shell
+            .args(["-eo", "pipefail", "-c", &run.join("\n")])
+            .env("PATH", path)
+            .env("GITHUB_OUTPUT", self.in_temporary("output"))
+            .env("GITHUB_STEP_SUMMARY", self.in_temporary("summary"))
+            .env("GITHUB_PATH", self.in_temporary("path"))
+            .current_dir(&self.project);
+        for line in variables.lines() {
+            if let Some((name, value)) = line.trim().split_once(": ") {
+                shell.env(name, self.filled_in(value));
+            }
+        }
+        let taken = shell.output().unwrap();
+        let id = head
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("id: "));
+        let said = fs::read_to_string(self.in_temporary("output")).unwrap_or_default();
+        for line in said.lines() {
+            if let (Some(id), Some((name, value))) = (id, line.split_once('=')) {
+                self.set(&format!("steps.{id}.outputs.{name}"), value);
+            }
+        }
+        let _ = fs::remove_file(self.in_temporary("output"));
+        taken
+    }
+
+    /// What a step has put out: `base.commit`.
+    fn output(&self, name: &str) -> String {
+        let (step, output) = name.split_once('.').unwrap();
+        self.filled_in(&format!("${{{{ steps.{step}.outputs.{output} }}}}"))
+    }
+
+    fn in_temporary(&self, name: &str) -> String {
+        self.temporary.join(name).display().to_string()
+    }
+
+    fn result(&self, name: &str) -> PathBuf {
+        self.temporary.join("duel/result").join(name)
+    }
 }
 
 fn git(folder: &Path, words: &[&str]) -> String {
@@ -53,79 +140,56 @@ fn git(folder: &Path, words: &[&str]) -> String {
     String::from_utf8(said.stdout).unwrap().trim().to_owned()
 }
 
+fn commit(folder: &Path, file: &str, text: &str) -> String {
+    fs::write(folder.join(file), text).unwrap();
+    git(folder, &["add", "."]);
+    git(folder, &["commit", "-qm", &format!("Change {file}")]);
+    git(folder, &["rev-parse", "HEAD"])
+}
+
+const QUICK: [(&str, &str); 7] = [
+    ("inputs.build", "rustc service.rs -o service"),
+    ("inputs.run", "./service {port}"),
+    ("inputs.requests", "--get '/a/{1..3}' --users 2"),
+    ("inputs.at-most-slower", "10%"),
+    ("inputs.at-most", "4"),
+    ("inputs.inconclusive", "pass"),
+    ("inputs.options", "--seconds 0.2 --warm-up 0"),
+];
+
 #[test]
 fn a_pull_request_that_is_slower_fails_and_says_so_where_a_reviewer_looks() {
     let folder = tempfile::tempdir().unwrap();
-    let (project, runner) = (folder.path().join("project"), folder.path().join("runner"));
-    fs::create_dir_all(runner.join("duel/bin")).unwrap();
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_duel"), runner.join("duel/bin/duel")).unwrap();
-    fs::create_dir(&project).unwrap();
-    git(&project, &["init", "-q"]);
-    let commit = |delay: &str| {
-        fs::write(project.join("service.rs"), SERVICE.replace("DELAY", delay)).unwrap();
-        git(&project, &["add", "."]);
-        git(&project, &["commit", "-qm", delay]);
-        git(&project, &["rev-parse", "HEAD"])
-    };
-    let (base, change) = (commit("1"), commit("40"));
-    let [output, summary, path] = ["output", "summary", "path"].map(|name| runner.join(name));
-    let inputs = [
-        ("inputs.base", base.as_str()),
-        ("inputs.change", &change),
-        ("inputs.build", "rustc service.rs -o service"),
-        ("inputs.run", "./service {port}"),
-        ("inputs.requests", "--get '/a/{1..3}' --users 2"),
-        ("inputs.at-most-slower", "10%"),
-        ("inputs.at-most", "4"),
-        ("inputs.inconclusive", "pass"),
-        ("inputs.options", "--seconds 0.2 --warm-up 0"),
-        ("github.action_path", env!("CARGO_MANIFEST_DIR")),
-    ];
-    let take = |name: &str| -> Output {
-        let (run, variables) = step(name);
-        let temporary = runner.display().to_string();
-        let value = |of: &str| {
-            let input = inputs.iter().find(|(input, _)| *input == of);
-            input.map_or(
-                of.replace("${{ runner.temp", &temporary)
-                    .replace("runner.temp", &temporary),
-                |(_, value)| (*value).to_owned(),
-            )
-        };
-        let paths = format!("{}:{}", runner.join("duel/bin").display(), env!("PATH"));
-        Command::new("bash")
-            .args(["-eo", "pipefail", "-c", &run])
-            .envs(variables.iter().map(|(name, of)| (name, value(of))))
-            .env("PATH", paths)
-            .env("GITHUB_OUTPUT", &output)
-            .env("GITHUB_STEP_SUMMARY", &summary)
-            .env("GITHUB_PATH", &path)
-            .current_dir(&project)
-            .output()
-            .unwrap()
-    };
-    let installed = take("Install duel");
-    assert!(installed.status.success(), "{installed:?}");
-    let compared = take("Compare");
-    let outputs = fs::read_to_string(&output).unwrap();
-    let (_, verdict) = outputs.split_once("verdict=").expect("a verdict");
+    let mut runner = Runner::new(folder.path(), &QUICK);
+    git(&runner.project, &["init", "-q"]);
+    let service = |delay: &str| SERVICE.replace("DELAY", delay);
+    let base = commit(&runner.project, "service.rs", &service("1"));
+    let change = commit(&runner.project, "service.rs", &service("40"));
+    runner.set("inputs.base", &base);
+    runner.set("inputs.change", &change);
+    for step in ["Find the base", "Install duel"] {
+        let taken = runner.take(step);
+        assert!(taken.status.success(), "{step}: {taken:?}");
+    }
+    let compared = runner.take("Compare");
     // A busy machine may say less than that it is slower.
-    let code = match verdict.trim() {
+    let verdict = runner.output("compare.verdict");
+    let code = match &*verdict {
         "slower" => 1,
         "inconclusive" => 0,
         "invalid" => 3,
         other => panic!("{other}: {compared:?}"),
     };
     assert_eq!(compared.status.code(), Some(code), "{compared:?}");
-    let result = runner.join("duel/result");
-    let said = fs::read_to_string(&summary).unwrap();
-    assert!(said.contains(&base) && said.contains(&change), "{said}");
+    let said = fs::read_to_string(runner.in_temporary("summary")).unwrap();
+    let (base, change) = (&base[..7], &change[..7]);
+    assert!(said.contains(base) && said.contains(change), "{said}");
     for file in ["compare.html", "compare.json", "summary.md", "bencher.json"] {
-        assert!(result.join(file).is_file(), "no {file}");
+        assert!(runner.result(file).is_file(), "no {file}");
     }
-    if verdict.trim() == "slower" {
-        let bencher = fs::read_to_string(result.join("bencher.json")).unwrap();
-        let bencher: serde_json::Value = serde_json::from_str(&bencher).unwrap();
+    if verdict == "slower" {
+        let bencher = fs::read_to_string(runner.result("bencher.json")).unwrap();
+        let bencher: Value = serde_json::from_str(&bencher).unwrap();
         let ratio = &bencher["all requests, times as good as the base"]["requests_per_second"];
         assert!(ratio["value"].as_f64().unwrap() < 0.5, "{bencher}");
         assert!(ratio["upper_value"].is_number(), "{bencher}");
@@ -134,4 +198,106 @@ fn a_pull_request_that_is_slower_fails_and_says_so_where_a_reviewer_looks() {
             "{bencher}"
         );
     }
+}
+
+/// What the target branch gained meanwhile is not charged to a branch that does not have it.
+#[test]
+fn a_stale_branch_is_compared_with_where_it_began() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = folder.path().join("origin");
+    fs::create_dir(&origin).unwrap();
+    git(&origin, &["init", "-q", "-b", "main"]);
+    let service = |delay: &str| SERVICE.replace("DELAY", delay);
+    let began = commit(&origin, "service.rs", &service("40"));
+    git(&origin, &["checkout", "-qb", "feature"]);
+    let change = commit(&origin, "README.md", "A new paragraph.");
+    git(&origin, &["checkout", "-q", "main"]);
+    let faster = commit(&origin, "service.rs", &service("1"));
+
+    let url = format!("file://{}", origin.display());
+    for depth in [&[][..], &["--depth", "1"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut runner = Runner::new(folder.path(), &QUICK);
+        let into = runner.project.display().to_string();
+        let clone = ["clone", "-q", "-b", "feature", &url, &into];
+        git(folder.path(), &[&clone[..], depth].concat());
+        runner.set("inputs.change", &change);
+        runner.set("github.base_ref", "main");
+        runner.set("github.event.pull_request.base.sha", &faster);
+        let taken = runner.take("Find the base");
+        assert_eq!(runner.output("base.commit"), began, "{taken:?}");
+        let about = runner.output("base.about");
+        assert!(about.contains("`main` gained since (1 commit)"), "{about}");
+        if !depth.is_empty() {
+            continue;
+        }
+        let compared = runner.take("Compare");
+        let json = fs::read_to_string(runner.result("compare.json")).unwrap();
+        let json: Value = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{compared:?}"));
+        assert_eq!(json["base"]["commit"], *began, "{json}");
+        let [base, change] = ["base", "change"].map(|side| &json[side]["program"]["sha256"]);
+        assert!(base.is_string() && base == change, "{json}");
+        let said = fs::read_to_string(runner.in_temporary("summary")).unwrap();
+        assert!(said.contains(&about), "{said}");
+    }
+}
+
+#[test]
+fn a_push_is_compared_with_the_commit_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut runner = Runner::new(folder.path(), &[]);
+    git(&runner.project, &["init", "-q"]);
+    let first = commit(&runner.project, "a", "1");
+    let second = commit(&runner.project, "a", "2");
+    let third = commit(&runner.project, "a", "3");
+    runner.set("inputs.change", &third);
+    runner.set("github.event.before", &first);
+    runner.take("Find the base");
+    assert_eq!(runner.output("base.commit"), first);
+    // A new branch.
+    runner.set("github.event.before", &"0".repeat(40));
+    runner.take("Find the base");
+    assert_eq!(runner.output("base.commit"), second);
+}
+
+/// Whoever moves the pin, or a tag that moves by itself, gets another program.
+#[test]
+fn a_kept_program_is_that_of_this_version() {
+    let action = fs::read_to_string("action.yml").unwrap();
+    let (_, cache) = action
+        .split_once("path: ${{ runner.temp }}/duel/bin\n")
+        .unwrap();
+    let key = cache.lines().next().unwrap().trim().to_owned();
+    assert!(key.starts_with("key: "), "{key}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("instruments");
+    for (file, text) in [
+        ("Cargo.toml", "[workspace.package]\nversion = \"0.1.0\"\n"),
+        (
+            "duel/Cargo.toml",
+            "[package]\nname = \"duel\"\nversion.workspace = true\n",
+        ),
+        ("engine/src/lib.rs", "// one\n"),
+    ] {
+        let file = source.join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+    let mut runner = Runner::new(folder.path(), &[("github.action_ref", "v0")]);
+    let action_path = source.join("duel").display().to_string();
+    runner.set("github.action_path", &action_path);
+    let mut key_now = |reference: &str| {
+        runner.set("github.action_ref", reference);
+        let taken = runner.take("Name this duel");
+        assert!(taken.status.success(), "{taken:?}");
+        runner.filled_in(&key)
+    };
+    let first = key_now("v0");
+    assert!(first.contains("v0-0.1.0-"), "{first}");
+    assert_eq!(key_now("v0"), first);
+    assert_ne!(key_now("v0.2"), first);
+    fs::write(source.join("engine/src/lib.rs"), "// two\n").unwrap();
+    assert_ne!(key_now("v0"), first);
+    assert!(!key_now("a/b").contains('/'));
 }

@@ -8,9 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Serves until the test process ends; what it is told apart by is in its token. The URL.
 fn service(name: &'static str) -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
+    serve(name, listener);
+    url
+}
+
+fn serve(name: &'static str, listener: TcpListener) {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
@@ -26,7 +31,6 @@ fn service(name: &'static str) -> String {
             });
         }
     });
-    url
 }
 
 /// Its path and its head, in lower case.
@@ -67,6 +71,16 @@ fn answer(name: &str, path: &str, head: &str, count: u64) -> String {
             }
             "mine".to_owned()
         }
+        // Once its answers are learnt, it gives others.
+        "/drifts" => {
+            static ASKED: AtomicU64 = AtomicU64::new(0);
+            let is_new = ASKED.fetch_add(1, Ordering::Relaxed) < 2;
+            if is_new { "learnt" } else { "another" }.to_owned()
+        }
+        // Sets a terminal's title and clipboard, and clears it.
+        path if path.starts_with("/debug/look") => {
+            "Nothing.\x1b]0;title\x07\x1b]52;c;ZXZpbA==\x07\x1b[2J\r".to_owned()
+        }
         path => path.to_owned(),
     };
     let length = body.len();
@@ -75,9 +89,14 @@ fn answer(name: &str, path: &str, head: &str, count: u64) -> String {
 
 /// Exit code and all that `duel LINE` said, as it is typed into a shell.
 fn duel(line: &str) -> (Option<i32>, String) {
+    duel_after(":", line)
+}
+
+/// The same after another command of that shell.
+fn duel_after(first: &str, line: &str) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new("sh")
-        .args(["-c", &format!("exec \"$0\" {line}")])
+        .args(["-c", &format!("{first}; exec \"$0\" {line}")])
         .arg(env!("CARGO_BIN_EXE_duel"))
         .current_dir(&folder)
         .output()
@@ -198,4 +217,93 @@ fn an_access_log_is_sent_as_it_was() {
             "GET /a HTTP/1.1",
         ],
     );
+}
+
+#[test]
+fn wrong_answers_are_the_services_fault_however_busy_the_generator_is() {
+    let url = service("drifts");
+    // Fifty users who ask again at once take all of the generator's CPU.
+    let (code, said) = duel(&format!(
+        "load {url} --get /drifts --seconds 0.3 --warm-up 0"
+    ));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("first wrong answer: another"), "{said}");
+}
+
+/// Whatever asks it.
+#[test]
+fn a_service_that_refuses_or_hangs_makes_a_run_invalid() {
+    let refusing = {
+        let gone = TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", gone.local_addr().unwrap())
+    };
+    // The system accepts for it, and nobody reads.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hanging = format!("http://{}", silent.local_addr().unwrap());
+    let url = service("compared");
+    for (line, sentence) in [
+        (format!("load {refusing} --get /a"), "connection refused"),
+        (
+            format!("load {hanging} --get /a --time-out 0.2"),
+            "time_out",
+        ),
+        (
+            format!("load {hanging} --get /a --login /login --time-out 0.2"),
+            "time_out",
+        ),
+        (format!("look {refusing} --seconds 1"), "does not answer"),
+        (
+            format!("compare --running {url} {refusing} --get /a"),
+            "o server answers at",
+        ),
+        (
+            format!("compare --running {url} {hanging} --get /a --time-out 0.2"),
+            "time_out",
+        ),
+    ] {
+        told(&line, 3, &[sentence]);
+    }
+}
+
+#[test]
+fn a_service_on_the_other_loopback_address_is_found() {
+    let Ok(listener) = TcpListener::bind("[::1]:0") else {
+        return;
+    };
+    let port = listener.local_addr().unwrap().port();
+    serve("sixth", listener);
+    let line = format!("load http://localhost:{port} --get /a --users 1 --seconds 0.2 --warm-up 0");
+    let (code, said) = duel(&line);
+    // A generator that gets no CPU beside something else says so.
+    assert!(matches!(code, Some(0 | 3)), "{said}");
+    assert!(said.contains(" 0 wrong, 0 failed"), "{said}");
+}
+
+/// A terminal obeys them: they can hide text, or write the clipboard.
+#[test]
+fn control_characters_of_a_service_stay_off_the_terminal() {
+    let url = service("evil");
+    let says = r#"printf "no such port \033]52;c;ZXZpbA==\007\033[2J" >&2; exit 1"#;
+    for (line, code, word) in [
+        (format!("look {url} --seconds 1"), 0, "Nothing."),
+        (
+            format!("compare --base '{says}' --change '{says}' --get /"),
+            3,
+            "no such port",
+        ),
+    ] {
+        let said = told(&line, code, &[word]);
+        assert!(
+            !said.contains(|c: char| c.is_control() && c != '\n'),
+            "{said:?}"
+        );
+    }
+}
+
+#[test]
+fn too_few_file_descriptors_are_named() {
+    let url = service("few");
+    let (code, said) = duel_after("ulimit -n 24", &format!("load {url} --get /a"));
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("ulimit -n"), "{said}");
 }

@@ -5,8 +5,9 @@
 //!
 //! On Unix each child has a *watcher*, a shell of a few lines that waits in the child's group until
 //! this process is gone, and then ends the group: also after `kill -9`. A program that leaves the group
-//! for a session of its own, as a daemon does, is ended while the process that started it still runs,
-//! and only by a living workshop. Elsewhere only servers notice that this process was killed.
+//! for a session of its own, as a daemon does, is ended while the process that started it still runs, and only by
+//! a living process; on Linux also after that, if it was started by a child [with daemons](Starting::with_daemons).
+//! Elsewhere only servers notice that this process was killed.
 
 mod output;
 pub mod processes;
@@ -22,6 +23,8 @@ use std::time::{Duration, Instant};
 use crate::load::cpus;
 use crate::load::interrupt::Interrupt;
 
+use self::processes::Process;
+
 pub use self::output::{Tail, lines_of};
 pub use self::output::{last_lines, panics_in};
 
@@ -31,9 +34,9 @@ const LOOK: Duration = Duration::from_millis(20);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Starts a watcher, and becomes the program. The arguments are the signal that the watcher begins
-/// with, the limit of memory in KiB or `-`, the program and its arguments. The watcher reads the pipe
-/// that this process holds the other end of, and nobody writes to. A shell gives what it starts in the
-/// background no standard input, hence descriptor 3.
+/// with, the limit of memory in KiB or `-`, the variable that gets the child's number or `-`, the program and its
+/// arguments. The watcher reads the pipe that this process holds the other end of, and nobody writes to. A shell gives
+/// what it starts in the background no standard input, hence descriptor 3.
 #[cfg(unix)]
 const WATCHED: &str = r#"
 exec 3<&0
@@ -48,7 +51,8 @@ exec 3<&0
 )
 [ "$2" = - ] || ulimit -d "$2" 2>/dev/null
 [ "$1" = 0 ] || exec </dev/null
-shift 2
+[ "$3" = - ] || export "$3=$$"
+shift 3
 exec 3<&- "$@"
 "#;
 
@@ -59,6 +63,7 @@ pub struct Starting<'a> {
     stops_with_stdin: bool,
     cpus: &'a [usize],
     memory: Option<u64>,
+    with_daemons: bool,
     stdout: Stdio,
     /// Nowhere unless it is said, or somebody waits for the output.
     stderr: Option<Stdio>,
@@ -73,6 +78,7 @@ impl<'a> Starting<'a> {
             stops_with_stdin: false,
             cpus: &[],
             memory: None,
+            with_daemons: false,
             stdout: Stdio::null(),
             stderr: None,
         }
@@ -97,6 +103,14 @@ impl<'a> Starting<'a> {
     #[must_use]
     pub fn with_memory(mut self, bytes: Option<u64>) -> Self {
         self.memory = bytes;
+        self
+    }
+
+    /// With what it starts as daemons, whose parents end at once: they are counted to it and end with it (Linux).
+    /// Not for builds, whose daemons, such as a compiler's cache, are for others as well.
+    #[must_use]
+    pub fn with_daemons(mut self) -> Self {
+        self.with_daemons = true;
         self
     }
 
@@ -127,7 +141,10 @@ impl<'a> Starting<'a> {
                 format!("there is no program {}", program.display()),
             ));
         }
-        let mut command = watched(self.command, self.stops_with_stdin, self.memory);
+        if self.with_daemons {
+            processes::adopt_orphans();
+        }
+        let mut command = watched(&self);
         command
             .stdin(if cfg!(unix) || self.stops_with_stdin {
                 Stdio::piped()
@@ -187,29 +204,35 @@ pub fn forget_package(command: &mut Command) {
     }
 }
 
-/// `command`, started with a watcher beside it; itself where there is no shell.
-fn watched(command: &Command, stops_with_stdin: bool, memory: Option<u64>) -> Command {
+/// The command, started with a watcher beside it; itself where there is no shell.
+fn watched(starting: &Starting<'_>) -> Command {
+    let command = starting.command;
     #[cfg(unix)]
     let mut watched = {
         use std::os::unix::process::CommandExt;
 
         let mut shell = Command::new("/bin/sh");
-        let memory = memory.filter(|_| cfg!(target_os = "linux"));
+        let memory = starting.memory.filter(|_| cfg!(target_os = "linux"));
         let memory = memory.map_or("-".to_owned(), |bytes| (bytes / 1024).to_string());
         // A server is on its way to its end once its standard input is closed: signal 0 is none.
-        let first = if stops_with_stdin { "0" } else { "TERM" };
+        let first = if starting.stops_with_stdin {
+            "0"
+        } else {
+            "TERM"
+        };
+        let mark = if starting.with_daemons {
+            processes::MARK
+        } else {
+            "-"
+        };
         shell
-            .args(["-c", WATCHED, "sh", first, &memory])
+            .args(["-c", WATCHED, "sh", first, &memory, mark])
             .arg(command.get_program())
             .process_group(0);
         shell
     };
     #[cfg(not(unix))]
-    let (_, _, mut watched) = (
-        stops_with_stdin,
-        memory,
-        Command::new(command.get_program()),
-    );
+    let mut watched = Command::new(command.get_program());
     watched.args(command.get_args());
     forget_package(&mut watched);
     for (name, value) in command.get_envs() {
@@ -275,7 +298,8 @@ impl Running {
         let ended = self.child.try_wait()?;
         if ended.is_some() && !self.has_ended {
             // The watcher is in the group still, so the number is nobody else's.
-            self.signal(Signal::Kill);
+            let below = self.signal(Signal::Kill);
+            processes::bury(self.id(), &below);
             self.has_ended = true;
         }
         Ok(ended)
@@ -342,21 +366,30 @@ impl Running {
     /// Whether it runs, or something that was asked to end with it.
     fn is_there(&mut self) -> bool {
         let runs = matches!(self.child.try_wait(), Ok(None));
-        runs || !self.stops_with_stdin && processes::is_any_in(self.child.id())
+        runs || !self.stops_with_stdin && self.has_left_any()
+    }
+
+    /// Whether anything of its group lives, or of its daemons.
+    fn has_left_any(&self) -> bool {
+        let id = self.child.id();
+        processes::is_any_in(id) || processes::below(id).is_some_and(|below| !below.is_empty())
     }
 
     /// Ends it at once, as a crash would: it finishes nothing.
     pub fn kill(&mut self) {
         if !self.has_ended {
-            self.signal(Signal::Kill);
+            let below = self.signal(Signal::Kill);
             let _ = self.child.kill();
             let _ = self.child.wait();
+            processes::bury(self.id(), &below);
             self.has_ended = true;
         }
     }
 
-    /// To its group, and to what it started that has left the group.
-    fn signal(&self, signal: Signal) {
+    /// To its group, and to what it started that has left the group, which is returned.
+    fn signal(&self, signal: Signal) -> Vec<Process> {
+        let id = self.child.id();
+        let below = processes::below(id).unwrap_or_default();
         #[cfg(unix)]
         {
             use rustix::process::{Pid, Signal as OfUnix, kill_process, kill_process_group};
@@ -366,13 +399,13 @@ impl Running {
                 Signal::Kill => OfUnix::KILL,
             };
             let pid = |id: u32| i32::try_from(id).ok().and_then(Pid::from_raw);
-            let id = self.child.id();
-            for one in processes::below(id).unwrap_or_default() {
+            for one in &below {
                 let _ = pid(one.id).map(|pid| kill_process(pid, signal));
             }
             let _ = pid(id).map(|group| kill_process_group(group, signal));
         }
         let _ = signal;
+        below
     }
 }
 

@@ -19,7 +19,7 @@ use crate::traffic::Arrivals;
 use crate::traffic::Traffic;
 use crate::verdict::{Verdict, Word, judge};
 
-pub use self::asked::{Compared, Comparison, ComparisonError, Enough, Generator, Side};
+pub use self::asked::{Compared, Comparison, ComparisonError, Enough, Generator, LeftOut, Side};
 use self::round::{
     BASE, CHANGE, Instance, NAMES, SETTLE_AT_MOST, SETTLE_LOOK, SLICES, Spoilt, WARM_AGAIN, most,
     names, settle,
@@ -51,7 +51,7 @@ impl Comparison<'_> {
         let mut notes = learnt.notes.clone();
         let mut rounds: Vec<Round> = Vec::new();
         let mut spoilt: Vec<Spoilt> = Vec::new();
-        let (mut shed, mut bound, mut silent) = (0, 0, 0);
+        let mut left_out = LeftOut::default();
         let mut verdict = None;
         for number in 0_u32.. {
             self.begins(&format!("round {}: servers start", number + 1));
@@ -69,13 +69,16 @@ impl Comparison<'_> {
             // A latency is then known to be longer than the slice, and that decides.
             let is_latency = self.deciding.quantile().is_some();
             let what = if fault.is_silent && !is_latency {
-                silent += 1;
+                left_out.silent += 1;
                 "not counted: a slice had no answer"
             } else if fault.is_generator_bound {
-                bound += 1;
+                left_out.generator_bound += 1;
                 "not counted: the generator was the limit"
-            } else if fault.foreign > DISTURBED && shed * 2 <= rounds.len() && !is_late {
-                shed += 1;
+            } else if fault.foreign > DISTURBED
+                && left_out.busy as usize * 2 <= rounds.len()
+                && !is_late
+            {
+                left_out.busy += 1;
                 "not counted: other programs used the CPU"
             } else {
                 rounds.push(round.clone());
@@ -83,6 +86,11 @@ impl Comparison<'_> {
             };
             self.tell(number, &round, what);
             spoilt.push(fault);
+            let LeftOut {
+                generator_bound: bound,
+                silent,
+                ..
+            } = left_out;
             if bound * 2 > number + 1 && (bound >= 2 || is_late) {
                 verdict = Some(generator_bound(&spoilt));
                 break;
@@ -111,7 +119,7 @@ impl Comparison<'_> {
             }
         }
         let verdict = verdict.unwrap_or_else(|| judge(self.deciding, self.goal, &rounds));
-        self.note(&spoilt, shed, &rounds, &mut notes);
+        self.note(&spoilt, left_out.busy, &rounds, &mut notes);
         let profiles = match self.with_profiles.then(|| self.profiles(&traffic)) {
             None => Vec::new(),
             Some(Ok(profiles)) => profiles,
@@ -126,6 +134,7 @@ impl Comparison<'_> {
             profiles,
             verdict,
             rounds,
+            left_out,
             notes,
             seconds: began.elapsed().as_secs_f64(),
             slice_s: traffic.duration.as_secs_f64(),
@@ -366,7 +375,7 @@ impl Comparison<'_> {
     }
 
     /// What the reader must know beside the verdict.
-    fn note(&self, spoilt: &[Spoilt], shed: usize, rounds: &[Round], notes: &mut Vec<String>) {
+    fn note(&self, spoilt: &[Spoilt], shed: u32, rounds: &[Round], notes: &mut Vec<String>) {
         let foreign = spoilt.iter().map(|one| one.foreign).fold(0.0, f64::max);
         if foreign > DISTURBED {
             notes.push(format!(

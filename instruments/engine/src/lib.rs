@@ -21,6 +21,7 @@ pub mod outcome;
 pub mod placement;
 mod printable;
 pub mod profile;
+pub mod program;
 pub mod prometheus;
 pub mod service;
 mod service_profiles;

@@ -66,9 +66,7 @@ pub use record::RouteLatencies;
 pub use shared::Progress;
 use shared::{Shared, Timeline};
 pub use target::{Protocol, Target};
-pub use tls::Tls;
-#[cfg(feature = "tls")]
-pub use tls::TlsError;
+pub use tls::{Tls, TlsError};
 use worker::Report;
 
 /// How a run is carried out, apart from the load itself.

@@ -29,7 +29,12 @@ impl Login {
         };
         let target = server.target.clone();
         let answer = load::ask_for_all(target, [&self.request], server.time_out)
-            .map_err(|why| failed(format!("got no answer: {why}")))?
+            .map_err(|why| {
+                let who = server.who;
+                AnswerError::Other(format!(
+                    "{who}: --login {method} {path} got no answer: {why}"
+                ))
+            })?
             .pop();
         let Some((answer, headers)) = answer else {
             return Ok(Vec::new());

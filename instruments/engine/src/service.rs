@@ -93,22 +93,40 @@ struct Process {
     errors: Tail,
 }
 
+/// What a command is.
+enum Kind<'a> {
+    /// It makes something, and ends. Daemons that it starts, such as a compiler's cache, are for others as well.
+    Build,
+    /// It runs until it is ended, with all that it started.
+    Service {
+        variables: &'a [(&'a str, String)],
+        cpus: &'a [usize],
+    },
+}
+
 impl Process {
+    /// Starts a service with these variables, on these CPUs, or a build.
     fn start(
         name: &str,
         command: &str,
         folder: &Path,
-        variables: &[(&str, String)],
-        cpus: &[usize],
+        kind: &Kind<'_>,
     ) -> Result<Self, CommandError> {
+        let (variables, cpus): (&[_], &[_]) = match kind {
+            Kind::Build => (&[], &[]),
+            Kind::Service { variables, cpus } => (variables, cpus),
+        };
         let mut shell = shell(command);
         shell
             .current_dir(folder)
             .envs(variables.iter().map(|(name, value)| (name, value)))
             // A backtrace would push what a panic says out of what is kept.
             .env("RUST_BACKTRACE", "0");
-        let mut running = Starting::of(&shell)
-            .on(cpus)
+        let mut starting = Starting::of(&shell).on(cpus);
+        if matches!(kind, Kind::Service { .. }) {
+            starting = starting.with_daemons();
+        }
+        let mut running = starting
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .start()
@@ -181,7 +199,7 @@ pub fn run_to_end(
     folder: &Path,
     interrupt: &Interrupt,
 ) -> Result<(), CommandError> {
-    let mut running = Process::start(name, command, folder, &[], &[])?;
+    let mut running = Process::start(name, command, folder, &Kind::Build)?;
     loop {
         if interrupt.is_set() {
             return Err(CommandError::Interrupted);
@@ -229,8 +247,10 @@ impl CommandServer {
             launch.name,
             &command,
             launch.folder,
-            &variables,
-            launch.cpus,
+            &Kind::Service {
+                variables: &variables,
+                cpus: launch.cpus,
+            },
         )?;
         let mut server = Self {
             process,

@@ -14,6 +14,7 @@ use crate::child::{Running, Starting, Tail, find, last_lines};
 use crate::load::cpus::{self, FileLimit};
 use crate::load::interrupt::Interrupt;
 use crate::outcome::{GeneratorFacts, GeneratorKind, Outcome};
+use crate::program;
 
 /// How often the child is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -70,8 +71,8 @@ impl DriverError {
     pub fn summary<E: Display>(tool: &str) -> impl Fn(E) -> Self {
         move |reason| {
             Self::Failed(format!(
-                "{tool}'s summary cannot be read: {reason}; run `cargo workshop setup` to install the \
-                 version that the workshop knows"
+                "{tool}'s summary cannot be read: {reason}; another version of it may write another: {}",
+                program::to_install(tool)
             ))
         }
     }
@@ -165,13 +166,14 @@ impl<'s> Task<'s> {
     ) -> Result<Self, DriverError> {
         if find(settings.program).is_none() {
             return Err(DriverError::Failed(format!(
-                "{tool} is not at `{}`; run `cargo workshop setup` to install it",
-                settings.program.display()
+                "{tool} is not at `{}`; {}",
+                settings.program.display(),
+                program::to_install(tool)
             )));
         }
         if !settings.script.is_file() {
             return Err(DriverError::Failed(format!(
-                "there is no {tool} script at `{}`; run this from the workshop's folder",
+                "there is no {tool} script at `{}`; run this in the folder that has it",
                 settings.script.display()
             )));
         }
@@ -270,8 +272,7 @@ impl<'s> Task<'s> {
 
 /// CPU time of the child so far, sampled.
 struct CpuTime {
-    /// `None` where the system does not tell.
-    system: Option<System>,
+    system: System,
     pid: Pid,
     samples: Vec<Sample>,
 }
@@ -285,16 +286,14 @@ struct Sample {
 impl CpuTime {
     fn of(process: u32) -> Self {
         Self {
-            system: System::new().ok(),
+            system: System::new(),
             pid: Pid::from_u32(process),
             samples: Vec::new(),
         }
     }
 
     fn sample(&mut self) {
-        let Some(system) = &mut self.system else {
-            return;
-        };
+        let system = &mut self.system;
         system.refresh_processes_specifics(
             ProcessesToUpdate::Some(&[self.pid]),
             false,

@@ -1,6 +1,6 @@
 //! The URL of a service, with the address at which it listens.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use http::Uri;
@@ -49,8 +49,17 @@ impl Url {
         };
         let name = authority.host().trim_matches(['[', ']']);
         let port = authority.port_u16().unwrap_or(usual_port);
-        let found = (name, port).to_socket_addrs().map_err(|_| NoUrl)?;
-        let address = first_that_listens(found.collect()).ok_or(NoUrl)?;
+        let found: Vec<SocketAddr> = if name.eq_ignore_ascii_case("localhost") {
+            // The system's list of hosts may have one of them alone.
+            let loopback = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+            loopback
+                .map(|address| SocketAddr::new(address, port))
+                .into()
+        } else {
+            let found = (name, port).to_socket_addrs();
+            found.map_err(|_| NoUrl)?.collect()
+        };
+        let address = first_that_listens(found).ok_or(NoUrl)?;
         let path = uri.path_and_query().map(|path| path.as_str().to_owned());
         Ok(Self {
             address,

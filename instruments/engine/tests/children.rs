@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use engine::child::{Starting, Tail};
+use engine::child::{Starting, Tail, processes};
 use engine::load::interrupt::Interrupt;
 
 /// Long enough for a busy machine; what is asserted is what comes to pass, not when.
@@ -103,6 +103,46 @@ fn a_dropped_child_is_gone() {
 }
 
 /// As of a service that crashes.
+/// A process that was forked twice has no parent but the first process of all, and a session of its own.
+#[test]
+fn a_daemon_without_a_parent_is_found_and_ended() {
+    for is_ended_by_itself in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let end = if is_ended_by_itself {
+            "while [ ! -e $FOLDER/end ]; do sleep 0.1; done"
+        } else {
+            "exec sleep 1000"
+        };
+        let daemon = "trap '' TERM; echo $$ >$FOLDER/daemon.new; mv $FOLDER/daemon.new $FOLDER/daemon; \
+                      while :; do sleep 0.1; done";
+        let mut shell = Command::new("sh");
+        shell.env("FOLDER", folder.path()).arg("-c");
+        shell
+            .arg(format!("(setsid sh -c \"$0\" &) ; {end}"))
+            .arg(daemon);
+        let mut running = Starting::of(&shell).with_daemons().start().unwrap();
+        let file = folder.path().join("daemon");
+        until(|| file.exists(), "the start of the daemon");
+        let number: u32 = std::fs::read_to_string(file)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        let is_found = || {
+            let below = processes::below(running.id()).unwrap();
+            below.iter().any(|process| process.id == number)
+        };
+        until(is_found, "the daemon among what the child started");
+        if is_ended_by_itself {
+            std::fs::write(folder.path().join("end"), "").unwrap();
+            assert!(running.exit_within(SOON).is_some());
+        } else {
+            drop(running);
+        }
+        until(|| !is_alive(number), "the end of the daemon");
+    }
+}
+
 #[test]
 fn a_child_that_ends_takes_what_it_left_in_the_background() {
     let mut shell = Command::new("sh");

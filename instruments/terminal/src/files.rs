@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
 
+use engine::program;
+
 use crate::exit::CliError;
 
 /// Makes sure that files can be written into `folder`, before anything is measured for it: a full disk takes
@@ -180,9 +182,10 @@ pub fn lock(folder: &Path) -> std::io::Result<File> {
                 std::thread::sleep(Duration::from_millis(10));
             }
             Err(TryLockError::WouldBlock) => {
-                return Err(std::io::Error::other(
-                    "another `cargo workshop` is at work with it",
-                ));
+                let name = &program::running().name;
+                return Err(std::io::Error::other(format!(
+                    "another `{name}` is at work with it"
+                )));
             }
             Err(TryLockError::Error(error)) => return Err(error),
         }

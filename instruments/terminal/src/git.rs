@@ -1,9 +1,12 @@
 //! The `git` program, as much of it as the workshop needs.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+
+use serde::Serialize;
 
 use crate::exit::CliError;
 
@@ -125,6 +128,42 @@ impl Git {
                 stderr.replace('\n', "; ")
             ))
         })
+    }
+}
+
+/// A commit of a repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Commit {
+    /// Its full name.
+    #[serde(rename = "commit")]
+    pub hash: String,
+    /// As much of it as names no other.
+    #[serde(skip)]
+    pub short: String,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+impl Commit {
+    /// Asks `git` for the commit with this full name.
+    ///
+    /// # Errors
+    ///
+    /// When the repository does not have it.
+    pub fn of(git: &Git, hash: &str) -> Result<Self, CliError> {
+        let said = git.say(["show", "--no-patch", "--format=%h%x09%s", hash])?;
+        let (short, subject) = said.split_once('\t').unwrap_or((&said, ""));
+        Ok(Self {
+            hash: hash.to_owned(),
+            short: short.to_owned(),
+            subject: subject.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Commit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.short, self.subject)
     }
 }
 

@@ -1,21 +1,58 @@
 //! Standard output and error. They may be a full disk, or a pipe that nobody reads any more: the standard
 //! library's macros panic then, in the middle of a command.
+//!
+//! Some of what is printed comes from servers, and a terminal obeys control characters: they can set its title, hide
+//! text, or write the clipboard. Only line ends, tabs and colours pass.
 
+use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
 
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
-/// Writes to standard output, without colours unless it is a terminal that wants them.
+/// Prints on standard output, without colours unless this is a terminal that wants them.
 pub fn put(text: Arguments<'_>) {
-    note(anstream::stdout().write_fmt(text));
+    let text = text.to_string();
+    note(anstream::stdout().write_all(harmless(&text).as_bytes()));
 }
 
-/// Writes to standard error, and gives up silently where nobody reads it.
+/// Prints on standard error.
 pub fn tell(text: Arguments<'_>) {
+    let text = text.to_string();
     // Nobody is left to be told that they cannot be told.
-    let _ = anstream::stderr().write_fmt(text);
+    let _ = anstream::stderr().write_all(harmless(&text).as_bytes());
+}
+
+/// `text` with a visible sign in place of each control character that could do more than end a line, indent, or
+/// choose a colour.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut harmless = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let taken = colour(rest).unwrap_or(c.len_utf8());
+        let (piece, after) = rest.split_at(taken);
+        match c {
+            '\r' if after.starts_with('\n') => {}
+            _ if taken == c.len_utf8() && is_harmful(c) => {
+                harmless.push(char::REPLACEMENT_CHARACTER);
+            }
+            _ => harmless += piece,
+        }
+        rest = after;
+    }
+    Cow::Owned(harmless)
+}
+
+/// The length of the colour or style that `text` begins with: `ESC [ 1 ; 31 m`.
+fn colour(text: &str) -> Option<usize> {
+    let (numbers, _) = text.strip_prefix("\x1b[")?.split_once('m')?;
+    let is_one = numbers.bytes().all(|b| b.is_ascii_digit() || b == b';');
+    is_one.then_some("\x1b[m".len() + numbers.len())
 }
 
 fn note(written: io::Result<()>) {
@@ -52,4 +89,24 @@ macro_rules! println {
 #[macro_export]
 macro_rules! eprintln {
     ($($words:tt)*) => { $crate::tell(format_args!("{}\n", format_args!($($words)*))) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_lines_and_colours_and_no_commands() {
+        for (text, expected) in [
+            ("plain, ✓\n\tindented\n", "plain, ✓\n\tindented\n"),
+            ("\x1b[1;31mred\x1b[0m", "\x1b[1;31mred\x1b[0m"),
+            ("of Windows\r\n", "of Windows\n"),
+            ("\x1b]52;c;ZXZpbA==\x07", "\u{fffd}]52;c;ZXZpbA==\u{fffd}"),
+            ("\x1b[2Jgone\rover", "\u{fffd}[2Jgone\u{fffd}over"),
+            ("\x1b[31", "\u{fffd}[31"),
+            ("\u{9b}2J", "\u{fffd}2J"),
+        ] {
+            assert_eq!(harmless(text), expected, "{text:?}");
+        }
+    }
 }

@@ -8,12 +8,19 @@ use engine::traffic::Spacing;
 
 use crate::exit::Exit;
 
-/// What the command ends with: good only if everybody was answered rightly, and nobody left waiting.
+/// Returns the exit code for a load: good only if everybody was answered rightly, and nobody left waiting. A wrong answer is
+/// the service's, however busy the generator was; a missing one may not be.
 pub fn exit_of(outcome: &Outcome) -> Exit {
-    let faults = outcome.error_count() + outcome.wrong_answers;
-    if outcome.generator.is_bound() {
+    let is_of_service = |cause: &String| {
+        ["status ", "grpc-status ", "invalid: "]
+            .iter()
+            .any(|begin| cause.starts_with(begin))
+    };
+    if outcome.wrong_answers > 0 || outcome.errors.keys().any(is_of_service) {
+        Exit::Bad
+    } else if outcome.generator.is_bound() || outcome.completed == 0 {
         Exit::Invalid
-    } else if faults == 0 && outcome.completed > 0 && outcome.unanswered.is_none() {
+    } else if outcome.error_count() == 0 && outcome.unanswered.is_none() {
         Exit::Good
     } else {
         Exit::Bad

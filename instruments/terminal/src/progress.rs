@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
+use crate::out::harmless;
 use engine::event::Event;
 use engine::figures;
 use engine::load::Progress;
@@ -52,7 +53,7 @@ impl Terminal {
         match event {
             Event::Begins(number, total, what) => {
                 let place = format!("[{number:>2}/{total}]");
-                *self.label.borrow_mut() = format!("{place} {what}");
+                *self.label.borrow_mut() = format!("{place} {}", harmless(what));
                 *self.place.borrow_mut() = place;
                 if let Some(line) = &self.line {
                     line.set_message(self.label.borrow().clone());
@@ -110,11 +111,11 @@ impl Terminal {
         }
     }
 
-    /// Prints a line above the live one.
+    /// Prints lines above the live one.
     pub fn say(&self, text: &str) {
         let text = printable(text);
         match &self.line {
-            Some(line) => line.println(text),
+            Some(line) => line.println(harmless(text)),
             None => eprintln!("{text}"),
         }
     }

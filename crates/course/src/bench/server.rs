@@ -307,7 +307,7 @@ fn memory_limit() -> Option<u64> {
     static LIMIT: OnceLock<Option<u64>> = OnceLock::new();
 
     *LIMIT.get_or_init(|| {
-        let mut system = System::new().ok()?;
+        let mut system = System::new();
         system.refresh_memory();
         let own = system.cgroup_limits().map(|limits| limits.total_memory);
         let all = own.unwrap_or(u64::MAX).min(system.total_memory());

@@ -197,12 +197,9 @@ fn what_cannot_be_run_is_said_with_the_remedy() {
     };
     let path = |name| fake.path(name).display().to_string();
     let (k6, locust) = (GeneratorKind::K6, GeneratorKind::Locust);
-    let no_tool = format!(
-        "k6 is not at `{}`; run `cargo workshop setup` to",
-        path("k7")
-    );
+    let no_tool = format!("k6 is not at `{}`; install k6", path("k7"));
     let no_script = format!(
-        "there is no Locust script at `{}`; run this from",
+        "there is no Locust script at `{}`; run this in",
         path("gone")
     );
     let no_rate = "k6 cannot send this load: the workshop's scripts know closed loops only; use";

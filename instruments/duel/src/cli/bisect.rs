@@ -21,7 +21,7 @@ use super::requests;
 use super::revision::{commit, repository};
 use crate::cli::options::{Bisect, Format};
 use terminal::exit::{CliError, Exit};
-use terminal::git::Git;
+use terminal::git::{Commit, Git};
 use terminal::progress::Terminal;
 use terminal::{ctrl_c, json};
 
@@ -47,7 +47,7 @@ struct Outcome {
     /// The fewest neighbours that it is among; one, where it was found.
     likely: Vec<String>,
     /// All after good up to bad, the oldest first.
-    commits: Vec<Commit>,
+    commits: Vec<Candidate>,
 }
 
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -60,13 +60,10 @@ enum Word {
     Invalid,
 }
 
-#[derive(Debug, Default, Serialize)]
-struct Commit {
-    #[serde(rename = "commit")]
-    name: String,
-    #[serde(skip)]
-    short: String,
-    subject: String,
+#[derive(Debug, Serialize)]
+struct Candidate {
+    #[serde(flatten)]
+    commit: Commit,
     #[serde(skip)]
     is_merge: bool,
     /// Against good; `None` where it was not tried.
@@ -99,9 +96,9 @@ pub(super) fn run(options: &Bisect) -> Result<Exit, CliError> {
     let good = commit(&git, "--good ", &options.good)?;
     let bad = commit(&git, "--bad ", &options.bad)?;
     let mut outcome = Outcome {
-        commits: between(&git, &good, &bad)?,
-        good,
-        bad,
+        commits: between(&git, &good.hash, &bad.hash)?,
+        good: good.hash.clone(),
+        bad: bad.hash.clone(),
         metric: deciding.key.clone(),
         ..Outcome::default()
     };
@@ -110,6 +107,7 @@ pub(super) fn run(options: &Bisect) -> Result<Exit, CliError> {
     let began = Instant::now();
     let searched = search(
         options,
+        (&good, &bad),
         &traffic,
         deciding,
         &mut outcome,
@@ -139,22 +137,27 @@ pub(super) fn run(options: &Bisect) -> Result<Exit, CliError> {
 }
 
 /// The commits after `good` up to `bad`, the oldest first.
-fn between(git: &Git, good: &str, bad: &str) -> Result<Vec<Commit>, CliError> {
+fn between(git: &Git, good: &str, bad: &str) -> Result<Vec<Candidate>, CliError> {
     let is_above = git.ask(["merge-base", "--is-ancestor", good, bad]);
     let range = format!("{good}..{bad}");
     let format = "--format=%H%x09%h%x09%P%x09%s";
     let list = git.say(["log", "--first-parent", "--reverse", format, &range])?;
     let commit = |line: &str| {
         let mut fields = line.splitn(4, '\t').map(str::to_owned);
-        Some(Commit {
-            name: fields.next()?,
-            short: fields.next()?,
-            is_merge: fields.next()?.contains(' '),
-            subject: fields.next()?,
-            ..Commit::default()
+        let (hash, short, parents) = (fields.next()?, fields.next()?, fields.next()?);
+        Some(Candidate {
+            commit: Commit {
+                hash,
+                short,
+                subject: fields.next()?,
+            },
+            is_merge: parents.contains(' '),
+            measured: None,
+            probability: None,
+            skipped: None,
         })
     };
-    let commits: Vec<Commit> = list.lines().filter_map(commit).collect();
+    let commits: Vec<Candidate> = list.lines().filter_map(commit).collect();
     if is_above.is_none() || commits.is_empty() {
         return Err(CliError::usage(
             "--good names no commit that came before that of --bad, so nothing lies between them",
@@ -165,6 +168,7 @@ fn between(git: &Git, good: &str, bad: &str) -> Result<Vec<Commit>, CliError> {
 
 fn search(
     options: &Bisect,
+    (good, bad): (&Commit, &Commit),
     traffic: &Traffic,
     deciding: &Metric,
     outcome: &mut Outcome,
@@ -178,11 +182,12 @@ fn search(
     let login = requests::login(&how.sent)?;
     let placement = Placement::apart();
     let (began, time) = (Instant::now(), Duration::from_secs_f64(options.at_most));
-    let make = |name, commit: &str| make(name, commit, how, &protocol, interrupt, &say);
-    let base = make("base", &outcome.good)?;
+    let make =
+        |name, commit: &Commit, like| make(name, commit, like, how, &protocol, interrupt, &say);
+    let base = make("base", good, None)?;
     // The worktree of a change goes once it is compared.
-    let compare = |commit: &str, until: Duration, enough: Option<&Enough<'_>>| {
-        let change = make("change", commit)?;
+    let compare = |commit: &Commit, until: Duration, enough: Option<&Enough<'_>>| {
+        let change = make("change", commit, Some(&base.revision))?;
         let comparison = comparison::Comparison {
             base: base.side.clone(),
             change: change.side,
@@ -209,7 +214,7 @@ fn search(
         compared.map_err(|error| explained(error, interrupt))
     };
     // The other half of the time is for the commits between.
-    let whole = compare(&outcome.bad, time / 2, None)?;
+    let whole = compare(bad, time / 2, None)?;
     let nothing = match whole.verdict.word {
         verdict::Word::Slower => None,
         verdict::Word::Invalid => return Err(CliError::invalid(whole.verdict.reason)),
@@ -232,8 +237,8 @@ fn search(
     );
     while let Some(place) = search.next().filter(|_| began.elapsed() < time) {
         let enough = |rounds: &[Round]| search.is_enough(place, &slower(deciding, rounds));
-        let commit = &mut commits[place];
-        let measured = match compare(&commit.name, time, Some(&enough)) {
+        let candidate = &mut commits[place];
+        let measured = match compare(&candidate.commit, time, Some(&enough)) {
             Ok(compared) => {
                 let rounds = slower(deciding, &compared.rounds);
                 let is_known = rounds.len() >= FIRST_LOOK as usize;
@@ -253,10 +258,10 @@ fn search(
             Err(_) if began.elapsed() >= time => break,
             Err(why) => {
                 search.skip(place);
-                format!("left out: {}", commit.skipped.insert(why))
+                format!("left out: {}", candidate.skipped.insert(why))
             }
         };
-        say(&format!("{}: {said}", commit.title()));
+        say(&format!("{}: {said}", candidate.commit));
     }
     outcome.judge(&search, began.elapsed() >= time);
     Ok(())
@@ -274,18 +279,12 @@ fn in_words(Slower { times, interval }: Slower) -> String {
     format!("{times} times slower ({low} to {high})")
 }
 
-impl Commit {
-    fn title(&self) -> String {
-        format!("{} {}", self.short, self.subject)
-    }
-}
-
 impl Outcome {
     fn judge(&mut self, search: &Search, is_late: bool) {
         let posterior = search.posterior();
-        for (place, commit) in self.commits.iter_mut().enumerate() {
-            commit.measured = search.measured(place);
-            commit.probability = Some(posterior[place]);
+        for (place, candidate) in self.commits.iter_mut().enumerate() {
+            candidate.measured = search.measured(place);
+            candidate.probability = Some(posterior[place]);
         }
         let (likely, probability) = search.likely();
         let last = self.commits.len() - 1;
@@ -299,14 +298,14 @@ impl Outcome {
         let among = &self.commits[likely.clone()];
         self.effect = search.measured(last);
         self.probability = Some(probability);
-        self.likely = among.iter().map(|one| one.name.clone()).collect();
+        self.likely = among.iter().map(|one| one.commit.hash.clone()).collect();
         let [found] = among else {
             self.verdict = Word::Inconclusive;
             self.reason = format!(
                 "One of {} neighbours made it slower, {} to {}; {sure}; {}.",
                 among.len(),
-                among[0].short,
-                among[among.len() - 1].short,
+                among[0].commit.short,
+                among[among.len() - 1].commit.short,
                 if is_late {
                     "the time is over, give it more by --at-most"
                 } else {
@@ -316,10 +315,10 @@ impl Outcome {
             return;
         };
         self.verdict = Word::Found;
-        self.commit = Some(found.name.clone());
+        self.commit = Some(found.commit.hash.clone());
         self.step = search.step(likely.start);
         let did = self.step.or(self.effect).map(in_words).unwrap_or_default();
-        self.reason = format!("{} made it {did}; {sure}.", found.title());
+        self.reason = format!("{} made it {did}; {sure}.", found.commit);
         if let (Some(step), Some(whole)) = (self.step, self.effect)
             && step.interval.1 < whole.times
         {
@@ -334,14 +333,14 @@ impl Outcome {
 
     /// For a terminal.
     fn text(&self) -> String {
-        let is_told = |one: &&Commit| one.measured.is_some() || one.skipped.is_some();
-        let row = |one: &Commit| {
+        let is_told = |one: &&Candidate| one.measured.is_some() || one.skipped.is_some();
+        let row = |one: &Candidate| {
             let slower = one.measured.map(in_words);
             let skipped = one.skipped.as_ref().map(|why| format!("left out: {why}"));
             let probability = one.probability.map(figures::percent);
             vec![
-                one.short.clone(),
-                shortened(&one.subject, 48),
+                one.commit.short.clone(),
+                shortened(&one.commit.subject, 48),
                 shortened(&slower.or(skipped).unwrap_or_default(), 60),
                 probability.unwrap_or_default(),
             ]

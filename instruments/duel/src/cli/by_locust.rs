@@ -2,18 +2,17 @@
 
 use std::path::PathBuf;
 
+use crate::cli::options::{Sent, With, Workers};
+use crate::cli::scripts::{self, About};
+use crate::cli::spec::Spec;
 use crate::locust::{self, PORT};
 use engine::child;
 use engine::figures;
 use engine::load::TrafficOutcome;
 use engine::load::interrupt::Interrupt;
+use engine::program;
 use engine::tool::DriverError;
 use engine::traffic::Traffic;
-
-use super::Program;
-use crate::cli::options::{Sent, With, Workers};
-use crate::cli::scripts::{self, About};
-use crate::cli::spec::Spec;
 use terminal::exit::CliError;
 use terminal::progress::Terminal;
 
@@ -36,7 +35,6 @@ pub(crate) struct ByLocust<'a> {
 impl<'a> ByLocust<'a> {
     /// `None` where `with` is another generator. Runs on `cpus`, or where it likes.
     pub(crate) fn of(
-        by: &Program,
         (with, workers): (With, &Workers),
         (sent, specs): (&'a Sent, &'a [Spec]),
         traffic: &Traffic,
@@ -53,7 +51,7 @@ impl<'a> ByLocust<'a> {
             With::Embedded => return Ok(None),
             With::K6 => {
                 return Err(CliError::usage(
-                    "--with k6 is for a chapter; `load --url` writes a script for it, by --k6 FILE",
+                    "k6 sends no load of a service of your own; `load` writes a script for it, by --k6 FILE",
                 ));
             }
             With::Locust => {}
@@ -73,13 +71,12 @@ impl<'a> ByLocust<'a> {
                 "nobody sends the load: give --workers, or --expect-workers for other machines",
             ));
         }
-        let installed = by.locust.clone().filter(|program| program.is_file());
-        let program = installed.unwrap_or_else(|| "locust".into());
+        let program = PathBuf::from("locust");
         if child::find(&program).is_none() {
-            return Err(CliError::usage(
-                "Locust is not here: put `locust` into PATH, or run this in the workshop's folder after `cargo \
-                 workshop setup locust`",
-            ));
+            return Err(CliError::usage(format!(
+                "Locust is not here: {}",
+                program::to_install("Locust")
+            )));
         }
         Ok(Some(Self {
             program,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::report::{Comparison, Page, Side, export};
 use engine::answers::AnswerError;
-use engine::comparison::{self, Compared, ComparisonError};
+use engine::comparison::{self, Compared, ComparisonError, LeftOut};
 use engine::environment;
 use engine::event::Event;
 use engine::figures;
@@ -14,21 +14,22 @@ use engine::load::interrupt::Interrupt;
 use engine::load::{GeneratorError, Protocol};
 use engine::metric::{Metric, P50, REQUESTS_PER_SECOND};
 use engine::placement::Placement;
+use engine::program;
 use engine::service::Launch;
 use engine::traffic::{Spacing, Traffic};
 use engine::verdict::{Goal, Verdict, Word};
 
-use super::Program;
-use super::revision::{GIT, Revision, Started};
+use super::revision::{GIT, Revision, Started, commit, repository};
 use crate::cli::by_locust::{self, ByLocust};
 use crate::cli::options::{Compare, Comparing, Format, Inconclusive, Sent};
 use crate::cli::requests::{self, Target};
 use terminal::exit::{CliError, Exit};
+use terminal::git::{Commit, Git};
 use terminal::progress::Terminal;
 use terminal::{ctrl_c, files, json};
 
 /// Compares, and writes the reports.
-pub(crate) fn run(options: &Compare, program: &Program) -> Result<Exit, CliError> {
+pub(crate) fn run(options: &Compare) -> Result<Exit, CliError> {
     let (specs, of_log) = requests::specs(&options.how.sent, None)?;
     let traffic = requests::traffic(
         &options.how.sent,
@@ -54,7 +55,6 @@ pub(crate) fn run(options: &Compare, program: &Program) -> Result<Exit, CliError
     let interrupt = ctrl_c::watch();
     let placement = placement(options);
     let by_locust = ByLocust::of(
-        program,
         (options.with, &options.workers),
         (&options.how.sent, &specs),
         &traffic,
@@ -101,6 +101,7 @@ pub(crate) fn run(options: &Compare, program: &Program) -> Result<Exit, CliError
         &compared.rounds,
         sides,
     )
+    .with_left_out(compared.left_out)
     .with_frames(&compared.profiles);
     let page = Page {
         metrics: &metrics,
@@ -270,20 +271,27 @@ fn compare(
         protocol(&options.how.sent, traffic)?
     };
     let login = requests::login(&options.how.sent)?;
+    // A wrong revision is told before anything is built.
+    for (name, side) in [("base", &mut *base), ("change", &mut *change)] {
+        if let Some(revision) = side.name.strip_prefix(GIT) {
+            let git = Git::at(&repository()?.0)?;
+            side.commit = Some(commit(&git, &format!("--{name} {GIT}"), revision)?);
+        }
+    }
     // The worktrees are removed when these go, after the servers.
-    let mut worktrees = Vec::new();
+    let mut worktrees: Vec<Revision<'_>> = Vec::new();
     let mut started = Vec::new();
     let mut prepared = Vec::new();
     for (name, side) in [("base", &mut *base), ("change", &mut *change)] {
         prepared.push(if is_running {
             let target = Target::of("--running", &side.name, &options.how.sent)?.server;
             std::net::TcpStream::connect_timeout(&target.address, Duration::from_secs(5)).map_err(
-                |error| CliError::usage(format!("no server answers at {}: {error}", side.name)),
+                |error| CliError::invalid(format!("no server answers at {}: {error}", side.name)),
             )?;
             comparison::Side::Running(target)
-        } else if let Some(revision) = side.name.strip_prefix(GIT) {
-            let made = make(name, revision, &options.how, &protocol, interrupt, &say)?;
-            side.commit = Some(made.revision.commit().to_owned());
+        } else if let Some(commit) = &side.commit {
+            let like = worktrees.first();
+            let made = make(name, commit, like, &options.how, &protocol, interrupt, &say)?;
             side.program = made.started.as_ref().map(|ran| ran.program.clone());
             started.extend(made.started);
             worktrees.push(made.revision);
@@ -341,16 +349,17 @@ pub(super) struct Made<'a> {
     pub(super) side: comparison::Side,
 }
 
-/// Builds `revision` for the side `name`, and looks whether it starts.
+/// Builds `commit` for the side `name`, and looks whether it starts. What was built of `like` is where its build begins.
 pub(super) fn make<'a>(
     name: &'a str,
-    revision: &str,
+    commit: &Commit,
+    like: Option<&Revision<'a>>,
     how: &Comparing,
     protocol: &Protocol,
     interrupt: &Interrupt,
     say: &dyn Fn(&str),
 ) -> Result<Made<'a>, CliError> {
-    let revision = Revision::build(name, revision, &how.build, interrupt, say)?;
+    let revision = Revision::build(name, commit, &how.build, like, interrupt, say)?;
     let command = revision.command(how.run.as_deref().unwrap_or_default());
     let launch = Launch {
         name,
@@ -431,6 +440,7 @@ fn invalid(error: &CliError, took: Duration) -> Compared {
             reason: error.to_string(),
         },
         rounds: Vec::new(),
+        left_out: LeftOut::default(),
         notes: Vec::new(),
         profiles: Vec::new(),
         seconds: took.as_secs_f64(),
@@ -468,7 +478,7 @@ fn load_in_words(how: &Comparing, traffic: &Traffic, compared: &Compared) -> Str
     )
 }
 
-/// The command line, to be typed again.
+/// Command line to type again.
 fn typed() -> String {
     let quoted = |word: String| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
@@ -482,5 +492,5 @@ fn typed() -> String {
         .skip(1)
         .skip_while(|word| word == "workshop");
     let words: Vec<String> = words.map(quoted).collect();
-    format!("cargo workshop {}", words.join(" "))
+    format!("{} {}", program::running().name, words.join(" "))
 }

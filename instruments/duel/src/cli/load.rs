@@ -13,7 +13,7 @@ use engine::placement::Placement;
 use engine::traffic::Traffic;
 use serde::Serialize;
 
-use super::{Program, scripts};
+use super::scripts;
 use crate::cli::by_locust::{self, ByLocust};
 use crate::cli::options::{Format, Load};
 use crate::cli::requests::{self, Target};
@@ -40,8 +40,8 @@ struct Told {
     latency: Latency,
 }
 
-/// Puts the load on the service and tells what came of it.
-pub(crate) fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
+/// Puts the load on the service, and prints what came of it.
+pub(crate) fn run(options: &Load) -> Result<Exit, CliError> {
     let mut target = Target::of("URL", &options.url, &options.sent)?;
     let (specs, of_log) = specs(&target, options)?;
     let mut traffic = requests::traffic(
@@ -54,7 +54,6 @@ pub(crate) fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
     let interrupt = ctrl_c::watch();
     let placement = Placement::apart();
     let by_locust = ByLocust::of(
-        program,
         (options.with, &options.workers),
         (&options.sent, &specs),
         &traffic,
@@ -66,7 +65,7 @@ pub(crate) fn run(options: &Load, program: &Program) -> Result<Exit, CliError> {
     if let Some(mut login) = requests::login(&options.sent)? {
         with_host(&mut login.request.headers, &target);
         let asked = asked("the service", &target, &traffic, &interrupt);
-        target.server.headers = login.at(&asked).map_err(CliError::usage)?.into();
+        target.server.headers = login.at(&asked).map_err(unanswered)?.into();
     }
     terminal.show(Event::Begins(1, 1, "the answers are learnt"));
     let learnt = learn(&target, &mut traffic, options, &interrupt)?;
@@ -199,12 +198,19 @@ fn learn(
 ) -> Result<Learnt, CliError> {
     let asked = asked("the service", target, traffic, interrupt);
     let learnt = answers::learn(&asked, traffic, &requests::how(&options.sent));
-    let learnt = learnt.map_err(|error| match error {
-        AnswerError::Interrupted => CliError::interrupted(),
-        other => CliError::usage(other),
-    })?;
+    let learnt = learnt.map_err(unanswered)?;
     learnt.complete(traffic);
     Ok(learnt)
+}
+
+/// A service that answers something else than what was asked for is a wrong command line. One that does not answer
+/// cannot be measured.
+pub(super) fn unanswered(error: AnswerError) -> CliError {
+    match error {
+        AnswerError::Interrupted => CliError::interrupted(),
+        AnswerError::Status(_) => CliError::usage(error),
+        AnswerError::Other(_) => CliError::invalid(error),
+    }
 }
 
 fn write_scripts(

@@ -298,6 +298,23 @@ pub(crate) struct Load {
     pub sent: Sent,
 }
 
+/// Workflows for a repository.
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// What builds the service [default: found out by `cargo metadata`]
+    #[arg(long, value_name = "COMMAND")]
+    pub build: Option<String>,
+    /// What starts the build, with `{port}` where its port goes [default: found out from its sources]
+    #[arg(long, value_name = "COMMAND")]
+    pub run: Option<String>,
+    /// Where the action is: `OWNER/REPOSITORY/instruments/duel@COMMIT` [default: that of this version, if it was released]
+    #[arg(long, value_name = "ADDRESS")]
+    pub action: Option<String>,
+    /// Write over workflows that are there
+    #[arg(long)]
+    pub force: bool,
+}
+
 /// What an inconclusive comparison counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Inconclusive {

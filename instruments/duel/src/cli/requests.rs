@@ -374,6 +374,11 @@ pub(crate) const UNCHECKED: &str = "the server's certificate was not checked (--
 
 /// What services speak whose certificate is for `host`: in HTTPS where `sent` says whom to trust.
 pub(crate) fn protocol(sent: &Sent, host: &str) -> Result<Protocol, CliError> {
+    if sent.http2 && !cfg!(feature = "http2") {
+        return Err(CliError::usage(
+            "--http2: this program was built without HTTP/2; build it with its feature `http2`",
+        ));
+    }
     let tls = match &sent.cacert {
         Some(cacert) => Some(tls(cacert, host)?),
         None if sent.insecure => Some(Tls::unchecked(host).map_err(CliError::usage)?),

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use self::kept::Kept;
 use terminal::exit::{CliError, Exit};
 use terminal::files;
-use terminal::git::Git;
+use terminal::git::{Commit, Git};
 
 /// What a revision begins with on the command line.
 pub(super) const GIT: &str = "git:";
@@ -33,7 +33,6 @@ pub(super) struct Revision<'a> {
     /// `base` or `change`.
     name: &'a str,
     root: PathBuf,
-    commit: String,
     /// The commit and the command that built it.
     made_by: String,
     /// The folder within the worktree that the command was called in.
@@ -123,39 +122,42 @@ fn prune(git: &Git) {
 }
 
 impl<'a> Revision<'a> {
-    /// Builds `revision` for the side `name` with the command `build`.
+    /// Builds `commit` for the side `name` with the command `build`. What was built of the revision `like` is where it begins, if
+    /// nothing has been built for this side before.
     pub(super) fn build(
         name: &'a str,
-        revision: &str,
+        commit: &Commit,
         build: &str,
+        like: Option<&Self>,
         interrupt: &Interrupt,
         say: &dyn Fn(&str),
     ) -> Result<Self, CliError> {
         let (root, within) = repository()?;
         let git = Git::at(&root)?;
-        let commit = commit(&git, &format!("--{name} {GIT}"), revision)?;
         prune(&git);
-        let worktree = Worktree::add(git, &commit)?;
-        submodules::check_out(&root, &commit, &worktree.path, say)?;
+        // Not before the other one is built: cargo takes a checkout that is older than a build for what was built.
+        let worktree = Worktree::add(git, &commit.hash)?;
+        submodules::check_out(&root, &commit.hash, &worktree.path, say)?;
         let folder = worktree.path.join(&within);
         if !folder.is_dir() {
             return Err(CliError::usage(format!(
-                "--{name} {GIT}{revision}: that revision has no folder {}",
-                folder.display()
+                "--{name}: the commit {} has no folder {}",
+                commit.short,
+                within.display()
             )));
         }
-        let kept = Kept::of(&root, name, worktree.temporary.path());
+        let like = like.map(|like| like.kept.folder());
+        let kept = Kept::of(&root, name, worktree.temporary.path(), like);
         kept.link_into(worktree.of_cargo(&within));
         let ready = Self {
             name,
             root,
-            made_by: format!("{commit} {build}"),
-            commit,
+            made_by: format!("{} {build}", commit.hash),
             folder,
             kept,
             worktree,
         };
-        say(&format!("{name}: {build} at {GIT}{revision}"));
+        say(&format!("{name}: {build} at {commit}"));
         run_to_end(
             &format!("build of the {name}"),
             &ready.kept.with(build),
@@ -173,11 +175,6 @@ impl<'a> Revision<'a> {
             )),
             None => Ok(ready),
         }
-    }
-
-    /// The commit's full name.
-    pub(super) fn commit(&self) -> &str {
-        &self.commit
     }
 
     /// The command `run`, which is to find what was built here.
@@ -291,20 +288,27 @@ fn failed(error: CommandError) -> CliError {
     }
 }
 
-/// The full name of the commit that `revision`, given to `option`, is.
-pub(super) fn commit(git: &Git, option: &str, revision: &str) -> Result<String, CliError> {
-    // A revision that begins with a dash would be an option.
-    Some(revision)
-        .filter(|revision| !revision.is_empty() && !revision.starts_with('-'))
-        .and_then(|revision| {
-            let asked = format!("{revision}^{{commit}}");
-            git.ask(["rev-parse", "--verify", "--quiet", &asked])
-        })
-        .ok_or_else(|| {
-            CliError::usage(format!(
-                "{option}{revision}: the repository has no such revision"
-            ))
-        })
+/// Finds the commit that `revision`, given to `option`, names; `main...topic` is where the two parted, as in `git diff`.
+pub(super) fn commit(git: &Git, option: &str, revision: &str) -> Result<Commit, CliError> {
+    let none = |what: &str| CliError::usage(format!("{option}{revision}: {what}"));
+    let hash = if let Some((one, other)) = revision.split_once("...") {
+        let mut ends = Vec::new();
+        for end in [one, other] {
+            let end = if end.is_empty() { "HEAD" } else { end };
+            ends.push(commit(git, option, end)?.hash);
+        }
+        git.ask(["merge-base", &ends[0], &ends[1]])
+            .ok_or_else(|| none("the two have no commit in common"))?
+    } else {
+        // A revision that begins with a dash would be an option.
+        let is_name = !revision.is_empty() && !revision.starts_with('-');
+        let asked = format!("{revision}^{{commit}}");
+        let found = is_name.then(|| git.ask(["rev-parse", "--verify", "--quiet", &asked]));
+        found
+            .flatten()
+            .ok_or_else(|| none("the repository has no such revision"))?
+    };
+    Commit::of(git, &hash)
 }
 
 /// The root of the repository that this folder lies in, and the way from there.

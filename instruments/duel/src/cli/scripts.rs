@@ -5,6 +5,7 @@ use std::path::Path;
 
 use engine::bodies::names;
 use engine::login::Login;
+use engine::program;
 use engine::traffic::Traffic;
 
 use crate::cli::options::Sent;
@@ -63,10 +64,11 @@ fn literal(text: &str) -> String {
 /// A script for `k6 run`.
 pub(crate) fn k6(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> String {
     let mut text = format!(
-        "// Written by `cargo workshop load --url`. Ends with exit code 99 if an answer is wrong.\n\
+        "// Written by `{program} load`. Ends with exit code 99 if an answer is wrong.\n\
          //\n//   k6 run -e HOST={host} -e USERS={users} THIS_FILE\n{trusted}\n\
          import http from 'k6/http';\nimport {{ check, sleep }} from 'k6';\n\n\
          const HOST = __ENV.HOST || {quoted};\nconst USERS = Number(__ENV.USERS || {users});\n\n",
+        program = program::running().name,
         host = about.host,
         quoted = literal(&about.host),
         users = about.users,
@@ -203,10 +205,11 @@ fn headers(headers: &[(String, String)]) -> String {
 /// A file for `locust -f`.
 pub(crate) fn locust(about: &About<'_>, specs: &[Spec], statuses: &[String]) -> String {
     let mut text = format!(
-        "\"\"\"Written by `cargo workshop load --url`. Ends with exit code 1 if an answer is wrong.\n\n    \
+        "\"\"\"Written by `{program} load`. Ends with exit code 1 if an answer is wrong.\n\n    \
          locust -f THIS_FILE --host {host} -u {users} -r {users} -t {seconds}s --headless\n\"\"\"\n\n\
          {imports}\n\n\
          class Reader(FastHttpUser):\n    host = {quoted}\n    wait_time = constant({think})\n{trusted}",
+        program = program::running().name,
         host = about.host,
         users = about.users,
         seconds = about.seconds,

@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::said::Said;
@@ -22,6 +23,8 @@ const LOCALHOST: &[u8] = include_bytes!("../certificates/localhost.der");
 const OTHER_NAME: &[u8] = include_bytes!("../certificates/shop.test.der");
 /// For `localhost`, by another authority.
 const OF_A_STRANGER: &[u8] = include_bytes!("../certificates/stranger.der");
+/// An authority's, for `localhost`, as `openssl req -x509` makes it.
+const SELF_SIGNED: &str = include_str!("../certificates/self-signed.pem");
 /// Of all of them.
 const KEY: &[u8] = include_bytes!("../certificates/key.der");
 
@@ -138,22 +141,49 @@ fn whom_nobody_trusts_is_told_before_the_load() {
     let localhost = servers.serve(LOCALHOST);
     let other_name = servers.serve(OTHER_NAME);
     let of_a_stranger = servers.serve(OF_A_STRANGER);
-    for (scheme, port, cacert, sentence) in [
-        ("https", other_name, "ca.pem", "for another name"),
-        ("https", of_a_stranger, "ca.pem", "of another authority"),
-        ("https", localhost, "none.pem", "no certificates in PEM"),
+    for (code, scheme, port, cacert, sentence) in [
+        (3, "https", other_name, "ca.pem", "for another name"),
+        (3, "https", of_a_stranger, "ca.pem", "of another authority"),
+        (2, "https", localhost, "none.pem", "no certificates in PEM"),
         (
+            2,
             "https",
             localhost,
             "no.pem",
             "--cacert no.pem: No such file",
         ),
-        ("http", localhost, "ca.pem", "a URL with https://"),
+        (2, "http", localhost, "ca.pem", "a URL with https://"),
     ] {
         let said = servers.run(&format!(
             "load {scheme}://localhost:{port}/ --cacert {cacert}"
         ));
-        assert_eq!(said.code, Some(2), "{said:?}");
+        assert_eq!(said.code, Some(code), "{said:?}");
         assert!(said.err.contains(sentence), "no `{sentence}` in {said:?}");
     }
+}
+
+/// As curl does.
+#[test]
+fn a_self_signed_certificate_is_taken_for_the_host_that_it_names() {
+    let servers = Servers::new();
+    servers.file("own.pem", SELF_SIGNED);
+    servers.file("ca.pem", AUTHORITY);
+    let certificate = CertificateDer::from_pem_slice(SELF_SIGNED.as_bytes()).unwrap();
+    let port = servers.serve(certificate.to_vec().leak());
+    let ask = |host: &str, cacert: &str| {
+        servers.run(&format!(
+            "load https://{host}:{port}/ --cacert {cacert} --users 1 --warm-up 0 --seconds 0.2"
+        ))
+    };
+    let said = ask("localhost", "own.pem");
+    // A generator that gets no CPU beside something else says so.
+    assert!(matches!(said.code, Some(0 | 3)), "{said:?}");
+    assert!(said.out.contains("right answers"), "{said:?}");
+    let said = ask("127.0.0.1", "own.pem");
+    assert!(said.err.contains("for another name"), "{said:?}");
+    let said = ask("localhost", "ca.pem");
+    assert!(
+        said.err.contains("trust that very certificate by --cacert"),
+        "{said:?}"
+    );
 }

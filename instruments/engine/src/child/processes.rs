@@ -19,14 +19,64 @@ pub struct Process {
 /// Scheduler ticks in a second, as `/proc` counts: `USER_HZ`, which Linux has fixed at 100 (proc(5)).
 pub const TICKS_A_SECOND: f64 = 100.0;
 
+/// The variable that holds a child's number, in the environment of all that it starts.
+pub(super) const MARK: &str = "STARTED_BY_CHILD";
+
+/// Makes this process the parent of what its descendants leave behind (Linux).
+pub(super) fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{getpid, set_child_subreaper};
+
+        // Where it is refused, daemons are as they were.
+        let _ = set_child_subreaper(Some(getpid()));
+    }
+}
+
+/// Waits for the end of those who have been killed and are children of this process by adoption: what is left of a group, once
+/// its first process has been waited for, and these. Nobody else would.
+pub(super) fn bury(group: u32, killed: &[Process]) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::io::Result;
+        use rustix::process::{Pid, WaitOptions, WaitStatus, waitpgid, waitpid};
+
+        type Waited = Result<Option<(Pid, WaitStatus)>>;
+        let pid = |id: u32| i32::try_from(id).ok().and_then(Pid::from_raw);
+        let wait = |waited: &dyn Fn() -> Waited| {
+            // One that hangs in the system's code stays, until this process ends.
+            for _ in 0..20 {
+                match waited() {
+                    Ok(None) => std::thread::sleep(std::time::Duration::from_millis(5)),
+                    Ok(Some(_)) => {}
+                    Err(_) => break,
+                }
+            }
+        };
+        for killed in killed.iter().filter_map(|process| pid(process.id)) {
+            wait(&|| waitpid(Some(killed), WaitOptions::NOHANG));
+        }
+        if let Some(group) = pid(group) {
+            wait(&|| waitpgid(group, WaitOptions::NOHANG));
+        }
+    }
+    let _ = (group, killed);
+}
+
 /// The living processes that `ancestor` started, and those that these did; `None` where the system
-/// does not tell.
+/// does not tell. A daemon of a child of this process, whose own parent has ended, is among them.
 pub fn below(ancestor: u32) -> Option<Vec<Process>> {
+    let this = std::process::id();
     let mut children: BTreeMap<u32, Vec<Process>> = BTreeMap::new();
     for process in all()? {
         children.entry(process.parent).or_default().push(process);
     }
     let mut found = children.remove(&ancestor).unwrap_or_default();
+    if ancestor != this {
+        let adopted = children.remove(&this).unwrap_or_default();
+        let is_its = |one: &Process| one.id != ancestor && one.was_started_by(ancestor);
+        found.extend(adopted.into_iter().filter(is_its));
+    }
     let mut next = 0;
     while let Some(one) = found.get(next) {
         let more = children.remove(&one.id).unwrap_or_default();
@@ -48,6 +98,16 @@ pub fn from(ancestor: u32) -> Option<Vec<Process>> {
 pub fn is_any_in(group: u32) -> bool {
     let mut all = all().into_iter().flatten();
     all.any(|one| one.group == group && !one.is_over)
+}
+
+impl Process {
+    /// Whether its environment says so.
+    fn was_started_by(&self, child: u32) -> bool {
+        let environment = fs::read(format!("/proc/{}/environ", self.id)).unwrap_or_default();
+        let mark = format!("{MARK}={child}");
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|variable| variable == mark.as_bytes())
+    }
 }
 
 fn all() -> Option<Vec<Process>> {

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::Serialize;
+
+use crate::figures;
 use crate::load::interrupt::Interrupt;
 use crate::load::{GeneratorError, Protocol, Target, TrafficOutcome};
 use crate::metric::{Metric, Round, SeenByBoth};
@@ -82,6 +85,8 @@ pub struct Compared {
     pub verdict: Verdict,
     /// The rounds that it rests on.
     pub rounds: Vec<Round>,
+    /// The others.
+    pub left_out: LeftOut,
     /// What a reader must know beside, a sentence each.
     pub notes: Vec<String>,
     /// What the instruments saw that both have; none unless it was asked for.
@@ -92,6 +97,41 @@ pub struct Compared {
     pub slice_s: f64,
     /// Largest share of its CPU time that the generator used in a slice.
     pub generator_cpu: Option<f64>,
+}
+
+/// Rounds that were not counted, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Other programs used the servers' CPUs.
+    pub busy: u32,
+    /// The generator was the limit.
+    pub generator_bound: u32,
+    /// A slice had no answer.
+    pub silent: u32,
+}
+
+impl LeftOut {
+    /// Returns one sentence about them, if there are any, beside so many that were counted.
+    pub fn in_words(self, counted: usize) -> Option<String> {
+        let mut reasons = Vec::new();
+        for (rounds, reason) in [
+            (self.busy, "other programs used the CPU"),
+            (self.generator_bound, "the generator was the limit"),
+            (self.silent, "a slice had no answer"),
+        ] {
+            if rounds > 0 {
+                reasons.push(format!("{rounds} because {reason}"));
+            }
+        }
+        let left_out = self.busy + self.generator_bound + self.silent;
+        let all = figures::things(u64::from(left_out) + counted as u64, "round");
+        (left_out > 0).then(|| {
+            format!(
+                "Of {all}, {left_out} did not count: {}.",
+                reasons.join(", ")
+            )
+        })
+    }
 }
 
 /// Why nothing was compared.

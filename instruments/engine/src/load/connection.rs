@@ -27,8 +27,8 @@ const LARGEST_OF_MANY: usize = 1 << 20;
 /// What the answers of all users together may take.
 const LARGEST_OF_ALL: usize = 1 << 30;
 const LARGEST_HEAD: u32 = 64 << 10;
-/// A connection that was idle for so long may be closed by the server while the next request is on its way to it,
-/// which is neither's fault. None closes idle ones sooner: a close then is the server's answer to the request.
+/// A server may close a connection that was idle for so long while the next request is on its way to it, which is
+/// nobody's fault. Over a network, nothing else tells that close from one in place of an answer.
 const LONG_IDLE: Duration = Duration::from_secs(1);
 
 /// How many bytes a body may have, where so many users may each have one on its way.
@@ -80,16 +80,25 @@ impl Connection {
     /// Sends `request` and reads the whole answer, over a new connection if there is none that the
     /// server has left open. Returns the status; the body is [`Self::body`].
     ///
-    /// If the server closes a connection that was long idle just then, a request that may be repeated is sent
-    /// again, once: RFC 9112, 9.3.1. So is one that a server of HTTP/2 says it has not looked at, on taking its leave:
-    /// RFC 9113, 6.8.
+    /// A request that may be repeated is sent again, once, if the server closed an idle connection before it had read the
+    /// request: RFC 9112, 9.3.1. So is one that a server of HTTP/2 says it has not looked at, on taking its leave: RFC
+    /// 9113, 6.8. A server that reads a request and then closes has failed, as one whose handler panics.
     pub(super) async fn exchange(&mut self, request: &Request<Bytes>) -> Result<u16, Failure> {
+        match self.exchange_once_or_twice(request).await {
+            Err(Failure::Unread) => Err(Failure::Closed),
+            done => done,
+        }
+    }
+
+    async fn exchange_once_or_twice(&mut self, request: &Request<Bytes>) -> Result<u16, Failure> {
         let kept = self.idle.take();
         let kept = kept.and_then(|(mut http, since)| http.is_idle().ok()?.then_some((http, since)));
         if let Some((http, since)) = kept {
-            let may_have_crossed = since.elapsed() >= LONG_IDLE && request.method().is_idempotent();
+            let is_repeatable = request.method().is_idempotent();
+            let was_long_idle = since.elapsed() >= LONG_IDLE;
             match self.exchange_over(http, request).await {
-                Err(Failure::Closed) if may_have_crossed => {}
+                Err(Failure::Unread) if is_repeatable => {}
+                Err(Failure::Closed) if is_repeatable && was_long_idle => {}
                 Err(Failure::GoAway(0)) => {}
                 done => return done,
             }
@@ -143,9 +152,16 @@ impl Connection {
 }
 
 /// The bytes of a connection, encrypted or not.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin {}
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin {
+    /// The connection below.
+    fn tcp(&self) -> &TcpStream;
+}
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
+impl Stream for TcpStream {
+    fn tcp(&self) -> &TcpStream {
+        self
+    }
+}
 
 /// Where an answer goes.
 struct Received<'a> {
@@ -192,7 +208,7 @@ impl Http {
         let Protocol { tls, http2 } = &target.protocol;
         let stream = TcpStream::connect(target.address)
             .await
-            .map_err(|error| Failure::Connect(error.kind()))?;
+            .map_err(|error| Failure::of_connect(&error))?;
         stream.set_nodelay(true)?;
         if !keep_alive {
             // It ends by a reset instead of a farewell: a polite close would hold the local port for a

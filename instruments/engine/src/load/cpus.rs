@@ -10,8 +10,8 @@ use thiserror::Error;
 /// A thread could not be kept on the CPUs asked for.
 #[derive(Debug, Error)]
 #[error(
-    "cannot pin a thread to CPU {cpus:?}: {reason}; run `cargo workshop doctor` to see \
-     which CPUs this process may use"
+    "cannot pin a thread to CPU {cpus:?}: {reason}; this process may use {:?}",
+    available()
 )]
 pub struct PinError {
     /// The CPUs asked for.
@@ -60,6 +60,19 @@ fn set_affinity(cpus: &[usize]) -> Result<(), String> {
 
 /// The CPUs that the calling thread may run on, in rising order; empty where the system
 /// does not tell.
+#[cfg(target_os = "linux")]
+pub fn available() -> Vec<usize> {
+    use rustix::thread::{CpuSet, sched_getaffinity};
+
+    let allowed = sched_getaffinity(None).unwrap_or_default();
+    (0..CpuSet::MAX_CPU)
+        .filter(|cpu| allowed.is_set(*cpu))
+        .collect()
+}
+
+/// The CPUs that the calling thread may run on, in rising order; empty where the system
+/// does not tell.
+#[cfg(not(target_os = "linux"))]
 pub fn available() -> Vec<usize> {
     let mut cpus: Vec<usize> = core_affinity::get_core_ids()
         .unwrap_or_default()
@@ -99,10 +112,20 @@ pub struct FileLimit {
 pub fn allow_open_files(needed: u64) -> Result<(), FileLimit> {
     #[cfg(unix)]
     {
-        // An unreadable limit is no reason to refuse: the connections will tell.
-        let allowed = rlimit::increase_nofile_limit(needed).unwrap_or(needed);
-        if allowed < needed {
-            return Err(FileLimit { needed, allowed });
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+        let limit = getrlimit(Resource::Nofile);
+        if limit.current.is_some_and(|current| current < needed) {
+            let allowed = limit.maximum.unwrap_or(needed).min(needed);
+            let raised = Rlimit {
+                current: Some(allowed),
+                maximum: limit.maximum,
+            };
+            // macOS has a lower limit still, and names no number: the connections will tell.
+            let _ = setrlimit(Resource::Nofile, raised);
+            if allowed < needed {
+                return Err(FileLimit { needed, allowed });
+            }
         }
     }
     let _ = needed;

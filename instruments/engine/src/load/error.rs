@@ -10,9 +10,7 @@ use crate::load::cpus::{FileLimit, PinError};
 #[derive(Debug, Error)]
 pub enum GeneratorError {
     /// Nobody listens.
-    #[error(
-        "no server answers at {target}: {reason}; start it first, e.g. `cargo run -p chapter1`"
-    )]
+    #[error("no server answers at {target}: {reason}; start it first")]
     Unreachable {
         /// Where.
         target: SocketAddr,
@@ -26,7 +24,7 @@ pub enum GeneratorError {
     #[error(transparent)]
     Pin(#[from] PinError),
     /// A load that nothing can send.
-    #[error("the load cannot be sent: {0}; correct the load in the chapter's chapter.toml")]
+    #[error("the load cannot be sent: {0}")]
     Load(&'static str),
     /// The generator itself failed.
     #[error("a thread of the load generator failed: {0}")]

@@ -10,6 +10,8 @@ use std::io;
 pub(super) enum Failure {
     /// No connection came about.
     Connect(io::ErrorKind),
+    /// Nor can one: this process may open no more files.
+    Descriptors,
     /// The two ends did not agree on how to encrypt.
     #[cfg_attr(not(feature = "tls"), expect(dead_code))]
     Tls(&'static str),
@@ -17,6 +19,8 @@ pub(super) enum Failure {
     TimeOut,
     /// The server closed the connection before the head of an answer was complete.
     Closed,
+    /// The same, and it had not even read the request.
+    Unread,
     /// The server closed the connection within the body of an answer.
     ClosedWithin,
     /// Another error of the connection.
@@ -53,10 +57,25 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
+    /// Of an error while connecting.
+    pub(super) fn of_connect(error: &io::Error) -> Self {
+        if is_out_of_descriptors(error) {
+            Self::Descriptors
+        } else {
+            Self::Connect(error.kind())
+        }
+    }
+
     /// Of an error before an answer's head was complete.
     pub(super) fn of_answer(error: &hyper::Error) -> Self {
         match Self::io_error(error).map(io::Error::kind) {
             Some(io::ErrorKind::UnexpectedEof) => Self::Closed,
+            // The system answers by a reset what comes for a connection that is closed.
+            Some(
+                io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::BrokenPipe,
+            ) => Self::Unread,
             Some(kind) => Self::from(io::Error::from(kind)),
             None if error.is_parse_too_large() => {
                 Self::Invalid("answer with a head of over 64 KiB or 100 headers")
@@ -83,13 +102,32 @@ impl Failure {
     }
 }
 
+#[cfg(unix)]
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::MFILE | Errno::NFILE)
+    )
+}
+
+#[cfg(not(unix))]
+fn is_out_of_descriptors(_: &io::Error) -> bool {
+    false
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connect(kind) => write!(f, "connect: {kind}"),
             Self::Tls(what) => write!(f, "TLS: {what}"),
             Self::TimeOut => f.write_str("time_out"),
+            Self::Descriptors => f.write_str(
+                "connect: this process may open no more file descriptors; raise the limit with `ulimit -n`, or ask for fewer users",
+            ),
             Self::Closed => f.write_str("closed before an answer"),
+            Self::Unread => f.write_str("closed before it read the request"),
             Self::ClosedWithin => f.write_str("closed within an answer"),
             Self::Broken(kind) => write!(f, "connection: {kind}"),
             Self::Invalid(what) => write!(f, "invalid: {what}"),

@@ -9,7 +9,30 @@ use super::failure::Failure;
 #[derive(Debug, Clone)]
 pub enum Tls {}
 
+/// HTTPS was asked of a program that has none.
+#[derive(Debug, thiserror::Error)]
+#[error("this program is built without HTTPS, its feature `tls`")]
+pub struct TlsError;
+
 impl Tls {
+    /// Refuses, as the program has no TLS.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn trusting(_: &[u8], _: &str) -> Result<Self, TlsError> {
+        Err(TlsError)
+    }
+
+    /// Refuses, as the program has no TLS.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn unchecked(_: &str) -> Result<Self, TlsError> {
+        Err(TlsError)
+    }
+
     pub(super) fn host(&self) -> String {
         match *self {}
     }

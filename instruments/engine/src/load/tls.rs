@@ -6,15 +6,19 @@ use std::sync::Arc;
 
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
 };
-use tokio_rustls::rustls::client::{Resumption, WantsClientCert};
+use tokio_rustls::rustls::client::{
+    Resumption, WantsClientCert, WebPkiServerVerifier, verify_server_name,
+};
 use tokio_rustls::rustls::crypto::{
     CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature,
 };
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{
     AlertDescription, CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error,
     RootCertStore, SignatureScheme, WantsVerifier,
@@ -54,16 +58,18 @@ pub enum TlsError {
 }
 
 impl Tls {
-    /// Trusts the authorities whose certificates are in `pem`, and nobody else. `host` is a name or an
-    /// address, and may have a port.
+    /// Trusts the authorities whose certificates are in `pem`, servers that show one of these certificates themselves, and
+    /// nobody else. `host` is a name or an address, and may have a port.
     ///
     /// # Errors
     ///
     /// When `pem` has no certificate, or `host` is no name.
     pub fn trusting(pem: &[u8], host: &str) -> Result<Self, TlsError> {
         let mut roots = RootCertStore::empty();
+        let mut trusted = Vec::new();
         for certificate in CertificateDer::pem_slice_iter(pem) {
             let certificate = certificate.map_err(|e| TlsError::Certificates(e.to_string()))?;
+            trusted.push(certificate.clone());
             roots
                 .add(certificate)
                 .map_err(|e| TlsError::Certificates(e.to_string()))?;
@@ -71,7 +77,16 @@ impl Tls {
         if roots.is_empty() {
             return Err(TlsError::Certificates("there is none".to_owned()));
         }
-        Self::of(builder()?.with_root_certificates(roots), host)
+        let provider = Arc::new(ring::default_provider());
+        let by_authority = WebPkiServerVerifier::builder_with_provider(roots.into(), provider)
+            .build()
+            .map_err(|e| TlsError::Certificates(e.to_string()))?;
+        let verifier = Arc::new(ByAuthorityOrItself {
+            by_authority,
+            trusted,
+        });
+        let builder = builder()?.dangerous();
+        Self::of(builder.with_custom_certificate_verifier(verifier), host)
     }
 
     /// Trusts whoever answers: the certificate is not checked, and so may be of anybody on the way.
@@ -134,6 +149,72 @@ fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, TlsError> {
         .map_err(|e| TlsError::Library(e.to_string()))
 }
 
+/// Checks certificates as any client does, but for one case: a server may show a trusted certificate itself, though it is
+/// an authority's. `openssl req -x509` makes such certificates, and curl takes them, too.
+#[derive(Debug)]
+struct ByAuthorityOrItself {
+    by_authority: Arc<WebPkiServerVerifier>,
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for ByAuthorityOrItself {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let checked = self
+            .by_authority
+            .verify_server_cert(shown, intermediates, name, ocsp, now);
+        match checked {
+            // Its time has been looked at before, and its key is checked by the handshake.
+            Err(error) if is_of_authority(&error) && self.trusted.contains(shown) => {
+                verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            checked => checked,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.by_authority
+            .verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.by_authority
+            .verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.by_authority.supported_verify_schemes()
+    }
+}
+
+/// Returns whether a server was refused for a certificate that is an authority's own.
+fn is_of_authority(error: &Error) -> bool {
+    match error {
+        // The library has no other name for it.
+        Error::InvalidCertificate(CertificateError::Other(other)) => {
+            other.to_string().contains("CaUsedAsEndEntity")
+        }
+        _ => false,
+    }
+}
+
 /// Takes any certificate, from whoever has its key.
 #[derive(Debug)]
 struct Unchecked(CryptoProvider);
@@ -175,6 +256,12 @@ impl ServerCertVerifier for Unchecked {
     }
 }
 
+impl Stream for TlsStream<TcpStream> {
+    fn tcp(&self) -> &TcpStream {
+        self.get_ref().0
+    }
+}
+
 /// Without the port, and an IPv6 address without its brackets.
 fn bare(host: &str) -> &str {
     if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -190,6 +277,10 @@ fn bare(host: &str) -> &str {
 fn of_handshake(error: &io::Error) -> Failure {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
     Failure::Tls(match cause {
+        Some(error) if is_of_authority(error) => {
+            "the server shows an authority's own certificate; trust that very certificate by --cacert, or nobody's by \
+             --insecure"
+        }
         Some(Error::InvalidCertificate(wrong)) => certificate(wrong),
         Some(Error::InvalidMessage(_)) => "the server does not speak it",
         Some(Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
@@ -211,9 +302,6 @@ fn certificate(wrong: &CertificateError) -> &'static str {
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "the server's certificate has expired"
-        }
-        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "the server shows an authority's own certificate, and not one that the authority signed"
         }
         _ => "the server's certificate is not valid",
     }

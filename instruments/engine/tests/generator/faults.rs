@@ -79,6 +79,18 @@ fn a_close_that_crosses_a_request_after_a_pause_is_nobodys_fault() {
     failed(&seen_of(closes, &load), &["closed before an answer"]);
 }
 
+/// A server that reads a request and closes instead of answering has failed; the system tells one that had closed before.
+#[test]
+fn a_close_before_the_request_was_read_is_nobodys_fault() {
+    let closes = |_, _: &str| {
+        let text = answer("200 OK", "6");
+        Reaction::Last(text)
+    };
+    let outcome = seen_of(closes, &load(4));
+    failed(&outcome, &[]);
+    assert!(outcome.completed > 0);
+}
+
 #[test]
 fn silence_is_a_time_out() {
     let mut load = load(3);

@@ -239,15 +239,9 @@ fn what_cannot_be_sent_is_said_in_a_sentence() {
         listener.local_addr().unwrap()
     };
     let unreachable = format!("no server answers at {nobody}: ");
-    said(nobody, &load(1), &[], &unreachable, "cargo run -p chapter1");
+    said(nobody, &load(1), &[], &unreachable, "start it first");
     let unsent = "the load cannot be sent: it";
-    said(
-        nobody,
-        &load(0),
-        &[],
-        &format!("{unsent} has no users"),
-        "chapter.toml",
-    );
+    said(nobody, &load(0), &[], &format!("{unsent} has no users"), "");
     let mut endless = load(1);
     endless.arrivals = Arrivals::Open {
         per_second: 0.0,

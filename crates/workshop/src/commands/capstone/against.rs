@@ -42,7 +42,10 @@ pub(super) fn run(
     }
     let began = Instant::now();
     let payments = shop.built("payments", &interrupt)?;
-    let (base, change) = (others.shop(&commit, &interrupt)?, shop.here(&interrupt)?);
+    let (base, change) = (
+        others.shop(&commit.hash, &interrupt)?,
+        shop.here(&interrupt)?,
+    );
     let metric = metric();
     let goal = Goal::Difference {
         margin: DEFAULT_MARGIN,

@@ -6,7 +6,7 @@ use std::process::Command;
 use engine::load::interrupt::Interrupt;
 use engine::service::program::digest;
 use terminal::exit::CliError;
-use terminal::git::Git;
+use terminal::git::{Commit, Git};
 
 use super::{Built, Shop};
 
@@ -43,12 +43,13 @@ impl<'a> Others<'a> {
         Ok(others)
     }
 
-    /// The full name of the commit that somebody calls `revision`.
-    pub(super) fn commit(&self, revision: &str) -> Result<String, CliError> {
+    /// The commit that somebody calls `revision`.
+    pub(super) fn commit(&self, revision: &str) -> Result<Commit, CliError> {
         let asked = format!("{revision}^{{commit}}");
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
         let found = self.git.ask([&words[..], &[&asked]].concat());
-        found.ok_or_else(|| CliError::usage(format!("{revision} is no commit here")))
+        let hash = found.ok_or_else(|| CliError::usage(format!("{revision} is no commit here")))?;
+        Commit::of(&self.git, &hash)
     }
 
     /// The shop of a commit, ready to be started until another one is asked for: its templates lie in the worktree.

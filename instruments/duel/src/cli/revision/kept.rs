@@ -23,17 +23,22 @@ pub(super) struct Kept {
 
 impl Kept {
     /// The folder of the side `name` in the repository at `root`; or a new one in `temporary`, while another
-    /// comparison has that one, and where nothing can be written to it.
-    pub(super) fn of(root: &Path, name: &str, temporary: &Path) -> Self {
+    /// comparison has that one, and where nothing can be written to it. A new one begins with a copy of `like`, so that what both
+    /// have in common, such as dependencies, is not built again.
+    pub(super) fn of(root: &Path, name: &str, temporary: &Path, like: Option<&Path>) -> Self {
         let kept = || {
             let folder = root.join("target/duel");
             files::ignored(&folder)?;
             let folder = folder.join(name);
+            let is_new = !folder.exists();
             fs::create_dir_all(&folder)?;
             let mut opening = File::options();
             opening.create(true).write(true).truncate(false);
             let mut lock = opening.open(folder.join(".lock"))?;
             lock.try_lock()?;
+            if is_new {
+                begin_like(&folder, like);
+            }
             // A step of the clock of files takes some milliseconds.
             std::thread::sleep(Duration::from_millis(20));
             lock.write_all(b"when the last build began\n")?;
@@ -44,6 +49,7 @@ impl Kept {
             let new = temporary.join("target");
             // Cargo says why where it cannot be made.
             let _ = fs::create_dir(&new);
+            begin_like(&new, like);
             (new, None)
         });
         Self {
@@ -108,5 +114,77 @@ impl Kept {
     pub(super) fn noted(&self, of: &str, sha256: &str) -> bool {
         let made = fs::read(self.folder.join(NOTES).join(digest(of)));
         made.is_ok_and(|made| made == sha256.as_bytes())
+    }
+}
+
+/// Copies what cargo has built in `like` into `folder`, but for the programs themselves. What cannot be copied is built.
+fn begin_like(folder: &Path, like: Option<&Path>) {
+    let Some(like) = like.filter(|like| like.join(".rustc_info.json").is_file()) else {
+        return;
+    };
+    for entry in fs::read_dir(like).into_iter().flatten().flatten() {
+        let into = folder.join(entry.file_name());
+        let is_of_cargo = entry.path().is_dir() && entry.file_name() != NOTES;
+        if is_of_cargo && copy(&entry.path(), &into).is_err() {
+            // Half of a build is worse than none.
+            let _ = fs::remove_dir_all(&into);
+        }
+    }
+}
+
+/// Copies a folder with all that is in it, and the times of files, which cargo compares.
+fn copy(from: &Path, into: &Path) -> io::Result<()> {
+    /// What rustc keeps for its own next run: large, and of no use to another checkout.
+    const INCREMENTAL: &str = "incremental";
+
+    // Cargo links finished programs into the folder of a profile again, where they are missing.
+    let is_of_profile = from.join(".fingerprint").is_dir();
+    fs::create_dir_all(into)?;
+    for entry in fs::read_dir(from)? {
+        let (entry, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
+        if entry.is_dir() && name != INCREMENTAL {
+            copy(&entry, &into.join(name))?;
+        } else if entry.is_file() && !is_of_profile {
+            let time = fs::metadata(&entry)?.modified()?;
+            fs::copy(&entry, into.join(&name))?;
+            let copied = File::options().append(true).open(into.join(&name))?;
+            copied.set_modified(time)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_begins_with_what_the_other_has_made_but_for_its_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let (like, new) = (folder.path().join("base"), folder.path().join("change"));
+        for file in [
+            ".rustc_info.json",
+            ".lock",
+            ".built/0",
+            "release/shop",
+            "release/deps/libserde.rlib",
+            "release/.fingerprint/serde/dep",
+            "release/incremental/shop/0",
+        ] {
+            let file = like.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "made").unwrap();
+        }
+        let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 30);
+        let library = like.join("release/deps/libserde.rlib");
+        let made = File::options().append(true).open(&library).unwrap();
+        made.set_modified(long_ago).unwrap();
+        begin_like(&new, Some(&like));
+        let copied = fs::metadata(new.join("release/deps/libserde.rlib")).unwrap();
+        assert_eq!(copied.modified().unwrap(), long_ago);
+        assert!(new.join("release/.fingerprint/serde/dep").is_file());
+        for left_out in ["release/shop", "release/incremental", ".built", ".lock"] {
+            assert!(!new.join(left_out).exists(), "{left_out}");
+        }
     }
 }

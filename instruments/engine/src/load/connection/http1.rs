@@ -23,6 +23,8 @@ pub(super) struct Http1 {
     io: Option<Io>,
     /// Why it did, if it was no ordinary end.
     error: Option<hyper::Error>,
+    /// Whether the server had closed it before it read the last request.
+    is_unread: bool,
 }
 
 impl Http1 {
@@ -36,6 +38,7 @@ impl Http1 {
             sender,
             io: Some(io),
             error: None,
+            is_unread: false,
         })
     }
 
@@ -62,11 +65,14 @@ impl Http1 {
             }
             Ok(Status::Http(status))
         });
-        poll_fn(|context| {
+        let done = poll_fn(|context| {
             self.drive(context);
             work.as_mut().poll(context)
-        })
-        .await
+        });
+        match done.await {
+            Err(Failure::Closed) if self.is_unread => Err(Failure::Unread),
+            done => done,
+        }
     }
 
     /// Whether another request can be sent: not if the server has closed the connection, which is its right.
@@ -87,7 +93,10 @@ impl Http1 {
         if let Some(io) = &mut self.io
             && let Poll::Ready(end) = io.poll_without_shutdown(context)
         {
-            self.io = None;
+            // A reset may come after the end, where nobody reads it any more. A server that has read the request sends none.
+            let stream = self.io.take().map(|io| io.into_parts().io.into_inner());
+            let error = stream.and_then(|stream| stream.tcp().take_error().ok()?);
+            self.is_unread = error.is_some();
             self.error = end.err();
         }
     }

@@ -1,0 +1,356 @@
+//! `duel init`: the workflows that guard a repository, written for it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use terminal::exit::{CliError, Exit};
+use terminal::files;
+use terminal::git::Git;
+
+use super::revision::repository;
+use crate::cli::options::Init;
+
+/// The workflow that compares, and the one that comments; lines of the first are another repository's.
+const COMPARE: &str = include_str!("../../workflows/compare.yml");
+const COMMENT: &str = include_str!("../../workflows/comment.yml");
+/// Where they go.
+const COMPARE_FILE: &str = ".github/workflows/compare.yml";
+const COMMENT_FILE: &str = ".github/workflows/comment.yml";
+
+/// Crates whose users are services.
+const FRAMEWORKS: [&str; 10] = [
+    "actix-web",
+    "axum",
+    "hyper",
+    "ntex",
+    "poem",
+    "rocket",
+    "salvo",
+    "tide",
+    "tonic",
+    "warp",
+];
+/// A load to begin with.
+const REQUESTS: &str = "--get / --users 50";
+/// Larger files are not looked through.
+const LARGEST_SOURCE: u64 = 1 << 20;
+
+/// Writes both workflows, and says what to look at.
+pub(super) fn run(options: &Init) -> Result<Exit, CliError> {
+    let (root, _) = repository()?;
+    let found = Found::of(&root, options)?;
+    let branch = default_branch(&Git::at(&root)?);
+    let compare = found.workflow(&branch, options);
+    for file in [COMPARE_FILE, COMMENT_FILE] {
+        if !options.force && root.join(file).exists() {
+            return Err(CliError::usage(format!(
+                "{file} is there already; look at it, and say --force to write it anew"
+            )));
+        }
+    }
+    for (file, text) in [(COMPARE_FILE, &*compare), (COMMENT_FILE, COMMENT)] {
+        files::replace(&root.join(file), text)?;
+        println!("wrote {file}");
+    }
+    for note in &found.notes {
+        println!("{note}");
+    }
+    if options.action.is_none() && own_action().is_none() {
+        println!(
+            "Put the address of duel's action into the line `uses: OWNER/REPOSITORY/…` of {COMPARE_FILE}."
+        );
+    }
+    let Found { build, run, .. } = &found;
+    println!(
+        "Replace `--get /` by what your users ask for, then try it here:\n    duel compare --base git:{branch}...HEAD --change \
+         git:HEAD --build '{build}' --run '{run}' {REQUESTS}"
+    );
+    Ok(Exit::Good)
+}
+
+/// What a repository's service is built and started by.
+struct Found {
+    build: String,
+    run: String,
+    /// What the reader has to look at.
+    notes: Vec<String>,
+}
+
+impl Found {
+    fn of(root: &Path, options: &Init) -> Result<Self, CliError> {
+        let program = match (&options.run, &options.build) {
+            (Some(_), Some(_)) => None,
+            _ => Some(Service::of(root)?),
+        };
+        let mut notes = Vec::new();
+        let (mut build, mut run) = (String::new(), String::new());
+        if let Some(service) = program {
+            build = match service.others {
+                0 => "cargo build --release".to_owned(),
+                _ => format!("cargo build --release --bin {}", service.name),
+            };
+            if service.others > 0 {
+                notes.push(format!(
+                    "{} of the {} programs here was taken for the service; name another by --run and --build.",
+                    service.name,
+                    service.others + 1
+                ));
+            }
+            let program = format!("./target/release/{}", service.name);
+            // The crate of its settings may be another one.
+            let how = service
+                .folders
+                .iter()
+                .find_map(|folder| told_its_port(&sources(folder)));
+            run = if let Some(how) = how {
+                how.replace("PROGRAM", &program)
+            } else {
+                notes.push(format!(
+                    "{} may be told its port in another way than by --port: {{port}} in `run` is where it goes.",
+                    service.name
+                ));
+                format!("{program} --port {{port}}")
+            };
+        }
+        Ok(Self {
+            build: options.build.clone().unwrap_or(build),
+            run: options.run.clone().unwrap_or(run),
+            notes,
+        })
+    }
+
+    fn workflow(&self, branch: &str, options: &Init) -> String {
+        let mut text = String::new();
+        for line in COMPARE.lines() {
+            let begin = &line[..line.len() - line.trim_start().len()];
+            let Some((key, _)) = line.trim_start().split_once(": ") else {
+                text += line;
+                text.push('\n');
+                continue;
+            };
+            let own = match key {
+                "branches" => Some(format!("[{}]", quoted(branch))),
+                "uses" if line.contains("OWNER/REPOSITORY") => {
+                    options.action.clone().or_else(own_action)
+                }
+                "build" => Some(quoted(&self.build)),
+                "run" => Some(quoted(&self.run)),
+                "requests" => Some(quoted(REQUESTS)),
+                _ => None,
+            };
+            match own {
+                Some(own) => text.extend([begin, key, ": ", &own]),
+                None => text += line,
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// `text` as YAML has it in one line, whatever is in it.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// The action of this version, where its repository is known.
+fn own_action() -> Option<String> {
+    let repository = env!("CARGO_PKG_REPOSITORY").strip_prefix("https://github.com/")?;
+    let version = env!("CARGO_PKG_VERSION");
+    Some(format!("{repository}/instruments/duel@duel-v{version}"))
+}
+
+/// The branch that pull requests are for.
+fn default_branch(git: &Git) -> String {
+    let remote = git.ask(["symbolic-ref", "--short", "refs/remotes/origin/HEAD"]);
+    let remote = remote.and_then(|name| Some(name.strip_prefix("origin/")?.to_owned()));
+    let is_here = |name: &&str| {
+        let branch = format!("refs/heads/{name}");
+        git.ask(["rev-parse", "--verify", "--quiet", &branch])
+            .is_some()
+    };
+    let usual = ["main", "master"].into_iter().find(is_here);
+    remote
+        .or_else(|| usual.map(str::to_owned))
+        .or_else(|| git.ask(["symbolic-ref", "--short", "HEAD"]))
+        .unwrap_or_else(|| "main".to_owned())
+}
+
+/// A program of a cargo workspace.
+struct Service {
+    name: String,
+    /// The folders of all packages, its own first.
+    folders: Vec<PathBuf>,
+    /// How many other programs there are.
+    others: usize,
+}
+
+impl Service {
+    /// The program that is most likely to be a service: what cargo runs, else one on a web framework.
+    fn of(root: &Path) -> Result<Self, CliError> {
+        let unknown = |why: &str| {
+            CliError::usage(format!(
+                "{why}: say what builds and starts the service, by --build and --run './shop --port {{port}}'"
+            ))
+        };
+        let mut cargo = Command::new("cargo");
+        cargo
+            .args(["metadata", "--no-deps", "--format-version", "1"])
+            .current_dir(root);
+        let said = cargo
+            .output()
+            .ok()
+            .filter(|said| said.status.success())
+            .ok_or_else(|| unknown("cargo knows no package here"))?;
+        let metadata: Value = serde_json::from_slice(&said.stdout)
+            .map_err(|_| unknown("cargo's description of this workspace cannot be read"))?;
+        let (mut programs, mut folders) = (Vec::new(), Vec::new());
+        for package in metadata["packages"].as_array().into_iter().flatten() {
+            let dependencies = package["dependencies"].as_array().into_iter().flatten();
+            let is_web = dependencies
+                .filter_map(|one| one["name"].as_str())
+                .any(|name| FRAMEWORKS.contains(&name));
+            let manifest = package["manifest_path"].as_str().unwrap_or_default();
+            let folder = Path::new(manifest).parent().unwrap_or(root).to_owned();
+            folders.push(folder.clone());
+            let targets = package["targets"].as_array().into_iter().flatten();
+            for target in targets.filter(|target| target["kind"][0] == "bin") {
+                let is_default = package["default_run"] == target["name"];
+                let name = target["name"].as_str().unwrap_or_default().to_owned();
+                programs.push((is_web, is_default, name, folder.clone()));
+            }
+        }
+        let others = programs.len().saturating_sub(1);
+        // Of those that are equally likely the first.
+        programs.reverse();
+        let likely = programs
+            .into_iter()
+            .max_by_key(|(is_web, is_default, ..)| (*is_web, *is_default));
+        let (.., name, folder) = likely.ok_or_else(|| unknown("no package here has a program"))?;
+        folders.retain(|other| *other != folder);
+        folders.insert(0, folder);
+        Ok(Self {
+            name,
+            folders,
+            others,
+        })
+    }
+}
+
+/// The text of all sources of the package in `folder`.
+fn sources(folder: &Path) -> String {
+    let mut text = String::new();
+    let mut folders = vec![folder.join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_small = entry
+                .metadata()
+                .is_ok_and(|file| file.len() < LARGEST_SOURCE);
+            if path.is_dir() {
+                folders.push(path);
+            } else if is_small && path.extension().is_some_and(|extension| extension == "rs") {
+                text += &fs::read_to_string(path).unwrap_or_default();
+            }
+        }
+    }
+    text
+}
+
+/// How a program with these sources is told where to listen, with `PROGRAM` in its place: by a variable of its environment
+/// or an option.
+fn told_its_port(sources: &str) -> Option<String> {
+    let mut names = Vec::new();
+    for (index, quote) in sources.match_indices('"') {
+        let rest = &sources[index + quote.len()..];
+        let name = rest.split('"').next().unwrap_or_default();
+        let is_variable = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+        if name.len() > 3 && name.bytes().all(is_variable) {
+            names.push(name);
+        }
+    }
+    if names.contains(&"PORT") {
+        return Some("PROGRAM".to_owned());
+    }
+    let is_address = |name: &str| {
+        ["ADDR", "BIND", "LISTEN"]
+            .iter()
+            .any(|word| name.contains(word))
+    };
+    if let Some(name) = names
+        .iter()
+        .find(|name| name.ends_with("_PORT") && !is_address(name))
+    {
+        return Some(format!("{name}={{port}} PROGRAM"));
+    }
+    // A file descriptor is no address.
+    if let Some(name) = names
+        .iter()
+        .find(|name| is_address(name) && !name.ends_with("_FD"))
+    {
+        return Some(format!("{name}=127.0.0.1:{{port}} PROGRAM"));
+    }
+    let has_option =
+        sources.contains("--port") || sources.contains("clap") && sources.contains("port:");
+    has_option.then(|| "PROGRAM --port {port}".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_service_is_told_its_port_is_read_from_its_sources() {
+        for (sources, expected) in [
+            (r#"env::var("PORT")"#, Some("PROGRAM")),
+            (
+                r#"const KEY: &str = "WASTEBIN_ADDRESS_PORT";"#,
+                Some("WASTEBIN_ADDRESS_PORT=127.0.0.1:{port} PROGRAM"),
+            ),
+            (
+                r#"["SERVER_LISTEN_FD", "SERVER_PORT"]"#,
+                Some("SERVER_PORT={port} PROGRAM"),
+            ),
+            (
+                r#"std::env::var("SHOP_PORT").unwrap_or("80".into())"#,
+                Some("SHOP_PORT={port} PROGRAM"),
+            ),
+            (
+                "use clap::Parser; struct Cli { port: u16 }",
+                Some("PROGRAM --port {port}"),
+            ),
+            (r#"TcpListener::bind("0.0.0.0:3000")"#, None),
+        ] {
+            assert_eq!(told_its_port(sources).as_deref(), expected, "{sources}");
+        }
+    }
+
+    #[test]
+    fn the_workflow_is_the_repositorys_own() {
+        let found = Found {
+            build: "cargo build --release".to_owned(),
+            run: "X=\"1\" ./target/release/shop".to_owned(),
+            notes: Vec::new(),
+        };
+        let options = Init {
+            run: None,
+            build: None,
+            action: Some("me/tools/instruments/duel@0123".to_owned()),
+            force: false,
+        };
+        let text = found.workflow("trunk", &options);
+        for line in [
+            "    branches: [\"trunk\"]",
+            "        uses: me/tools/instruments/duel@0123",
+            "          run: \"X=\\\"1\\\" ./target/release/shop\"",
+            "          requests: \"--get / --users 50\"",
+            "          at-most-slower: 10%",
+        ] {
+            assert!(text.lines().any(|one| one == line), "no `{line}` in {text}");
+        }
+        assert_eq!(text.lines().count(), COMPARE.lines().count());
+    }
+}
