@@ -6,6 +6,7 @@ pub mod finding;
 pub mod grade;
 pub mod heap;
 mod machine;
+pub mod measured;
 pub mod prediction;
 pub mod validity;
 pub mod verdict;

@@ -12,7 +12,7 @@ use diagnosis::maps::{self, Part};
 use diagnosis::threads::roles::{label, role_of};
 
 use crate::cpu_profile::CpuProfile;
-use crate::cpu_sampler::{Sampled, Stack};
+use crate::cpu_samples::{Sampled, Stack};
 
 /// One function at an address.
 pub(crate) struct Function {

@@ -14,6 +14,7 @@ use diagnosis::threads::Unwinder;
 
 use crate::cpu_names;
 use crate::cpu_profile::CpuProfile;
+use crate::cpu_samples::{Sampled, Stack};
 use crate::cpu_signal::{Handler, NoHandler, Sample};
 use crate::cpu_timer::{Timer, own_tid, ticks_per_second};
 use crate::error::EndpointError;
@@ -33,26 +34,6 @@ const PART_OF_LOOKS: u32 = 50;
 const MOST_STACKS: usize = 50_000;
 
 static THREAD: OwnThread = OwnThread::new("cpu-profiles");
-
-/// What was sampled.
-pub(crate) struct Sampled {
-    pub(crate) stacks: Vec<Stack>,
-    pub(crate) began: SystemTime,
-    pub(crate) duration: Duration,
-    /// CPU time of the process meanwhile.
-    pub(crate) cpu_time: Duration,
-    /// Samples a second of CPU time.
-    pub(crate) frequency: u32,
-    /// What a reader has to know, if anything.
-    pub(crate) notes: Vec<String>,
-}
-
-/// One stack: its thread, its addresses from the innermost outwards, how often it was seen.
-pub(crate) struct Stack {
-    pub(crate) thread: String,
-    pub(crate) addresses: Vec<usize>,
-    pub(crate) samples: u64,
-}
 
 /// Samples for `duration`. The permit is kept until the last symbol is looked up, also where nobody waits for it any
 /// more.

@@ -137,6 +137,12 @@ mod cpu_sampler;
     any(target_arch = "x86_64", target_arch = "aarch64"),
     feature = "cpu"
 ))]
+mod cpu_samples;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    feature = "cpu"
+))]
 mod cpu_signal;
 #[cfg(all(
     target_os = "linux",

@@ -115,7 +115,7 @@ impl Terminal {
     pub fn say(&self, text: &str) {
         let text = printable(text);
         match &self.line {
-            Some(line) => line.println(harmless(text)),
+            Some(line) => line.println(harmless(&text)),
             None => eprintln!("{text}"),
         }
     }

@@ -3,11 +3,12 @@
 
 use crate::measurement::{
     claim::{Bound, Claim, Direction, Metric, Of, PROBLEM, Quantity, Role},
-    record::{Compared, Record, Round},
+    record::{Record, Round},
 };
 
+use crate::analysis::measured::{Measured, gains};
 use crate::analysis::prediction::{self, Inputs, Prediction, in_scenario};
-use engine::statistics::{FIRST_LOOK, Gains, Looks, Mean};
+use engine::statistics::{FIRST_LOOK, Gains, Mean};
 
 /// Share of a count of users below which no machine is to blame: it does not make a thousand calls one.
 const SOME: f64 = 0.2;
@@ -39,33 +40,6 @@ pub struct Finding {
     pub measured: Option<f64>,
     /// `true` if what was measured keeps to the bound; `None` for a prediction that is only told.
     pub holds: Option<bool>,
-}
-
-/// Rounds and load that a claim is judged by.
-#[derive(Debug, Clone, Copy)]
-pub struct Measured<'r> {
-    /// The rounds, in the order in which they ran.
-    pub rounds: &'r [&'r Round],
-    /// Groups of these rounds that were measured together; `None` in place of others.
-    pub compared: &'r [Option<Compared<'r>>],
-    /// The variant that is compared with the problem.
-    pub variant: &'r str,
-    /// Simultaneous users.
-    pub users: u32,
-    /// Looks at them.
-    pub looks: Looks,
-}
-
-impl Measured<'_> {
-    /// Returns whether no round of the fix has a reading of the claim's quantity, not even one that is not
-    /// a number.
-    fn is_silent_of(&self, claim: &Claim) -> bool {
-        let mut own = self
-            .rounds
-            .iter()
-            .filter(|round| round.variant == self.variant);
-        own.all(|round| round.value(&claim.quantity).is_none())
-    }
 }
 
 impl Finding {
@@ -271,16 +245,6 @@ impl Finding {
                 .ratio
                 .is_none_or(|bound| ratio(bound) == Some(true))
     }
-}
-
-/// Collects the gains of rounds that were measured together; `None` where one lacks its figure.
-pub fn gains(claim: &Claim, compared: &[Option<Compared<'_>>]) -> Option<Gains> {
-    let mut gains = Gains::default();
-    for together in compared {
-        let (problem, fixes) = together.as_ref()?.figures(&claim.quantity)?;
-        gains.add(&[problem], &fixes, claim.quantity.larger_is_better())?;
-    }
-    Some(gains)
 }
 
 /// The median of a variant's rounds; `None` without one, or if one of them has no figure.

@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 use self::contract::Broken;
 pub use self::contract::Contract;
 use crate::analysis::{
-    finding::{Finding, Measured},
+    finding::Finding,
     machine::Machine,
+    measured::Measured,
     validity::{fault, throttled, unoptimised},
     verdict::claim_bound,
 };

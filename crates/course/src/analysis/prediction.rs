@@ -14,7 +14,7 @@ use crate::measurement::{
 };
 use engine::statistics::{self, Gains, Mean};
 
-use crate::analysis::finding::{Measured, gains};
+use crate::analysis::measured::{Measured, gains};
 
 /// Prediction of a law for one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

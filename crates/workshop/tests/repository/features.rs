@@ -8,7 +8,7 @@ use crate::{cargo, chapters, succeed};
 type Features = BTreeMap<String, BTreeSet<String>>;
 
 fn features(package: &str, edges: &str) -> Features {
-    let mut tree = cargo("tree --locked --offline --prefix none --no-dedupe");
+    let mut tree = cargo("tree --locked --prefix none --no-dedupe");
     tree.args([
         "--package",
         package,
@@ -61,5 +61,18 @@ fn a_first_check_compiles_no_dependency_again() {
         wrong.is_empty(),
         "ask for these features in crates/one-build/Cargo.toml, or in the chapter's:\n{}",
         wrong.join("\n")
+    );
+}
+
+/// The driver is compiled first, and a chapter's server after it.
+#[test]
+fn a_first_proof_compiles_no_dependency_again() {
+    let driver = features("workshop", "normal,build");
+    let server = features("chapter1", "normal,build");
+    let again = compiled_again(&driver, &server);
+    assert!(
+        again.is_empty(),
+        "ask for these features in crates/one-build: {}",
+        again.join("\n")
     );
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{cargo, root, succeed};
+use crate::{cargo, root};
 
 /// Folders with a `Cargo.toml` each, whose code is looked at.
 fn packages() -> Vec<PathBuf> {
@@ -47,7 +47,10 @@ fn module_of(file: &Path) -> Vec<String> {
     for part in file.with_extension("").components() {
         module.push(part.as_os_str().to_string_lossy().into_owned());
     }
-    if matches!(module.last().map(String::as_str), Some("lib" | "main" | "mod")) {
+    if matches!(
+        module.last().map(String::as_str),
+        Some("lib" | "main" | "mod")
+    ) {
         module.pop();
     }
     module
@@ -112,14 +115,18 @@ fn branches(
             at += 1;
             while at < tokens.len() && !is(at, "}") {
                 let next = branches(tokens, at, before, paths);
-                at = if next == at || is(next, ",") { next + 1 } else { next };
+                at = if next == at || is(next, ",") {
+                    next + 1
+                } else {
+                    next
+                };
             }
             at += 1;
             break;
         }
-        let is_word = tokens
-            .get(at)
-            .is_some_and(|one| one.starts_with(|first: char| first.is_alphabetic() || first == '_'));
+        let is_word = tokens.get(at).is_some_and(|one| {
+            one.starts_with(|first: char| first.is_alphabetic() || first == '_')
+        });
         if !is_word {
             break;
         }
@@ -279,7 +286,11 @@ fn real() -> BTreeSet<(String, String)> {
                 let is_ours = dependency["path"].is_string();
                 let other = dependency["name"].as_str().unwrap();
                 // Unifies features, and has no code.
-                if is_ours && dependency["kind"].is_null() && name != "one-build" && other != "one-build" {
+                if is_ours
+                    && dependency["kind"].is_null()
+                    && name != "one-build"
+                    && other != "one-build"
+                {
                     arrows.insert((shown(name), shown(other)));
                 }
             }
@@ -305,7 +316,15 @@ fn the_picture_has_the_arrows_that_the_crates_have() {
 
 /// Words of the column "not" that have their everyday sense in names, such as a copy of a file.
 const EVERYDAY: [&str; 9] = [
-    "beside", "copy", "exchange", "law", "places", "price", "processor", "refusal", "setting",
+    "beside",
+    "copy",
+    "exchange",
+    "law",
+    "places",
+    "price",
+    "processor",
+    "refusal",
+    "setting",
 ];
 
 /// The single words of the column "not" of CONTRIBUTING.md's table.
@@ -439,31 +458,4 @@ fn both_workspaces_have_the_same_versions_features_and_profiles() {
         other.is_empty(),
         "instruments/Cargo.lock has other versions than Cargo.lock: {other:?}"
     );
-}
-
-/// The features of each dependency that the driver and a chapter's server have together are those that the driver
-/// has alone: otherwise a reader's first proof compiles it twice.
-#[test]
-fn a_first_proof_compiles_nothing_twice() {
-    let tree = |packages: &str| {
-        let words = format!("tree --locked --edges normal,build --prefix none --format {{p}}|{{f}} {packages}");
-        let said = succeed(&mut cargo(&words));
-        let mut features = BTreeMap::new();
-        for line in said.lines() {
-            let line = line.trim_end_matches(" (*)");
-            if let Some((package, its)) = line.split_once('|') {
-                features.insert(package.to_owned(), its.to_owned());
-            }
-        }
-        features
-    };
-    let alone = tree("--package workshop");
-    let both = tree("--package workshop --package chapter1");
-    let mut twice = Vec::new();
-    for (package, features) in &alone {
-        if both.get(package) != Some(features) {
-            twice.push(format!("{package}: {features:?}, then {:?}", both.get(package)));
-        }
-    }
-    assert!(twice.is_empty(), "ask for them in crates/one-build: {}", twice.join("\n"));
 }

@@ -4,7 +4,6 @@ use std::error::Error as _;
 use std::fmt;
 use std::io;
 
-
 /// The cause of one failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Failure {

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use crate::analysis::{
     baseline,
-    finding::{Finding, gains, median_of},
+    finding::{Finding, median_of},
+    measured::gains,
     prediction::{self, Prediction, cpu_of, sleeps_of},
     verdict::Analysis,
 };

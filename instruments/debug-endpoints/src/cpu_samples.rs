@@ -1,0 +1,23 @@
+//! Samples of the CPU time of all threads, before their addresses have names.
+
+use std::time::{Duration, SystemTime};
+
+/// The samples of one profile.
+pub(crate) struct Sampled {
+    pub(crate) stacks: Vec<Stack>,
+    pub(crate) began: SystemTime,
+    pub(crate) duration: Duration,
+    /// CPU time of the process meanwhile.
+    pub(crate) cpu_time: Duration,
+    /// Samples a second of CPU time.
+    pub(crate) frequency: u32,
+    /// What a reader has to know, if anything.
+    pub(crate) notes: Vec<String>,
+}
+
+/// One stack: its thread, its addresses from the innermost outwards, how often it was seen.
+pub(crate) struct Stack {
+    pub(crate) thread: String,
+    pub(crate) addresses: Vec<usize>,
+    pub(crate) samples: u64,
+}
