@@ -312,24 +312,31 @@ fn blocking_threads_that_queue_for_a_lock_are_told_with_who_is_past_it() {
 }
 
 #[test]
-fn without_ptrace_there_are_names_states_and_calls_and_the_reason() {
-    const HERE: &str = "without_ptrace_there_are_names_states_and_calls_and_the_reason";
-    if std::env::var_os("WITHOUT_PTRACE").is_none() {
-        // What forbids it cannot be taken back, so it takes another process.
-        let mut tests = Command::new(std::env::current_exe().expect("this program"));
-        let output = tests
-            .env("WITHOUT_PTRACE", "1")
-            .args([HERE, "--exact", "--nocapture"])
-            .output();
-        let output = output.expect("started");
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+fn where_calls_are_forbidden_there_are_names_states_and_calls_and_the_reason() {
+    const HERE: &str = "where_calls_are_forbidden_there_are_names_states_and_calls_and_the_reason";
+    let Ok(forbidden) = std::env::var("FORBIDDEN") else {
+        for call in ["ptrace", "process_vm_readv"] {
+            // What forbids it cannot be taken back, so it takes another process.
+            let mut tests = Command::new(std::env::current_exe().expect("this program"));
+            let output = tests
+                .env("FORBIDDEN", call)
+                .args([HERE, "--exact", "--nocapture"])
+                .output();
+            let output = output.expect("started");
+            assert!(
+                output.status.success(),
+                "{call}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
         return;
-    }
-    forbid(libc::SYS_ptrace);
+    };
+    let is_ptrace = forbidden == "ptrace";
+    forbid(if is_ptrace {
+        libc::SYS_ptrace
+    } else {
+        libc::SYS_process_vm_readv
+    });
     let (_service, own, admin) = service(|_| {
         Router::new().route(
             "/",
@@ -337,10 +344,24 @@ fn without_ptrace_there_are_names_states_and_calls_and_the_reason() {
         )
     });
     let _request = send(own, "/");
-    line_with(admin, &["tokio-rt-worker;(blocked in clock_nanosleep) "]);
+    line_with(admin, &["tokio-rt-worker;(blocked in clock_nanosleep)"]);
     let head = ask(admin, "/debug/threads?seconds=0.3").head;
-    let note = "x-note: no stacks: the system does not allow ptrace";
-    assert!(head.contains(note), "{head}");
+    let note = format!("x-note: no stacks: the system does not allow {forbidden}");
+    assert!(head.contains(&note), "{head}");
+    if !is_ptrace {
+        IS_OVER.store(false, Relaxed);
+        std::thread::spawn(|| {
+            while !IS_OVER.load(Relaxed) {
+                std::hint::black_box((0..1000_u64).sum::<u64>());
+            }
+        });
+        let head = ask(admin, "/debug/pprof/profile?seconds=1").head;
+        IS_OVER.store(true, Relaxed);
+        assert!(
+            head.contains("the system does not allow process_vm_readv"),
+            "{head}"
+        );
+    }
 }
 
 /// As seccomp profiles of containers do.

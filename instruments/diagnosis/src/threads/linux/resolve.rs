@@ -56,7 +56,7 @@ impl ThreadProfile {
             let began_requests = names.has_begun_requests(tid);
             threads.push(Thread::new(tid, seen, &stacks, began_requests));
         }
-        let refused = samples.refused.filter(|_| samples.stops == 0);
+        let refused = samples.refused.filter(|_| !samples.has_stacks);
         let refused = refused.map(|why| format!("No stacks: {why}."));
         Self {
             seconds: duration.as_secs_f64(),

@@ -92,6 +92,8 @@ pub struct Samples {
     pub(super) stopped: Duration,
     /// Why there are no stacks.
     pub(super) refused: Option<String>,
+    /// Whether any stack could be read.
+    pub(super) has_stacks: bool,
 }
 
 /// A thread as it was last seen.
@@ -125,6 +127,8 @@ struct Sampler {
     running: usize,
     /// Yama lets a process be traced by its ancestors alone, or by whom it names.
     has_to_name: bool,
+    /// CPU time of the children that take stacks.
+    tracing: Duration,
 }
 
 /// Samples the threads of `process` until `duration` is over, or nobody waits for it any more. Of the calling process the
@@ -141,19 +145,22 @@ pub fn sample(process: Process, duration: Duration, is_awaited: &dyn Fn() -> boo
         stops: (0..AT_ONCE).map(|_| Stop::new()).collect(),
         running: 0,
         has_to_name: process.is_this() && scope.trim() == "1",
+        tracing: Duration::ZERO,
     };
     // Tables are read before, which takes longer than looking.
     sampler.unwinder.look();
     let end = Instant::now() + duration;
     loop {
         let (began, used) = (Instant::now(), ThreadTime::now());
+        sampler.tracing = Duration::ZERO;
         sampler.look();
-        // At most a twentieth of a CPU, however many threads there are.
+        // At most a twentieth of a CPU, however many threads there are, with what the tracer takes.
         let pause = PERIOD.saturating_sub(began.elapsed());
-        let pause = pause.max(used.elapsed() * 19);
+        let pause = pause.max((used.elapsed() + sampler.tracing) * 19);
         let left = end.saturating_duration_since(Instant::now());
         if left < pause || !is_awaited() {
             std::thread::sleep(left.min(pause));
+            sampler.explain();
             return sampler.samples;
         }
         std::thread::sleep(pause);
@@ -182,17 +189,27 @@ impl Sampler {
             }
             let some = &mut stops[..rest.len().min(AT_ONCE)];
             let named = self.has_to_name.then(Traceable::by_descendants);
-            if let Err(error) = stops::take(self.process, some, &self.unwinder.stacks) {
-                self.refuse(format!(
-                    "no process can be started that would take stacks ({error})"
-                ));
-            }
+            let taken = stops::take(self.process, some, &self.unwinder.stacks);
             drop(named);
+            let is_started = taken.is_ok();
+            match taken {
+                Ok(cpu_time) => self.tracing += cpu_time,
+                Err(error) => self.refuse(format!(
+                    "no process can be started that would take stacks ({error})"
+                )),
+            }
             // Where none was tried, the child was killed: all go without a stack.
             let tried = some
                 .iter()
                 .take_while(|stop| stop.outcome != Outcome::NotTried)
                 .count();
+            if tried == 0 && is_started {
+                self.refuse(
+                    "the process that takes stacks was killed, as by a seccomp filter that does not allow ptrace: \
+                     allow ptrace and process_vm_readv there"
+                        .to_owned(),
+                );
+            }
             let tried = if tried == 0 { some.len() } else { tried };
             for (stop, thread) in some.iter().zip(&rest[..tried]) {
                 self.count_stopped(thread, stop);
@@ -244,6 +261,7 @@ impl Sampler {
         match stop.outcome {
             Outcome::Taken => {
                 self.samples.stops += 1;
+                self.samples.has_stacks |= stop.has_stack();
                 self.samples.stopped += stop.took;
                 // It has run to stop, and again to go on.
                 caused = 2;
@@ -327,6 +345,16 @@ impl Sampler {
                 name.clone_into(&mut thread.name);
             }
             *thread.moments.entry(moment).or_default() += 1;
+        }
+    }
+
+    /// Says why there are no callers, where threads were stopped in vain.
+    fn explain(&mut self) {
+        if self.samples.stops > 0 && !self.samples.has_stacks {
+            self.refuse(
+                "the system does not allow process_vm_readv, as seccomp profiles of containers do: allow it there"
+                    .to_owned(),
+            );
         }
     }
 

@@ -209,6 +209,11 @@ impl Stop {
         ];
     }
 
+    /// Returns whether any of its stack could be read.
+    pub(crate) fn has_stack(&self) -> bool {
+        self.copied > 0
+    }
+
     /// Eight bytes of its stack.
     pub(crate) fn word(&self, address: u64) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.registers()[1])?).ok()?;
@@ -227,7 +232,8 @@ struct Orders<'a> {
 }
 
 /// Stops these threads, one at a time and each at most once; `stacks` are the parts of memory in which stacks may be,
-/// in order. After the first that does not stop in time, the rest is not tried.
+/// in order. After the first that does not stop in time, the rest is not tried. Returns the CPU time of the child that
+/// did it.
 ///
 /// # Errors
 ///
@@ -236,7 +242,7 @@ pub(crate) fn take(
     process: Process,
     stops: &mut [Stop],
     stacks: &[(u64, u64)],
-) -> std::io::Result<()> {
+) -> std::io::Result<Duration> {
     let mut own_stack = vec![MaybeUninit::<u128>::uninit(); CHILD_STACK / 16];
     let pid = if process.is_this() {
         0
@@ -252,6 +258,8 @@ pub(crate) fn take(
         | libc::CLONE_UNTRACED;
     // SAFETY: a set of signals is integers, which the next call sets.
     let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { (zeroed(), zeroed()) };
+    // SAFETY: it is integers.
+    let mut usage: libc::rusage = unsafe { zeroed() };
     // SAFETY: both sets are this function's, and the mask is this thread's alone. The child has a stack of its own, which
     // outlives it: `clone` returns when it has ended (CLONE_VFORK). Until then nobody else uses `orders`.
     let (child, error) = unsafe {
@@ -261,12 +269,21 @@ pub(crate) fn take(
         let child = libc::clone(child, top, flags, from_mut(&mut orders).cast());
         let error = std::io::Error::last_os_error();
         if child > 0 {
-            libc::waitpid(child, null_mut(), libc::__WALL);
+            libc::wait4(child, null_mut(), libc::__WALL, &raw mut usage);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut());
         (child, error)
     };
-    if child > 0 { Ok(()) } else { Err(error) }
+    if child > 0 {
+        Ok(duration(usage.ru_utime) + duration(usage.ru_stime))
+    } else {
+        Err(error)
+    }
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let seconds = Duration::from_secs(time.tv_sec.try_into().unwrap_or_default());
+    seconds + Duration::from_micros(time.tv_usec.try_into().unwrap_or_default())
 }
 
 /// Lets descendants of this process trace it where Yama allows only what was named; takes it back when dropped,
