@@ -23,7 +23,7 @@ pub(crate) struct Prediction {
 
 impl Prediction {
     /// The prediction beside the law and the measurement, a line each for effect and root cause.
-    pub(crate) fn beside(&self, analysis: &Analysis) -> String {
+    pub(crate) fn compared(&self, analysis: &Analysis) -> String {
         let mut lines = String::new();
         if let Some(gain) = self.gain {
             let law = match &analysis.prediction {

@@ -117,7 +117,7 @@ pub(crate) fn run(options: &Prove) -> Result<Exit, CliError> {
         };
         let mut table = proved.summary.table() + &baseline_lines(&proved.baselines);
         if let Some(yours) = &proved.your_prediction {
-            table += &yours.beside(&analysis);
+            table += &yours.compared(&analysis);
         }
         table += &elsewhere(record);
         match options.output.format {
