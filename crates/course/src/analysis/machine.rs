@@ -58,6 +58,12 @@ impl Cause {
     }
 }
 
+/// Returns whether other programs may have kept the generator from reading answers when they came. Answers of the warm-up
+/// then count among those of the recorded span.
+pub(crate) fn may_have_read_late(round: &Round) -> bool {
+    Cause::of(round).any(|cause| cause.severity() > TOLD)
+}
+
 /// Worst disturbance of the rounds that a result rests on.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Machine {
