@@ -1,9 +1,16 @@
 //! What a handler answers when it cannot do what it was asked for.
 
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::sync::{Mutex, PoisonError};
+
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
+
+/// How often each status was answered.
+static ANSWERED: Mutex<BTreeMap<u16, u64>> = Mutex::new(BTreeMap::new());
 
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
@@ -47,6 +54,22 @@ impl IntoResponse for AppError {
         if status.is_server_error() {
             tracing::error!(error = %self, "request failed");
         }
+        let mut answered = ANSWERED.lock().unwrap_or_else(PoisonError::into_inner);
+        *answered.entry(status.as_u16()).or_default() += 1;
+        drop(answered);
         (status, Json(json!({ "error": self.to_string() }))).into_response()
     }
+}
+
+/// The counts for `/metrics`.
+pub fn metrics(text: &mut String) -> fmt::Result {
+    let answered = ANSWERED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    writeln!(text, "# TYPE shop_errors_total counter")?;
+    for (status, count) in answered {
+        writeln!(text, "shop_errors_total{{status=\"{status}\"}} {count}")?;
+    }
+    Ok(())
 }

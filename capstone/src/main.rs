@@ -83,7 +83,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         arguments.hold_seconds,
     )
     .await?;
-    let debug = DebugEndpoints::new();
+    let debug = DebugEndpoints::new().metrics(metrics);
     let debug_address = debug.listen((Ipv4Addr::LOCALHOST, arguments.admin_port))?;
     let app = Router::new()
         .route("/", get(home::home))
@@ -113,4 +113,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     );
     axum::serve(listener, app).await?;
     Ok(())
+}
+
+/// The shop's own counts.
+fn metrics() -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    database::metrics(&mut text)?;
+    error::metrics(&mut text)?;
+    Ok(text)
 }

@@ -1,5 +1,8 @@
 //! Stands in for the payment service, which is somebody else's: each call takes 30 ms.
 //!
+//! It declines users whose number is a multiple of 100, and payments of more than 400 EUR. It counts what it was asked:
+//! `GET /risk`, `/charges` and `/mails`.
+//!
 //!     cargo run --bin payments
 
 use std::collections::HashMap;
@@ -17,6 +20,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+/// One in so many users is declined.
+const DECLINED: i64 = 100;
+/// More cents than this are declined.
+const MOST_CENTS: i64 = 40_000;
+
 /// The payment service.
 #[derive(Parser)]
 struct Arguments {
@@ -30,6 +38,8 @@ struct Arguments {
 #[derive(Clone)]
 struct Service {
     takes: Duration,
+    /// Of each user, the amounts that were asked about.
+    risks: Arc<Mutex<HashMap<i64, Vec<i64>>>>,
     /// Of each order, what was paid.
     charges: Arc<Mutex<HashMap<i64, i64>>>,
     /// How often each ticket was sent.
@@ -39,6 +49,12 @@ struct Service {
 #[derive(Deserialize)]
 struct Mail {
     ticket: String,
+}
+
+#[derive(Deserialize)]
+struct Risk {
+    user: i64,
+    cents: i64,
 }
 
 #[derive(Deserialize)]
@@ -52,9 +68,16 @@ async fn fee(State(service): State<Service>, Path(event): Path<i64>) -> Json<Val
     Json(json!({ "basis_points": 150 + event % 100 }))
 }
 
-async fn risk(State(service): State<Service>) -> Json<Value> {
+async fn risk(State(service): State<Service>, Json(risk): Json<Risk>) -> Json<Value> {
     tokio::time::sleep(service.takes).await;
-    Json(json!({ "is_accepted": true }))
+    let mut risks = locked(&service.risks);
+    risks.entry(risk.user).or_default().push(risk.cents);
+    let is_accepted = risk.user % DECLINED != 0 && risk.cents <= MOST_CENTS;
+    Json(json!({ "is_accepted": is_accepted }))
+}
+
+async fn risks(State(service): State<Service>) -> Json<HashMap<i64, Vec<i64>>> {
+    Json(locked(&service.risks).clone())
 }
 
 async fn mail(State(service): State<Service>, Json(mail): Json<Mail>) -> StatusCode {
@@ -92,12 +115,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     let service = Service {
         takes: Duration::from_millis(arguments.milliseconds),
+        risks: Arc::default(),
         charges: Arc::default(),
         mails: Arc::default(),
     };
     let app = Router::new()
         .route("/fees/{event}", get(fee))
-        .route("/risk", post(risk))
+        .route("/risk", post(risk).get(risks))
         .route("/mails", post(mail).get(mails))
         .route("/charges", post(charge).get(charges))
         .with_state(service);
