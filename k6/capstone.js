@@ -23,6 +23,8 @@ const PASSWORD = 'correct horse';
 const [CUSTOMERS, ORGANISERS, EVENTS_OF_EACH] = [4800, 200, 10];
 // After so many journeys somebody else comes; of those who log in, one in so many signs up first.
 const [JOURNEYS, SIGN_UPS] = [10, 4];
+// The payment service declines users whose number is a multiple of this.
+const DECLINED = 100;
 // Seconds between an answer and the next request, half of it to three halves.
 const THINK = 0.1;
 const POSTER = 100_000;
@@ -32,7 +34,7 @@ const WORDS = [
 ];
 
 // What is in time, how frequent each journey is, and what it is worth.
-const table = open('../crates/journeys/src/objectives.toml');
+const table = open('../crates/shop-bench/objectives.toml');
 const objectives = [...table.matchAll(/^(\w+) = (\d+)$/gm)].map(([, route, ms]) => [route, Number(ms)]);
 const kinds = [...table.matchAll(/^(\w+) = \{ share = (\d+), worth = (\d+) \}$/gm)]
   .map(([, name, share, worth]) => ({ name, share: Number(share), worth: Number(worth) }));
@@ -80,7 +82,8 @@ http.setResponseCallback(http.expectedStatuses(200, 201, 204, 409));
 
 class Broken extends Error {}
 
-const user = { journeys: 0, isLoggedIn: false, inTime: true };
+// The account's number is there while the user is logged in.
+const user = { journeys: 0, account: undefined, inTime: true };
 
 export default function () {
   if (user.journeys === JOURNEYS) {
@@ -112,7 +115,7 @@ export default function () {
 
 function comeAnew() {
   http.cookieJar().clear(HOST);
-  Object.assign(user, { journeys: 0, isLoggedIn: false });
+  Object.assign(user, { journeys: 0, account: undefined });
 }
 
 function browse() {
@@ -129,7 +132,7 @@ function browse() {
   lookAt(found);
 }
 
-// What came of it, if it is another kind: who finds nothing to buy has browsed.
+// Returns another kind if it became that: a visitor who finds no seats, or whose payment is declined, has browsed.
 function buy() {
   logIn();
   const event = search();
@@ -141,7 +144,12 @@ function buy() {
     return 'browse';
   }
   think();
-  const tickets = json('pay', ask('pay', `/orders/${order}/pay`, { body: 'null' })).tickets;
+  const isDeclined = user.account % DECLINED === 0;
+  const paid = ask('pay', `/orders/${order}/pay`, { body: 'null', expected: [isDeclined ? 409 : 200] });
+  if (isDeclined) {
+    return 'browse';
+  }
+  const { tickets } = json('pay', paid);
   check(tickets && tickets.length > 0, 'pay: answers no ticket');
   for (const { code } of tickets) {
     const png = ask('ticket', `/tickets/${code}`, { responseType: 'binary' });
@@ -150,6 +158,7 @@ function buy() {
   }
   const orders = ask('orders', '/orders');
   check(orders.body.includes(`id="order-${order}" class="paid"`), `orders: order ${order} is not there`);
+  return undefined;
 }
 
 // The order; none if nothing is left.
@@ -207,22 +216,23 @@ function lookAt(event) {
 
 // Signs up, or logs in, unless that was done.
 function logIn() {
-  if (user.isLoggedIn) {
+  if (user.account !== undefined) {
     return;
   }
+  let account;
   if (below(SIGN_UPS) === 0) {
     const email = `new${below(2 ** 32).toString(16)}${below(2 ** 32).toString(16)}@example.org`;
     const body = JSON.stringify({ email, name: 'Ada', password: PASSWORD });
-    ask('sign_up', '/signup', { body, expected: [201] });
+    account = json('sign_up', ask('sign_up', '/signup', { body, expected: [201] }));
   } else {
-    enter(`user${1 + below(CUSTOMERS)}@example.com`);
+    account = enter(`user${1 + below(CUSTOMERS)}@example.com`);
   }
-  user.isLoggedIn = true;
+  user.account = account.id;
   think();
 }
 
 function enter(email) {
-  json('log_in', ask('log_in', '/login', { body: JSON.stringify({ email, password: PASSWORD }) }));
+  return json('log_in', ask('log_in', '/login', { body: JSON.stringify({ email, password: PASSWORD }) }));
 }
 
 // A `POST` where there is a body. Other answers than the expected break the journey.

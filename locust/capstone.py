@@ -11,6 +11,8 @@ share the users, also on the machines of a whole team, each with this repository
     locust -f locust/capstone.py --worker --master-host ADDRESS                (one for each CPU)
     locust -f locust/capstone.py --master --expect-workers 2 -u 200 -t 65s --headless
 
+With --presale all users come to buy seats of one event, as when a sale begins; not for a score.
+
 The shop listens on its own machine only. On another one, this makes it look as if it were there:
 
     ssh -N -L 8080:127.0.0.1:8080 ADDRESS
@@ -37,14 +39,18 @@ PASSWORD = "correct horse"
 CUSTOMERS, ORGANISERS, EVENTS_OF_EACH = 4800, 200, 10
 # After so many journeys somebody else comes; of those who log in, one in so many signs up first.
 JOURNEYS, SIGN_UPS = 10, 4
+# The payment service declines users whose number is a multiple of this.
+DECLINED = 100
 # Seconds between an answer and the next request, half of it to three halves.
 THINK = 0.1
 POSTER = 100_000
+# The event that all want in a presale.
+PRESALE = 1000
 CATEGORIES = ["comedy", "concert", "dance", "reading", "theatre"]
 WORDS = "blue electric garden golden harbour lanterns lost monday northern silver velvet wild".split()
 
 # What is in time, how frequent each journey is, and what it is worth.
-TABLE = (Path(__file__).parent / "../crates/journeys/src/objectives.toml").read_text(encoding="utf-8")
+TABLE = (Path(__file__).parent / "../crates/shop-bench/objectives.toml").read_text(encoding="utf-8")
 WITHIN_MS = {route: int(ms) for route, ms in re.findall(r"^(\w+) = (\d+)$", TABLE, re.M)}
 KINDS = {
     name: (int(share), int(worth))
@@ -85,7 +91,8 @@ class Visitor(FastHttpUser):
     host = "http://127.0.0.1:8080"
     connection_timeout = network_timeout = 10.0
     journeys = 0
-    is_logged_in = False
+    # The number of the account, while the user is logged in.
+    account: int | None = None
     in_time = True
 
     @task
@@ -94,7 +101,8 @@ class Visitor(FastHttpUser):
             self.come_anew()
         self.journeys += 1
         self.in_time = True
-        kind, broken, began = next(TURNS), None, time.perf_counter()
+        kind = "buy" if self.environment.parsed_options.presale else next(TURNS)
+        broken, began = None, time.perf_counter()
         try:
             kind = getattr(self, kind)() or kind
         except Broken as why:
@@ -113,7 +121,7 @@ class Visitor(FastHttpUser):
 
     def come_anew(self) -> None:
         self.client.cookiejar.clear()
-        self.journeys, self.is_logged_in = 0, False
+        self.journeys, self.account = 0, None
 
     def browse(self) -> None:
         check('id="next"' in self.ask("home", "/").text, "home: lists nothing")
@@ -128,9 +136,9 @@ class Visitor(FastHttpUser):
         self.look_at(event)
 
     def buy(self) -> str | None:
-        """What came of it, if it is another kind: who finds nothing to buy has browsed."""
+        """Returns another kind if it became that: a visitor who finds no seats, or whose payment is declined, has browsed."""
         self.log_in()
-        event = self.search()
+        event = PRESALE if self.environment.parsed_options.presale else self.search()
         think()
         self.look_at(event)
         think()
@@ -138,7 +146,11 @@ class Visitor(FastHttpUser):
         if order is None:
             return "browse"
         think()
-        tickets = json_of("pay", self.ask("pay", f"/orders/{order}/pay", data="null")).get("tickets")
+        is_declined = self.account % DECLINED == 0
+        paid = self.ask("pay", f"/orders/{order}/pay", data="null", expected=(409,) if is_declined else (200,))
+        if is_declined:
+            return "browse"
+        tickets = json_of("pay", paid).get("tickets")
         check(bool(tickets), "pay: answers no ticket")
         for ticket in tickets:
             png = self.ask("ticket", f"/tickets/{ticket['code']}").content
@@ -196,18 +208,18 @@ class Visitor(FastHttpUser):
 
     def log_in(self) -> None:
         """Signs up, or logs in, unless that was done."""
-        if self.is_logged_in:
+        if self.account is not None:
             return
         if random.randrange(SIGN_UPS) == 0:
             form = {"email": f"new{random.getrandbits(64):x}@example.org", "name": "Ada", "password": PASSWORD}
-            self.ask("sign_up", "/signup", json=form, expected=(201,))
+            account = json_of("sign_up", self.ask("sign_up", "/signup", json=form, expected=(201,)))
         else:
-            self.enter(f"user{random.randint(1, CUSTOMERS)}@example.com")
-        self.is_logged_in = True
+            account = self.enter(f"user{random.randint(1, CUSTOMERS)}@example.com")
+        self.account = account["id"]
         think()
 
-    def enter(self, email: str) -> None:
-        json_of("log_in", self.ask("log_in", "/login", json={"email": email, "password": PASSWORD}))
+    def enter(self, email: str) -> dict:
+        return json_of("log_in", self.ask("log_in", "/login", json={"email": email, "password": PASSWORD}))
 
     def ask(self, route: str, path: str, expected=(200,), **sent):
         """A `POST` where there is a body. Other answers than the expected break the journey."""
@@ -244,6 +256,7 @@ def add_options(parser) -> None:
     parser.add_argument(
         "--warm-up", type=float, default=5.0, help="Seconds, once all users are there, that are not measured"
     )
+    parser.add_argument("--presale", action="store_true", help="All users want seats of one event")
     parser.set_defaults(num_users=20, spawn_rate=100, run_time="65s")
 
 

@@ -1,7 +1,6 @@
 //! What people read: tables, plots, flamegraphs, the HTML report and the capture folder, all
 //! derived from a record.
 
-pub mod board;
 pub mod capture;
 pub mod claims;
 pub mod gallery;
@@ -12,3 +11,4 @@ pub mod rows;
 pub mod series;
 pub mod summary;
 pub mod table;
+pub mod way;

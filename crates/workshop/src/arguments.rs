@@ -38,21 +38,3 @@ fn there_are(known: &[u32]) -> String {
         _ => format!("the only chapter is {}", known[0]),
     }
 }
-
-/// Letters of a team's longest name.
-const LONGEST: usize = 32;
-
-/// A team's name, which every system takes for a file.
-pub(crate) fn team_name(text: &str) -> Result<String, String> {
-    let is_fit = |letter: char| letter.is_alphanumeric() || "-_".contains(letter);
-    let low = text.to_ascii_lowercase();
-    let is_device = ["aux", "con", "nul", "prn"].contains(&&*low)
-        || low.len() == 4 && (low.starts_with("com") || low.starts_with("lpt"));
-    let is_fit = (1..=LONGEST).contains(&text.chars().count())
-        && text.chars().all(is_fit)
-        && !text.starts_with('-')
-        && !is_device;
-    is_fit.then(|| text.to_owned()).ok_or_else(|| {
-        format!("not a team's name: up to {LONGEST} letters, digits, - and _, such as red")
-    })
-}

@@ -12,7 +12,7 @@ pub(crate) use terminal::output::{Format, Output};
 
 use terminal::arguments::{number, spacing, with_negative_numbers};
 
-use crate::arguments::{chapter, of_steps, team_name};
+use crate::arguments::{chapter, of_steps};
 use crate::prediction::Range;
 use crate::steps::Of;
 
@@ -150,12 +150,16 @@ pub(crate) enum Command {
     },
     /// Profile one variant under its chapter's load
     Profile(Profile),
-    /// The ticket shop in capstone/: the scores that it got so far
+    /// The ticket shop in capstone/: its scores, a bench, hints and a board for teams
+    #[command(disable_help_flag = true)]
     Capstone {
-        #[command(flatten)]
-        output: Output,
-        #[command(subcommand)]
-        command: Option<Capstone>,
+        /// The arguments of the shop's own program; `--help` tells them
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "ARGUMENT"
+        )]
+        arguments: Vec<OsString>,
     },
     /// Record a chapter's evidence for the book, under flamegraphs/
     Capture(Capture),
@@ -324,81 +328,6 @@ pub(crate) struct Capture {
     /// CPUs of that machine [default: two for each node]
     #[arg(long, alias = "processors", value_name = "CPUS", requires = "regions", value_parser = number(2_u32..=240, "8"))]
     pub(crate) cpus: Option<u32>,
-}
-
-#[derive(Debug, Clone, Subcommand)]
-pub(crate) enum Capstone {
-    /// Test the shop, send users to it, and give it a score
-    Bench {
-        /// Seconds that count, after a warm-up
-        #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = number(10_u64..=3600, "60"))]
-        seconds: u64,
-        /// Leave out the contract tests; such a score is not kept
-        #[arg(long)]
-        no_tests: bool,
-        /// Compare with the shop of a commit, and say whether the difference is real; not kept either
-        #[arg(long, value_name = "COMMIT", conflicts_with = "team")]
-        against: Option<String>,
-        /// Keep the score in NAME.json, too, for the board
-        #[arg(long, value_name = "NAME", value_parser = team_name, conflicts_with = "no_tests")]
-        team: Option<String>,
-        /// Where that file is [default: the workshop's folder]
-        #[arg(long, value_name = "FOLDER", requires = "team")]
-        results: Option<PathBuf>,
-        /// A `PostgreSQL` server, whose schema `capstone` is used up; such a score is not kept
-        #[arg(long, value_name = "postgres://…", conflicts_with = "team")]
-        database: Option<String>,
-    },
-    /// Draw the scores of all teams whose files are in a folder, again whenever one changes, until Ctrl-C
-    Board {
-        /// Where the files are, and index.html will be
-        folder: PathBuf,
-        /// Draw them once
-        #[arg(long)]
-        once: bool,
-    },
-    /// The next hint
-    Hint,
-    /// Start over with the shop's database in capstone/data
-    InitDb {
-        /// A `PostgreSQL` server, whose schema `capstone` is made anew
-        #[arg(long, value_name = "postgres://…")]
-        database: Option<String>,
-    },
-    /// Put capstone/ back as it was shipped; your work is kept aside
-    Reset {
-        /// As in this commit [default: the last one that you have from others]
-        #[arg(long, value_name = "COMMIT")]
-        to: Option<String>,
-    },
-    /// Measure the reference way again
-    #[command(hide = true)]
-    Way(Way),
-}
-
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Way {
-    /// Rounds, those that are there already included
-    #[arg(long, default_value_t = 5)]
-    pub(crate) rounds: usize,
-    /// Seconds that each score counts [default: as in the record]
-    #[arg(long)]
-    pub(crate) seconds: Option<u64>,
-    /// Measure only the beginning and the last so many shops
-    #[arg(long, value_name = "SHOPS")]
-    pub(crate) last: Option<usize>,
-    /// Also the changes in another order, drawn with this number
-    #[arg(long, value_name = "SEED")]
-    pub(crate) order: Vec<u64>,
-    /// Of such an order, measure only so many changes
-    #[arg(long, value_name = "CHANGES", default_value_t = 10)]
-    pub(crate) until: usize,
-    /// Build all shops, and measure none
-    #[arg(long)]
-    pub(crate) build: bool,
-    /// Take the pictures that are missing, and measure none
-    #[arg(long)]
-    pub(crate) pictures: bool,
 }
 
 /// A load generator.

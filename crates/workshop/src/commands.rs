@@ -51,7 +51,7 @@ pub(crate) fn run(cli: Cli) -> Result<Exit, CliError> {
         Command::Look(options) => look_client::run(&options),
         Command::Compare { arguments } => duel::run("compare", &arguments),
         Command::Profile(options) => profile::run(&options),
-        Command::Capstone { command, output } => capstone::run(command, output.format),
+        Command::Capstone { arguments } => capstone::run(&arguments),
         Command::Capture(options) => capture::run(&options),
         Command::Steps { of, output } => steps::run(of, output.format),
         Command::Doctor { output } => doctor::run(output.format),

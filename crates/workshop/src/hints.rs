@@ -1,7 +1,5 @@
 //! A chapter's `hints.md`: one hint under each `## title`.
 
-use std::path::Path;
-
 use serde::Serialize;
 
 use crate::chapters::Chapter;
@@ -20,12 +18,8 @@ pub(crate) struct Hint {
 
 /// All hints of a chapter, in order.
 pub(crate) fn read(chapter: &Chapter) -> Result<Vec<Hint>, CliError> {
-    of(&chapter.folder.join("hints.md"))
-}
-
-/// All hints of a file, in order.
-pub(crate) fn of(file: &Path) -> Result<Vec<Hint>, CliError> {
-    let hints = parse(&exercise::read(file)?);
+    let file = chapter.folder.join("hints.md");
+    let hints = parse(&exercise::read(&file)?);
     if hints.is_empty() {
         return Err(CliError::usage(format!(
             "{} holds no hint: each begins with a line `## title`",

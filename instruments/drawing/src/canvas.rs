@@ -58,6 +58,11 @@ const fn look(colour: u32, dark: &'static str, is_round: bool) -> Look {
 }
 
 impl Look {
+    /// A look of any colour, such as `0xd0_3a_3a`, which is the same on a dark page.
+    pub fn of(colour: u32, is_round: bool) -> Self {
+        look(colour, "", is_round)
+    }
+
     /// Looks in turn, for any number of series.
     pub fn nth(index: usize) -> Self {
         LOOKS[index % LOOKS.len()]

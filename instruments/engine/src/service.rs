@@ -355,7 +355,7 @@ impl CommandServer {
     }
 
     /// The number of the process that its command began as.
-    pub(super) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.process.running.id()
     }
 

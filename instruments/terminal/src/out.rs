@@ -26,7 +26,7 @@ pub fn tell(text: Arguments<'_>) {
 
 /// `text` with a visible sign in place of each control character that could do more than end a line, indent, or
 /// choose a colour.
-pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+fn harmless(text: &str) -> Cow<'_, str> {
     let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use crate::out::harmless;
 use engine::event::Event;
 use engine::figures;
 use engine::load::Progress;
@@ -53,7 +52,7 @@ impl Terminal {
         match event {
             Event::Begins(number, total, what) => {
                 let place = format!("[{number:>2}/{total}]");
-                *self.label.borrow_mut() = format!("{place} {}", harmless(what));
+                *self.label.borrow_mut() = format!("{place} {}", printable(what));
                 *self.place.borrow_mut() = place;
                 if let Some(line) = &self.line {
                     line.set_message(self.label.borrow().clone());
@@ -115,7 +114,7 @@ impl Terminal {
     pub fn say(&self, text: &str) {
         let text = printable(text);
         match &self.line {
-            Some(line) => line.println(harmless(&text)),
+            Some(line) => line.println(text),
             None => eprintln!("{text}"),
         }
     }

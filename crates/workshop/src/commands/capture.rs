@@ -5,10 +5,11 @@ mod gallery;
 mod look;
 mod measuring;
 mod series;
+mod way;
 
 use course::report::capture;
 
-use super::{capstone::way, numa};
+use super::numa;
 use crate::chapters::{Chapter, Workshop};
 use crate::cli::Capture;
 use crate::measured::{Order, measure};

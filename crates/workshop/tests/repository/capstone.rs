@@ -1,8 +1,5 @@
 //! The ticket shop, which is a workspace of its own.
 
-#[cfg(target_os = "linux")]
-mod faults;
-
 use std::fs;
 use std::process::{Command, Stdio};
 

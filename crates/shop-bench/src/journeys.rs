@@ -5,7 +5,9 @@
 //! worth that were completed with each answer in time, a second.
 
 mod browser;
+mod cost;
 mod count;
+pub mod fingerprints;
 mod objectives;
 mod user;
 
@@ -22,9 +24,11 @@ use engine::statistics::{TAIL, student};
 use serde::{Deserialize, Serialize};
 use tokio::task::LocalSet;
 
-use crate::count::Counts;
-pub use crate::objectives::{Journey, Kind, Objectives};
-use crate::user::User;
+pub use self::cost::{Costs, Process};
+use self::cost::{Meter, Used};
+use self::count::Counts;
+pub use self::objectives::{Journey, Kind, Objectives};
+use self::user::User;
 
 /// After so long the number of users changes.
 const STEP: Duration = Duration::from_secs(2);
@@ -55,12 +59,22 @@ pub enum RunError {
         /// Why.
         first: String,
     },
+    /// An answer that is wrong by the rules, however fast it came.
+    #[error("wrong under load, so there is no score: {0}")]
+    Wrong(String),
     /// A step took too long.
     #[error("the machine stood still for {} s: let nothing else run, and repeat", .0.as_secs())]
     StoodStill(Duration),
     /// The generator used all CPU time that it was given, so the score is its own.
     #[error("generator-bound: the users took {:.0} % of a CPU, all that was left to them, so the score is theirs and not the shop's", .0 * 100.0)]
     GeneratorBound(f64),
+    /// Other programs had the CPU that the shop wanted.
+    #[error(
+        "the shop waited {:.0} % of its time for a CPU that other programs used: no score, nothing was kept; close them, such \
+         as an editor that indexes, and repeat",
+        .0 * 100.0
+    )]
+    Starved(f64),
     /// The generator had no CPU or no memory of its own.
     #[error(transparent)]
     Generator(#[from] GeneratorError),
@@ -76,7 +90,7 @@ pub enum RunError {
 }
 
 /// What a run gave.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Score {
     /// What journeys were worth a second, and the 95 % interval of that.
     pub score: f64,
@@ -84,6 +98,9 @@ pub struct Score {
     pub interval: [f64; 2],
     /// Journeys completed in time, a second.
     pub journeys_per_second: f64,
+    /// All that ended in the counted time.
+    #[serde(default)]
+    pub journeys: u64,
     /// Completed, with a late answer.
     pub late_journeys: u64,
     /// With a wrong answer, or none.
@@ -96,6 +113,12 @@ pub struct Score {
     pub p99_ms: BTreeMap<String, (u64, f64)>,
     /// How long it took.
     pub seconds: f64,
+    /// Costs of a journey, which noise hardly touches.
+    #[serde(default)]
+    pub costs: Costs,
+    /// Share of the shop's CPU time that other programs had; `None` where the system does not tell.
+    #[serde(default)]
+    pub lost: Option<f64>,
 }
 
 /// What a run is.
@@ -106,6 +129,8 @@ pub struct Settings<'a> {
     pub time: Duration,
     /// With how many users to begin, where the limit is known to be near.
     pub users: Option<f64>,
+    /// The shop as a process, if what it costs is asked.
+    pub process: Option<Process<'a>>,
     /// What is in time.
     pub objectives: Objectives,
     /// CPUs of the generator; empty for all.
@@ -142,6 +167,7 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
     let mut missed_by = BTreeMap::new();
     let mut fell = false;
     let mut is_near = settings.users.is_some();
+    let mut meter: Option<Meter<'_>> = None;
     let since = loop {
         let new = counts.users.get().saturating_sub(there);
         for place in 0..new {
@@ -159,6 +185,9 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
             return Err(RunError::Interrupted);
         }
         let users = counts.users.get();
+        if let Some(meter) = &mut meter {
+            meter.look();
+        }
         let missed = counts.missed();
         (settings.observer)(users, missed);
         let Some(since) = counts.since.get() else {
@@ -175,6 +204,9 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
             counts.users.set(next.clamp(1, MOST_USERS));
             if is_found || took >= WARM_UP[1] {
                 counts.since.set(Some(Instant::now()));
+                if let Some(process) = &settings.process {
+                    meter = Meter::begin(process).await;
+                }
                 spent = Spent::now();
             }
             continue;
@@ -205,8 +237,22 @@ async fn travel(settings: &Settings<'_>) -> Result<Score, RunError> {
     if generator.is_bound() {
         return Err(RunError::GeneratorBound(cost.used.unwrap_or(1.0)));
     }
-    let users = user_steps as f64 / f64::from(steps);
-    score(&counts, since, users, missed_by)
+    let used = meter.as_mut().and_then(Meter::used);
+    if let Some(used) = used
+        && used.is_starved()
+    {
+        return Err(RunError::Starved(used.lost()));
+    }
+    let mut score = score(&counts, since, missed_by)?;
+    score.users = user_steps as f64 / f64::from(steps);
+    if let Some(meter) = &meter {
+        score.lost = used.map(Used::lost);
+        let each = |of_all: f64| of_all / score.journeys as f64;
+        score.costs.cpu_ms = used.map(|used| each(used.ran * 1e3));
+        score.costs.commits = meter.commits().map(each);
+        score.costs.queries = meter.queries().await.map(each);
+    }
+    Ok(score)
 }
 
 /// One of the users, who stays at home while there are to be fewer.
@@ -225,11 +271,13 @@ async fn come(counts: Rc<Counts>, number: usize, after: Duration) {
 fn score(
     counts: &Counts,
     since: Instant,
-    users: f64,
     missed: BTreeMap<String, u32>,
 ) -> Result<Score, RunError> {
     let time = since.elapsed();
     let seconds = time.as_secs_f64();
+    if let Some(rule) = counts.wrong.take() {
+        return Err(RunError::Wrong(rule));
+    }
     let journeys = counts.journeys.take();
     let (late, broken) = (counts.late_journeys.get(), counts.broken_journeys.get());
     let all = journeys.len() as u64 + late + broken;
@@ -260,12 +308,18 @@ fn score(
         score,
         interval,
         journeys_per_second: journeys.len() as f64 / seconds,
+        journeys: all,
         late_journeys: late,
         broken_journeys: broken,
-        users,
+        users: 0.0,
         missed,
         p99_ms,
         seconds,
+        costs: Costs {
+            bytes: Some(counts.bytes.get() as f64 / all as f64),
+            ..Costs::default()
+        },
+        lost: None,
     })
 }
 

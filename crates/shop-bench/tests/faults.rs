@@ -3,25 +3,28 @@
 //!
 //! A busy machine can hide a fault, or look like one: each shop has some attempts, of which one has to be right.
 
+#![cfg(target_os = "linux")]
+
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use std::thread;
 use std::time::Duration;
 
 use engine::ask;
-use engine::load::Protocol;
 use engine::load::interrupt::Interrupt;
 use engine::placement::Placement;
-use engine::service::{CommandServer, Launch};
-use journeys::{Kind, Objectives, Settings};
 use serde_json::Value;
+use shop_bench::commands::bench;
+use shop_bench::journeys::{self, Kind, Objectives, Settings};
+use shop_bench::shop::Built;
 
-use crate::running::WITHIN;
-use crate::{cargo, command, root, run, succeed, tell, turn};
-
+/// Longest time until a shop answers.
+const WITHIN: Duration = Duration::from_secs(60);
 const ATTEMPTS: u32 = 3;
 /// With which users begin; more come while the shop keeps its objectives.
 const USERS: f64 = 50.0;
@@ -121,7 +124,6 @@ fn every_fault_can_be_put_back_into_the_end_of_the_way() {
 #[test]
 #[ignore = "needs an hour, to compile the shop with each of its faults"]
 fn weekly_our_instruments_name_each_fault_of_the_shop_and_none_without_it() {
-    let _turn = turn();
     // `FAULTS=no-index,booking-lock` tries these alone.
     let only = std::env::var("FAULTS").ok();
     let is_asked = |row: &Row| {
@@ -219,32 +221,14 @@ impl Tree {
 
     /// What the shop says while its users are there.
     fn answer(&self, programs: &Path, asked: &Sign) -> String {
-        let [shop, payments] = ["capstone", "payments"].map(|name| programs.join(name));
-        let data = tempfile::tempdir().unwrap();
-        succeed(command(&shop, "init-db --data").arg(data.path()));
-        let (interrupt, placement) = (Interrupt::new(), Placement::apart());
-        let start = |name, command: &str, ready, cpus| {
-            let launch = Launch {
-                name,
-                command,
-                folder: &self.0,
-                ready: Some(ready),
-                ready_within: WITHIN,
-                protocol: &Protocol::default(),
-                cpus,
-            };
-            CommandServer::start(&launch, &interrupt).unwrap()
+        let interrupt = Interrupt::new();
+        let built = Built {
+            program: programs.join("capstone"),
+            folder: self.0.clone(),
+            database: None,
         };
-        let command = format!("exec '{}' --port {{port}}", payments.display());
-        let cpus = &placement.generator;
-        let payments = start("payment service", &command, "/charges", cpus);
-        let command = format!(
-            "exec '{}' --data '{}' --port {{port}} --admin-port {{admin_port}} --payments http://{}",
-            shop.display(),
-            data.path().display(),
-            payments.address()
-        );
-        let shop = start("shop", &command, "/health", &placement.server);
+        let running = bench::start(&built, &programs.join("payments"), &interrupt).unwrap();
+        let shop = running.server.borrow();
         let mut objectives = Objectives::shipped().unwrap();
         if asked.by_organisers {
             let journeys = &mut objectives.journeys;
@@ -255,8 +239,9 @@ impl Tree {
             // Until that is answered.
             time: Duration::MAX,
             users: Some(USERS),
+            process: None,
             objectives,
-            cpus,
+            cpus: &Placement::apart().generator,
             interrupt: &interrupt,
             observer: &|_, _| (),
         };
@@ -265,10 +250,11 @@ impl Tree {
             Some((_, more)) if more.contains("seconds=") => asked.asks.clone(),
             Some((path, more)) => format!("{path}?seconds=8&{more}"),
         };
+        let admin_address = shop.admin_address();
         thread::scope(|scope| {
             let asking = scope.spawn(|| {
                 thread::sleep(BEGINNING);
-                let answer = ask::get(shop.admin_address(), &asks, WITHIN);
+                let answer = ask::get(admin_address, &asks, WITHIN);
                 interrupt.set();
                 answer
             });
@@ -309,4 +295,39 @@ fn live_at_the_end(profile: &[u8]) -> String {
         format!("{} bytes: {}\n", place["eb"], frames.join("; "))
     };
     places.iter().take(20).map(line).collect()
+}
+
+/// The folder that was cloned.
+fn root() -> PathBuf {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    crates.parent().unwrap().to_owned()
+}
+
+/// A program in the workshop's folder, with these words.
+fn command(program: impl AsRef<Path>, words: &str) -> Command {
+    let mut command = Command::new(program.as_ref());
+    command.args(words.split_whitespace()).current_dir(root());
+    engine::child::forget_package(&mut command);
+    command
+}
+
+fn cargo(words: &str) -> Command {
+    command(env!("CARGO"), words)
+}
+
+/// Runs a command to its end, which must be a good one.
+#[track_caller]
+fn succeed(command: &mut Command) {
+    let output = run(command);
+    assert!(output.status.success(), "{command:?}: {output:?}");
+}
+
+fn run(command: &mut Command) -> Output {
+    command.output().unwrap()
+}
+
+/// Prints a line even if the test passes.
+fn tell(line: &str) {
+    // Not `eprintln!`, whose output is shown of failed tests alone.
+    let _ = writeln!(std::io::stderr(), "told: {line}");
 }

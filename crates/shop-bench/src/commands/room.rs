@@ -3,17 +3,21 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use course::report::board::{self, Team};
+use crate::board::{self, Team};
+use crate::team;
 use engine::figures;
 use terminal::exit::{CliError, Exit};
 use terminal::{ctrl_c, files};
 
-use super::team;
-
 /// How often the folder is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-pub(super) fn run(folder: &Path, once: bool) -> Result<Exit, CliError> {
+/// Draws the board of a folder, and again whenever a file changes.
+///
+/// # Errors
+///
+/// When the folder cannot be read or written.
+pub fn run(folder: &Path, once: bool, freeze_after: Option<u64>) -> Result<Exit, CliError> {
     let interrupt = ctrl_c::watch();
     files::writable(folder)?;
     let file = folder.join("index.html");
@@ -24,14 +28,17 @@ pub(super) fn run(folder: &Path, once: bool) -> Result<Exit, CliError> {
             eprintln!("note: skipped, {why}");
         }
         skipped = broken;
-        let page = board::page(&teams);
+        let page = board::page(&teams, freeze_after);
         if page != written {
             files::replace(&file, &page)?;
             written = page;
             let scores: usize = teams.iter().map(|team| team.runs.len()).sum();
-            let [teams, scores] = [(teams.len(), "team"), (scores, "score")]
-                .map(|(count, one)| figures::things(count as u64, one));
-            println!("{}: {teams}, {scores}", file.display());
+            println!(
+                "{}: {}, {}",
+                file.display(),
+                figures::things(teams.len() as u64, "team"),
+                figures::things(scores as u64, "score")
+            );
         }
         let began = Instant::now();
         while began.elapsed() < LOOK {
@@ -46,7 +53,7 @@ pub(super) fn run(folder: &Path, once: bool) -> Result<Exit, CliError> {
     }
 }
 
-/// The teams of a folder by name, and why files of others are left out.
+/// Reads the teams of a folder by name, and why files of others are left out.
 fn teams(folder: &Path) -> Result<(Vec<Team>, Vec<String>), CliError> {
     let entries = std::fs::read_dir(folder).map_err(CliError::because(folder.display()))?;
     let mut all: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();

@@ -9,9 +9,10 @@ use fastrand::Rng;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::browser::{Ask, Browser};
-use crate::count::Counts;
-use crate::objectives::Kind;
+use super::browser::{Ask, Browser};
+use super::count::Counts;
+use super::fingerprints::{CATEGORIES, WORDS};
+use super::objectives::Kind;
 
 const JSON: &str = "application/json";
 /// Everybody's whom `init-db` makes up.
@@ -22,16 +23,13 @@ const ORGANISERS: u32 = 200;
 const EVENTS_OF_EACH: u32 = 10;
 /// After so many journeys somebody else comes, with a browser and a session of their own.
 const JOURNEYS: u32 = 10;
+/// The payment service declines users whose number is a multiple of this.
+const DECLINED: i64 = 100;
 /// Of those who log in, one in so many signs up first.
 const SIGN_UPS: u32 = 4;
 /// Between an answer and the next request, half of it to three halves.
 const THINK: Duration = Duration::from_millis(100);
 const POSTER: usize = 100_000;
-const CATEGORIES: [&str; 5] = ["comedy", "concert", "dance", "reading", "theatre"];
-const WORDS: [&str; 12] = [
-    "blue", "electric", "garden", "golden", "harbour", "lanterns", "lost", "monday", "northern",
-    "silver", "velvet", "wild",
-];
 
 /// Why a journey ended before its end.
 #[derive(Debug)]
@@ -52,9 +50,10 @@ pub(crate) struct User {
     browser: Browser,
     rng: Rng,
     counts: Rc<Counts>,
-    /// Whether each answer of the journey came in time.
+    /// `true` while each answer of the journey came in time.
     in_time: bool,
-    is_logged_in: bool,
+    /// The number of the account, while the user is logged in.
+    account: Option<i64>,
     journeys: u32,
 }
 
@@ -65,7 +64,7 @@ impl User {
             rng: Rng::with_seed(seed),
             counts,
             in_time: true,
-            is_logged_in: false,
+            account: None,
             journeys: 0,
         }
     }
@@ -97,7 +96,7 @@ impl User {
 
     fn come_anew(&mut self) {
         self.browser = Browser::new(self.counts.shop);
-        self.is_logged_in = false;
+        self.account = None;
         self.journeys = 0;
     }
 
@@ -121,7 +120,7 @@ impl User {
         self.look_at(event).await
     }
 
-    /// What came of it: who finds nothing to buy has browsed.
+    /// Returns the kind that it became: a visitor who finds no seats, or whose payment is declined, has browsed.
     async fn buy(&mut self) -> Result<Kind, Broken> {
         self.log_in().await?;
         let found = self.search().await?;
@@ -134,7 +133,24 @@ impl User {
         };
         self.think().await;
         let pay = Ask::post(format!("/orders/{order}/pay"), JSON, "null");
-        let paid = self.json("pay", pay).await?;
+        let (status, answer) = self.ask("pay", pay).await?;
+        if self.account.is_some_and(|account| account % DECLINED == 0) {
+            if status.is_success() {
+                let rule = "a payment that the payment service declines is refused";
+                self.breaks_a_rule(format!(
+                    "pay: {rule}: user {:?} was sold tickets",
+                    self.account
+                ));
+            }
+            return match status {
+                StatusCode::CONFLICT => Ok(Kind::Browse),
+                _ => Err(wrong("pay", status)),
+            };
+        }
+        if status != StatusCode::OK {
+            return Err(wrong("pay", status));
+        }
+        let paid = parsed("pay", &answer)?;
         let tickets = paid["tickets"].as_array().cloned().unwrap_or_default();
         if tickets.is_empty() {
             return Err(wrong("pay", "answers no ticket"));
@@ -246,35 +262,50 @@ impl User {
 
     /// Signs up, or logs in, unless that was done.
     async fn log_in(&mut self) -> Result<(), Broken> {
-        if self.is_logged_in {
+        if self.account.is_some() {
             return Ok(());
         }
-        if self.rng.u32(..SIGN_UPS) == 0 {
+        let account = if self.rng.u32(..SIGN_UPS) == 0 {
             let email = format!("new{:x}@example.org", self.rng.u64(..));
             let form = json!({ "email": email, "name": "Ada", "password": PASSWORD });
             let sign_up = Ask::post("/signup", JSON, form.to_string());
-            let (status, _) = self.ask("sign_up", sign_up).await?;
+            let (status, answer) = self.ask("sign_up", sign_up).await?;
             if status != StatusCode::CREATED {
                 return Err(wrong("sign_up", status));
             }
+            parsed("sign_up", &answer)?
         } else {
             let user = self.rng.u32(1..=USERS);
-            self.enter(&format!("user{user}@example.com")).await?;
-        }
-        self.is_logged_in = true;
+            self.enter(&format!("user{user}@example.com")).await?
+        };
+        let number = account["id"].as_i64();
+        self.account = Some(number.ok_or_else(|| wrong("log_in", "answers no id"))?);
         self.think().await;
         Ok(())
     }
 
-    async fn enter(&mut self, email: &str) -> Result<(), Broken> {
+    /// Logs in and returns the account.
+    async fn enter(&mut self, email: &str) -> Result<Value, Broken> {
         let form = json!({ "email": email, "password": PASSWORD }).to_string();
-        self.json("log_in", Ask::post("/login", JSON, form)).await?;
-        Ok(())
+        self.json("log_in", Ask::post("/login", JSON, form)).await
     }
 
     async fn json(&mut self, route: &'static str, ask: Ask) -> Result<Value, Broken> {
+        let path = ask.path.clone();
         let body = self.bytes(route, ask).await?;
-        parsed(route, &body)
+        let answer = parsed(route, &body)?;
+        if self.counts.shipped.is_right(&path, &answer) {
+            Ok(answer)
+        } else {
+            let rule = "lacks, changes or adds a field, unlike the shipped shop";
+            self.breaks_a_rule(format!("{route}: {path} {rule}"));
+            Err(wrong(route, rule))
+        }
+    }
+
+    /// Remembers a broken rule, which costs the shop its score.
+    fn breaks_a_rule(&self, rule: String) {
+        self.counts.wrong.borrow_mut().get_or_insert(rule);
     }
 
     async fn bytes(&mut self, route: &'static str, ask: Ask) -> Result<Bytes, Broken> {
@@ -287,7 +318,8 @@ impl User {
     async fn ask(&mut self, route: &'static str, ask: Ask) -> Result<(StatusCode, Bytes), Broken> {
         let began = Instant::now();
         let answer = self.browser.ask(ask).await;
-        self.in_time &= self.counts.answer(route, began.elapsed());
+        let bytes = answer.as_ref().map_or(0, |(_, body)| body.len());
+        self.in_time &= self.counts.answer(route, began.elapsed(), bytes);
         answer.map_err(|why| wrong(route, why))
     }
 

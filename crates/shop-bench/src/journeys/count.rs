@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use crate::objectives::{Kind, Objectives, Turns};
+use super::fingerprints::Fingerprints;
+use super::objectives::{Kind, Objectives, Turns};
 
 /// Shared by all users, which run on one thread.
 pub(crate) struct Counts {
     pub(crate) shop: SocketAddr,
     pub(crate) objectives: Objectives,
+    /// Answers that stay the same.
+    pub(crate) shipped: Fingerprints,
     turns: RefCell<Turns>,
     /// How many users there are to be.
     pub(crate) users: Cell<usize>,
@@ -20,11 +23,15 @@ pub(crate) struct Counts {
     step: RefCell<BTreeMap<&'static str, (u64, u64)>>,
     /// Milliseconds of each answer that counts.
     pub(crate) answers: RefCell<BTreeMap<&'static str, Vec<f64>>>,
+    /// Bytes of all answers that count.
+    pub(crate) bytes: Cell<usize>,
     /// Journeys that count, when each ended.
     pub(crate) journeys: RefCell<Vec<(Kind, Instant)>>,
     /// Completed, with an answer that was late.
     pub(crate) late_journeys: Cell<u64>,
     pub(crate) broken_journeys: Cell<u64>,
+    /// The first answer that was wrong by the rules.
+    pub(crate) wrong: RefCell<Option<String>>,
     /// The first reason why one broke.
     pub(crate) broke: RefCell<Option<String>>,
 }
@@ -34,14 +41,17 @@ impl Counts {
         Self {
             shop,
             objectives,
+            shipped: Fingerprints::shipped(),
             turns: RefCell::default(),
             users: Cell::new(1),
             since: Cell::default(),
             step: RefCell::default(),
             answers: RefCell::default(),
+            bytes: Cell::default(),
             journeys: RefCell::default(),
             late_journeys: Cell::default(),
             broken_journeys: Cell::default(),
+            wrong: RefCell::default(),
             broke: RefCell::default(),
         }
     }
@@ -51,14 +61,15 @@ impl Counts {
         self.turns.borrow_mut().next(&self.objectives.journeys)
     }
 
-    /// Whether it came in time.
-    pub(crate) fn answer(&self, route: &'static str, after: Duration) -> bool {
+    /// Counts an answer, and returns whether it came in time.
+    pub(crate) fn answer(&self, route: &'static str, after: Duration, bytes: usize) -> bool {
         let in_time = after <= self.objectives.of(route);
         let mut step = self.step.borrow_mut();
         let (all, late) = step.entry(route).or_default();
         *all += 1;
         *late += u64::from(!in_time);
         if self.since.get().is_some() {
+            self.bytes.set(self.bytes.get() + bytes);
             let mut answers = self.answers.borrow_mut();
             answers
                 .entry(route)

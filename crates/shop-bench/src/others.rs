@@ -8,9 +8,9 @@ use engine::service::program::digest;
 use terminal::exit::CliError;
 use terminal::git::{Commit, Git};
 
-use super::{Built, Shop};
+use crate::shop::{Built, Shop, cargo};
 
-/// What no program is made of.
+/// Folders and files of the shop that no program is made of.
 const BESIDE_A_PROGRAM: [&str; 4] = [
     "capstone/README.md",
     "capstone/hints.md",
@@ -18,8 +18,8 @@ const BESIDE_A_PROGRAM: [&str; 4] = [
     "capstone/tests",
 ];
 
-/// A worktree, always at the same place: cargo builds anew what lies elsewhere.
-pub(super) struct Others<'a> {
+/// The shops of other commits, in a worktree that is always at the same place: cargo builds anew what lies elsewhere.
+pub struct Others<'a> {
     git: Git,
     worktree: PathBuf,
     programs: PathBuf,
@@ -27,9 +27,14 @@ pub(super) struct Others<'a> {
 }
 
 impl<'a> Others<'a> {
-    pub(super) fn open(shop: &'a Shop) -> Result<Self, CliError> {
+    /// Makes the worktree.
+    ///
+    /// # Errors
+    ///
+    /// When git or the disk refuses.
+    pub fn open(shop: &'a Shop) -> Result<Self, CliError> {
         let others = Self {
-            git: Git::at(shop.workshop.root())?,
+            git: Git::at(shop.root())?,
             worktree: shop.state().join("other"),
             programs: shop.state().join("programs"),
             shop,
@@ -43,8 +48,12 @@ impl<'a> Others<'a> {
         Ok(others)
     }
 
-    /// The commit that somebody calls `revision`.
-    pub(super) fn commit(&self, revision: &str) -> Result<Commit, CliError> {
+    /// Finds the full name of a commit.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such commit.
+    pub fn commit(&self, revision: &str) -> Result<Commit, CliError> {
         let asked = format!("{revision}^{{commit}}");
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
         let found = self.git.ask([&words[..], &[&asked]].concat());
@@ -54,17 +63,24 @@ impl<'a> Others<'a> {
 
     /// The shop of a commit, ready to be started until another one is asked for: its templates lie in the worktree.
     /// What cargo built for the shop itself has to be asked for anew.
-    pub(super) fn shop(&self, commit: &str, interrupt: &Interrupt) -> Result<Built, CliError> {
+    ///
+    /// # Errors
+    ///
+    /// When the commit has no shop, or it does not compile.
+    pub fn shop(&self, commit: &str, interrupt: &Interrupt) -> Result<Built, CliError> {
         let checkout = Git::within(&self.worktree);
         checkout.say(["checkout", "--quiet", "--force", "--detach", commit])?;
         let folder = self.worktree.join("capstone");
         if !folder.join("Cargo.toml").is_file() {
             return Err(CliError::usage(format!("{commit} has no capstone")));
         }
-        let database = self.shop.database.as_ref().map_or("", |_| "-postgres");
+        let database = match self.shop.database {
+            Some(_) => "-postgres",
+            None => "",
+        };
         let program = self.programs.join(self.digest(commit)? + database);
         if !program.is_file() {
-            let mut cargo = Command::new(crate::compile::program());
+            let mut cargo = Command::new(cargo());
             cargo
                 .current_dir(&folder)
                 // There its dependencies are built already.
@@ -82,7 +98,7 @@ impl<'a> Others<'a> {
         })
     }
 
-    /// Of all that a program may be made of: commits that differ in pages have the same one.
+    /// A digest of all that a program may be made of: commits that differ in pages have the same one.
     fn digest(&self, commit: &str) -> Result<String, CliError> {
         let words = [
             "ls-tree",
@@ -91,12 +107,14 @@ impl<'a> Others<'a> {
             "capstone/",
             "instruments/",
         ];
-        let listed = self.git.say(words)?;
-        let made_of = listed.lines().filter(|line| {
+        let mut made_of = Vec::new();
+        for line in self.git.say(words)?.lines() {
             let path = line.rsplit('\t').next().unwrap_or_default();
-            !BESIDE_A_PROGRAM.contains(&path)
-        });
-        Ok(digest(made_of.collect::<Vec<_>>().join("\n")))
+            if !BESIDE_A_PROGRAM.contains(&path) {
+                made_of.push(line.to_owned());
+            }
+        }
+        Ok(digest(made_of.join("\n")))
     }
 
     fn close(&self) {

@@ -1,0 +1,208 @@
+//! Scores of the ticket shop along the reference way: a table, and a curve.
+
+use std::fmt::Write as _;
+
+use engine::figures;
+use engine::statistics::{Gains, Looks};
+use serde::{Deserialize, Serialize};
+
+use super::plots::{self, Direction, Marks, Point};
+
+/// Scores of the way: `capstone/reference/way/scores.json`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scores {
+    /// The day.
+    pub day: String,
+    /// The machine's CPU.
+    pub machine: String,
+    /// Seconds that each score counts.
+    pub seconds: u64,
+    /// The changes' names.
+    pub changes: Vec<String>,
+    /// In each round the score of the beginning, and after each change; `None` of what it left out.
+    pub rounds: Vec<Vec<Option<f64>>>,
+    /// The same changes in other orders, each once.
+    #[serde(default)]
+    pub orders: Vec<Order>,
+}
+
+/// The same changes in another order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    /// The number that it was drawn with.
+    pub seed: u64,
+    /// The first changes' names.
+    pub changes: Vec<String>,
+    /// The score of the beginning, and after each change.
+    pub scores: Vec<f64>,
+}
+
+impl Scores {
+    /// Counts the rounds that have a score after so many changes.
+    pub fn rounds_of(&self, after: usize) -> usize {
+        self.both(after, after).len()
+    }
+
+    /// The mean score after so many changes.
+    pub fn mean(&self, after: usize) -> Option<f64> {
+        Some(self.means(after, after)?.1)
+    }
+
+    /// The mean scores after `before` changes and after `after`, of the rounds that have both.
+    pub fn means(&self, before: usize, after: usize) -> Option<(f64, f64)> {
+        let (mut base, mut change) = (Gains::default(), Gains::default());
+        for (earlier, later) in self.both(before, after) {
+            base.add(&[1.0], &[earlier], true)?;
+            change.add(&[1.0], &[later], true)?;
+        }
+        Some((base.ratio()?, change.ratio()?))
+    }
+
+    /// How many times as good the shop was after so many changes as after `before`, with the interval.
+    pub fn gains(&self, before: usize, after: usize) -> Option<(f64, Option<(f64, f64)>)> {
+        let mut gains = Gains::default();
+        for (base, change) in self.both(before, after) {
+            gains.add(&[base], &[change], true)?;
+        }
+        Some((gains.ratio()?, gains.interval(Looks::ONCE)))
+    }
+
+    /// The scores of each round that has both.
+    fn both(&self, before: usize, after: usize) -> Vec<(f64, f64)> {
+        let mut both = Vec::new();
+        for round in &self.rounds {
+            let score = |place: usize| round.get(place).copied().flatten();
+            if let (Some(earlier), Some(later)) = (score(before), score(after)) {
+                both.push((earlier, later));
+            }
+        }
+        both
+    }
+
+    /// A sentence for the commit of a change.
+    pub fn evidence(&self, change: &str) -> Option<String> {
+        let before = self.changes.iter().position(|name| name == change)?;
+        let (ratio, interval) = self.gains(before, before + 1)?;
+        let (earlier, later) = self.means(before, before + 1)?;
+        let interval = match interval {
+            Some((low, high)) => format!(
+                " (95 % interval {} to {})",
+                figures::ratio(low),
+                figures::ratio(high)
+            ),
+            None => String::new(),
+        };
+        Some(format!(
+            "Measured on {}, {} rounds: a score of {} before and {} after, {} times{interval}. Repeat it with `cargo \
+             workshop capstone bench --against HEAD~1`.",
+            self.day,
+            self.both(before, before + 1).len(),
+            figures::ratio(earlier),
+            figures::ratio(later),
+            figures::ratio(ratio),
+        ))
+    }
+
+    /// A row for the beginning and for each change.
+    pub fn table(&self) -> String {
+        let mut table =
+            "| | change | score | times as good as before |\n| ---: | --- | ---: | ---: |\n"
+                .to_owned();
+        for after in 0..=self.changes.len() {
+            let Some(score) = self.mean(after) else {
+                break;
+            };
+            let (change, gain) = match after {
+                0 => ("the shop as it was".to_owned(), String::new()),
+                _ => (
+                    in_words(&self.changes[after - 1]),
+                    self.gain_in_words(after - 1, after),
+                ),
+            };
+            let score = figures::ratio(score);
+            _ = writeln!(table, "| {after} | {change} | {score} | {gain} |");
+        }
+        _ = writeln!(
+            table,
+            "\n*Mean scores of rounds of {} s. A gain is of the rounds that have both shops, and rows differ in their rounds: \
+             compare by the last column. Measured by `cargo run -p studies --bin shop_way` until {} (UTC): {}.*",
+            self.seconds, self.day, self.machine,
+        );
+        table
+    }
+
+    fn gain_in_words(&self, before: usize, after: usize) -> String {
+        let Some((ratio, interval)) = self.gains(before, after) else {
+            return String::new();
+        };
+        let ratio = figures::ratio(ratio);
+        match interval {
+            Some((low, high)) => {
+                let (low, high) = (figures::ratio(low), figures::ratio(high));
+                format!("{ratio} ({low} to {high})")
+            }
+            None => ratio,
+        }
+    }
+
+    /// The score after each change, also of the other orders.
+    pub fn curve(&self) -> Option<String> {
+        let mut points = Vec::new();
+        for after in 0..=self.changes.len() {
+            let Some(score) = self.mean(after) else {
+                break;
+            };
+            points.push(Point::at(after as f64, score));
+        }
+        let mut series = vec![Marks {
+            name: "the way".to_owned(),
+            points,
+        }];
+        for order in &self.orders {
+            let mut points = Vec::new();
+            for (after, score) in order.scores.iter().enumerate() {
+                points.push(Point::at(after as f64, *score));
+            }
+            series.push(Marks {
+                name: format!("order {}", order.seed),
+                points,
+            });
+        }
+        let across = Direction::new("changes", &figures::count);
+        let up = Direction::new("score", &figures::ratio);
+        let title = "The ticket shop's score, change after change";
+        plots::xy(title, &across, &up, &series, true)
+    }
+}
+
+/// `03-index-the-seats` as people read it.
+fn in_words(change: &str) -> String {
+    let (_, words) = change.split_once('-').unwrap_or_default();
+    words.replace('-', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_is_of_the_rounds_in_which_both_were_measured() {
+        let scores = Scores {
+            changes: vec!["01-index".to_owned()],
+            rounds: [[8.0, 16.0], [9.0, 18.0], [7.0, 14.0]]
+                .map(|round| round.map(Some).to_vec())
+                .to_vec(),
+            ..Scores::default()
+        };
+        let (ratio, interval) = scores.gains(0, 1).unwrap();
+        assert!((ratio - 2.0).abs() < 1e-9);
+        assert!(interval.is_some_and(|(low, high)| high - low < 1e-9));
+        let text = scores.evidence("01-index").unwrap();
+        assert!(
+            text.contains("2.00 times (95 % interval 2.00 to 2.00)"),
+            "{text}"
+        );
+        assert_eq!(scores.evidence("02-unknown"), None);
+        assert!(scores.table().contains("| 1 | index | "));
+    }
+}

@@ -1,0 +1,60 @@
+//! `cargo workshop capstone changes`: which files differ that the rules leave alone.
+
+use std::collections::BTreeMap;
+
+use terminal::exit::{CliError, Exit};
+use terminal::git::Git;
+
+use crate::shipped::Shipped;
+use crate::shop::Shop;
+
+/// Files of the shop that stay as they were shipped.
+const STAY: [&str; 3] = [
+    "capstone/tests/",
+    "capstone/src/bin/payments.rs",
+    "capstone/src/seed.rs",
+];
+/// Folders that make the score.
+const SCORING: [&str; 3] = ["crates", "instruments", "Cargo.toml"];
+
+/// Compares the shop of a commit, or the one that lies here, with the shipped one.
+///
+/// # Errors
+///
+/// When there is no such commit.
+pub fn run(shop: &Shop, commit: Option<&str>) -> Result<Exit, CliError> {
+    let git = Git::within(shop.root());
+    let shipped = Shipped::read(shop)?;
+    let mut changed = Vec::new();
+    let theirs = match commit {
+        Some(commit) => {
+            // The organiser's own clone is what the scores are to come from.
+            let words = ["diff", "--name-only", "HEAD", commit, "--"];
+            let differ = git.say(words.into_iter().chain(SCORING))?;
+            changed.extend(differ.lines().map(str::to_owned));
+            Shipped::in_commit(&git, commit)?.blobs
+        }
+        None => Shipped::lying_here(&git, shop.root())?,
+    };
+    changed.extend(differing(&shipped.blobs, &theirs));
+    if changed.is_empty() {
+        println!("Nothing is changed that the rules leave alone.");
+        return Ok(Exit::Good);
+    }
+    Err(CliError::bad(format!(
+        "the rules leave these files as they were shipped, and they differ: {}",
+        changed.join(", ")
+    )))
+}
+
+/// Files that stay by the rules, and that were changed, removed or added.
+fn differing(shipped: &BTreeMap<String, String>, theirs: &BTreeMap<String, String>) -> Vec<String> {
+    let mut differing = Vec::new();
+    for path in shipped.keys().chain(theirs.keys()) {
+        let stays = STAY.iter().any(|stay| path.starts_with(stay));
+        if stays && shipped.get(path) != theirs.get(path) && !differing.contains(path) {
+            differing.push(path.clone());
+        }
+    }
+    differing
+}

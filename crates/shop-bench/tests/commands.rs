@@ -1,0 +1,340 @@
+//! The ticket shop of a workshop: put back without a loss, and scored for a room full of teams.
+
+mod workshop;
+
+use workshop::{Said, Workshop, git, names};
+
+const MAIN: &str = "capstone/src/main.rs";
+const SHIPPED: &str = "crates/shop-bench/shipped.txt";
+const SCORES: &str = ".workshop/capstone/history.json";
+
+/// A workshop with a shop, committed and shipped; what is ignored here is ignored there.
+fn with_a_shop() -> Workshop {
+    let workshop = Workshop::new();
+    workshop.write(".gitignore", "/.workshop\n/capstone/data\n");
+    workshop.write("capstone/Cargo.toml", "[workspace]\n");
+    workshop.write(MAIN, "slow");
+    git(&workshop.path(""), "add .");
+    git(&workshop.path(""), "commit --quiet --message Shop");
+    let shipped = git(&workshop.path(""), "ls-tree -r HEAD -- capstone");
+    workshop.write(SHIPPED, &shipped);
+    git(&workshop.path(""), "add .");
+    git(&workshop.path(""), "commit --quiet --message Shipped");
+    workshop
+}
+
+#[test]
+fn reset_puts_the_shop_back_and_keeps_all_of_the_learners() {
+    let workshop = with_a_shop();
+    let root = workshop.path("");
+    workshop.write(SCORES, "[]");
+    workshop.write("capstone/data/shop.db", "rows");
+    workshop.write("mine.txt", "mine");
+    workshop.write(MAIN, "staged");
+    workshop.write("capstone/src/added.rs", "added");
+    git(&root, "add capstone");
+    workshop.write(MAIN, "fast");
+    workshop.write("capstone/src/cache/new.rs", "new");
+    std::fs::remove_file(workshop.path("capstone/Cargo.toml")).unwrap();
+
+    let said = workshop.run("reset").good();
+    let kept = said
+        .split_whitespace()
+        .find(|word| word.starts_with(".workshop/kept/capstone-20"));
+    let kept = |name: &str| workshop.read(&format!("{}/{name}", kept.unwrap()));
+    assert_eq!(kept("src/main.rs"), "fast");
+    assert_eq!(kept("src/added.rs"), "added");
+    assert_eq!(kept("src/cache/new.rs"), "new");
+    assert_eq!(workshop.read(MAIN), "slow");
+    // Scores, the database and what is no shop are left alone.
+    assert_eq!(workshop.read(SCORES), "[]");
+    assert_eq!(workshop.read("capstone/data/shop.db"), "rows");
+    assert_eq!(git(&root, "status --porcelain"), "?? mine.txt");
+
+    let said = workshop.run("reset").good();
+    assert!(said.contains("nothing to do"), "{said}");
+}
+
+/// A team's own main branch is not the shop as it was shipped, wherever it was pushed.
+#[test]
+fn reset_goes_back_behind_the_learners_own_commits() {
+    let shipped = with_a_shop();
+    let learner = shipped.path("learner");
+    git(&shipped.path(""), "clone --quiet . learner");
+    std::fs::write(learner.join(MAIN), "fast").unwrap();
+    git(&learner, "commit --quiet --all --message Cache");
+    git(&learner, "push --quiet origin HEAD:refs/heads/team");
+    git(&learner, "branch --quiet --set-upstream-to origin/team");
+    let reset = |words: &str| {
+        let mut reset = shipped.command(words);
+        Said::of(reset.current_dir(&learner))
+    };
+    let said = reset("reset").good();
+    assert!(
+        said.contains("is back as it was shipped; your version"),
+        "{said}"
+    );
+    assert_eq!(std::fs::read_to_string(learner.join(MAIN)).unwrap(), "slow");
+    // Within the same second.
+    let said = reset("reset --to HEAD").good();
+    assert!(said.contains(" Cache; your version"), "{said}");
+    assert_eq!(names(&learner.join(".workshop/kept")).len(), 2);
+    assert_eq!(std::fs::read_to_string(learner.join(MAIN)).unwrap(), "fast");
+    let said = reset("reset --to HEAD~3").refused(2);
+    assert!(said.contains("no commit with a ticket shop"), "{said}");
+}
+
+#[test]
+fn reset_changes_nothing_when_the_shop_cannot_be_kept() {
+    let workshop = with_a_shop();
+    workshop.write(MAIN, "fast");
+    workshop.write(".workshop/kept", "a file");
+    let said = workshop.run("reset").refused(1);
+    assert!(said.contains("nothing was changed"), "{said}");
+    assert_eq!(workshop.read(MAIN), "fast");
+}
+
+#[test]
+fn a_team_that_breaks_the_contract_has_another_0_and_what_it_had() {
+    let workshop = with_a_shop();
+    let earlier = r#"{"time":1,"commit":"abc","is_changed":true,"score":7.5,"interval":[7.0,8.0]}"#;
+    workshop.write("room/red.json", &format!("[{earlier}]"));
+    let manifest = "[package]\nname = \"capstone\"\nedition = \"2024\"\n[workspace]\n";
+    workshop.write("capstone/Cargo.toml", manifest);
+    workshop.write(MAIN, "fn main() {}");
+    workshop.write(
+        "capstone/tests/contract.rs",
+        "#[test] fn sells_no_seat_twice() { panic!(\"a seat is sold once: seat 7 was sold twice\") }",
+    );
+    let said = workshop.run("bench --team red --results room --expect 20 --note index");
+    let rule = "the contract is broken, which is a score of 0; capstone/tests/contract.rs has each rule:\n  \
+                sells_no_seat_twice: a seat is sold once: seat 7 was sold twice";
+    assert!(said.code == Some(1) && said.err.contains(rule), "{said:?}");
+    let held = || serde_json::from_str::<serde_json::Value>(&workshop.read("room/red.json"));
+    let runs = held().unwrap();
+    assert_eq!(runs[0]["score"], 7.5);
+    assert_eq!(
+        (&runs[1]["score"], &runs[1]["interval"]),
+        (&0.0.into(), &().into())
+    );
+    assert!(runs[1]["time"].as_u64() > Some(1_700_000_000), "{runs}");
+    assert_eq!(
+        (&runs[1]["expected"], &runs[1]["note"]),
+        (&20.0.into(), &"index".into())
+    );
+    let said = workshop.run("").good();
+    assert!(
+        said.contains("expected 20: missed, the shop is slower\n     index"),
+        "{said}"
+    );
+    assert_eq!(
+        git(&workshop.path(""), "rev-parse --short HEAD"),
+        runs[1]["commit"].as_str().unwrap()
+    );
+    // What does not compile has no score.
+    workshop.write(MAIN, "fn main() { 1 }");
+    let said = workshop.run("bench --team red --results room");
+    assert!(
+        said.code == Some(1) && said.err.contains("E0308"),
+        "{said:?}"
+    );
+    assert_eq!(held().unwrap(), runs);
+    // Nothing is measured for a file that cannot keep it.
+    workshop.write("room/red.json", "[{");
+    let said = workshop.run("bench --team red --results room").refused(2);
+    assert!(said.contains("room/red.json holds no scores"), "{said}");
+    assert_eq!(workshop.read("room/red.json"), "[{");
+}
+
+#[test]
+fn changes_names_what_the_rules_leave_alone() {
+    let workshop = with_a_shop();
+    let root = workshop.path("");
+    let said = workshop.run("changes").good();
+    assert!(said.contains("Nothing is changed"), "{said}");
+    workshop.write(MAIN, "fast");
+    workshop.run("changes").good();
+    workshop.write("capstone/tests/contract.rs", "#[test] fn holds() {}");
+    workshop.write("crates/shop-bench/src/lib.rs", "// ten times the score");
+    let said = workshop.run("changes").refused(1);
+    assert!(
+        said.ends_with("differ: capstone/tests/contract.rs"),
+        "{said}"
+    );
+    git(&root, "checkout --quiet -b team");
+    git(&root, "add .");
+    git(&root, "commit --quiet --message Fast");
+    git(&root, "checkout --quiet -");
+    workshop.run("changes").good();
+    let said = workshop.run("changes team").refused(1);
+    let both = "differ: crates/shop-bench/src/lib.rs, capstone/tests/contract.rs";
+    assert!(said.ends_with(both), "{said}");
+}
+
+#[test]
+fn a_wrong_command_line_is_refused_with_what_is_right() {
+    let workshop = with_a_shop();
+    for (words, says) in [
+        ("bench --team a/b", "not a team's name"),
+        ("bench --team ..", "such as red"),
+        ("bench --team NUL", "not a team's name"),
+        ("bench --team red --no-tests", "cannot be used with"),
+        ("bench --results .", "--team"),
+        ("bench --expect much", "not a score, such as 20"),
+        ("bench --against HEAD --note x", "cannot be used with"),
+        ("bench --seconds 5", "60"),
+        ("board", "<FOLDER>"),
+    ] {
+        let said = workshop.run(words);
+        assert!(
+            said.code == Some(2) && said.err.contains(says),
+            "{words}: {said:?}"
+        );
+    }
+    assert!(
+        workshop
+            .run("--help")
+            .good()
+            .contains("cargo workshop capstone")
+    );
+}
+
+/// Two at once would spoil each other's scores, and one of them would be lost.
+#[test]
+fn a_second_bench_is_refused() {
+    let workshop = with_a_shop();
+    let lock = workshop.path(".workshop/capstone/bench.lock");
+    std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    let first = std::fs::File::create(lock).unwrap();
+    first.lock().unwrap();
+    let said = workshop.run("bench").refused(3);
+    assert!(
+        said.contains("another bench of this shop is running"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_board_shows_each_team_and_passes_over_what_is_half_written() {
+    let workshop = with_a_shop();
+    let run = r#"{"time":1,"commit":"abc","is_changed":true,"score":7.5,"interval":[7.0,8.0]}"#;
+    workshop.write("room/red.json", &format!("[{run}]"));
+    workshop.write("room/blue.json", &format!("[{run},{run}]"));
+    workshop.write("room/half.json", "[{\"time\":1,");
+    workshop.write(
+        "room/late.json",
+        &format!("[{run}]").replace(":1,", ":1000000000000000,"),
+    );
+    workshop.write("room/no.team.json", "[]");
+    let said = workshop.run("board room --once");
+    let notes: Vec<&str> = said.err.lines().collect();
+    assert!(
+        notes.len() == 3 && notes[0].starts_with("note: skipped, room/half.json"),
+        "{said:?}"
+    );
+    assert!(said.good().contains("2 teams, 3 scores"));
+    let page = workshop.read("room/index.html");
+    assert!(page.contains(">red<") && page.contains(">blue<"), "{page}");
+    assert!(!page.contains("half"), "{page}");
+    assert!(
+        !page.contains("src=\"http") && !page.contains("href=\"http"),
+        "{page}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn the_board_follows_its_files_until_ctrl_c() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let workshop = with_a_shop();
+    let mut board = workshop.command("board room").spawn().unwrap();
+    let shows = |words: &str| {
+        let began = std::time::Instant::now();
+        let page = workshop.path("room/index.html");
+        while !std::fs::read_to_string(&page).is_ok_and(|page| page.contains(words)) {
+            assert!(began.elapsed().as_secs() < 60, "{words}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    shows("No score yet");
+    let run = r#"[{"time":1,"commit":"abc","is_changed":true,"score":7.5,"interval":[7.0,8.0]}]"#;
+    workshop.write("room/red.json", run);
+    shows("leads with 7.5");
+    kill_process(Pid::from_child(&board), Signal::INT).unwrap();
+    assert_eq!(board.wait().unwrap().code(), Some(130));
+}
+
+/// Stands in for the shop and for the payment service: it answers whether it is there, and breaks down under load if
+/// a file says so.
+#[cfg(unix)]
+const STANDS_IN: &str = r#"
+use std::io::{Read, Write};
+fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    if words.iter().any(|word| word == "init-db") {
+        return;
+    }
+    std::fs::write(words[0].rsplit('/').next().unwrap(), std::process::id().to_string()).unwrap();
+    let port = &words[words.iter().position(|word| word == "--port").unwrap() + 1];
+    let listener = std::net::TcpListener::bind(format!("127.0.0.1:{port}")).unwrap();
+    for stream in listener.incoming() {
+        let (mut stream, mut request) = (stream.unwrap(), [0; 1000]);
+        let length = stream.read(&mut request).unwrap_or(0);
+        if request.starts_with(b"GET /health") || request.starts_with(b"GET /charges") {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        } else if length > 0 && std::path::Path::new("breaks-down").exists() {
+            std::process::abort();
+        }
+    }
+}
+"#;
+
+/// However a bench ends, no process and no temporary file is left.
+#[cfg(unix)]
+#[test]
+fn a_bench_that_is_killed_and_one_whose_shop_breaks_down_leave_nothing() {
+    use rustix::process::{Pid, test_kill_process};
+
+    let workshop = with_a_shop();
+    let manifest = "[package]\nname = \"capstone\"\nedition = \"2024\"\n[workspace]\n";
+    workshop.write("capstone/Cargo.toml", manifest);
+    workshop.write(MAIN, STANDS_IN);
+    workshop.write("capstone/src/bin/payments.rs", STANDS_IN);
+    std::fs::create_dir(workshop.path("tmp")).unwrap();
+    let soon = |what: &str, holds: &dyn Fn() -> bool| {
+        let began = std::time::Instant::now();
+        while !holds() {
+            assert!(began.elapsed().as_secs() < 60, "{what}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    let process = |name: &str| {
+        let id = std::fs::read_to_string(workshop.path("capstone").join(name));
+        Pid::from_raw(id.ok()?.parse().ok()?)
+    };
+    let is_all_gone = || {
+        for name in ["capstone", "payments"] {
+            let gone = process(name).unwrap();
+            soon(name, &|| test_kill_process(gone).is_err());
+            std::fs::remove_file(workshop.path("capstone").join(name)).unwrap();
+        }
+        soon("tmp", &|| names(&workshop.path("tmp")).is_empty());
+    };
+    let mut bench = workshop.command("bench --no-tests --seconds 10");
+    bench.env("TMPDIR", workshop.path("tmp"));
+
+    let mut killed = bench.spawn().unwrap();
+    soon("no shop", &|| process("capstone").is_some());
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    is_all_gone();
+
+    workshop.write("capstone/breaks-down", "");
+    let said = Said::of(&mut bench);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let last = said.err.lines().last().unwrap();
+    let sentence = "error: the shop ended under load (signal: 6 (SIGABRT)";
+    assert!(last.starts_with(sentence), "{said:?}");
+    is_all_gone();
+}
