@@ -94,7 +94,7 @@ impl TcpSocket {
     pub(crate) fn is_held_by_nagle(&self) -> bool {
         let is_small = (1..self.segment).contains(&self.unsent);
         let is_alone = (1..self.window).contains(&self.unacknowledged);
-        let is_long = self.since_sent_ms >= LONG_MS + 2 * self.round_trip_us / 1000;
+        let is_long = self.since_sent_ms >= LONG_MS;
         !self.is_nodelay && is_small && is_alone && is_long
     }
 }

@@ -69,19 +69,19 @@ fn connections_are_counted_and_nagle_is_accused_where_it_holds_something_back() 
 
     let slow = in_two_pieces(false);
     let accused = format!(
-        "1 of 1 connections on port {} have Nagle's algorithm on",
+        "1 of 1 connections on port {} hold small pieces back, by Nagle's algorithm",
         slow.port()
     );
     // Loopback delays acknowledgements as any other network does, unless the kernel was told otherwise.
-    told_of(&|| asks(slow, 25), "", &[&accused, "set TCP_NODELAY"]);
+    told_of(&|| asks(slow, 25), "", &[&accused, "Set TCP_NODELAY"]);
 
     let quick = in_two_pieces(true);
     let port = format!("port {}", quick.port());
     let text = told_of(&|| asks(quick, 400), "", &[&port]);
-    assert!(!text.contains("Nagle's algorithm on (no"), "{text}");
+    assert!(!text.contains("hold small pieces back"), "{text}");
 
     // A new connection for each call, held for longer than a look takes.
-    let says = format!("connections to {quick} are hardly used again: at least");
+    let says = format!("Connections to {quick} are hardly used again");
     let json = told_of(
         &|| {
             for _ in 0..20 {

@@ -45,7 +45,7 @@ pub(crate) fn not_used_again(evidence: &Evidence) -> Vec<Finding> {
         let is_many = seen >= OPENED && seen as usize >= OPENED_PER_OPEN * peers.most_open;
         // A client that leaves closes its connection: that is told as what it is.
         let is_given_up = !is_upstream
-            && (finished == 0 || requests.is_some_and(|requests| requests.left_share() >= DROPPED));
+            && requests.is_some_and(|requests| finished == 0 || requests.left_share() >= DROPPED);
         if !is_many || per_request < OPENED_PER_REQUEST || is_given_up {
             continue;
         }
