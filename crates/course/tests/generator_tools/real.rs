@@ -5,11 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use duel::locust::Workers;
-use engine::load::interrupt::Interrupt;
 use engine::outcome::GeneratorKind;
-use engine::traffic::Arrivals;
-use engine::traffic::{Request, Route, Traffic};
 
 use crate::server::{Reaction, Server, answer};
 use crate::workshop;
@@ -199,72 +195,6 @@ fn the_drivers_read_what_the_tools_really_write() {
             "{broken:?}"
         );
     }
-}
-
-/// As `cargo workshop load --url --locust` writes it.
-const LOAD: &str = r#"
-from locust import FastHttpUser, task
-
-class Reader(FastHttpUser):
-    @task
-    def request_1(self):
-        with self.client.request("GET", "/a", name="GET /a", catch_response=True) as answer:
-            if answer.status_code == 200:
-                answer.success()
-            else:
-                answer.failure(f"status {answer.status_code}")
-"#;
-
-#[test]
-#[ignore = "needs Locust: cargo workshop setup locust"]
-fn workers_here_and_elsewhere_are_put_together() {
-    let traffic = Traffic {
-        routes: vec![Route::of(Request::get("/a"), 1.0)].into(),
-        users: 10,
-        arrivals: Arrivals::Closed {
-            think: Duration::ZERO,
-        },
-        warm_up: Duration::from_millis(200),
-        duration: Duration::from_secs(1),
-        ..crate::load()
-    };
-    let (program, interrupt) = (program("locust"), Interrupt::new());
-    let run = |server: &Server, own, others| {
-        let workers = Workers {
-            program: &program,
-            script: LOAD,
-            host: &format!("http://{}", server.address),
-            own,
-            others,
-            cpus: &[],
-            interrupt: &interrupt,
-        };
-        duel::locust::run(&traffic, &workers)
-    };
-    let server = concurrent();
-    let outcome = run(&server, 2, 0).unwrap();
-    let users = &outcome.users;
-    assert!(users.completed > 0 && users.completed <= users.right_in_all);
-    assert_eq!(users.routes[0].latency.count(), users.completed);
-    assert!(users.routes[0].latency.at(0.0).unwrap().ms >= 49.0);
-    // Ten users who wait 50 ms each time ask 200 times a second at most.
-    assert!(users.requests_per_second <= 200.0 * 1.1, "{users:?}");
-    assert!(users.errors.is_empty(), "{users:?}");
-    assert!(outcome.generator.cpu_share.unwrap() > 0.0);
-
-    // What somebody types on another machine, which has no file of the load.
-    let mut elsewhere = command("locust")
-        .args(["-f", "-", "--worker", "--master-host", "127.0.0.1"])
-        .spawn()
-        .unwrap();
-    let outcome = run(&server, 1, 1).unwrap();
-    assert!(outcome.users.completed > 0);
-    assert!(elsewhere.wait().unwrap().success());
-
-    let broken = Server::start(|_, _| Reaction::Answer(answer("500 Internal Server Error", "")));
-    let outcome = run(&broken, 1, 0).unwrap();
-    assert_eq!(outcome.users.completed, 0);
-    assert!(outcome.users.errors["status 500"] > 0);
 }
 
 fn free_port() -> String {

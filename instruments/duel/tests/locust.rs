@@ -1,0 +1,86 @@
+//! Locust as a master with workers, against a service of the test's own.
+#![cfg(unix)]
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../../engine/tests/generator/server.rs"]
+mod server;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use duel::locust::Workers;
+use engine::load::interrupt::Interrupt;
+use engine::traffic::{Request, Route, Traffic};
+
+use self::server::{Reaction, Server, answer};
+
+/// Any number of calls at once, of 50 ms each.
+fn concurrent() -> Server {
+    Server::start(|_, _| Reaction::Late(Duration::from_millis(50), answer("200 OK", "6")))
+}
+
+/// A load as `duel load --locust` writes it.
+const LOAD: &str = r#"
+from locust import FastHttpUser, task
+
+class Reader(FastHttpUser):
+    @task
+    def request_1(self):
+        with self.client.request("GET", "/a", name="GET /a", catch_response=True) as answer:
+            if answer.status_code == 200:
+                answer.success()
+            else:
+                answer.failure(f"status {answer.status_code}")
+"#;
+
+#[test]
+#[ignore = "needs Locust on the PATH: pip install locust"]
+fn workers_here_and_elsewhere_are_put_together() {
+    let traffic = Traffic {
+        warm_up: Duration::from_millis(200),
+        duration: Duration::from_secs(1),
+        ..Traffic::closed([Route::of(Request::get("/a"), 1.0)], 10)
+    };
+    let (program, interrupt) = (Path::new("locust"), Interrupt::new());
+    let run = |server: &Server, own, others| {
+        let workers = Workers {
+            program,
+            script: LOAD,
+            host: &format!("http://{}", server.address),
+            own,
+            others,
+            cpus: &[],
+            interrupt: &interrupt,
+        };
+        duel::locust::run(&traffic, &workers)
+    };
+    let server = concurrent();
+    let outcome = run(&server, 2, 0).unwrap();
+    let users = &outcome.users;
+    assert!(users.completed > 0 && users.completed <= users.right_in_all);
+    assert_eq!(users.routes[0].latency.count(), users.completed);
+    assert!(users.routes[0].latency.at(0.0).unwrap().ms >= 49.0);
+    // Ten users who wait 50 ms each time ask 200 times a second at most.
+    assert!(users.requests_per_second <= 200.0 * 1.1, "{users:?}");
+    assert!(users.errors.is_empty(), "{users:?}");
+    assert!(outcome.generator.cpu_share.unwrap() > 0.0);
+
+    // What somebody types on another machine, which has no file of the load.
+    let mut elsewhere = Command::new("locust")
+        .args(["-f", "-", "--worker", "--master-host", "127.0.0.1"])
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let outcome = run(&server, 1, 1).unwrap();
+    assert!(outcome.users.completed > 0);
+    assert!(elsewhere.wait().unwrap().success());
+
+    let broken = Server::start(|_, _| Reaction::Answer(answer("500 Internal Server Error", "")));
+    let outcome = run(&broken, 1, 0).unwrap();
+    assert_eq!(outcome.users.completed, 0);
+    assert!(outcome.users.errors["status 500"] > 0);
+}
