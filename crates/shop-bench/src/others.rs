@@ -48,7 +48,7 @@ impl<'a> Others<'a> {
         Ok(others)
     }
 
-    /// Finds the full name of a commit.
+    /// Finds a commit.
     ///
     /// # Errors
     ///

@@ -62,7 +62,7 @@ pub fn run(
     }
     let began = Instant::now();
     let payments = shop.built("payments", interrupt)?;
-    let (base, change) = (others.shop(&commit, interrupt)?, shop.here(interrupt)?);
+    let (base, change) = (others.shop(&commit.hash, interrupt)?, shop.here(interrupt)?);
     let metrics = [score(), cpu()];
     let (mut of_base, mut of_change) = (None, None);
     let mut rounds = Vec::new();
