@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use engine::load::interrupt::Interrupt;
 use engine::outcome::GeneratorKind;
+use engine::traffic::Traffic;
 
 use crate::server::{Reaction, Server, answer};
 use crate::workshop;
