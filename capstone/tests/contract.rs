@@ -907,6 +907,16 @@ async fn the_list_has_every_event_once_by_date_and_its_cheapest_seat() {
             }
             of_category.extend_from_slice(entries);
         }
+        let once: BTreeSet<i64> = of_category
+            .iter()
+            .map(|event| number(event, "id"))
+            .collect();
+        assert!(
+            once.len() == of_category.len(),
+            "the pages of the list have each event once: /events?category={category} has {} entries of {} events",
+            of_category.len(),
+            once.len()
+        );
         let by_date = |event: &Value| (event["starts_at"].to_string(), number(event, "id"));
         assert!(
             of_category.is_sorted_by_key(by_date),
@@ -966,6 +976,7 @@ async fn a_search_finds_what_has_a_word_that_begins_so() {
         "w.ld",
         "e",
         "golden yard",
+        "arden",
     ] {
         let path = format!("/search?q={}", words.replace(' ', "%20"));
         let found = visitor.json(&path).await;
